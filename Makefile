@@ -1,0 +1,63 @@
+# The entry point: every target sees to it that what it needs is installed and built. `make help` lists them.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+
+PYTHON := /usr/bin/python3
+CTEST := ctest -j $(JOBS)
+# The release build comes last: its tests are the most, so its summary is the one to end with.
+TEST_PRESETS := asan tsan debug release-clang release
+
+.PHONY: build help setup test test-all demo install format lint clean
+
+build: ## Build the libraries into build/release (the default)
+	@tools/setup.sh build
+	@$(call configure,release)
+	@cmake --build --preset release
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+setup: ## Install the Debian packages that building, testing and the demo need
+	@tools/setup.sh test
+
+test: ## Build and run all tests except the long ones, in every kind of build
+	@tools/setup.sh test
+	@$(call run_tests,-LE '^long$$')
+
+test-all: ## Build and run all tests, also the long ones
+	@tools/setup.sh test-all
+	@$(call run_tests,)
+
+demo: ## Compare real programs on the system's malloc and on tslab
+	@tools/setup.sh demo
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) lab/demo.py
+
+install: build ## Install into $(DESTDIR)$(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+format: ## Format all C and C++ files
+	@tools/setup.sh test
+	@tools/format.sh
+
+lint: ## Check the format, and the library's sources with clang-tidy
+	@tools/setup.sh test
+	@tools/format.sh --check
+	@$(call configure,debug)
+	@tools/tidy.sh
+
+clean: ## Remove everything that was built
+	@rm -rf build
+
+# Problems are said on stderr; what CMake says when all is well is of no interest.
+configure = cmake --preset $(1) $(2) >/dev/null
+
+run_tests = set -e; for preset in $(TEST_PRESETS); do \
+	echo "tslab: $$preset"; \
+	$(call configure,$$preset,-DTSLAB_TESTS=ON); \
+	cmake --build --preset $$preset; \
+	$(CTEST) --preset $$preset $(1); \
+	done

@@ -1,0 +1,25 @@
+# What `cmake --install` puts where. The pkg-config files find their prefix from where they lie, as the CMake package does, so
+# that the prefix can be chosen when installing.
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tslab)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(TARGETS tslab tslab-static tslab-malloc EXPORT tslab-targets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tslab TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+
+install(EXPORT tslab-targets NAMESPACE tslab:: DESTINATION ${package_dir})
+configure_package_config_file(
+    ${PROJECT_SOURCE_DIR}/cmake/tslab-config.cmake.in ${PROJECT_BINARY_DIR}/tslab-config.cmake
+    INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tslab-config-version.cmake
+        DESTINATION ${package_dir})
+
+file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${pkgconfig_dir} /prefix)
+string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
+foreach(name tslab tslab-malloc)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkgconfig_dir})
+endforeach()

@@ -1,0 +1,78 @@
+# How the sources of tslab are compiled and linked: one function for every library made of them.
+
+set(tslab_warnings -Wall -Wextra -Wshadow -Wundef -Wvla -Wformat=2 -Wpointer-arith)
+set(tslab_c_warnings -Wstrict-prototypes)
+set(tslab_library_warnings -Wconversion -Wcast-qual -Wwrite-strings -Wmissing-prototypes)
+if(TSLAB_WERROR)
+    list(APPEND tslab_warnings -Werror)
+endif()
+add_compile_options(${tslab_warnings} "$<$<COMPILE_LANGUAGE:C>:${tslab_c_warnings}>")
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The GNU declarations have to be there whichever header a translation unit happens to include first.
+add_compile_definitions(_GNU_SOURCE)
+
+if(TSLAB_SANITIZE STREQUAL address)
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(TSLAB_SANITIZE STREQUAL thread)
+    set(sanitizers -fsanitize=thread)
+elseif(NOT TSLAB_SANITIZE STREQUAL none)
+    message(FATAL_ERROR "TSLAB_SANITIZE is none, address or thread, not '${TSLAB_SANITIZE}'.")
+endif()
+if(sanitizers)
+    add_compile_options(${sanitizers} -fno-omit-frame-pointer)
+    add_link_options(${sanitizers})
+endif()
+
+# tslab_library(name SHARED|STATIC sources...): a library of the engine, with its knobs at the values of this build.
+function(tslab_library name kind)
+    add_library(${name} ${kind} ${ARGN})
+    tslab_compile_library(${name} ${TSLAB_CHECKED} 0)
+    if(kind STREQUAL SHARED)
+        # Never unloaded: threads hold pointers into the library until they exit.
+        target_link_options(${name} PRIVATE LINKER:-z,nodelete,-z,now,-z,relro)
+        if(TSLAB_SANITIZE STREQUAL none)
+            target_link_options(${name} PRIVATE LINKER:-z,defs)
+        endif()
+        set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    endif()
+endfunction()
+
+function(tslab_compile_library name checked sim)
+    target_include_directories(
+        ${name}
+        PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(
+        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_VERSION_STRING="${PROJECT_VERSION}")
+    # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
+    target_compile_options(${name} PRIVATE -ftls-model=initial-exec ${tslab_library_warnings})
+    # A batch size of 0 puts all sources into one translation unit. The compile commands name each source once (the drop-in has
+    # them all), so that tools that read them do no work twice.
+    set_target_properties(
+        ${name} PROPERTIES C_VISIBILITY_PRESET hidden UNITY_BUILD_BATCH_SIZE 0 EXPORT_COMPILE_COMMANDS OFF)
+endfunction()
+
+# tslab_dropin(name): what a library needs that defines the names of libc. The compiler must not assume to know what they do (it
+# would turn the malloc and memset inside calloc into a call of calloc), and the C++ operators are left by exceptions.
+function(tslab_dropin name)
+    set(names malloc calloc realloc free aligned_alloc memalign posix_memalign valloc pvalloc reallocarray)
+    list(TRANSFORM names PREPEND -fno-builtin-)
+    target_compile_options(${name} PRIVATE ${names} -fexceptions)
+    # A program that is linked with the drop-in wants it even if the program itself never calls malloc.
+    target_link_options(${name} INTERFACE LINKER:--no-as-needed)
+    set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
+endfunction()
+
+# tslab_localize(name): internal names of a static library of one translation unit cannot clash with those of the program.
+function(tslab_localize name)
+    add_custom_command(
+        TARGET ${name}
+        POST_BUILD
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden $<TARGET_FILE:${name}>
+        VERBATIM)
+endfunction()

@@ -1,0 +1,116 @@
+/* The C++ operators new and delete, in C: part of the drop-in library, which must not need libstdc++.
+ *
+ * A program that fails to allocate gets its new-handler called and std::bad_alloc thrown by the libstdc++ that it runs
+ * on, which is looked up at that moment. Names are those of the Itanium C++ ABI. */
+
+#include <tslab/tslab.h>
+
+#include "base/fatal.h"
+#include "core/fast.h"
+
+#include <dlfcn.h>
+
+typedef void new_handler(void);
+
+/* A function of libstdc++, wherever it is loaded; NULL when the program has none. */
+static void *cxx_runtime(const char *name)
+{
+    void *function = dlsym(RTLD_DEFAULT, name);
+    if (function == NULL) {
+        /* A library that was opened with RTLD_LOCAL may have brought it. */
+        void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+        if (library != NULL) {
+            function = dlsym(library, name);
+            (void)dlclose(library);
+        }
+    }
+    return function;
+}
+
+/* Calls the new-handler; false when there is none. It may throw. */
+static bool call_new_handler(void)
+{
+    new_handler *(*get_new_handler)(void) = (new_handler * (*)(void)) cxx_runtime("_ZSt15get_new_handlerv");
+    new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
+    if (handler == NULL) {
+        return false;
+    }
+    handler();
+    return true;
+}
+
+static noinline void *new_slow(size_t size, size_t alignment)
+{
+    for (;;) {
+        void *p = object_alloc_aligned(size, alignment);
+        if (p != NULL) {
+            return p;
+        }
+        if (!call_new_handler()) {
+            void (*throw_bad_alloc)(void) = (void (*)(void))cxx_runtime("_ZSt17__throw_bad_allocv");
+            if (throw_bad_alloc != NULL) {
+                throw_bad_alloc();
+            }
+            fatal("operator new: out of memory, and no libstdc++ to throw std::bad_alloc");
+        }
+    }
+}
+
+/* What std::nothrow promises: a new-handler that throws ends in NULL, too, but without libstdc++'s help an exception
+ * cannot be caught in C. So the nothrow forms call no handler. */
+static void *new_nothrow(size_t size, size_t alignment)
+{
+    return object_alloc_aligned(size, alignment);
+}
+
+always_inline void *new_plain(size_t size)
+{
+    void *p = fast_alloc(size);
+    return likely(p != NULL) ? p : new_slow(size, 1);
+}
+
+static void *new_aligned(size_t size, size_t alignment)
+{
+    void *p = object_alloc_aligned(size, alignment);
+    return likely(p != NULL) ? p : new_slow(size, alignment);
+}
+
+#define OPERATOR_NEW(name, parameters, value)                                                                          \
+    TSLAB_API void *name parameters;                                                                                   \
+    TSLAB_API void *name parameters                                                                                    \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
+
+#define OPERATOR_DELETE(name, parameters)                                                                              \
+    TSLAB_API void name parameters;                                                                                    \
+    TSLAB_API void name parameters                                                                                     \
+    {                                                                                                                  \
+        fast_free(p);                                                                                                  \
+    }
+
+#define UNUSED __attribute__((unused))
+
+OPERATOR_NEW(_Znwm, (size_t size), new_plain(size))
+OPERATOR_NEW(_Znam, (size_t size), new_plain(size))
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc(size))
+OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc(size))
+OPERATOR_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
+OPERATOR_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
+OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),
+             new_nothrow(size, alignment))
+OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),
+             new_nothrow(size, alignment))
+
+OPERATOR_DELETE(_ZdlPv, (void *p))
+OPERATOR_DELETE(_ZdaPv, (void *p))
+OPERATOR_DELETE(_ZdlPvm, (void *p, UNUSED size_t size))
+OPERATOR_DELETE(_ZdaPvm, (void *p, UNUSED size_t size))
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow))
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow))
+OPERATOR_DELETE(_ZdlPvSt11align_val_t, (void *p, UNUSED size_t alignment))
+OPERATOR_DELETE(_ZdaPvSt11align_val_t, (void *p, UNUSED size_t alignment))
+OPERATOR_DELETE(_ZdlPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment))
+OPERATOR_DELETE(_ZdaPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment))
+OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow))
+OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow))

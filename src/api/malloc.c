@@ -1,0 +1,209 @@
+/* The names of libc: linked only into the drop-in library. Behaves as glibc 2.36 documents and does. */
+
+#include <tslab/tslab.h>
+
+#include "core/fast.h"
+#include "core/stats.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* C23 names, and one that glibc no longer declares. */
+void free_sized(void *p, size_t size);
+void free_aligned_sized(void *p, size_t alignment, size_t size);
+void cfree(void *p);
+
+static void *or_enomem(void *p)
+{
+    if (unlikely(p == NULL)) {
+        errno = ENOMEM;
+    }
+    return p;
+}
+
+TSLAB_API void *malloc(size_t size)
+{
+    return or_enomem(fast_alloc(size));
+}
+
+TSLAB_API void free(void *p)
+{
+    fast_free(p);
+}
+
+TSLAB_API void *calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    return or_enomem(__builtin_mul_overflow(count, size, &bytes) ? NULL : object_alloc_zero(bytes));
+}
+
+TSLAB_API void *realloc(void *p, size_t size)
+{
+    if (p == NULL) {
+        return or_enomem(fast_alloc(size));
+    }
+    if (size == 0) {
+        fast_free(p);
+        return NULL;
+    }
+    return or_enomem(object_resize(p, size));
+}
+
+TSLAB_API void *reallocarray(void *p, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(p, bytes);
+}
+
+/* glibc rounds an alignment that is no power of two up to one. */
+TSLAB_API void *memalign(size_t alignment, size_t size)
+{
+    if (alignment > SIZE_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (!is_power_of_two(alignment)) {
+        alignment = alignment == 0 ? 1 : (size_t)2 << bit_highest(alignment);
+    }
+    return or_enomem(object_alloc_aligned(size, alignment));
+}
+
+TSLAB_API void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
+TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
+{
+    if (!is_power_of_two(alignment) || alignment % sizeof(void *) != 0) {
+        return EINVAL;
+    }
+    const int saved = errno;
+    void *p = object_alloc_aligned(size, alignment);
+    errno = saved;
+    if (p == NULL) {
+        return ENOMEM;
+    }
+    *where = p;
+    return 0;
+}
+
+TSLAB_API void *valloc(size_t size)
+{
+    return memalign(os_page_bytes(), size);
+}
+
+TSLAB_API void *pvalloc(size_t size)
+{
+    const size_t page = os_page_bytes();
+    if (size > SIZE_MAX - page) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return memalign(page, round_up(size, page));
+}
+
+TSLAB_API size_t malloc_usable_size(void *p)
+{
+    return p == NULL ? 0 : object_usable(p);
+}
+
+TSLAB_API void free_sized(void *p, size_t size)
+{
+    (void)size;
+    fast_free(p);
+}
+
+TSLAB_API void free_aligned_sized(void *p, size_t alignment, size_t size)
+{
+    (void)alignment;
+    (void)size;
+    fast_free(p);
+}
+
+TSLAB_API void cfree(void *p)
+{
+    fast_free(p);
+}
+
+TSLAB_API int malloc_trim(size_t pad)
+{
+    (void)pad;
+    return object_trim() != 0;
+}
+
+/* Nothing that M_* names has a counterpart here; to accept and ignore is what glibc does with most. */
+TSLAB_API int mallopt(int parameter, int value)
+{
+    (void)parameter;
+    (void)value;
+    return 1;
+}
+
+TSLAB_API struct mallinfo2 mallinfo2(void)
+{
+    struct tslab_stats stats;
+    stats_get(&stats);
+    const size_t used = stats.live_bytes + stats.large_bytes;
+    const size_t total = stats.slab_bytes + stats.large_bytes + stats.dirty_bytes;
+    return (struct mallinfo2){
+        .arena = total,
+        .uordblks = used,
+        .fordblks = total > used ? total - used : 0,
+        .fsmblks = stats.cached_bytes,
+        .keepcost = stats.dirty_bytes,
+    };
+}
+
+static int to_int(size_t bytes)
+{
+    return bytes > INT_MAX ? INT_MAX : (int)bytes;
+}
+
+TSLAB_API struct mallinfo mallinfo(void)
+{
+    const struct mallinfo2 wide = mallinfo2();
+    return (struct mallinfo){
+        .arena = to_int(wide.arena),
+        .uordblks = to_int(wide.uordblks),
+        .fordblks = to_int(wide.fordblks),
+        .fsmblks = to_int(wide.fsmblks),
+        .keepcost = to_int(wide.keepcost),
+    };
+}
+
+TSLAB_API void malloc_stats(void)
+{
+    stats_print(STDERR_FILENO);
+}
+
+TSLAB_API int malloc_info(int options, FILE *stream)
+{
+    if (options != 0) {
+        return EINVAL;
+    }
+    struct tslab_stats stats;
+    stats_get(&stats);
+    const size_t free_bytes = stats.slab_bytes - min_size(stats.slab_bytes, stats.live_bytes) + stats.dirty_bytes;
+    fprintf(stream,
+            "<malloc version=\"1\">\n"
+            "<heap nr=\"0\">\n<sizes>\n</sizes>\n"
+            "<total type=\"live\" count=\"%zu\" size=\"%zu\"/>\n"
+            "<total type=\"large\" size=\"%zu\"/>\n"
+            "<total type=\"cached\" size=\"%zu\"/>\n"
+            "<total type=\"rest\" size=\"%zu\"/>\n"
+            "<system type=\"current\" size=\"%zu\"/>\n"
+            "<aspace type=\"total\" size=\"%zu\"/>\n"
+            "</heap>\n</malloc>\n",
+            stats.live_objects, stats.live_bytes, stats.large_bytes, stats.cached_bytes, free_bytes,
+            stats.slab_bytes + stats.large_bytes + stats.dirty_bytes, stats.reserved_bytes);
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* Atomic operations with the memory order in the name.
+ *
+ * In the simulation build (TSLAB_SIM=1) every operation is first a point where the deterministic scheduler may switch
+ * to another thread, so that the protocols are explored in the code that ships. There are no standalone fences: orders
+ * are properties of operations, which ThreadSanitizer can see.
+ *
+ * Statistics are not protocol: stat_add and stat_get are for words with one writer at a time, or where a guard is held
+ * anyway, and are no scheduling points. */
+#ifndef TSLAB_BASE_ATOMIC_H
+#define TSLAB_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#if TSLAB_SIM
+void sim_point(void);
+#define ATOMIC_POINT() sim_point()
+#else
+#define ATOMIC_POINT() ((void)0)
+#endif
+
+#define load_relaxed(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
+#define load_acquire(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_acquire))
+#define load_seq_cst(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_seq_cst))
+
+#define store_relaxed(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_relaxed))
+#define store_release(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_release))
+#define store_seq_cst(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_seq_cst))
+
+#define exchange_acquire(p, v) (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acquire))
+#define exchange_seq_cst(p, v) (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
+
+#define fetch_add_seq_cst(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_seq_cst))
+#define fetch_sub_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_relaxed))
+#define fetch_add_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+
+/* Compare-and-swap: true when *p was *expected and is now v; else *expected is what was found. */
+#define cas_acquire(p, expected, v)                                                                                    \
+    (ATOMIC_POINT(),                                                                                                   \
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acquire, memory_order_relaxed))
+#define cas_release(p, expected, v)                                                                                    \
+    (ATOMIC_POINT(),                                                                                                   \
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed))
+#define cas_acq_rel(p, expected, v)                                                                                    \
+    (ATOMIC_POINT(),                                                                                                   \
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_relaxed))
+
+#define stat_get(p)    atomic_load_explicit((p), memory_order_relaxed)
+#define stat_set(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+#define stat_add(p, v) stat_set((p), stat_get(p) + (v))
+
+typedef _Atomic(uint32_t) atomic_u32;
+typedef _Atomic(uint64_t) atomic_u64;
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* The end of the program, in one line on stderr: a misuse by pointer, or, in checked builds, a broken invariant of
+ * ours. Nothing here allocates (the assert of libc does). */
+#ifndef TSLAB_BASE_FATAL_H
+#define TSLAB_BASE_FATAL_H
+
+#include "base/bits.h"
+
+/* "tslab: <what> <pointer>", for example "tslab: double free of 0x7f0012340040"; then abort. */
+_Noreturn void fatal_pointer(const char *what, const void *pointer);
+
+/* "tslab: <what>"; then abort. */
+_Noreturn void fatal(const char *what);
+
+/* "tslab: broken invariant: <expression> at <file>:<line>"; then abort. */
+_Noreturn void fatal_invariant(const char *expression, const char *file, unsigned line);
+
+#if TSLAB_CHECKED
+#define invariant(x) (likely(x) ? (void)0 : fatal_invariant(#x, __FILE_NAME__, __LINE__))
+#else
+#define invariant(x) ((void)sizeof(!(x)))
+#endif
+
+#ifndef __FILE_NAME__
+#define __FILE_NAME__ __FILE__
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+#include "base/lock.h"
+
+#include "base/fatal.h"
+#include "os/os.h"
+
+enum { HELD = 1, WAITERS = 2, HEAD_SHIFT = 2, SPINS = TSLAB_SIM ? 0 : 60 };
+
+/* Checked builds remember which ranks a thread holds. The simulation runs its threads on one stack of thread-local
+ * variables and therefore does not. */
+#if TSLAB_CHECKED && !TSLAB_SIM
+static _Thread_local uint32_t held_ranks;
+
+static void rank_take(const struct lock *lock)
+{
+    const uint32_t above = lock->rank == RANK_GATE ? lock->rank + 1 : lock->rank;
+    invariant(lock->rank != 0 && (held_ranks >> above) == 0);
+    held_ranks |= 1u << lock->rank;
+}
+
+static void rank_drop(const struct lock *lock)
+{
+    held_ranks &= ~(1u << lock->rank);
+}
+#else
+static void rank_take(const struct lock *lock)
+{
+    (void)lock;
+}
+
+static void rank_drop(const struct lock *lock)
+{
+    (void)lock;
+}
+#endif
+
+bool lock_try(struct lock *lock)
+{
+    uint32_t word = load_relaxed(&lock->word);
+    if ((word & HELD) != 0 || !cas_acquire(&lock->word, &word, word | HELD)) {
+        return false;
+    }
+    rank_take(lock);
+    return true;
+}
+
+static noinline void lock_wait(struct lock *lock)
+{
+    uint32_t word = load_relaxed(&lock->word);
+    for (int spins = 0; spins < SPINS; spins++) {
+        if ((word & HELD) == 0 && cas_acquire(&lock->word, &word, word | HELD)) {
+            return;
+        }
+        cpu_relax();
+        word = load_relaxed(&lock->word);
+    }
+    for (;;) {
+        if ((word & HELD) == 0) {
+            /* Others may still sleep, and who wakes us cleared the flag for all: set it for them. */
+            if (cas_acquire(&lock->word, &word, word | HELD | WAITERS)) {
+                return;
+            }
+        } else if ((word & WAITERS) != 0 || cas_acquire(&lock->word, &word, word | WAITERS)) {
+            os_futex_wait(&lock->word, word | WAITERS);
+            word = load_relaxed(&lock->word);
+        }
+    }
+}
+
+void lock_acquire(struct lock *lock)
+{
+    uint32_t word = 0;
+    if (unlikely(!cas_acquire(&lock->word, &word, HELD))) {
+        lock_wait(lock);
+    }
+    rank_take(lock);
+}
+
+uint32_t lock_release_or_harvest(struct lock *lock)
+{
+    uint32_t word = load_relaxed(&lock->word);
+    for (;;) {
+        invariant((word & HELD) != 0);
+        if ((word >> HEAD_SHIFT) != 0) {
+            if (cas_acquire(&lock->word, &word, word & (HELD | WAITERS))) {
+                return word >> HEAD_SHIFT;
+            }
+        } else if (cas_release(&lock->word, &word, 0)) {
+            rank_drop(lock);
+            if (unlikely((word & WAITERS) != 0)) {
+                os_futex_wake_one(&lock->word);
+            }
+            return 0;
+        }
+    }
+}
+
+void lock_release(struct lock *lock)
+{
+    const uint32_t head = lock_release_or_harvest(lock);
+    invariant(head == 0);
+    (void)head;
+}
+
+bool lock_push(struct lock *lock, uint32_t number, atomic_u32 *next)
+{
+    uint32_t word = load_relaxed(&lock->word);
+    for (;;) {
+        store_relaxed(next, word >> HEAD_SHIFT);
+        const uint32_t pushed = (number << HEAD_SHIFT) | (word & WAITERS) | HELD;
+        const uint32_t found = word;
+        if (cas_acq_rel(&lock->word, &word, pushed)) {
+            if ((found & HELD) != 0) {
+                return false;
+            }
+            rank_take(lock);
+            return true;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+#include "base/text.h"
+
+#include <string.h>
+
+void text_part(struct text *text, const char *start, size_t length)
+{
+    const size_t left = text->capacity - text->length;
+    const size_t n = length < left ? length : left;
+    memcpy(text->buffer + text->length, start, n);
+    text->length += n;
+}
+
+void text_string(struct text *text, const char *string)
+{
+    text_part(text, string, strlen(string));
+}
+
+static void text_spaces(struct text *text, size_t used, unsigned width)
+{
+    for (size_t n = used; n < width; n++) {
+        text_part(text, " ", 1);
+    }
+}
+
+static void text_digits(struct text *text, uint64_t number, unsigned base, unsigned width)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number != 0);
+    text_spaces(text, sizeof digits - at, width);
+    text_part(text, digits + at, sizeof digits - at);
+}
+
+void text_number(struct text *text, uint64_t number, unsigned width)
+{
+    text_digits(text, number, 10, width);
+}
+
+void text_hex(struct text *text, uintptr_t number)
+{
+    text_string(text, "0x");
+    text_digits(text, number, 16, 0);
+}
+
+void text_column(struct text *text, const char *string, unsigned width)
+{
+    text_string(text, string);
+    text_spaces(text, strlen(string), width);
+}
+
+void text_right(struct text *text, const char *string, unsigned width)
+{
+    text_spaces(text, strlen(string), width);
+    text_string(text, string);
+}

@@ -1,0 +1,24 @@
+/* Text into a fixed buffer, for messages and reports. No stdio: it would allocate. What does not fit is cut off. */
+#ifndef TSLAB_BASE_TEXT_H
+#define TSLAB_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *buffer;
+    size_t capacity;
+    size_t length; /* the buffer is not terminated by a zero */
+};
+
+void text_string(struct text *text, const char *string);
+void text_part(struct text *text, const char *start, size_t length);
+/* A decimal number, right-aligned in width columns. */
+void text_number(struct text *text, uint64_t number, unsigned width);
+void text_hex(struct text *text, uintptr_t number);
+/* A string, left-aligned in width columns. */
+void text_column(struct text *text, const char *string, unsigned width);
+/* A string, right-aligned in width columns. */
+void text_right(struct text *text, const char *string, unsigned width);
+
+#endif

@@ -1,0 +1,153 @@
+#include "core/blocks.h"
+
+#include "base/lock.h"
+#include "core/class.h"
+#include "os/os.h"
+
+#include <string.h>
+
+struct block {
+    void *start; /* NULL: the place is empty */
+    size_t bytes;
+    void *mapping; /* starts earlier when the alignment asked for it */
+    size_t mapping_bytes;
+};
+
+/* Open addressing with linear probing, at most half full; the table is a mapping, too. */
+static struct {
+    struct lock lock;
+    struct block *table;
+    size_t places; /* a power of two, or 0 */
+    size_t count;
+    atomic_size_t bytes;
+} blocks = { .lock = LOCK_INIT(RANK_BLOCKS) };
+
+static size_t place_of(const void *start, size_t places)
+{
+    return (size_t)(((uint64_t)(uintptr_t)start >> 12) * 0x9e3779b97f4a7c15u >> 20) & (places - 1);
+}
+
+static struct block *find(const void *start)
+{
+    if (blocks.count == 0) {
+        return NULL;
+    }
+    for (size_t i = place_of(start, blocks.places);; i = (i + 1) & (blocks.places - 1)) {
+        if (blocks.table[i].start == start) {
+            return &blocks.table[i];
+        }
+        if (blocks.table[i].start == NULL) {
+            return NULL;
+        }
+    }
+}
+
+static void insert(struct block *table, size_t places, struct block block)
+{
+    size_t i = place_of(block.start, places);
+    while (table[i].start != NULL) {
+        i = (i + 1) & (places - 1);
+    }
+    table[i] = block;
+}
+
+/* Makes room for one more. */
+static bool grow(void)
+{
+    if (blocks.count * 2 < blocks.places) {
+        return true;
+    }
+    const size_t places = blocks.places == 0 ? os_page_bytes() / sizeof(struct block) : blocks.places * 2;
+    struct block *table = os_map(places * sizeof(struct block));
+    if (table == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < blocks.places; i++) {
+        if (blocks.table[i].start != NULL) {
+            insert(table, places, blocks.table[i]);
+        }
+    }
+    if (blocks.places != 0) {
+        os_unmap(blocks.table, blocks.places * sizeof(struct block));
+    }
+    blocks.table = table;
+    blocks.places = places;
+    return true;
+}
+
+/* Empties a place and moves up those behind it that would not be found any more. */
+static void erase(struct block *block)
+{
+    size_t hole = (size_t)(block - blocks.table);
+    for (size_t i = (hole + 1) & (blocks.places - 1); blocks.table[i].start != NULL;
+         i = (i + 1) & (blocks.places - 1)) {
+        const size_t home = place_of(blocks.table[i].start, blocks.places);
+        if (((i - home) & (blocks.places - 1)) >= ((i - hole) & (blocks.places - 1))) {
+            blocks.table[hole] = blocks.table[i];
+            hole = i;
+        }
+    }
+    blocks.table[hole].start = NULL;
+    blocks.count--;
+}
+
+void *blocks_map(size_t bytes, size_t alignment)
+{
+    const size_t page = os_page_bytes();
+    const size_t slack = alignment > page ? alignment : 0;
+    const size_t usable = round_up(bytes, page);
+    if (usable < bytes || usable + slack < usable) {
+        return NULL;
+    }
+    struct block block = { .bytes = usable, .mapping_bytes = usable + slack };
+    block.mapping = os_map(block.mapping_bytes);
+    if (block.mapping == NULL) {
+        return NULL;
+    }
+    block.start = (void *)round_up((uintptr_t)block.mapping, max_size(alignment, page));
+    lock_acquire(&blocks.lock);
+    const bool kept = grow();
+    if (kept) {
+        insert(blocks.table, blocks.places, block);
+        blocks.count++;
+        stat_add(&blocks.bytes, block.bytes);
+    }
+    lock_release(&blocks.lock);
+    if (!kept) {
+        os_unmap(block.mapping, block.mapping_bytes);
+        return NULL;
+    }
+    return block.start;
+}
+
+size_t blocks_usable(const void *p)
+{
+    lock_acquire(&blocks.lock);
+    const struct block *block = find(p);
+    const size_t bytes = block == NULL ? 0 : block->bytes;
+    lock_release(&blocks.lock);
+    return bytes;
+}
+
+bool blocks_unmap(void *p)
+{
+    lock_acquire(&blocks.lock);
+    struct block *block = find(p);
+    const bool found = block != NULL;
+    struct block copy;
+    if (found) {
+        copy = *block;
+        erase(block);
+        stat_set(&blocks.bytes, stat_get(&blocks.bytes) - copy.bytes);
+    }
+    lock_release(&blocks.lock);
+    if (found) {
+        os_unmap(copy.mapping, copy.mapping_bytes);
+    }
+    return found;
+}
+
+size_t blocks_bytes(void)
+{
+    return stat_get(&blocks.bytes);
+}

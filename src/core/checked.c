@@ -1,0 +1,81 @@
+#include "core/checked.h"
+
+#include "base/fatal.h"
+#include "core/arena.h"
+#include "core/blocks.h"
+#include "core/slab.h"
+
+#if TSLAB_CHECKED
+
+static atomic_u64 *live_word(const void *p, uint64_t *mask)
+{
+    const size_t granule = ((uintptr_t)p - arena.base) >> GRANULE_SHIFT;
+    *mask = (uint64_t)1 << (granule % 64);
+    return &arena.live[granule / 64];
+}
+
+void *checked_born(void *p)
+{
+    if (p != NULL && arena_has_unit(arena_unit(p))) {
+        uint64_t mask;
+        atomic_u64 *word = live_word(p, &mask);
+        if ((atomic_fetch_or_explicit(word, mask, memory_order_relaxed) & mask) != 0) {
+            fatal_pointer("broken invariant: handed out twice:", p);
+        }
+    }
+    return p;
+}
+
+/* Says what is wrong with p, at whose address no object lives. */
+static _Noreturn void complain_about(const void *p)
+{
+    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
+    if (tag_class(tag) != CLASS_NONE) {
+        (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
+    }
+    fatal_pointer(tag == TAG_NONE ? "double or wild free of" : "double free of", p);
+}
+
+void checked_dies(void *p)
+{
+    if (p == NULL || !arena_has_unit(arena_unit(p))) {
+        return; /* outside the arena the table of blocks knows */
+    }
+    uint64_t mask;
+    atomic_u64 *word = live_word(p, &mask);
+    if ((uintptr_t)p % GRANULE_BYTES != 0 ||
+        (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
+        complain_about(p);
+    }
+}
+
+void checked_lives(const void *p)
+{
+    if (p == NULL || !arena_has_unit(arena_unit(p))) {
+        return;
+    }
+    uint64_t mask;
+    atomic_u64 *word = live_word(p, &mask);
+    if ((uintptr_t)p % GRANULE_BYTES != 0 || (stat_get(word) & mask) == 0) {
+        complain_about(p);
+    }
+}
+
+#else
+
+void *checked_born(void *p)
+{
+    return p;
+}
+
+void checked_dies(void *p)
+{
+    (void)p;
+}
+
+void checked_lives(const void *p)
+{
+    (void)p;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* Size classes: which sizes slots have, and how a slab of each is laid out.
+ *
+ * One table gives everything: the size of a slot and the units of a slab. Steps of 16 bytes to 128, eight a doubling to
+ * 1 KiB, four a doubling to 32 KiB. A slab has at least 32 slots to 1 KiB, 16 to 4 KiB and 8 beyond, and its tail waste
+ * is below 3 % (docs/decisions). Class 0 is no class: what has no slots (free units, large runs) has a tag of class 0.
+ *
+ * The simulation build has a table of its own: few slots and words of two bits, to give bugs a chance. */
+#ifndef TSLAB_CORE_CLASS_H
+#define TSLAB_CORE_CLASS_H
+
+#include "base/bits.h"
+
+enum {
+    UNIT_SHIFT = 14,
+    UNIT_BYTES = 1 << UNIT_SHIFT,
+    GRANULE_SHIFT = 4,
+    GRANULE_BYTES = 1 << GRANULE_SHIFT, /* every object is aligned to it */
+    CACHE_LINE = 64,
+};
+
+#if TSLAB_SIM
+enum { WORD_SLOTS = 2, BITMAP_WORDS = 8 };
+#define CLASS_TABLE(X, a) X(a, 1024, 1) X(a, 4096, 1) X(a, 8192, 1) X(a, 16384, 2)
+enum { SMALL_MAX = 16384 };
+#else
+enum { WORD_SLOTS = 64, BITMAP_WORDS = 16 };
+/* clang-format off */
+#define CLASS_TABLE(X, a) \
+    X(a, 16, 1) X(a, 32, 1) X(a, 48, 1) X(a, 64, 1) X(a, 80, 1) X(a, 96, 1) \
+    X(a, 112, 1) X(a, 128, 1) X(a, 144, 1) X(a, 160, 1) X(a, 176, 1) X(a, 192, 1) \
+    X(a, 208, 1) X(a, 224, 1) X(a, 240, 1) X(a, 256, 1) X(a, 288, 1) X(a, 320, 1) \
+    X(a, 352, 1) X(a, 384, 1) X(a, 416, 1) X(a, 448, 1) X(a, 480, 1) X(a, 512, 1) \
+    X(a, 576, 2) X(a, 640, 2) X(a, 704, 2) X(a, 768, 2) X(a, 832, 2) X(a, 896, 2) \
+    X(a, 960, 2) X(a, 1024, 2) X(a, 1280, 2) X(a, 1536, 2) X(a, 1792, 2) X(a, 2048, 2) \
+    X(a, 2560, 3) X(a, 3072, 3) X(a, 3584, 4) X(a, 4096, 4) X(a, 5120, 5) X(a, 6144, 3) \
+    X(a, 7168, 4) X(a, 8192, 4) X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16384, 8) \
+    X(a, 20480, 10) X(a, 24576, 12) X(a, 28672, 14) X(a, 32768, 16)
+/* clang-format on */
+enum { SMALL_MAX = 32768 };
+#endif
+
+#define CLASS_COUNT_ONE(a, size, units) +1
+enum {
+    CLASS_NONE = 0,
+    CLASS_LIMIT = 1 CLASS_TABLE(CLASS_COUNT_ONE, 0), /* classes are 1 to CLASS_LIMIT - 1 */
+};
+
+struct class_geometry {
+    uint64_t reciprocal; /* 2^40 / size, rounded up: slot = offset * reciprocal >> 40, exact for offsets in a slab */
+    uint32_t size;
+    uint16_t slots;
+    uint8_t words; /* words of the bitmap */
+    uint8_t units;
+    bool shares_lines; /* objects do not fill cache lines, so two of them can share one */
+};
+
+extern const struct class_geometry class_geometry[CLASS_LIMIT];
+
+/* The class of a size in granules, rounded up; the index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
+extern const uint8_t class_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
+
+/* The class for a size of at most SMALL_MAX. */
+always_inline unsigned class_of_size(size_t size)
+{
+    return class_of_granules[(size + GRANULE_BYTES - 1) >> GRANULE_SHIFT];
+}
+
+/* The smallest class whose slots have at least size bytes and are aligned to alignment (a power of two of at most
+ * UNIT_BYTES); CLASS_NONE when there is none. */
+unsigned class_of_aligned(size_t size, size_t alignment);
+
+/* The bits that a whole word of the bitmap has: fewer in a slab's last word. */
+always_inline uint64_t class_word_mask(const struct class_geometry *geometry, unsigned word)
+{
+    const unsigned left = geometry->slots - word * WORD_SLOTS;
+    return bit_mask(left < WORD_SLOTS ? left : WORD_SLOTS);
+}
+
+#endif

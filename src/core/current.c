@@ -1,0 +1,108 @@
+#include "core/current.h"
+
+#include "base/fatal.h"
+#include "core/option.h"
+
+#include <pthread.h>
+
+enum {
+    PROCESS_EPOCH = 1,
+    /* The destructor of the thread puts itself back until the last round, so that those of others that allocate and
+     * free still find the heap. PTHREAD_DESTRUCTOR_ITERATIONS is 4. */
+    EXIT_ROUNDS = 3,
+};
+
+_Thread_local struct heap *heap_current = &heap_none;
+
+static struct {
+    struct lock lock;
+    atomic_u32 running;
+    bool options_loaded;
+    pthread_key_t key;
+} engine = { .lock = LOCK_INIT(RANK_START) };
+
+/* Runs in each round of thread-specific destructors. */
+static void thread_ends(void *value)
+{
+    struct thread *thread = value;
+    if (thread->exit_rounds++ < EXIT_ROUNDS && pthread_setspecific(engine.key, thread) == 0) {
+        return;
+    }
+    heap_current = &heap_gone;
+    thread_shut(thread);
+}
+
+static noinline bool engine_start(void)
+{
+    lock_acquire(&engine.lock);
+    bool running = stat_get(&engine.running) != 0;
+    if (!running) {
+        engine.options_loaded = engine.options_loaded || option_load();
+        running = arena_start(option_get(OPTION_ARENA_BYTES)) && pthread_key_create(&engine.key, thread_ends) == 0;
+        if (running) {
+            epoch_start(&epoch_process, PROCESS_EPOCH);
+            store_release(&engine.running, 1);
+        }
+    }
+    lock_release(&engine.lock);
+    return running;
+}
+
+static bool engine_running(void)
+{
+    return load_acquire(&engine.running) != 0 || engine_start();
+}
+
+noinline struct thread *current_enter_slow(void)
+{
+    if (heap_current->thread != NULL) {
+        return heap_current->thread;
+    }
+    if (!engine_running()) {
+        return NULL;
+    }
+    struct thread *thread = thread_open();
+    if (thread != NULL && heap_current == &heap_none) {
+        heap_current = &thread->heap;
+        /* May allocate, which works by now. Should it fail, the heap stays behind when the thread ends; nothing breaks.
+         */
+        (void)pthread_setspecific(engine.key, thread);
+    }
+    return thread;
+}
+
+noinline void current_leave_slow(struct thread *thread)
+{
+    if (heap_current == &heap_gone) {
+        thread_shut(thread);
+    }
+}
+
+static struct thread *fork_self(void)
+{
+    return heap_current->thread;
+}
+
+static void before_fork(void)
+{
+    thread_fork_prepare(fork_self());
+}
+
+static void after_fork_parent(void)
+{
+    thread_fork_parent(fork_self());
+}
+
+static void after_fork_child(void)
+{
+    thread_fork_child(fork_self());
+}
+
+/* Early, so that our fork handlers run last before a fork and first after it: those of others may allocate. */
+__attribute__((constructor(101))) static void engine_constructor(void)
+{
+    if (!engine.options_loaded) {
+        engine.options_loaded = option_load();
+    }
+    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}

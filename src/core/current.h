@@ -1,0 +1,33 @@
+/* The current thread: the heap it holds, how it comes by it, and what happens when the thread ends. Starts the engine.
+ *
+ * The thread-local variable is one pointer, and it always points to a heap: to heap_none before the thread's first slow
+ * path, to its own while it lives, to heap_gone after the last of its destructors. So the fast path needs no test for
+ * whether anything is initialised. */
+#ifndef TSLAB_CORE_CURRENT_H
+#define TSLAB_CORE_CURRENT_H
+
+#include "core/thread.h"
+
+extern _Thread_local struct heap *heap_current;
+
+/* The record in whose name the thread may now do a slow operation: its own, or, after its end, a borrowed one. Joins
+ * the thread, and starts the engine, where that has not happened. NULL: no memory for that. */
+struct thread *current_enter_slow(void);
+
+/* Ends what current_enter_slow began: gives a borrowed record back. */
+void current_leave_slow(struct thread *thread);
+
+static inline struct thread *current_enter(void)
+{
+    struct thread *thread = heap_current->thread;
+    return likely(thread != NULL) ? thread : current_enter_slow();
+}
+
+static inline void current_leave(struct thread *thread)
+{
+    if (unlikely(heap_current != &thread->heap)) {
+        current_leave_slow(thread);
+    }
+}
+
+#endif

@@ -1,0 +1,265 @@
+#include "core/depot.h"
+
+#include "base/fatal.h"
+#include "os/os.h"
+
+enum {
+    EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
+    EXACT_SHIFT = 5,
+    FIT_TRIES = 8, /* runs of the wanted bin that are looked at before a larger bin serves */
+};
+
+struct depot depot = { .lock = LOCK_INIT(RANK_DEPOT) };
+
+/* The bin that a run of n units waits in. */
+static unsigned bin_of(uint32_t n)
+{
+    if (n <= EXACT_BINS) {
+        return n - 1;
+    }
+    const unsigned log = bit_highest(n);
+    return EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
+}
+
+static uint32_t *bin_head(unsigned kind, unsigned bin)
+{
+    return &depot.bins[kind - RUN_DIRTY][bin];
+}
+
+static void run_mark(uint32_t first, uint32_t n, unsigned kind)
+{
+    arena.slabs[first].units = n;
+    arena.slabs[first].kind = kind;
+    arena.units[first].first = first;
+    arena.units[first + n - 1].first = first;
+    atomic_size_t *count = kind == RUN_DIRTY   ? &depot.dirty_units
+                           : kind == RUN_CLEAN ? &depot.clean_units
+                                               : &depot.used_units;
+    stat_add(count, n);
+}
+
+static void run_unmark(uint32_t first)
+{
+    const struct slab *run = &arena.slabs[first];
+    atomic_size_t *count = run->kind == RUN_DIRTY   ? &depot.dirty_units
+                           : run->kind == RUN_CLEAN ? &depot.clean_units
+                                                    : &depot.used_units;
+    stat_set(count, stat_get(count) - run->units);
+}
+
+static void age_publish(void)
+{
+    stat_set(&depot.oldest_ms, depot.age_head == 0 ? UINT64_MAX : arena.slabs[depot.age_head].dirty_since_ms);
+}
+
+static void age_link(uint32_t first, uint64_t since_ms)
+{
+    struct slab *run = &arena.slabs[first];
+    run->dirty_since_ms = since_ms;
+    /* Almost always at the young end; the rest of a run that was split keeps its older place. */
+    uint32_t before = depot.age_tail;
+    while (before != 0 && arena.slabs[before].dirty_since_ms > since_ms) {
+        before = arena.slabs[before].age_prev;
+    }
+    run->age_prev = before;
+    run->age_next = before == 0 ? depot.age_head : arena.slabs[before].age_next;
+    *(before == 0 ? &depot.age_head : &arena.slabs[before].age_next) = first;
+    *(run->age_next == 0 ? &depot.age_tail : &arena.slabs[run->age_next].age_prev) = first;
+    age_publish();
+}
+
+static void age_unlink(uint32_t first)
+{
+    const struct slab *run = &arena.slabs[first];
+    *(run->age_prev == 0 ? &depot.age_head : &arena.slabs[run->age_prev].age_next) = run->age_next;
+    *(run->age_next == 0 ? &depot.age_tail : &arena.slabs[run->age_next].age_prev) = run->age_prev;
+    age_publish();
+}
+
+static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+{
+    run_mark(first, n, kind);
+    const unsigned bin = bin_of(n);
+    uint32_t *head = bin_head(kind, bin);
+    struct slab *run = &arena.slabs[first];
+    run->prev = 0;
+    run->next = *head;
+    if (*head != 0) {
+        arena.slabs[*head].prev = first;
+    }
+    *head = first;
+    depot.occupied[kind - RUN_DIRTY][bin / 64] |= (uint64_t)1 << (bin % 64);
+    if (kind == RUN_DIRTY) {
+        age_link(first, since_ms);
+    }
+}
+
+static void run_unlink(uint32_t first)
+{
+    const struct slab *run = &arena.slabs[first];
+    const unsigned bin = bin_of(run->units);
+    uint32_t *head = bin_head(run->kind, bin);
+    if (run->prev == 0) {
+        *head = run->next;
+        if (run->next == 0) {
+            depot.occupied[run->kind - RUN_DIRTY][bin / 64] &= ~((uint64_t)1 << (bin % 64));
+        }
+    } else {
+        arena.slabs[run->prev].next = run->next;
+    }
+    if (run->next != 0) {
+        arena.slabs[run->next].prev = run->prev;
+    }
+    if (run->kind == RUN_DIRTY) {
+        age_unlink(first);
+    }
+    run_unmark(first);
+}
+
+/* A run of at least n units of the kind, still linked; 0 when there is none. */
+static uint32_t run_find(unsigned kind, uint32_t n)
+{
+    unsigned bin = bin_of(n);
+    unsigned tries = 0;
+    for (uint32_t run = *bin_head(kind, bin); run != 0 && tries < FIT_TRIES; run = arena.slabs[run].next, tries++) {
+        if (arena.slabs[run].units >= n) {
+            return run;
+        }
+    }
+    /* Every run of a higher bin is long enough. */
+    for (bin++; bin < DEPOT_BINS; bin = (bin | 63) + 1) {
+        const uint64_t occupied = depot.occupied[kind - RUN_DIRTY][bin / 64] >> (bin % 64);
+        if (occupied != 0) {
+            return *bin_head(kind, bin + bit_lowest(occupied));
+        }
+    }
+    return 0;
+}
+
+/* Cuts n aligned units out of an empty run and leaves the rest empty. */
+static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
+{
+    const unsigned kind = arena.slabs[run].kind;
+    const uint32_t length = arena.slabs[run].units;
+    const uint64_t since_ms = arena.slabs[run].dirty_since_ms;
+    const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
+    const uint32_t first = (uint32_t)arena_unit((void *)start);
+    run_unlink(run);
+    if (first > run) {
+        run_link(run, first - run, kind, since_ms);
+    }
+    if (run + length > first + n) {
+        run_link(first + n, run + length - (first + n), kind, since_ms);
+    }
+    run_mark(first, n, RUN_USED);
+    return first;
+}
+
+/* Links an empty run, merged with empty neighbours of the same kind. */
+static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+{
+    const uint32_t behind = first + n;
+    if (behind < arena.used_units && arena.slabs[behind].kind == kind) {
+        n += arena.slabs[behind].units;
+        run_unlink(behind);
+    }
+    const uint32_t before = first == 1 ? 0 : arena.units[first - 1].first;
+    if (before != 0 && arena.slabs[before].kind == kind) {
+        n += arena.slabs[before].units;
+        run_unlink(before);
+        first = before;
+    }
+    run_link(first, n, kind, since_ms);
+}
+
+static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
+{
+    uint32_t gap;
+    const uint32_t top = (uint32_t)arena.used_units;
+    const uint32_t first = arena_extend(n, align, &gap);
+    if (first == 0) {
+        return 0;
+    }
+    stat_add(&depot.extensions, 1);
+    run_mark(first, n, RUN_USED);
+    if (gap > 0) {
+        run_join(top, gap, RUN_CLEAN, 0);
+    }
+    return first;
+}
+
+uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
+{
+    /* Any run this long has n aligned units in it. */
+    const uint32_t fit = n + (align - 1);
+    lock_acquire(&depot.lock);
+    stat_add(&depot.takes, 1);
+    uint32_t first = run_find(RUN_DIRTY, fit);
+    *clean = first == 0;
+    if (first != 0) {
+        stat_add(&depot.reuses, 1);
+    } else {
+        first = run_find(RUN_CLEAN, fit);
+    }
+    first = first != 0 ? run_cut(first, n, align) : depot_extend_arena(n, align);
+    lock_release(&depot.lock);
+    return first;
+}
+
+void depot_put(uint32_t first, uint32_t n, bool clean)
+{
+    const uint64_t now_ms = clean ? 0 : os_now_ms();
+    lock_acquire(&depot.lock);
+    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    run_unmark(first);
+    run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, now_ms);
+    lock_release(&depot.lock);
+}
+
+bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
+{
+    const uint32_t behind = first + n;
+    const uint32_t more = wanted - n;
+    bool grown = false;
+    lock_acquire(&depot.lock);
+    if (behind == arena.used_units) {
+        uint32_t gap;
+        grown = arena_extend(more, 1, &gap) != 0;
+        *clean = true;
+    } else if (arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more) {
+        *clean = arena.slabs[behind].kind == RUN_CLEAN;
+        (void)run_cut(behind, more, 1);
+        run_unmark(behind);
+        grown = true;
+    }
+    if (grown) {
+        run_unmark(first);
+        run_mark(first, wanted, RUN_USED);
+    }
+    lock_release(&depot.lock);
+    return grown;
+}
+
+void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
+{
+    const uint64_t now_ms = os_now_ms();
+    lock_acquire(&depot.lock);
+    run_unmark(first);
+    run_mark(first, keep, RUN_USED);
+    run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
+    lock_release(&depot.lock);
+}
+
+uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n)
+{
+    lock_acquire(&depot.lock);
+    uint32_t first = depot.age_head;
+    if (first != 0 && (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit)) {
+        *n = (uint32_t)min_size(arena.slabs[first].units, max_units);
+        first = run_cut(first, *n, 1);
+    } else {
+        first = 0;
+    }
+    lock_release(&depot.lock);
+    return first;
+}

@@ -1,0 +1,49 @@
+/* The fast path: allocating and freeing without a call, a lock or an atomic operation. This file is all of it.
+ *
+ * An allocation pops the magazine of its class. A free reads the tag of the unit that the pointer lies in; the tag
+ * names the magazine, and equals the magazine's own exactly when the slot may go there, whoever allocated it: the slot
+ * is then adopted. Everything else is object_alloc_slow and object_free_slow. Neither looks at whether anything is
+ * initialised: the heap of a thread that has none yet has empty magazines that accept nothing.
+ *
+ * tests/golden counts the instructions. */
+#ifndef TSLAB_CORE_FAST_H
+#define TSLAB_CORE_FAST_H
+
+#include "core/checked.h"
+#include "core/current.h"
+#include "core/object.h"
+
+always_inline void *fast_alloc(size_t size)
+{
+    if (TSLAB_CHECKED) {
+        return checked_born(object_alloc_slow(size));
+    }
+    if (likely(size <= SMALL_MAX)) {
+        struct magazine *m = &heap_current->magazine[class_of_size(size)];
+        void *head = magazine_head(m);
+        if (likely(head != NULL)) {
+            return magazine_pop(m, head);
+        }
+    }
+    return object_alloc_slow(size);
+}
+
+always_inline void fast_free(void *p)
+{
+    const size_t unit = arena_unit(p);
+    if (TSLAB_CHECKED) {
+        checked_dies(p);
+    } else if (likely(arena_has_unit(unit))) {
+        const uint32_t tag = atomic_load_explicit(&arena.units[unit].tag, memory_order_relaxed);
+        struct magazine *m = &heap_current->magazine[tag_class(tag)];
+        void *head = magazine_head(m);
+        /* The slot freed last, freed again, goes to the slow path, which says so. */
+        if (likely(tag == m->tag && magazine_room(m) != 0 && p != head)) {
+            magazine_push(m, head, p);
+            return;
+        }
+    }
+    object_free_slow(p);
+}
+
+#endif

@@ -1,0 +1,548 @@
+#include "core/heap.h"
+
+#include "base/fatal.h"
+#include "core/depot.h"
+#include "core/option.h"
+#include "core/reclaim.h"
+#include "core/thread.h"
+
+#include <stdlib.h>
+
+/* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
+ * when its class was idle between two ticks. */
+enum {
+    CAPACITY_BYTES_FIRST = 1024,
+    CAPACITY_BYTES = 32 * 1024,
+    CAPACITY_SLOTS_FIRST = 16,
+    CAPACITY_SLOTS = 512,
+    CAPACITY_SLOTS_MIN = 2,
+    BATCH_BYTES_FIRST = 256,
+    BATCH_BYTES = 8 * 1024,
+    BATCH_SLOTS_FIRST = 4,
+    BATCH_SLOTS = 64,
+};
+
+/* The stock of full magazines of a heap, all classes together. */
+enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 4 * 1024 * 1024 };
+
+/* Bypass: a window of so many operations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
+ * HELP_AGAIN turns it on again. */
+enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
+
+enum { TICK_OPERATIONS = 1024 /* slow ones, between two looks for idle classes */ };
+
+struct heap heap_none;
+struct heap heap_gone;
+
+static uint16_t bounded(size_t bytes, size_t size, size_t most, size_t least)
+{
+    return (uint16_t)max_size(least, min_size(most, bytes / size));
+}
+
+static uint16_t capacity_first(unsigned class)
+{
+    return bounded(CAPACITY_BYTES_FIRST, class_geometry[class].size, CAPACITY_SLOTS_FIRST, CAPACITY_SLOTS_MIN);
+}
+
+static uint16_t capacity_most(unsigned class)
+{
+    return bounded(CAPACITY_BYTES, class_geometry[class].size, CAPACITY_SLOTS, CAPACITY_SLOTS_MIN);
+}
+
+static uint16_t batch_first(unsigned class)
+{
+    return bounded(BATCH_BYTES_FIRST, class_geometry[class].size, BATCH_SLOTS_FIRST, 1);
+}
+
+static uint16_t batch_most(unsigned class)
+{
+    return bounded(BATCH_BYTES, class_geometry[class].size, BATCH_SLOTS, 1);
+}
+
+/* Slots in the magazine of a class. */
+static unsigned magazine_slots(const struct heap *heap, unsigned class)
+{
+    return heap->class[class].capacity - magazine_room(&heap->magazine[class]);
+}
+
+static void magazine_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
+{
+    magazine_set_room(&heap->magazine[class], capacity - magazine_slots(heap, class));
+    heap->class[class].capacity = capacity;
+}
+
+void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity)
+{
+    const bool magazines = option_get(OPTION_MAGAZINES) != 0;
+    heap->thread = thread;
+    heap->epoch = epoch;
+    heap->affinity = affinity;
+    heap->stock_budget = magazines ? STOCK_BYTES_FIRST : 0;
+    heap->magazine[CLASS_NONE].tag = TAG_NEVER;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct heap_class *hc = &heap->class[c];
+        heap->magazine[c].tag = tag_of(c, class_geometry[c].shares_lines ? affinity : AFFINITY_PROCESS);
+        hc->batch = batch_first(c);
+        hc->bypass_alloc = hc->bypass_free = !magazines;
+        magazine_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
+    }
+}
+
+/* Publishing. */
+
+/* Frees that came through the magazine: what is in it, and left it, and was not put there by a slow path. */
+static uint64_t magazine_frees(const struct heap *heap, unsigned class)
+{
+    const struct heap_class *hc = &heap->class[class];
+    return magazine_slots(heap, class) + magazine_served(&heap->magazine[class]) + hc->moved_out - hc->moved_in;
+}
+
+static void publish(struct heap *heap, unsigned class)
+{
+    const struct heap_class *hc = &heap->class[class];
+    struct class_counters *counters = &heap->class[class].counters;
+    stat_set(&counters->allocs, magazine_served(&heap->magazine[class]) + stat_get(&counters->bypassed_allocs));
+    stat_set(&counters->frees,
+             magazine_frees(heap, class) + stat_get(&counters->bypassed_frees) + stat_get(&counters->remote_frees));
+    stat_set(&counters->cached, magazine_slots(heap, class) + hc->stock_slots + bit_count(hc->claimed));
+}
+
+void heap_publish(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        publish(heap, c);
+    }
+}
+
+/* Giving back. */
+
+/* One look at a slab of which slots were given back, in the gate. */
+static void give(struct slab *slab, unsigned class, unsigned word, uint64_t mask)
+{
+    if (slab_give(slab, &class_geometry[class], word, mask)) {
+        partial_evaluate(slab);
+    }
+}
+
+enum { GIVE_WAYS = 16 };
+
+/* Gives a chain of slots back, grouped by word of their bitmaps: one atomic operation for up to 64 of them. The groups
+ * wait in a small table; one that finds its place taken by another sends that one first. */
+static noinline uint64_t flush_chain(unsigned class, void *chain)
+{
+    struct slot waiting[GIVE_WAYS] = { { NULL, 0, 0 } };
+    uint64_t slots = 0;
+    while (chain != NULL) {
+        void *const p = chain;
+        chain = *slot_link(p);
+        const struct slot slot = slot_of(p, class);
+        struct slot *group = &waiting[(slab_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
+        if (group->slab == slot.slab && group->word == slot.word) {
+            if (unlikely((group->mask & slot.mask) != 0)) {
+                fatal_pointer("double free of", p);
+            }
+            group->mask |= slot.mask;
+        } else {
+            if (group->slab != NULL) {
+                give(group->slab, class, group->word, group->mask);
+            }
+            *group = slot;
+        }
+        slots++;
+    }
+    for (unsigned i = 0; i < GIVE_WAYS; i++) {
+        if (waiting[i].slab != NULL) {
+            give(waiting[i].slab, class, waiting[i].word, waiting[i].mask);
+        }
+    }
+    return slots;
+}
+
+static void magazine_flush(struct heap *heap, unsigned class)
+{
+    struct magazine *m = &heap->magazine[class];
+    struct heap_class *hc = &heap->class[class];
+    if (magazine_head(m) == NULL) {
+        return;
+    }
+    const uint64_t slots = flush_chain(class, magazine_head(m));
+    magazine_set_head(m, NULL);
+    magazine_set_room(m, hc->capacity);
+    hc->moved_out += slots;
+    hc->flushed_lately = true;
+    stat_add(&hc->counters.flushes, 1);
+    stat_add(&hc->counters.flushed, slots);
+}
+
+/* The stock: chains of slots, linked through the second word of their first slot. */
+
+enum { CHAIN_COUNT_SHIFT = 44 };
+
+static uint64_t chain_pack(void *chain, unsigned slots)
+{
+    return ((uintptr_t)chain - arena.base) >> GRANULE_SHIFT | (uint64_t)slots << CHAIN_COUNT_SHIFT;
+}
+
+static void *chain_first(uint64_t packed)
+{
+    return (void *)(arena.base + ((packed & bit_mask(CHAIN_COUNT_SHIFT)) << GRANULE_SHIFT));
+}
+
+static unsigned chain_slots(uint64_t packed)
+{
+    return (unsigned)(packed >> CHAIN_COUNT_SHIFT);
+}
+
+static uint64_t *chain_next(void *chain)
+{
+    return (uint64_t *)chain + 1;
+}
+
+/* Hands the whole magazine over to the stock, if the budget allows. */
+static bool stock_put(struct heap *heap, unsigned class)
+{
+    struct magazine *m = &heap->magazine[class];
+    struct heap_class *hc = &heap->class[class];
+    const unsigned slots = magazine_slots(heap, class);
+    const size_t bytes = (size_t)slots * class_geometry[class].size;
+    if (slots == 0 || heap->stock_bytes + bytes > heap->stock_budget) {
+        return false;
+    }
+    void *const chain = magazine_head(m);
+    *chain_next(chain) = hc->stock;
+    hc->stock = chain_pack(chain, slots);
+    hc->stock_slots += slots;
+    heap->stock_bytes += bytes;
+    magazine_set_head(m, NULL);
+    magazine_set_room(m, hc->capacity);
+    hc->moved_out += slots;
+    stat_add(&hc->counters.stocked, 1);
+    return true;
+}
+
+/* Takes a chain out of the stock, which is not empty. */
+static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
+{
+    struct heap_class *hc = &heap->class[class];
+    void *const chain = chain_first(hc->stock);
+    *slots = chain_slots(hc->stock);
+    hc->stock = *chain_next(chain);
+    hc->stock_slots -= *slots;
+    heap->stock_bytes -= (size_t)*slots * class_geometry[class].size;
+    return chain;
+}
+
+static void stock_flush(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    while (hc->stock_slots != 0) {
+        unsigned slots;
+        void *const chain = stock_take(heap, class, &slots);
+        (void)flush_chain(class, chain);
+        stat_add(&hc->counters.flushes, 1);
+        stat_add(&hc->counters.flushed, slots);
+    }
+}
+
+/* Slabs. */
+
+static void slab_leave(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    if (hc->claimed != 0) {
+        const struct slot first = slot_of(hc->claimed_start, class);
+        give(hc->slab, class, first.word, hc->claimed);
+        hc->claimed = 0;
+    }
+    if (hc->slab != NULL) {
+        struct slab *const slab = hc->slab;
+        hc->slab = NULL;
+        partial_detach(slab);
+    }
+}
+
+/* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory. */
+static bool slab_enter(struct heap *heap, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = &heap->class[class];
+    const uint32_t affinity = geometry->shares_lines ? heap->affinity : AFFINITY_PROCESS;
+    hc->slab = partial_attach(&heap->epoch->partial[class]);
+    if (hc->slab != NULL) {
+        stat_add(&hc->counters.attached, 1);
+        if (geometry->shares_lines) {
+            slab_set_affinity(hc->slab, class, affinity);
+        }
+        return true;
+    }
+    bool clean;
+    const uint32_t first = depot_take(geometry->units, 1, &clean);
+    if (first == 0) {
+        return false;
+    }
+    slab_open(first, class, heap->epoch->id, affinity);
+    hc->slab = &arena.slabs[first];
+    stat_add(&hc->counters.opened, 1);
+    return true;
+}
+
+/* Claims a word of slots: the lowest of the attached slab that has any, so that objects pack into few pages. */
+static bool claim(struct heap *heap, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = &heap->class[class];
+    for (;;) {
+        for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
+            hc->claimed = slab_take(hc->slab, geometry, w);
+            if (hc->claimed != 0) {
+                hc->claimed_start = arena_address(slab_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
+                return true;
+            }
+        }
+        slab_leave(heap, class);
+        if (!slab_enter(heap, class)) {
+            return false;
+        }
+    }
+}
+
+/* The lowest claimed slot, straight to the caller. */
+static void *hand_out(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    const unsigned bit = bit_lowest(hc->claimed);
+    hc->claimed &= hc->claimed - 1;
+    stat_add(&hc->counters.bypassed_allocs, 1);
+    return hc->claimed_start + (size_t)bit * class_geometry[class].size;
+}
+
+/* Links up to `most` claimed slots into a list, in the order of their addresses. Returns how many. */
+static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, void **list)
+{
+    unsigned n = 0;
+    void **at = list;
+    while (hc->claimed != 0 && n < most) {
+        char *const p = hc->claimed_start + bit_lowest(hc->claimed) * size;
+        hc->claimed &= hc->claimed - 1;
+        *at = p;
+        at = slot_link(p);
+        n++;
+    }
+    *at = NULL;
+    return n;
+}
+
+/* Bypass, decided by windows of operations. */
+
+static void window_of_allocs(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    const uint64_t allocs = magazine_served(&heap->magazine[class]) + stat_get(&hc->counters.bypassed_allocs);
+    const uint64_t missed = stat_get(&hc->counters.refilled) + stat_get(&hc->counters.bypassed_allocs);
+    const uint64_t n = allocs - hc->window_allocs;
+    if (n < WINDOW) {
+        return;
+    }
+    /* Every slot that did not come from a free before is a miss. */
+    const uint64_t misses = min_size(n, missed - hc->window_refilled);
+    const uint64_t hits = n - misses;
+    if (!hc->bypass_alloc) {
+        hc->bypass_alloc = hits * HELP_MIN < n;
+    } else if (hits * HELP_AGAIN >= n) {
+        hc->bypass_alloc = false;
+    }
+    hc->window_allocs = allocs;
+    hc->window_refilled = missed;
+}
+
+static void window_of_frees(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    const uint64_t frees = magazine_frees(heap, class);
+    const uint64_t flushed = stat_get(&hc->counters.flushed);
+    const uint64_t n = frees - hc->window_frees;
+    if (n < WINDOW) {
+        return;
+    }
+    const uint64_t hits = n - min_size(n, flushed - hc->window_flushed);
+    if (hits * HELP_MIN < n && hc->capacity == capacity_most(class)) {
+        magazine_flush(heap, class);
+        magazine_set_room(&heap->magazine[class], 0);
+        hc->capacity = 0;
+        hc->bypass_free = true;
+    }
+    hc->window_frees = frees;
+    hc->window_flushed = flushed;
+}
+
+/* An allocation that finds no slot says that magazines may help again: what is freed next will be wanted. */
+static void bypass_free_end(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    hc->bypass_free = false;
+    magazine_set_capacity(heap, class, capacity_most(class));
+    hc->window_frees = magazine_frees(heap, class);
+    hc->window_flushed = stat_get(&hc->counters.flushed);
+}
+
+/* Classes that nobody used between two ticks give back what they cache, and start small again. */
+static noinline void tick(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct heap_class *hc = &heap->class[c];
+        publish(heap, c);
+        const uint64_t allocs = stat_get(&hc->counters.allocs);
+        const uint64_t frees = stat_get(&hc->counters.frees);
+        if (allocs == hc->idle_allocs && frees == hc->idle_frees && stat_get(&hc->counters.cached) != 0) {
+            magazine_flush(heap, c);
+            stock_flush(heap, c);
+            slab_leave(heap, c);
+            hc->batch = batch_first(c);
+            if (!hc->bypass_free) {
+                magazine_set_capacity(heap, c, capacity_first(c));
+            }
+        }
+        hc->idle_allocs = allocs;
+        hc->idle_frees = frees;
+    }
+    heap->stock_budget = max_size(heap->stock_budget / 2, max_size(STOCK_BYTES_FIRST, heap->stock_bytes));
+}
+
+static void slow_operation_begin(struct heap *heap, unsigned class)
+{
+    gate_enter(heap->thread);
+    publish(heap, class);
+}
+
+static void slow_operation_end(struct heap *heap)
+{
+    if (unlikely(++heap->ticks % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
+        tick(heap);
+    }
+    reclaim_tick();
+    gate_leave(heap->thread);
+}
+
+/* In the gate: the magazine is empty. */
+static void *refill(struct heap *heap, unsigned class)
+{
+    struct magazine *m = &heap->magazine[class];
+    struct heap_class *hc = &heap->class[class];
+    const bool magazines = option_get(OPTION_MAGAZINES) != 0;
+    if (hc->bypass_free && magazines) {
+        bypass_free_end(heap, class);
+    }
+    if (hc->stock_slots != 0) {
+        unsigned slots;
+        void *const chain = stock_take(heap, class, &slots);
+        if (slots > hc->capacity) {
+            hc->capacity = (uint16_t)slots;
+        }
+        magazine_set_head(m, chain);
+        magazine_set_room(m, hc->capacity - slots);
+        hc->moved_in += slots;
+        stat_add(&hc->counters.unstocked, 1);
+        return magazine_pop(m, magazine_head(m));
+    }
+    if (magazines) {
+        window_of_allocs(heap, class);
+    }
+    if (hc->claimed == 0 && !claim(heap, class)) {
+        return NULL;
+    }
+    if (hc->bypass_alloc) {
+        return hand_out(heap, class);
+    }
+    if (hc->flushed_lately && heap->stock_budget < STOCK_BYTES) {
+        heap->stock_budget *= 2;
+    }
+    hc->flushed_lately = false;
+    void *list;
+    const unsigned n =
+        link_claimed(hc, class_geometry[class].size, hc->batch < hc->capacity ? hc->batch : hc->capacity, &list);
+    hc->batch = (uint16_t)min_size(hc->batch * 2u, batch_most(class));
+    magazine_set_head(m, list);
+    magazine_set_room(m, hc->capacity - n);
+    hc->moved_in += n;
+    stat_add(&hc->counters.refills, 1);
+    stat_add(&hc->counters.refilled, n);
+    return magazine_pop(m, magazine_head(m));
+}
+
+void *heap_alloc_slow(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    if (hc->bypass_alloc && (hc->claimed & (hc->claimed - 1)) != 0 && !hc->bypass_free && hc->stock_slots == 0) {
+        /* More than one slot is left: nothing but private state moves, so no gate is needed. */
+        return hand_out(heap, class);
+    }
+    slow_operation_begin(heap, class);
+    void *const p = refill(heap, class);
+    slow_operation_end(heap);
+    return p;
+}
+
+/* In the gate: the magazine takes the slot, once it has room. */
+static void make_room(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    const uint16_t most = capacity_most(class);
+    if (hc->capacity < most) {
+        magazine_set_capacity(heap, class, (uint16_t)min_size(hc->capacity * 2u, most));
+    } else if (!stock_put(heap, class)) {
+        magazine_flush(heap, class);
+        window_of_frees(heap, class);
+    }
+}
+
+void heap_free_full(struct heap *heap, unsigned class, void *p)
+{
+    struct heap_class *hc = &heap->class[class];
+    if (!hc->bypass_free) {
+        slow_operation_begin(heap, class);
+        make_room(heap, class);
+        if (!hc->bypass_free) {
+            magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
+        }
+        slow_operation_end(heap);
+    }
+    if (hc->bypass_free) {
+        stat_add(&hc->counters.bypassed_frees, 1);
+        heap_free_direct(heap, class, p);
+    }
+}
+
+void heap_free_direct(struct heap *heap, unsigned class, void *p)
+{
+    const struct slot slot = slot_of(p, class);
+    struct thread *const thread = heap->thread;
+    /* Fork may cut us between the two writes of the give: its child recounts the noted slab. */
+    store_relaxed(&thread->noted, slab_index(slot.slab));
+    if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
+        gate_enter(thread);
+        partial_evaluate(slot.slab);
+        reclaim_tick();
+        gate_leave(thread);
+    }
+}
+
+void heap_recount(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        unsigned slots = 0;
+        for (void *p = magazine_head(&heap->magazine[c]); p != NULL; p = *slot_link(p)) {
+            slots++;
+        }
+        magazine_set_room(&heap->magazine[c], heap->class[c].capacity - slots);
+    }
+}
+
+void heap_empty(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        magazine_flush(heap, c);
+        stock_flush(heap, c);
+        slab_leave(heap, c);
+        publish(heap, c);
+    }
+}

@@ -1,0 +1,101 @@
+/* A heap: for every size class a magazine, a stock of full magazines, and an attached slab.
+ *
+ * Held by at most one thread at a time, which alone touches it: nothing in it is shared but the published counters. The
+ * fast path (fast.h) touches only the magazines; everything here is what happens when they are empty or full:
+ *
+ *   alloc, empty magazine   take a full one from the stock; else link a batch of slots from the attached slab's claimed
+ *                           word; else attach a partial slab; else open a new one
+ *   free, full magazine     grow it while it is small; else hand it over whole to the stock; else flush it to its slabs
+ *   bypass                  when a window of operations shows that the magazine does not help, slots go straight from
+ * the claimed word to the caller, or straight from the caller to their slab, and nothing is linked
+ *
+ * Invariants: the tag of a magazine never changes; room = capacity - slots in it; slots in magazine, stock and claimed
+ * word are in no bitmap; a heap that is held by nobody is empty.
+ *
+ * Threads: the holder. Every function but heap_start runs in the holder's gate or enters it itself, as it says. */
+#ifndef TSLAB_CORE_HEAP_H
+#define TSLAB_CORE_HEAP_H
+
+#include "core/magazine.h"
+#include "core/partial.h"
+
+struct thread;
+
+/* What reports may read of a heap while its holder goes on: written by the holder alone, at slow paths. */
+struct class_counters {
+    atomic_u64 allocs;          /* allocations, all ways */
+    atomic_u64 frees;           /* frees that came through this heap, all ways */
+    atomic_u64 refills;         /* times that slots were linked from a slab */
+    atomic_u64 refilled;        /* slots linked */
+    atomic_u64 flushes;         /* times that a magazine was given back to slabs */
+    atomic_u64 flushed;         /* slots given back so */
+    atomic_u64 stocked;         /* full magazines handed to the stock */
+    atomic_u64 unstocked;       /* taken from it */
+    atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller */
+    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab, since magazines do not help */
+    atomic_u64 remote_frees;    /* the same, since the slot is not ours to keep */
+    atomic_u64 opened;          /* new slabs */
+    atomic_u64 attached;        /* partial slabs taken over */
+    atomic_u64 cached;          /* slots in magazine, stock and claimed word */
+};
+
+struct heap_class {
+    struct slab *slab;    /* attached, or NULL */
+    uint64_t claimed;     /* slots taken from one word of its bitmap and not handed out yet */
+    char *claimed_start;  /* where that word's first slot is */
+    uint64_t stock;       /* full magazines: chains of slots, linked (chain_pack) */
+    uint32_t stock_slots; /* slots in them */
+    uint16_t capacity;    /* of the magazine */
+    uint16_t batch;       /* slots of the next refill */
+    bool bypass_alloc;
+    bool bypass_free;
+    bool flushed_lately;    /* flushed since the last refill: the stock may be too small */
+    uint64_t moved_in;      /* slots that slow paths put into the magazine, since ever */
+    uint64_t moved_out;     /* and took out of it */
+    uint64_t window_allocs; /* what the counters were when the current window began */
+    uint64_t window_refilled;
+    uint64_t window_frees;
+    uint64_t window_flushed;
+    uint64_t idle_allocs; /* what the counters were at the last tick */
+    uint64_t idle_frees;
+    struct class_counters counters;
+};
+
+struct heap {
+    struct magazine magazine[CLASS_LIMIT];
+    struct thread *thread; /* the holder's record; NULL in the two static heaps */
+    struct epoch *epoch;
+    uint32_t affinity;
+    uint32_t ticks;
+    size_t stock_bytes;
+    size_t stock_budget;
+    struct heap_class class[CLASS_LIMIT];
+};
+
+/* The heap of a thread that has none yet, and of one whose heap was taken down: no magazine has a slot, none accepts
+ * one. */
+extern struct heap heap_none;
+extern struct heap heap_gone;
+
+/* Makes a heap of zeroed memory usable. */
+void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity);
+
+/* A slot of the class, when the magazine is empty. NULL: no memory. Enters the gate. */
+void *heap_alloc_slow(struct heap *heap, unsigned class);
+
+/* Frees a slot whose magazine would take it, but has no room. Enters the gate. */
+void heap_free_full(struct heap *heap, unsigned class, void *p);
+
+/* Frees a slot straight to its slab: for slots that no magazine of this heap takes. Enters the gate where it must. */
+void heap_free_direct(struct heap *heap, unsigned class, void *p);
+
+/* Counts the magazines anew, for the child of a fork: their holder may have been cut between two writes. */
+void heap_recount(struct heap *heap);
+
+/* Gives back everything that the heap caches, and detaches its slabs. In the gate. */
+void heap_empty(struct heap *heap);
+
+/* Brings the published counters up to date. The holder. */
+void heap_publish(struct heap *heap);
+
+#endif

@@ -1,0 +1,98 @@
+#include "core/large.h"
+
+#include "core/blocks.h"
+#include "core/depot.h"
+#include "core/reclaim.h"
+#include "os/os.h"
+
+#include <stdint.h>
+
+/* The size of the run that serves so many bytes; 0 when no run could. */
+static uint32_t units_for(size_t bytes)
+{
+    return bytes > (size_t)UINT32_MAX << UNIT_SHIFT ? 0 : (uint32_t)((bytes + UNIT_BYTES - 1) >> UNIT_SHIFT);
+}
+
+/* Whole pages, but never beyond the run (pages may be larger than units). */
+static size_t usable_bytes(size_t bytes)
+{
+    return min_size(round_up(bytes, os_page_bytes()), (size_t)units_for(bytes) << UNIT_SHIFT);
+}
+
+/* The descriptor of the large run that starts at p, or NULL. */
+static struct slab *large_at(const void *p)
+{
+    const size_t unit = arena_unit(p);
+    if (!arena_has_unit(unit) || (uintptr_t)p % UNIT_BYTES != arena.base % UNIT_BYTES ||
+        stat_get(&arena.units[unit].tag) != TAG_LARGE) {
+        return NULL;
+    }
+    return &arena.slabs[unit];
+}
+
+static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
+{
+    uint32_t first = depot_take(units, align, clean);
+    if (first == 0 && stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) >= units) {
+        /* What a purger holds right now is in no list; and dirty and clean neighbours do not merge. Wait for the one
+         * and mend the other before giving up. */
+        (void)reclaim_all();
+        first = depot_take(units, align, clean);
+    }
+    return first;
+}
+
+void *large_alloc(size_t bytes, size_t alignment, bool *zero)
+{
+    const uint32_t units = units_for(bytes);
+    const uint32_t align = units_for(max_size(alignment, UNIT_BYTES));
+    uint32_t first = 0;
+    if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
+        first = take_run(units, align, zero);
+    }
+    if (first == 0) {
+        *zero = true;
+        return blocks_map(bytes, alignment);
+    }
+    arena.slabs[first].large_bytes = usable_bytes(bytes);
+    stat_set(&arena.units[first].tag, TAG_LARGE);
+    return arena_address(first);
+}
+
+size_t large_usable(const void *p)
+{
+    const struct slab *run = large_at(p);
+    return run != NULL ? run->large_bytes : blocks_usable(p);
+}
+
+bool large_free(void *p)
+{
+    const struct slab *run = large_at(p);
+    if (run == NULL) {
+        return blocks_unmap(p);
+    }
+    const uint32_t first = slab_index(run);
+    stat_set(&arena.units[first].tag, TAG_NONE);
+    depot_put(first, units_for(run->large_bytes), false);
+    return true;
+}
+
+bool large_resize(void *p, size_t bytes)
+{
+    struct slab *run = large_at(p);
+    const uint32_t wanted = units_for(bytes);
+    if (run == NULL || wanted == 0) {
+        return bytes <= blocks_usable(p) && bytes >= blocks_usable(p) / 2;
+    }
+    const uint32_t first = slab_index(run);
+    const uint32_t units = units_for(run->large_bytes);
+    bool clean;
+    if (wanted > units && !depot_grow(first, units, wanted, &clean)) {
+        return false;
+    }
+    if (wanted < units) {
+        depot_trim(first, units, wanted);
+    }
+    run->large_bytes = usable_bytes(bytes);
+    return true;
+}

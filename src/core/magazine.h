@@ -1,0 +1,72 @@
+/* A magazine: a heap's LIFO of free slots of one size class, linked through their first words; 32 bytes, and all that
+ * the fast path touches. The term is Bonwick's ("Magazines and Vmem", 2001).
+ *
+ * Counting is free of charge: one word holds the room that is left in its low 16 bits and the slots handed out above,
+ * so that an allocation adds one constant and a free subtracts 1.
+ *
+ * Threads: the holder of the heap. `head` is atomic for the compiler only: a fork may cut a thread anywhere, and its
+ * child must find a list that is whole, so a push writes the link before the head. */
+#ifndef TSLAB_CORE_MAGAZINE_H
+#define TSLAB_CORE_MAGAZINE_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+struct magazine {
+    _Atomic(void *) head;
+    uint64_t count; /* low 16 bits: room for so many more slots; above: slots handed out */
+    uint32_t tag;   /* of the slots that it accepts; never changes */
+    uint32_t unused[3];
+};
+
+enum { MAGAZINE_SERVED_SHIFT = 16, MAGAZINE_ROOM_MASK = 0xffff, MAGAZINE_POP = (1 << MAGAZINE_SERVED_SHIFT) + 1 };
+
+always_inline void *magazine_head(const struct magazine *m)
+{
+    return atomic_load_explicit(&m->head, memory_order_relaxed);
+}
+
+always_inline void magazine_set_head(struct magazine *m, void *p)
+{
+    atomic_store_explicit(&m->head, p, memory_order_relaxed);
+}
+
+always_inline unsigned magazine_room(const struct magazine *m)
+{
+    return (unsigned)(m->count & MAGAZINE_ROOM_MASK);
+}
+
+always_inline void magazine_set_room(struct magazine *m, unsigned room)
+{
+    m->count = (m->count & ~(uint64_t)MAGAZINE_ROOM_MASK) | room;
+}
+
+/* Slots handed out since ever. */
+always_inline uint64_t magazine_served(const struct magazine *m)
+{
+    return m->count >> MAGAZINE_SERVED_SHIFT;
+}
+
+/* The word of a free slot that links it to the next. */
+always_inline void **slot_link(void *slot)
+{
+    return (void **)slot;
+}
+
+/* Pops `head`, which is the magazine's head and not NULL. */
+always_inline void *magazine_pop(struct magazine *m, void *head)
+{
+    magazine_set_head(m, *slot_link(head));
+    m->count += MAGAZINE_POP;
+    return head;
+}
+
+/* Pushes a slot on `head`, the magazine's head; there is room. */
+always_inline void magazine_push(struct magazine *m, void *head, void *slot)
+{
+    *slot_link(slot) = head;
+    atomic_store_explicit(&m->head, slot, memory_order_release);
+    m->count--;
+}
+
+#endif

@@ -1,0 +1,36 @@
+#include "core/meta.h"
+
+#include "base/lock.h"
+#include "core/class.h"
+#include "os/os.h"
+
+enum { CHUNK_BYTES = 256 * 1024 };
+
+atomic_size_t meta_bytes;
+
+static struct {
+    struct lock lock;
+    char *at, *end;
+} meta = { .lock = LOCK_INIT(RANK_META) };
+
+void *meta_alloc(size_t bytes)
+{
+    bytes = round_up(bytes, CACHE_LINE);
+    lock_acquire(&meta.lock);
+    void *start = NULL;
+    if ((size_t)(meta.end - meta.at) < bytes) {
+        const size_t chunk = round_up(max_size(bytes, CHUNK_BYTES), os_page_bytes());
+        char *fresh = os_map(chunk);
+        if (fresh != NULL) {
+            meta.at = fresh;
+            meta.end = fresh + chunk;
+        }
+    }
+    if ((size_t)(meta.end - meta.at) >= bytes) {
+        start = meta.at;
+        meta.at += bytes;
+        stat_add(&meta_bytes, bytes);
+    }
+    lock_release(&meta.lock);
+    return start;
+}

@@ -1,0 +1,14 @@
+/* Memory for the engine's own records: heaps and threads. Zeroed, never given back, apart from all user memory. */
+#ifndef TSLAB_CORE_META_H
+#define TSLAB_CORE_META_H
+
+#include "base/atomic.h"
+
+#include <stddef.h>
+
+extern atomic_size_t meta_bytes; /* handed out so far */
+
+/* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread. */
+void *meta_alloc(size_t bytes);
+
+#endif

@@ -1,0 +1,31 @@
+/* Objects of any size: what every face of the library calls. Sizes, alignments, and which part of the engine serves
+ * them.
+ *
+ * Errors: NULL means no memory (or a size that cannot be); errno is the caller's affair. A pointer that is no object's
+ * ends the program with a line on stderr. Threads: any. */
+#ifndef TSLAB_CORE_OBJECT_H
+#define TSLAB_CORE_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the fast path (fast.h) does not do itself. */
+void *object_alloc_slow(size_t size);
+void object_free_slow(void *p);
+
+/* Zeroed; memory that is fresh from the system is not touched. */
+void *object_alloc_zero(size_t size);
+
+/* alignment is a power of two. */
+void *object_alloc_aligned(size_t size, size_t alignment);
+
+/* p is an object, size above 0. On failure p is as it was. */
+void *object_resize(void *p, size_t size);
+
+/* The bytes that the user of p may touch; p is an object. */
+size_t object_usable(const void *p);
+
+/* Gives back what this thread caches and the pages of all empty memory. Returns the bytes given to the system. */
+size_t object_trim(void);
+
+#endif

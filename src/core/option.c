@@ -1,0 +1,185 @@
+#include "core/option.h"
+
+#include "base/text.h"
+#include "os/os.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct option_row {
+    const char *name; /* as in TSLAB_OPTIONS; TSLAB_<NAME> is the same in capitals */
+    uint64_t fallback, smallest, largest;
+    const char *unit, *doc;
+};
+
+#define OPTION_ROW(constant, name, fallback, smallest, largest, unit, doc)                                             \
+    { #name, (fallback), (smallest), (largest), (unit), (doc) },
+static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) };
+
+#define OPTION_DEFAULT(constant, name, fallback, smallest, largest, unit, doc) (fallback),
+uint64_t option_values[OPTION_COUNT] = { OPTION_TABLE(OPTION_DEFAULT) };
+
+enum { MESSAGE_BYTES = 512 };
+
+/* A part of a string of the environment. */
+struct part {
+    const char *start;
+    size_t length;
+};
+
+static void complain(struct part name, struct part value, const char *what, const struct option_row *row)
+{
+    char buffer[MESSAGE_BYTES];
+    struct text line = { buffer, sizeof buffer - 1, 0 };
+    text_string(&line, "tslab: option ");
+    text_part(&line, name.start, name.length);
+    if (row != NULL) {
+        text_string(&line, "=");
+        text_part(&line, value.start, value.length);
+    }
+    text_string(&line, what);
+    if (row != NULL) {
+        text_number(&line, row->smallest, 0);
+        text_string(&line, " to ");
+        text_number(&line, row->largest, 0);
+        if (row->unit[0] != 0) {
+            text_string(&line, " ");
+            text_string(&line, row->unit);
+        }
+        text_string(&line, "; it keeps its default ");
+        text_number(&line, row->fallback, 0);
+    } else {
+        text_string(&line, "; known are");
+        for (unsigned i = 0; i < OPTION_COUNT; i++) {
+            text_string(&line, i == 0 ? " " : ", ");
+            text_string(&line, rows[i].name);
+        }
+    }
+    buffer[line.length++] = '\n';
+    os_write(STDERR_FILENO, buffer, line.length);
+}
+
+/* A decimal number with an optional K, M, G or T (times 1,024 each); false when it is none or does not fit. */
+static bool parse_number(struct part part, uint64_t *number)
+{
+    static const char suffixes[] = "KMGT";
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < part.length && part.start[i] >= '0' && part.start[i] <= '9'; i++) {
+        const uint64_t digit = (uint64_t)(part.start[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    if (i == 0) {
+        return false;
+    }
+    if (i + 1 == part.length) {
+        const char upper = (char)(part.start[i] & ~0x20);
+        const char *suffix = upper == 0 ? NULL : strchr(suffixes, upper);
+        if (suffix == NULL) {
+            return false;
+        }
+        const unsigned shift = 10 * (unsigned)(suffix - suffixes + 1);
+        if (value > UINT64_MAX >> shift) {
+            return false;
+        }
+        value <<= shift;
+        i++;
+    }
+    *number = value;
+    return i == part.length;
+}
+
+static bool name_is(struct part part, const char *name)
+{
+    for (size_t i = 0; i < part.length; i++) {
+        const char c = part.start[i];
+        const char lower = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+        if (name[i] == 0 || lower != name[i]) {
+            return false;
+        }
+    }
+    return name[part.length] == 0;
+}
+
+/* `full` is the name as the user wrote it, for messages; `name` the part of it that names the option. */
+static void option_set(struct part full, struct part name, struct part value)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        if (name_is(name, rows[i].name)) {
+            uint64_t number;
+            if (parse_number(value, &number) && number >= rows[i].smallest && number <= rows[i].largest) {
+                option_values[i] = number;
+            } else {
+                complain(full, value, " is ignored: it must be a number from ", &rows[i]);
+            }
+            return;
+        }
+    }
+    complain(full, value, " is unknown and ignored", NULL);
+}
+
+/* The part of `list` up to the separator; advances past it. */
+static struct part next_part(const char **list, char separator)
+{
+    const char *end = strchr(*list, separator);
+    const size_t length = end == NULL ? strlen(*list) : (size_t)(end - *list);
+    const struct part part = { *list, length };
+    *list += length + (end != NULL);
+    return part;
+}
+
+static void option_set_list(const char *list)
+{
+    while (*list != 0) {
+        const struct part item = next_part(&list, ',');
+        const char *equals = memchr(item.start, '=', item.length);
+        const size_t length = equals == NULL ? item.length : (size_t)(equals - item.start);
+        const struct part name = { item.start, length };
+        const struct part value = { equals == NULL ? item.start + length : equals + 1,
+                                    equals == NULL ? 0 : item.length - length - 1 };
+        if (item.length > 0) {
+            option_set(name, name, value);
+        }
+    }
+}
+
+bool option_load(void)
+{
+    static const char prefix[] = "TSLAB_";
+    if (environ == NULL) {
+        return false;
+    }
+    if (os_is_privileged()) {
+        return true;
+    }
+    for (char **variable = environ; *variable != NULL; variable++) {
+        const char *at = *variable;
+        if (strncmp(at, prefix, sizeof prefix - 1) != 0) {
+            continue;
+        }
+        const struct part full = next_part(&at, '=');
+        const struct part name = { full.start + sizeof prefix - 1, full.length - (sizeof prefix - 1) };
+        if (name_is(name, "options")) {
+            option_set_list(at);
+        } else {
+            option_set(full, name, (struct part){ at, strlen(at) });
+        }
+    }
+    return true;
+}
+
+void option_describe(struct text *text)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        text_string(text, "  ");
+        text_column(text, rows[i].name, 16);
+        text_number(text, option_values[i], 14);
+        text_string(text, " ");
+        text_column(text, rows[i].unit, 6);
+        text_string(text, rows[i].doc);
+        text_string(text, "\n");
+    }
+}

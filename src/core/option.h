@@ -1,0 +1,47 @@
+/* Run-time options: one table gives the names, units, defaults, ranges, documentation, parser and help.
+ *
+ * Each is read once from the environment, as TSLAB_<NAME>, or all of them from TSLAB_OPTIONS="name=value,name=value".
+ * What is unknown or out of range is said on stderr once and ignored. A process that runs with more rights than its
+ * user reads none. Threads: option_load before others run; option_get from anywhere. */
+#ifndef TSLAB_CORE_OPTION_H
+#define TSLAB_CORE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text;
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define TIB ((uint64_t)1 << 40)
+
+/* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
+#define OPTION_TABLE(X)                                                                                                \
+    X(ARENA_BYTES, arena_bytes, TIB, 4 * MIB, 16 * TIB, "bytes",                                                       \
+      "addresses to reserve; less is taken where the kernel or ulimit -v says so")                                     \
+    X(RETAIN_BYTES, retain_bytes, 4 * MIB, 0, TIB, "bytes",                                                            \
+      "empty memory that may wait for reuse; more than this, and a 16th of what is in use, goes back at once")         \
+    X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600 * 1000, "ms",                                                       \
+      "how long empty memory waits for reuse before its pages go back to the system")                                  \
+    X(MAGAZINES, magazines, 1, 0, 1, "", "0 turns the thread caches off, as a baseline for comparisons")               \
+    X(STATS, stats, 0, 0, 1, "", "1 prints statistics on stderr when the program exits")
+
+#define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
+enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
+
+extern uint64_t option_values[OPTION_COUNT];
+
+static inline uint64_t option_get(enum option option)
+{
+    return option_values[option];
+}
+
+/* Reads the environment. False when there is none yet (the dynamic loader may call malloc before libc is ready). */
+bool option_load(void);
+
+/* Appends a line for every option: name, value, range, what it does. */
+void option_describe(struct text *text);
+
+#endif

@@ -1,0 +1,209 @@
+#include "core/partial.h"
+
+#include "base/fatal.h"
+#include "core/depot.h"
+
+struct epoch epoch_process;
+
+void epoch_start(struct epoch *epoch, uint32_t id)
+{
+    epoch->id = id;
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        epoch->partial[c].lock.rank = RANK_LIST;
+    }
+}
+
+static struct epoch *epoch_by_id(uint32_t id)
+{
+    invariant(id == epoch_process.id);
+    (void)id;
+    return &epoch_process;
+}
+
+/* The list that a slab's word names. */
+static struct partial *partial_of(uint32_t word)
+{
+    return &epoch_by_id(word_epoch(word))->partial[word_class(word)];
+}
+
+static bool is_evaluable(uint32_t word)
+{
+    return word_state(word) == SLAB_FULL || word_state(word) == SLAB_PARTIAL;
+}
+
+static void list_link(struct partial *partial, struct slab *slab)
+{
+    const uint32_t index = slab_index(slab);
+    const uint32_t head = stat_get(&partial->head);
+    slab->prev = 0;
+    slab->next = head;
+    if (head != 0) {
+        arena.slabs[head].prev = index;
+    }
+    stat_set(&partial->head, index);
+    stat_add(&partial->length, 1);
+}
+
+static void list_unlink(struct partial *partial, struct slab *slab)
+{
+    if (slab->prev == 0) {
+        stat_set(&partial->head, slab->next);
+    } else {
+        arena.slabs[slab->prev].next = slab->next;
+    }
+    if (slab->next != 0) {
+        arena.slabs[slab->next].prev = slab->prev;
+    }
+    stat_set(&partial->length, stat_get(&partial->length) - 1);
+}
+
+/* What a holder of a list's lock has to do once he let go. */
+struct afterwards {
+    struct slab *claimed;  /* empty slabs, linked by next: to the depot */
+    struct slab *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
+};
+
+/* The protocol's table, under the lock that `word`, the slab's word, names. */
+static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t word, struct afterwards *after)
+{
+    const struct class_geometry *geometry = &class_geometry[word_class(word)];
+    enum slab_state state = word_state(word);
+    if (state == SLAB_FULL && slab_has_any(slab, geometry)) {
+        store_seq_cst(&slab->word, word_with_state(word, SLAB_PARTIAL));
+        list_link(partial, slab);
+        state = SLAB_PARTIAL;
+    }
+    if (state == SLAB_PARTIAL && slab_has_all(slab, geometry)) {
+        list_unlink(partial, slab);
+        /* Nobody gives to it, for nobody has a slot of it; who still comes to look finds EMPTY. */
+        store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
+        stat_add(&partial->recycled, 1);
+        slab->next = after->claimed == NULL ? 0 : slab_index(after->claimed);
+        after->claimed = slab;
+    }
+}
+
+/* Looks at every slab of a queue that was taken from the lock, which is still held. */
+static void harvest(struct partial *partial, uint32_t queue, struct afterwards *after)
+{
+    uint64_t length = 0;
+    while (queue != 0) {
+        struct slab *slab = &arena.slabs[queue];
+        /* The order is the protocol: the link, then the flag, then the word. Who sets the flag after us pushes the slab
+         * again; who saw it set before us relies on the look that follows. */
+        queue = load_relaxed(&slab->queue_next);
+        (void)exchange_seq_cst(&slab->queued, 0);
+        const uint32_t word = load_seq_cst(&slab->word);
+        if (is_evaluable(word)) {
+            if (partial_of(word) == partial) {
+                evaluate_locked(partial, slab, word, after);
+            } else if (exchange_seq_cst(&slab->queued, 1) == 0) {
+                /* It was recycled and belongs to another list. A free of its new life may have relied on the flag, so
+                 * it is not dropped: it waits on a queue of our own. Had the flag been set again, another would look.
+                 */
+                store_relaxed(&slab->queue_next, after->followed == NULL ? 0 : slab_index(after->followed));
+                after->followed = slab;
+            }
+        }
+        length++;
+    }
+    stat_add(&partial->harvests, 1);
+    stat_add(&partial->harvested, length);
+    if (length > stat_get(&partial->queue_longest)) {
+        stat_set(&partial->queue_longest, length);
+    }
+}
+
+/* Lets go of a list's lock, after harvesting what was queued meanwhile. */
+static void release(struct partial *partial, struct afterwards *after)
+{
+    uint32_t queue;
+    while ((queue = lock_release_or_harvest(&partial->lock)) != 0) {
+        harvest(partial, queue, after);
+    }
+}
+
+/* Takes the lock if it is free, else leaves the slab on its queue. */
+static void look(struct slab *slab, struct afterwards *after)
+{
+    const uint32_t word = load_seq_cst(&slab->word);
+    if (!is_evaluable(word)) {
+        return;
+    }
+    struct partial *partial = partial_of(word);
+    if (lock_try(&partial->lock)) {
+        const uint32_t now = load_seq_cst(&slab->word);
+        /* Another list's by now: it was recycled, and others have looked. */
+        if (is_evaluable(now) && partial_of(now) == partial) {
+            evaluate_locked(partial, slab, now, after);
+        }
+    } else if (exchange_seq_cst(&slab->queued, 1) != 0 ||
+               !lock_push(&partial->lock, slab_index(slab), &slab->queue_next)) {
+        return; /* somebody will look */
+    }
+    release(partial, after);
+}
+
+/* Does what had to wait until no lock is held. */
+static void settle(struct afterwards *after)
+{
+    for (;;) {
+        if (after->claimed != NULL) {
+            struct slab *slab = after->claimed;
+            after->claimed = slab->next == 0 ? NULL : &arena.slabs[slab->next];
+            const unsigned class = word_class(stat_get(&slab->word));
+            slab_shut(slab, class);
+            depot_put(slab_index(slab), class_geometry[class].units, false);
+        } else if (after->followed != NULL) {
+            struct slab *slab = after->followed;
+            const uint32_t next = load_relaxed(&slab->queue_next);
+            after->followed = next == 0 ? NULL : &arena.slabs[next];
+            (void)exchange_seq_cst(&slab->queued, 0);
+            look(slab, after);
+        } else {
+            return;
+        }
+    }
+}
+
+void partial_evaluate(struct slab *slab)
+{
+    struct afterwards after = { NULL, NULL };
+    look(slab, &after);
+    settle(&after);
+}
+
+struct slab *partial_attach(struct partial *partial)
+{
+    /* A glance without the lock: a miss costs no more than a new slab. */
+    if (load_relaxed(&partial->head) == 0) {
+        return NULL;
+    }
+    struct slab *slab = NULL;
+    struct afterwards after = { NULL, NULL };
+    lock_acquire(&partial->lock);
+    const uint32_t head = stat_get(&partial->head);
+    if (head != 0) {
+        slab = &arena.slabs[head];
+        list_unlink(partial, slab);
+        store_seq_cst(&slab->word, word_with_state(stat_get(&slab->word), SLAB_ATTACHED));
+    }
+    release(partial, &after);
+    settle(&after);
+    return slab;
+}
+
+void partial_detach(struct slab *slab)
+{
+    /* Nobody else changes the word of an attached slab. */
+    const uint32_t word = word_with_state(stat_get(&slab->word), SLAB_FULL);
+    struct partial *partial = partial_of(word);
+    struct afterwards after = { NULL, NULL };
+    lock_acquire(&partial->lock);
+    /* First FULL, then a look at the bits: a give writes its bits, then reads the word. One of the two sees the other.
+     */
+    (void)exchange_seq_cst(&slab->word, word);
+    evaluate_locked(partial, slab, word, &after);
+    release(partial, &after);
+    settle(&after);
+}

@@ -1,0 +1,47 @@
+/* The partial slabs of one class and epoch: a list, its lock, and the revisit queue in the lock's word.
+ *
+ * Everything that changes a slab's state between ATTACHED, FULL, PARTIAL and EMPTY happens here, under the lock that
+ * the slab's word names. A free never waits for that lock: it leaves the slab on the lock's queue, and whoever holds
+ * the lock looks at it before he lets go (a harvest). A slab found empty goes to the depot at once: recycling is
+ * continuous.
+ *
+ * partial_evaluate acts on the slab's state alone, not on who calls or why: late and needless calls are harmless.
+ *
+ * The card of the protocol is docs/protocols/slab.md. Threads: any, inside a gate. */
+#ifndef TSLAB_CORE_PARTIAL_H
+#define TSLAB_CORE_PARTIAL_H
+
+#include "base/lock.h"
+#include "core/slab.h"
+
+struct partial {
+    struct lock lock;
+    atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */
+    /* Statistics, written under the lock. */
+    atomic_u32 length;
+    atomic_u64 recycled;  /* slabs that emptied and went to the depot */
+    atomic_u64 harvests;  /* queues taken */
+    atomic_u64 harvested; /* slabs on them */
+    atomic_u64 queue_longest;
+};
+
+/* A lifetime: the slabs whose objects die together. So far there is the process epoch alone, which never closes. */
+struct epoch {
+    uint32_t id;
+    struct partial partial[CLASS_LIMIT];
+};
+
+extern struct epoch epoch_process;
+
+void epoch_start(struct epoch *epoch, uint32_t id);
+
+/* Unlinks a partial slab and makes it the caller's; NULL when there is none. Takes the lock, and waits for it. */
+struct slab *partial_attach(struct partial *partial);
+
+/* Ends the caller's hold of an attached slab: it becomes full, partial or empty by what it is. Waits for the lock. */
+void partial_detach(struct slab *slab);
+
+/* Looks at a slab whose state may have to follow its bits. Never waits. */
+void partial_evaluate(struct slab *slab);
+
+#endif

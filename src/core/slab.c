@@ -1,0 +1,105 @@
+#include "core/slab.h"
+
+#include "base/fatal.h"
+
+static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        stat_set(&arena.units[first + i].tag, tag);
+    }
+}
+
+void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct slab *slab = &arena.slabs[first];
+    invariant(word_state(stat_get(&slab->word)) == SLAB_EMPTY);
+    for (unsigned w = 0; w < geometry->words; w++) {
+        store_relaxed(&slab->bitmap[w], class_word_mask(geometry, w));
+    }
+    store_relaxed(&slab->full, geometry->words);
+    for (uint32_t i = 1; i + 1 < geometry->units; i++) {
+        arena.units[first + i].first = first; /* the depot set both ends */
+    }
+    set_tags(first, geometry->units, tag_of(class, affinity));
+    store_release(&slab->word, slab_word(SLAB_ATTACHED, class, epoch));
+}
+
+void slab_set_affinity(struct slab *slab, unsigned class, uint32_t affinity)
+{
+    set_tags(slab_index(slab), class_geometry[class].units, tag_of(class, affinity));
+}
+
+void slab_shut(struct slab *slab, unsigned class)
+{
+    set_tags(slab_index(slab), class_geometry[class].units, TAG_NONE);
+}
+
+static _Noreturn noinline void slab_double_free(const struct slab *slab, const struct class_geometry *geometry,
+                                                unsigned word, uint64_t twice)
+{
+    const size_t index = (size_t)word * WORD_SLOTS + bit_lowest(twice);
+    fatal_pointer("double free of", arena_address(slab_index(slab)) + index * geometry->size);
+}
+
+bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask)
+{
+    /* All of the geometry is read before the bits are given: afterwards the slab may be recycled. */
+    const uint64_t whole = class_word_mask(geometry, word);
+    const uint32_t words = geometry->words;
+    /* The bits are known to be clear, so an add is an or; it returns the old word in one instruction. */
+    const uint64_t old = fetch_add_seq_cst(&slab->bitmap[word], mask);
+    if (unlikely((old & mask) != 0)) {
+        slab_double_free(slab, geometry, word, old & mask);
+    }
+    bool look = old == 0;
+    if (old + mask == whole) {
+        look |= fetch_add_seq_cst(&slab->full, 1) + 1 == words;
+    }
+    if (!look) {
+        return false;
+    }
+    const enum slab_state state = word_state(load_seq_cst(&slab->word));
+    return state == SLAB_FULL || (state == SLAB_PARTIAL && load_seq_cst(&slab->full) == words);
+}
+
+uint64_t slab_take(struct slab *slab, const struct class_geometry *geometry, unsigned word)
+{
+    if (load_relaxed(&slab->bitmap[word]) == 0) {
+        return 0;
+    }
+    const uint64_t taken = exchange_acquire(&slab->bitmap[word], 0);
+    if (taken == class_word_mask(geometry, word)) {
+        (void)fetch_sub_relaxed(&slab->full, 1);
+    }
+    return taken;
+}
+
+bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry)
+{
+    for (unsigned w = 0; w < geometry->words; w++) {
+        if (load_seq_cst(&slab->bitmap[w]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool slab_has_all(const struct slab *slab, const struct class_geometry *geometry)
+{
+    return load_seq_cst(&slab->full) == geometry->words;
+}
+
+void slab_recount(struct slab *slab, const struct class_geometry *geometry)
+{
+    uint32_t full = 0;
+    for (unsigned w = 0; w < geometry->words; w++) {
+        full += load_relaxed(&slab->bitmap[w]) == class_word_mask(geometry, w);
+    }
+    store_relaxed(&slab->full, full);
+}
+
+_Noreturn noinline void slot_is_interior(const void *p)
+{
+    fatal_pointer("free of an interior pointer", p);
+}

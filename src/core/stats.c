@@ -1,0 +1,192 @@
+#include "core/stats.h"
+
+#include "base/text.h"
+#include "core/blocks.h"
+#include "core/current.h"
+#include "core/depot.h"
+#include "core/meta.h"
+#include "core/option.h"
+#include "core/reclaim.h"
+#include "os/os.h"
+
+#include <string.h>
+
+/* The sums for one class over all threads, living and gone. */
+struct class_sums {
+    uint64_t allocs, frees, refills, refilled, flushes, flushed, stocked, bypassed_allocs, bypassed_frees, remote_frees;
+    uint64_t opened, recycled, cached, harvests, harvested, queue_longest;
+};
+
+static void add_thread(struct class_sums *sums, const struct class_counters *counters)
+{
+    sums->allocs += stat_get(&counters->allocs);
+    sums->frees += stat_get(&counters->frees);
+    sums->refills += stat_get(&counters->refills);
+    sums->refilled += stat_get(&counters->refilled);
+    sums->flushes += stat_get(&counters->flushes);
+    sums->flushed += stat_get(&counters->flushed);
+    sums->stocked += stat_get(&counters->stocked);
+    sums->bypassed_allocs += stat_get(&counters->bypassed_allocs);
+    sums->bypassed_frees += stat_get(&counters->bypassed_frees);
+    sums->remote_frees += stat_get(&counters->remote_frees);
+    sums->opened += stat_get(&counters->opened);
+    sums->cached += stat_get(&counters->cached);
+}
+
+static void sum_class(struct class_sums *sums, unsigned class)
+{
+    const struct partial *partial = &epoch_process.partial[class];
+    memset(sums, 0, sizeof *sums);
+    /* A record is live or idle; its counters go on over all the threads that it served. */
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        add_thread(sums, &thread->heap.class[class].counters);
+    }
+    for (struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
+        add_thread(sums, &thread->heap.class[class].counters);
+    }
+    sums->recycled = stat_get(&partial->recycled);
+    sums->harvests = stat_get(&partial->harvests);
+    sums->harvested = stat_get(&partial->harvested);
+    sums->queue_longest = stat_get(&partial->queue_longest);
+}
+
+/* Counters of different threads are of different moments, so a difference may come out below zero for a while. */
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void add_class(struct tslab_stats *stats, const struct class_sums *sums, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    stats->live_objects += difference(sums->allocs, sums->frees);
+    stats->live_bytes += difference(sums->allocs, sums->frees) * geometry->size;
+    stats->cached_bytes += sums->cached * geometry->size;
+    stats->slab_bytes += difference(sums->opened, sums->recycled) * geometry->units * UNIT_BYTES;
+    stats->allocations += sums->allocs;
+    stats->frees += sums->frees;
+    stats->refills += sums->refills;
+    stats->flushes += sums->flushes;
+    stats->bypassed_allocs += sums->bypassed_allocs;
+    stats->bypassed_frees += sums->bypassed_frees;
+    stats->remote_frees += sums->remote_frees;
+    stats->slabs_opened += sums->opened;
+    stats->slabs_recycled += sums->recycled;
+    stats->harvests += sums->harvests;
+    stats->harvested += sums->harvested;
+    stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
+}
+
+/* The caller's own counters are brought up to date; the others' are as they published them. */
+static void publish_own(void)
+{
+    struct thread *self = heap_current->thread;
+    if (self != NULL) {
+        gate_enter(self);
+        heap_publish(&self->heap);
+        gate_leave(self);
+    }
+}
+
+void stats_get(struct tslab_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    publish_own();
+    lock_acquire(&registry.lock);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct class_sums sums;
+        sum_class(&sums, c);
+        add_class(stats, &sums, c);
+    }
+    stats->threads = stat_get(&registry.live_count);
+    stats->thread_records = stat_get(&registry.record_count);
+    lock_release(&registry.lock);
+
+    const size_t used = stat_get(&depot.used_units) << UNIT_SHIFT;
+    stats->large_bytes = difference(used, stats->slab_bytes) + blocks_bytes();
+    stats->dirty_bytes = stat_get(&depot.dirty_units) << UNIT_SHIFT;
+    stats->clean_bytes = stat_get(&depot.clean_units) << UNIT_SHIFT;
+    stats->committed_bytes = stat_get(&arena.committed_units) << UNIT_SHIFT;
+    stats->reserved_bytes = arena.reserved_units << UNIT_SHIFT;
+    stats->metadata_bytes = stat_get(&meta_bytes);
+    stats->purge_calls = stat_get(&reclaim_counters.calls);
+    stats->purged_bytes = stat_get(&reclaim_counters.bytes);
+}
+
+enum { REPORT_BYTES = 16 * 1024, LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
+
+static void report_line(struct text *text, const char *label, uint64_t number, const char *unit)
+{
+    text_string(text, "  ");
+    text_column(text, label, LABEL_COLUMNS);
+    text_number(text, number, NUMBER_COLUMNS);
+    text_string(text, unit);
+    text_string(text, "\n");
+}
+
+static void report_class(struct text *text, unsigned class)
+{
+    struct class_sums sums;
+    lock_acquire(&registry.lock);
+    sum_class(&sums, class);
+    lock_release(&registry.lock);
+    if (sums.allocs == 0) {
+        return;
+    }
+    const uint64_t cells[] = {
+        class_geometry[class].size,
+        sums.allocs,
+        difference(sums.allocs, sums.frees),
+        sums.cached,
+        sums.refills,
+        sums.flushes,
+        sums.bypassed_allocs,
+        sums.bypassed_frees,
+        sums.remote_frees,
+        sums.opened,
+        sums.recycled,
+    };
+    for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        text_number(text, cells[i], i == 0 ? 7 : CELL_COLUMNS);
+    }
+    text_string(text, "\n");
+}
+
+void stats_print(int fd)
+{
+    static const char *const heads[] = { "size",     "allocs",  "live",   "cached", "refills", "flushes",
+                                         "by-alloc", "by-free", "remote", "opened", "recycled" };
+    char buffer[REPORT_BYTES];
+    struct text text = { buffer, sizeof buffer, 0 };
+    struct tslab_stats stats;
+    stats_get(&stats);
+    text_string(&text, "tslab statistics\n");
+    report_line(&text, "live, small", stats.live_bytes, " bytes");
+    report_line(&text, "live objects, small", stats.live_objects, "");
+    report_line(&text, "large", stats.large_bytes, " bytes");
+    report_line(&text, "cached by threads", stats.cached_bytes, " bytes");
+    report_line(&text, "slabs", stats.slab_bytes, " bytes");
+    report_line(&text, "empty, dirty", stats.dirty_bytes, " bytes");
+    report_line(&text, "empty, purged", stats.clean_bytes, " bytes");
+    report_line(&text, "committed", stats.committed_bytes, " bytes");
+    report_line(&text, "metadata", stats.metadata_bytes, " bytes");
+    report_line(&text, "allocations, small", stats.allocations, "");
+    report_line(&text, "slabs recycled", stats.slabs_recycled, "");
+    report_line(&text, "harvests", stats.harvests, "");
+    report_line(&text, "slabs harvested", stats.harvested, "");
+    report_line(&text, "longest queue", stats.queue_longest, "");
+    report_line(&text, "purged", stats.purged_bytes, " bytes");
+    report_line(&text, "purge calls", stats.purge_calls, "");
+    report_line(&text, "threads", stats.threads, "");
+    text_string(&text, "options\n");
+    option_describe(&text);
+    text_string(&text, "size classes\n");
+    for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        text_right(&text, heads[i], i == 0 ? 7 : CELL_COLUMNS);
+    }
+    text_string(&text, "\n");
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        report_class(&text, c);
+    }
+    os_write(fd, buffer, text.length);
+}

@@ -1,0 +1,107 @@
+#include "core/thread.h"
+
+#include "base/fatal.h"
+#include "core/meta.h"
+
+struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .next_affinity = AFFINITY_FIRST_HEAP };
+
+static void live_link(struct thread *thread)
+{
+    thread->prev = NULL;
+    thread->next = registry.live;
+    if (registry.live != NULL) {
+        registry.live->prev = thread;
+    }
+    registry.live = thread;
+    stat_add(&registry.live_count, 1);
+}
+
+/* Moves a live record, whose heap is empty, to the idle ones. */
+static void live_to_idle(struct thread *thread)
+{
+    *(thread->prev == NULL ? &registry.live : &thread->prev->next) = thread->next;
+    if (thread->next != NULL) {
+        thread->next->prev = thread->prev;
+    }
+    thread->next = registry.idle;
+    registry.idle = thread;
+    stat_set(&registry.live_count, stat_get(&registry.live_count) - 1);
+}
+
+struct thread *thread_open(void)
+{
+    lock_acquire(&registry.lock);
+    struct thread *thread = registry.idle;
+    if (thread != NULL) {
+        registry.idle = thread->next;
+    } else {
+        thread = meta_alloc(sizeof *thread);
+        if (thread != NULL) {
+            thread->gate.rank = RANK_GATE;
+            heap_start(&thread->heap, thread, &epoch_process, registry.next_affinity++);
+            stat_add(&registry.record_count, 1);
+        }
+    }
+    if (thread != NULL) {
+        thread->exit_rounds = 0;
+        live_link(thread);
+    }
+    lock_release(&registry.lock);
+    return thread;
+}
+
+void thread_shut(struct thread *thread)
+{
+    gate_enter(thread);
+    heap_empty(&thread->heap);
+    gate_leave(thread);
+    lock_acquire(&registry.lock);
+    live_to_idle(thread);
+    lock_release(&registry.lock);
+}
+
+void thread_fork_prepare(struct thread *self)
+{
+    (void)self;
+    lock_acquire(&registry.lock);
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        gate_enter(thread);
+    }
+}
+
+static void open_gates(void)
+{
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        gate_leave(thread);
+    }
+    lock_release(&registry.lock);
+}
+
+void thread_fork_parent(struct thread *self)
+{
+    (void)self;
+    open_gates();
+}
+
+void thread_fork_child(struct thread *self)
+{
+    /* Alone, but for the words that vanished waiters left in the locks: letting go wakes nobody, and harms nothing. */
+    open_gates();
+    /* First make true again what a single give was cut in, then look, then take leave for the others. */
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        const uint32_t noted = stat_get(&thread->noted);
+        const uint32_t word = stat_get(&arena.slabs[noted].word);
+        if (noted != 0 && word_state(word) != SLAB_EMPTY) {
+            slab_recount(&arena.slabs[noted], &class_geometry[word_class(word)]);
+            partial_evaluate(&arena.slabs[noted]);
+        }
+    }
+    struct thread *next;
+    for (struct thread *thread = registry.live; thread != NULL; thread = next) {
+        next = thread->next;
+        if (thread != self) {
+            heap_recount(&thread->heap);
+            thread_shut(thread);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/* Threads as the engine knows them: a record each, on a registry; joining, leaving, and fork.
+ *
+ * A record holds the thread's gate: a lock that only the thread itself and fork take. Slow operations run inside it
+ * from start to end, so that whoever has all gates knows that nothing is half done. A single give, which must be cheap,
+ * runs outside; it notes the slab first, and the child of a fork recounts the noted slabs.
+ *
+ * A thread joins at its first allocation or free and leaves in the last round of thread-specific destructors. What it
+ * frees after that goes straight to the slabs, what it allocates after that comes from a borrowed record.
+ *
+ * The card of exit and fork is docs/protocols/thread.md. */
+#ifndef TSLAB_CORE_THREAD_H
+#define TSLAB_CORE_THREAD_H
+
+#include "base/lock.h"
+#include "core/heap.h"
+
+struct thread {
+    struct lock gate;
+    atomic_u32 noted; /* the slab of the single give that is under way, or of the last one */
+    uint32_t exit_rounds;
+    struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
+    struct heap heap;           /* of the process epoch */
+};
+
+struct registry {
+    struct lock lock;
+    struct thread *live;
+    struct thread *idle;
+    uint32_t next_affinity;
+    atomic_u32 live_count, record_count;
+};
+
+extern struct registry registry;
+
+static inline void gate_enter(struct thread *thread)
+{
+    lock_acquire(&thread->gate);
+}
+
+static inline void gate_leave(struct thread *thread)
+{
+    lock_release(&thread->gate);
+}
+
+/* Takes an idle record, or makes one, and registers it. NULL: no memory. */
+struct thread *thread_open(void);
+
+/* Empties the record's heap and makes the record idle. */
+void thread_shut(struct thread *thread);
+
+/* Fork: before it everything is brought to rest; after it the parent goes on, and the child, alone, takes leave for the
+ * threads that it does not have. `self` is the forking thread's record, or NULL. */
+void thread_fork_prepare(struct thread *self);
+void thread_fork_parent(struct thread *self);
+void thread_fork_child(struct thread *self);
+
+#endif

@@ -1,0 +1,86 @@
+/* The operating system, as the engine sees it: the only place that makes system calls.
+ *
+ * Every call goes through one small table. Tests replace entries, to make calls fail in turn or to inject a clock; the
+ * simulation replaces the futex by its scheduler. Functions that return bool say true on success and leave errno alone
+ * where they succeed. */
+#ifndef TSLAB_OS_OS_H
+#define TSLAB_OS_OS_H
+
+#include "base/atomic.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct os_calls {
+    /* Reserves addresses without access; NULL when the kernel refuses. */
+    void *(*reserve)(size_t bytes);
+    /* Gives back a reservation or a mapping. */
+    void (*unmap)(void *start, size_t bytes);
+    /* Makes reserved pages readable and writable: they read as zero. False when memory is short. */
+    bool (*commit)(void *start, size_t bytes);
+    /* Gives pages back to the system; they keep their addresses and read as zero. False: they keep their contents. */
+    bool (*purge)(void *start, size_t bytes);
+    /* A readable and writable mapping of its own; NULL when memory is short. */
+    void *(*map)(size_t bytes);
+    /* Milliseconds of a clock that never goes back, coarse to a few milliseconds. */
+    uint64_t (*now_ms)(void);
+    void (*futex_wait)(atomic_u32 *word, uint32_t expected);
+    void (*futex_wake_one)(atomic_u32 *word);
+};
+
+extern struct os_calls os_calls;
+
+static inline void *os_reserve(size_t bytes)
+{
+    return os_calls.reserve(bytes);
+}
+
+static inline void os_unmap(void *start, size_t bytes)
+{
+    os_calls.unmap(start, bytes);
+}
+
+static inline bool os_commit(void *start, size_t bytes)
+{
+    return os_calls.commit(start, bytes);
+}
+
+static inline bool os_purge(void *start, size_t bytes)
+{
+    return os_calls.purge(start, bytes);
+}
+
+static inline void *os_map(size_t bytes)
+{
+    return os_calls.map(bytes);
+}
+
+static inline uint64_t os_now_ms(void)
+{
+    return os_calls.now_ms();
+}
+
+static inline void os_futex_wait(atomic_u32 *word, uint32_t expected)
+{
+    os_calls.futex_wait(word, expected);
+}
+
+static inline void os_futex_wake_one(atomic_u32 *word)
+{
+    os_calls.futex_wake_one(word);
+}
+
+/* The size of a page: asked once, then remembered. */
+size_t os_page_bytes(void);
+
+/* The limit on this process's address space (RLIMIT_AS), SIZE_MAX when there is none. */
+size_t os_address_space_limit(void);
+
+/* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
+bool os_is_privileged(void);
+
+/* Writes all of it, or gives up silently: there is nobody to tell. Preserves errno. */
+void os_write(int fd, const char *text, size_t length);
+
+#endif

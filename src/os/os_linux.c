@@ -1,0 +1,118 @@
+#include "os/os.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *linux_reserve(size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+static void linux_unmap(void *start, size_t bytes)
+{
+    /* Fails only when the kernel cannot split a mapping; the addresses then stay taken, which harms nobody. */
+    const int saved = errno;
+    (void)munmap(start, bytes);
+    errno = saved;
+}
+
+static bool linux_commit(void *start, size_t bytes)
+{
+    return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+static bool linux_purge(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
+    errno = saved;
+    return done;
+}
+
+static void *linux_map(size_t bytes)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+static uint64_t linux_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void linux_futex_wait(atomic_u32 *word, uint32_t expected)
+{
+    const int saved = errno;
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    errno = saved;
+}
+
+static void linux_futex_wake_one(atomic_u32 *word)
+{
+    const int saved = errno;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+struct os_calls os_calls = {
+    .reserve = linux_reserve,
+    .unmap = linux_unmap,
+    .commit = linux_commit,
+    .purge = linux_purge,
+    .map = linux_map,
+    .now_ms = linux_now_ms,
+    .futex_wait = linux_futex_wait,
+    .futex_wake_one = linux_futex_wake_one,
+};
+
+size_t os_page_bytes(void)
+{
+    static atomic_size_t page_bytes;
+    size_t bytes = stat_get(&page_bytes);
+    if (bytes == 0) {
+        /* Not sysconf: the dynamic loader may call before libc is ready. */
+        bytes = getauxval(AT_PAGESZ);
+        stat_set(&page_bytes, bytes);
+    }
+    return bytes;
+}
+
+size_t os_address_space_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return SIZE_MAX;
+    }
+    return limit.rlim_cur;
+}
+
+bool os_is_privileged(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+void os_write(int fd, const char *text, size_t length)
+{
+    const int saved = errno;
+    while (length > 0) {
+        const ssize_t n = write(fd, text, length);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            break;
+        }
+        text += n;
+        length -= (size_t)n;
+    }
+    errno = saved;
+}

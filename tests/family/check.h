@@ -1,0 +1,124 @@
+/*
+ * What the tests of the drop-in share. They are ordinary programs that know nothing of tslab: each must pass on the
+ * system's malloc too, because that is the behaviour they pin down. Exit code 0 is success, 77 is "cannot be tested
+ * here".
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK_SKIPPED 77
+
+/* Ends the program with the sentence on stderr. It does not allocate, and _exit leaves a forked child's stdio alone. */
+__attribute__((noreturn, format(printf, 3, 4))) static inline void check_failed(const char *file, int line,
+                                                                                const char *format, ...)
+{
+    char text[1024];
+    int used = snprintf(text, sizeof text, "%s:%d: ", file, line);
+    va_list arguments;
+    va_start(arguments, format);
+    used += vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
+    va_end(arguments);
+    size_t length = (size_t)used < sizeof text - 1 ? (size_t)used : sizeof text - 2;
+    text[length] = '\n';
+    ssize_t written = write(STDERR_FILENO, text, length + 1);
+    (void)written;
+    _exit(1);
+}
+
+#define CHECK(condition)          ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, "not so: %s", #condition))
+#define CHECK_SAY(condition, ...) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, __VA_ARGS__))
+#define COUNT_OF(array)           (sizeof(array) / sizeof(array)[0])
+
+/* The compiler must not see that a block is never used, or it removes the call that is under test. */
+static inline void *keep(void *pointer)
+{
+    __asm__ volatile("" : "+r"(pointer) : : "memory");
+    return pointer;
+}
+
+/* Hides a constant from the compiler, which would warn of an absurd size or answer for the library. */
+static inline size_t unseen(size_t value)
+{
+    __asm__ volatile("" : "+r"(value));
+    return value;
+}
+
+/* The word at a place of the pattern: it differs by seed and place, so that neither a shifted nor a foreign copy
+ * passes. */
+static inline uint64_t pattern_word(uint64_t seed, size_t at)
+{
+    return (seed + 1 + at) * 0x9e3779b97f4a7c15u + seed;
+}
+
+static inline void pattern_fill(void *block, size_t size, uint64_t seed)
+{
+    unsigned char *bytes = (unsigned char *)block;
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t word = pattern_word(seed, at);
+        if (size - at >= 8)
+            __builtin_memcpy(bytes + at, &word, 8);
+        else
+            memcpy(bytes + at, &word, size - at);
+    }
+}
+
+/* Whether the first size bytes are still as pattern_fill with the same seed left them, when it filled as many or more.
+ */
+static inline int pattern_holds(const void *block, size_t size, uint64_t seed)
+{
+    const unsigned char *bytes = (const unsigned char *)block;
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t word = pattern_word(seed, at), found = word;
+        if (size - at >= 8)
+            __builtin_memcpy(&found, bytes + at, 8);
+        else
+            memcpy(&found, bytes + at, size - at);
+        if (found != word)
+            return 0;
+    }
+    return 1;
+}
+
+static inline int all_zero(const void *block, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)block;
+    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+/* Resident memory of this process in KiB, exactly (statm may lag behind), without stdio and without an allocation. */
+static inline size_t resident_kib(void)
+{
+    char text[2048];
+    int descriptor = open("/proc/self/smaps_rollup", O_RDONLY);
+    CHECK(descriptor >= 0);
+    ssize_t length = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    CHECK(length > 0);
+    text[length] = 0;
+    const char *line = strstr(text, "\nRss:");
+    CHECK(line != NULL);
+    return strtoul(line + 5, NULL, 10);
+}
+
+/* A small random generator (xorshift) with its state at the caller: no locks, the same on every run. */
+static inline uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+#endif

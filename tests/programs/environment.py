@@ -1,0 +1,120 @@
+"""Options in the environment, limits on the address space, and programs that must not listen to their environment."""
+
+import os
+import resource
+import shutil
+import stat
+
+from run import PYTHON, WORK, Skipped, entry, expect, need, tslab_lines
+
+
+def complaints(runner, **options):
+    """What the library says about these options, while a program does its work all the same."""
+    stdout, stderr = runner.run(["/bin/echo", "hello"], extra=options, quiet=False)
+    expect(stdout == "hello\n", f"with {options} the program printed {stdout!r}")
+    expect(tslab_lines(stderr) == stderr.splitlines(), f"stderr has other lines too: {stderr}")
+    return stderr.splitlines()
+
+
+def expect_one_complaint(runner, name, **options):
+    lines = complaints(runner, **options)
+    expect(len(lines) == 1, f"{options}: {len(lines)} lines on stderr, not one: {lines}")
+    expect(name in lines[0].lower(), f"{options}: the line does not name {name}: {lines[0]}")
+
+
+@entry
+def unknown_option(runner):
+    expect_one_complaint(runner, "nonsense", TSLAB_NONSENSE="1")
+    expect_one_complaint(runner, "nonsense", TSLAB_OPTIONS="nonsense=1")
+    expect_one_complaint(runner, "nonsense", TSLAB_OPTIONS="purge_delay_ms=100,nonsense=1")
+    expect_one_complaint(runner, "nonsense", TSLAB_OPTIONS="nonsense=1,purge_delay_ms=100")
+    expect(len(complaints(runner, TSLAB_NONSENSE="1", TSLAB_OTHER_NONSENSE="1")) == 2, "two unknown options, two lines")
+
+
+@entry
+def value_out_of_range(runner):
+    for value in ("-5", "abc", "10x", "99999999999999999999999", "1e3"):
+        expect_one_complaint(runner, "purge_delay_ms", TSLAB_PURGE_DELAY_MS=value)
+        expect_one_complaint(runner, "purge_delay_ms", TSLAB_OPTIONS=f"purge_delay_ms={value}")
+
+
+@entry
+def right_options(runner):
+    for options in ({}, {"TSLAB_PURGE_DELAY_MS": "100"}, {"TSLAB_OPTIONS": "purge_delay_ms=100"}, {"TSLAB_OPTIONS": ""}):
+        lines = complaints(runner, **options)
+        expect(not lines, f"{options}: {lines}")
+    _, stderr = runner.run(["/bin/true"], extra={"TSLAB_STATS": "1"}, quiet=False)
+    expect(stderr.strip(), "TSLAB_STATS=1 printed nothing")
+
+
+def limited(kib):
+    """For use between fork and exec: what `ulimit -v` does."""
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024, kib * 1024))
+
+
+def compiled(runner, source, *options):
+    program = runner.path(os.path.splitext(source)[0])
+    runner.run([need("gcc", "gcc"), "-O2", "-fno-builtin", "-pthread", "-o", program, os.path.join(WORK, source), *options],
+               preload=False)
+    return program
+
+
+@entry
+def limit_with_threads(runner):
+    """Room is left for the stacks of threads, 8 MiB each."""
+    result = runner.same([PYTHON, "-B", os.path.join(WORK, "threads.py")], extra={"PYTHONMALLOC": "malloc"},
+                         preexec_fn=limited(4000000))
+    expect(result == "20 threads did their work\n", result)
+
+
+@entry
+def limit_is_tight(runner):
+    program = compiled(runner, "limits.c")
+    for kib in (300000, 150000):
+        runner.run(["/bin/true"], preexec_fn=limited(kib))
+        result = runner.same([program, "work"], preexec_fn=limited(kib))
+        expect(result == "done\n", result)
+
+
+@entry
+def limit_is_reached(runner):
+    """Who runs out of memory gets NULL and ENOMEM, and can go on when some is free again."""
+    program = compiled(runner, "limits.c")
+    for kib in (300000, 800000):
+        result = runner.same([program, "exhaust", str(kib)], preexec_fn=limited(kib))
+        expect(result == "done\n", result)
+
+
+@entry
+def setuid(runner):
+    """A program that runs with more rights than its user takes no orders from the user's environment."""
+    if os.geteuid() != 0:
+        raise Skipped("only root can make a setuid program of root")
+    if os.statvfs(runner.directory).f_flag & os.ST_NOSUID:
+        raise Skipped(f"{runner.directory} is mounted nosuid")
+    # The loader ignores LD_PRELOAD with a path in such a program, so it is linked with a copy that everybody can read.
+    shutil.copy(runner.library, runner.path(soname(runner)))
+    library = runner.path(soname(runner))
+    program = compiled(runner, "secure.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{runner.directory}")
+    os.chmod(runner.directory, 0o755)
+    orders = {"TSLAB_STATS": "1", "TSLAB_NONSENSE": "1", "TSLAB_OPTIONS": "more_nonsense=1"}
+    as_nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+
+    os.chmod(program, 0o755)
+    stdout, stderr = runner.run([program], preload=False, extra=orders, quiet=False, **as_nobody)
+    expect(stdout == "plain, with the library\n", f"the plain program says {stdout!r}")
+    expect("nonsense" in stderr.lower() and len(stderr.splitlines()) > 2, f"the plain program does not listen: {stderr!r}")
+
+    os.chmod(program, 0o755 | stat.S_ISUID)
+    stdout, stderr = runner.run([program], preload=False, extra=orders, quiet=False, **as_nobody)
+    expect(stdout == "secure, with the library\n", f"the setuid program says {stdout!r}")
+    expect(stderr == "", f"the setuid program listens to its environment: {stderr!r}")
+
+
+def soname(runner):
+    """The name by which the loader will look for the library."""
+    text = runner.run([need("readelf", "binutils"), "-d", runner.library], preload=False)
+    for line in text.splitlines():
+        if "(SONAME)" in line:
+            return line.split("[")[1].split("]")[0]
+    return os.path.basename(runner.library)

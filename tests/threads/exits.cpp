@@ -1,0 +1,106 @@
+// Thousands of threads that come and go. Each leaves behind destructors, of pthread keys and of C++ thread_local
+// objects, that allocate and free when the thread is nearly gone. Memory must not grow with the number of threads that
+// ever were.
+#include "check.h"
+
+#include <cstring>
+#include <memory>
+#include <pthread.h>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr int thread_count = 5000, settled_after = 500, at_once = 8, key_count = 3, allowed_kib = 2048;
+pthread_key_t keys[key_count];
+
+// Runs late, in the order of the keys, and asks for one more round the first time.
+void destroy_value(void *value)
+{
+    auto *number = static_cast<size_t *>(value);
+    for (size_t size = 8; size < 20000; size += 8 + size / 3) {
+        void *block = keep(std::malloc(size));
+        std::memset(block, 2, size);
+        std::free(block);
+    }
+    CHECK(number[0] < key_count);
+    if (number[1]++ == 0) {
+        void *moved = std::realloc(value, 500);
+        CHECK(pthread_setspecific(keys[static_cast<size_t *>(moved)[0]], moved) == 0);
+        return;
+    }
+    std::free(value);
+}
+
+struct Late {
+    std::vector<std::string> texts;
+    void *block = nullptr;
+    ~Late()
+    {
+        CHECK(texts.size() == 20 && texts[19].size() == 190);
+        std::vector<std::unique_ptr<std::string>> more;
+        for (int i = 0; i < 50; i++)
+            more.push_back(std::make_unique<std::string>(static_cast<size_t>(i) * 40, 'x'));
+        std::free(block);
+    }
+};
+thread_local Late late;
+thread_local std::string another = "a thread_local string that is too long to stay inside its object";
+
+// The result is a block that outlives its thread; main frees it.
+void *run(void *)
+{
+    uint64_t random = reinterpret_cast<uintptr_t>(&random) | 1;
+    void *blocks[100];
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        size_t size = random_next(&random) % (i % 10 == 0 ? 60000 : 1000);
+        blocks[i] = std::malloc(size);
+        pattern_fill(blocks[i], size < 64 ? size : 64, i);
+    }
+    for (void *block : blocks)
+        std::free(block);
+    late.block = std::malloc(3000);
+    for (size_t i = 0; i < 20; i++)
+        late.texts.push_back(std::string(i * 10, 'y'));
+    another += another;
+    for (size_t i = 0; i < key_count; i++) {
+        auto *value = static_cast<size_t *>(std::calloc(i + 2, sizeof(size_t)));
+        value[0] = i;
+        CHECK(pthread_setspecific(keys[i], value) == 0);
+    }
+    void *result = std::malloc(256);
+    pattern_fill(result, 256, 42);
+    return result;
+}
+
+void join(pthread_t thread)
+{
+    void *result = nullptr;
+    CHECK(pthread_join(thread, &result) == 0);
+    CHECK(pattern_holds(result, 256, 42));
+    std::free(result);
+}
+
+} // namespace
+
+int main()
+{
+    for (auto &key : keys)
+        CHECK(pthread_key_create(&key, destroy_value) == 0);
+    pthread_t threads[at_once];
+    size_t settled = 0;
+    for (int i = 0; i < thread_count + at_once; i++) {
+        if (i >= at_once)
+            join(threads[i % at_once]);
+        if (i < thread_count)
+            CHECK(pthread_create(&threads[i % at_once], nullptr, run, nullptr) == 0);
+        if (i == settled_after)
+            settled = resident_kib();
+    }
+    size_t grown = resident_kib() - settled;
+    printf("%zu KiB after %d threads, %zd KiB more after %d\n", settled, settled_after, static_cast<ptrdiff_t>(grown),
+           thread_count);
+    CHECK_SAY(static_cast<ptrdiff_t>(grown) <= allowed_kib, "grown by %zu KiB with the number of threads", grown);
+    return 0;
+}

@@ -1,0 +1,96 @@
+#!/bin/sh
+# Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
+# saying how. Silent when nothing is missing.
+#
+# usage: tools/setup.sh build|test|demo|test-all
+set -eu
+
+build="cmake ninja-build gcc g++ libc6-dev pkg-config"
+demo="python3 python3-rich redis-server redis-tools"
+test="$build $demo libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
+
+# The package of a language, but only where its commands cannot be had already, from whatever source.
+language() {
+    package=$1
+    shift
+    for command in "$@"; do
+        command -v "$command" >/dev/null || { echo "$package"; return; }
+    done
+}
+
+case "${1-}" in
+    build) wanted=$build ;;
+    test) wanted=$test ;;
+    demo) wanted="$build $demo" ;;
+    test-all)
+        wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
+        ;;
+    *) echo "usage: tools/setup.sh build|test|demo|test-all" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "tslab: this is not a Debian system; please see to it that you have: $wanted" >&2
+    exit 0
+fi
+
+# dpkg-query fails when it does not know a package at all, and still lists the others.
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^installed //p' || true)
+missing=
+for package in $wanted; do
+    case "
+$installed
+" in
+        *"
+$package
+"*) ;;
+        *) missing="$missing $package" ;;
+    esac
+done
+if [ -z "$missing" ]; then
+    exit 0
+fi
+
+if [ "$(id -u)" != 0 ]; then
+    echo "tslab: some Debian packages are missing; this installs them:" >&2
+    echo "sudo apt-get install$missing"
+    exit 1
+fi
+
+echo "tslab: installing the missing Debian packages with apt-get:$missing"
+
+log=$(mktemp)
+guard=
+clean_up() {
+    rm -f "$log" $guard
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+# The tests want the programs of redis and nginx, not services of this machine: none is started while we install (an existing
+# guard is the administrator's and stays), and those that came with us are disabled after.
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+    guard=/usr/sbin/policy-rc.d
+    printf '#!/bin/sh\nexit 101\n' >"$guard"
+    chmod 755 "$guard"
+fi
+
+install_missing() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing </dev/null >"$log" 2>&1
+}
+
+# The lists of a fresh machine are empty or old: they are fetched when it does not work without.
+if ! install_missing; then
+    echo "tslab: fetching the lists of packages first (apt-get update)"
+    if ! apt-get update >"$log" 2>&1 || ! install_missing; then
+        cat "$log" >&2
+        echo "tslab: apt-get could not install:$missing" >&2
+        exit 1
+    fi
+fi
+
+for package in $missing; do
+    case $package in
+        redis-server | nginx) update-rc.d "$package" disable >"$log" 2>&1 || cat "$log" >&2 ;;
+    esac
+done
