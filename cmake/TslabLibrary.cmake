@@ -50,7 +50,9 @@ function(tslab_compile_library name checked sim)
     target_compile_definitions(
         ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_VERSION_STRING="${PROJECT_VERSION}")
     # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
-    target_compile_options(${name} PRIVATE -ftls-model=initial-exec ${tslab_library_warnings})
+    # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
+    target_compile_options(
+        ${name} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition ${tslab_library_warnings})
     # A batch size of 0 puts all sources into one translation unit. The compile commands name each source once (the drop-in has
     # them all), so that tools that read them do no work twice.
     set_target_properties(

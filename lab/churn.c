@@ -48,7 +48,7 @@ typedef struct {
     object *live;
 } worker;
 
-static uint64_t replacements = 2000 * 1000;
+static uint64_t replacements = 2500 * 1000;
 static uint64_t remote_percent = 25;
 static uint64_t thread_count = 4;
 static uint64_t live_count = 8192;

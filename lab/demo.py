@@ -58,7 +58,7 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--library", type=Path, default=LIBRARY, metavar="PATH", help="the library to preload (default: %(default)s)")
     add("--rounds", type=int, default=5, help="each runs every work once on either allocator (default: %(default)s)")
-    add("--seconds", type=float, default=110, help="start no round that would end later (default: %(default)s)")
+    add("--seconds", type=float, default=105, help="start no round that would end later (default: %(default)s)")
     add("--quick", action="store_true", help="one round of little work: shows that it runs, and no more")
     add("--check", action="store_true", help="exit with 1 where tslab is slower or larger")
     add("--json", type=Path, metavar="FILE", help="write the figures of every run, and the machine's, to a file")

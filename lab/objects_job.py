@@ -92,4 +92,4 @@ def main(generations, count):
 
 if __name__ == "__main__":
     numbers = [int(argument) for argument in sys.argv[1:]]
-    main(*(numbers + [16, 10000][len(numbers) :]))
+    main(*(numbers + [12, 10000][len(numbers) :]))

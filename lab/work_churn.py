@@ -35,7 +35,7 @@ class Work:
 
     def __init__(self, program, quick):
         self.probe = [str(Path(program)), "0"]
-        self._argv = [str(Path(program)), "400" if quick else "3000", str(REMOTE_PERCENT)]
+        self._argv = [str(Path(program)), "400" if quick else "2500", str(REMOTE_PERCENT)]
 
     def run(self, env, who):
         return json.loads(programs.run(self._argv, env, who))

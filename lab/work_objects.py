@@ -14,7 +14,7 @@ class Work:
 
     def __init__(self, quick):
         self.probe = [PYTHON, "-c", "pass"]
-        self._argv = [PYTHON, "-B", str(JOB), "2" if quick else "16"]
+        self._argv = [PYTHON, "-B", str(JOB), "2" if quick else "12"]
 
     def run(self, env, who):
         return json.loads(programs.run(self._argv, env | {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}, who))

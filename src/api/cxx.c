@@ -12,18 +12,16 @@
 
 typedef void new_handler(void);
 
-/* A function of libstdc++, wherever it is loaded; NULL when the program has none. */
+/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL when
+ * there is none. */
 static void *cxx_runtime(const char *name)
 {
-    void *function = dlsym(RTLD_DEFAULT, name);
-    if (function == NULL) {
-        /* A library that was opened with RTLD_LOCAL may have brought it. */
-        void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-        if (library != NULL) {
-            function = dlsym(library, name);
-            (void)dlclose(library);
-        }
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL) {
+        return dlsym(RTLD_NEXT, name); /* a program that has libstdc++ in itself may export it */
     }
+    void *function = dlsym(library, name);
+    (void)dlclose(library);
     return function;
 }
 
@@ -56,17 +54,40 @@ static noinline void *new_slow(size_t size, size_t alignment)
     }
 }
 
-/* What std::nothrow promises: a new-handler that throws ends in NULL, too, but without libstdc++'s help an exception
- * cannot be caught in C. So the nothrow forms call no handler. */
-static void *new_nothrow(size_t size, size_t alignment)
+/* The nothrow forms call the handler, too, and what it throws ends in NULL. C cannot catch, but libstdc++'s own nothrow
+ * forms can: they call the plain form, which is ours, and catch what it throws. */
+static noinline void *new_slow_nothrow(size_t size)
 {
-    return object_alloc_aligned(size, alignment);
+    static const char nothrow; /* stands for std::nothrow, an empty object */
+    void *p = object_alloc_slow(size);
+    void *(*catching)(size_t, const void *);
+    if (likely(p != NULL) || (catching = (void *(*)(size_t, const void *))cxx_runtime("_ZnwmRKSt9nothrow_t")) == NULL) {
+        return p;
+    }
+    return catching(size, &nothrow);
+}
+
+static void *new_aligned_nothrow(size_t size, size_t alignment)
+{
+    static const char nothrow;
+    void *p = object_alloc_aligned(size, alignment);
+    void *(*catching)(size_t, size_t, const void *);
+    if (likely(p != NULL) || (catching = (void *(*)(size_t, size_t, const void *))cxx_runtime(
+                                  "_ZnwmSt11align_val_tRKSt9nothrow_t")) == NULL) {
+        return p;
+    }
+    return catching(size, alignment, &nothrow);
+}
+
+static noinline void *new_slow_plain(size_t size)
+{
+    void *p = object_alloc_slow(size);
+    return likely(p != NULL) ? p : new_slow(size, 1);
 }
 
 always_inline void *new_plain(size_t size)
 {
-    void *p = fast_alloc(size);
-    return likely(p != NULL) ? p : new_slow(size, 1);
+    return fast_alloc_or(size, new_slow_plain);
 }
 
 static void *new_aligned(size_t size, size_t alignment)
@@ -93,14 +114,14 @@ static void *new_aligned(size_t size, size_t alignment)
 
 OPERATOR_NEW(_Znwm, (size_t size), new_plain(size))
 OPERATOR_NEW(_Znam, (size_t size), new_plain(size))
-OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc(size))
-OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc(size))
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc_or(size, new_slow_nothrow))
+OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc_or(size, new_slow_nothrow))
 OPERATOR_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
 OPERATOR_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
 OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),
-             new_nothrow(size, alignment))
+             new_aligned_nothrow(size, alignment))
 OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),
-             new_nothrow(size, alignment))
+             new_aligned_nothrow(size, alignment))
 
 OPERATOR_DELETE(_ZdlPv, (void *p))
 OPERATOR_DELETE(_ZdaPv, (void *p))

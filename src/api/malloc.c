@@ -17,17 +17,9 @@ void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
 void cfree(void *p);
 
-static void *or_enomem(void *p)
-{
-    if (unlikely(p == NULL)) {
-        errno = ENOMEM;
-    }
-    return p;
-}
-
 TSLAB_API void *malloc(size_t size)
 {
-    return or_enomem(fast_alloc(size));
+    return fast_alloc(size);
 }
 
 TSLAB_API void free(void *p)
@@ -37,20 +29,12 @@ TSLAB_API void free(void *p)
 
 TSLAB_API void *calloc(size_t count, size_t size)
 {
-    size_t bytes;
-    return or_enomem(__builtin_mul_overflow(count, size, &bytes) ? NULL : object_alloc_zero(bytes));
+    return tslab_calloc(count, size);
 }
 
 TSLAB_API void *realloc(void *p, size_t size)
 {
-    if (p == NULL) {
-        return or_enomem(fast_alloc(size));
-    }
-    if (size == 0) {
-        fast_free(p);
-        return NULL;
-    }
-    return or_enomem(object_resize(p, size));
+    return tslab_realloc(p, size);
 }
 
 TSLAB_API void *reallocarray(void *p, size_t count, size_t size)
@@ -73,7 +57,7 @@ TSLAB_API void *memalign(size_t alignment, size_t size)
     if (!is_power_of_two(alignment)) {
         alignment = alignment == 0 ? 1 : (size_t)2 << bit_highest(alignment);
     }
-    return or_enomem(object_alloc_aligned(size, alignment));
+    return object_alloc_aligned(size, alignment);
 }
 
 TSLAB_API void *aligned_alloc(size_t alignment, size_t size)

@@ -9,34 +9,29 @@
 
 TSLAB_API void *tslab_malloc(size_t size)
 {
-    void *p = fast_alloc(size);
-    if (unlikely(p == NULL)) {
-        errno = ENOMEM;
-    }
-    return p;
+    return fast_alloc(size);
 }
 
 TSLAB_API void *tslab_calloc(size_t count, size_t size)
 {
     size_t bytes;
-    void *p = __builtin_mul_overflow(count, size, &bytes) ? NULL : object_alloc_zero(bytes);
-    if (unlikely(p == NULL)) {
+    if (__builtin_mul_overflow(count, size, &bytes)) {
         errno = ENOMEM;
+        return NULL;
     }
-    return p;
+    return object_alloc_zero(bytes);
 }
 
 TSLAB_API void *tslab_realloc(void *p, size_t size)
 {
-    if (p != NULL && size == 0) {
+    if (p == NULL) {
+        return fast_alloc(size);
+    }
+    if (size == 0) {
         fast_free(p);
         return NULL;
     }
-    void *q = p == NULL ? fast_alloc(size) : object_resize(p, size);
-    if (unlikely(q == NULL)) {
-        errno = ENOMEM;
-    }
-    return q;
+    return object_resize(p, size);
 }
 
 TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size)
@@ -45,11 +40,7 @@ TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size)
         errno = EINVAL;
         return NULL;
     }
-    void *p = object_alloc_aligned(size, alignment);
-    if (unlikely(p == NULL)) {
-        errno = ENOMEM;
-    }
-    return p;
+    return object_alloc_aligned(size, alignment);
 }
 
 TSLAB_API void tslab_free(void *p)

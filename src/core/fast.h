@@ -13,10 +13,11 @@
 #include "core/current.h"
 #include "core/object.h"
 
-always_inline void *fast_alloc(size_t size)
+/* `slow` is called last, so that the caller needs no frame: it serves what the magazine cannot, and says errno. */
+always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
 {
     if (TSLAB_CHECKED) {
-        return checked_born(object_alloc_slow(size));
+        return checked_born(slow(size));
     }
     if (likely(size <= SMALL_MAX)) {
         struct magazine *m = &heap_current->magazine[class_of_size(size)];
@@ -25,7 +26,12 @@ always_inline void *fast_alloc(size_t size)
             return magazine_pop(m, head);
         }
     }
-    return object_alloc_slow(size);
+    return slow(size);
+}
+
+always_inline void *fast_alloc(size_t size)
+{
+    return fast_alloc_or(size, object_alloc_slow);
 }
 
 always_inline void fast_free(void *p)

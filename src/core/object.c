@@ -17,33 +17,41 @@ static unsigned class_at(const void *p)
     return arena_has_unit(unit) ? tag_class(stat_get(&arena.units[unit].tag)) : CLASS_NONE;
 }
 
+static void *or_enomem(void *p)
+{
+    if (unlikely(p == NULL)) {
+        errno = ENOMEM;
+    }
+    return p;
+}
+
 static void *small_alloc(unsigned class)
 {
     struct thread *thread = current_enter();
     if (thread == NULL) {
-        return NULL;
+        return or_enomem(NULL);
     }
     struct magazine *m = &thread->heap.magazine[class];
     void *head = magazine_head(m);
     void *p = head != NULL ? magazine_pop(m, head) : heap_alloc_slow(&thread->heap, class);
     current_leave(thread);
-    return p;
+    return or_enomem(p);
 }
 
 static void *big_alloc(size_t size, size_t alignment, bool *zero)
 {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
-        return NULL;
+        return or_enomem(NULL);
     }
     struct thread *thread = current_enter();
     if (thread == NULL) {
-        return NULL;
+        return or_enomem(NULL);
     }
     gate_enter(thread);
     void *p = large_alloc(max_size(size, 1), alignment, zero);
     gate_leave(thread);
     current_leave(thread);
-    return p;
+    return or_enomem(p);
 }
 
 noinline void *object_alloc_slow(size_t size)
@@ -176,7 +184,7 @@ void *object_resize(void *p, size_t size)
 {
     const size_t usable = object_usable(p);
     if (size > PTRDIFF_MAX) {
-        return NULL;
+        return or_enomem(NULL);
     }
     if (resize_in_place(p, usable, size)) {
         return p;

@@ -1,7 +1,7 @@
 /* Objects of any size: what every face of the library calls. Sizes, alignments, and which part of the engine serves
  * them.
  *
- * Errors: NULL means no memory (or a size that cannot be); errno is the caller's affair. A pointer that is no object's
+ * Errors: NULL means no memory (or a size that cannot be), and errno is ENOMEM then. A pointer that is no object's
  * ends the program with a line on stderr. Threads: any. */
 #ifndef TSLAB_CORE_OBJECT_H
 #define TSLAB_CORE_OBJECT_H

@@ -142,7 +142,7 @@ class Jobs(unittest.TestCase):
             self.assertAlmostEqual(result["remote_share"], percent / 100, delta=0.02)
 
     def test_churn_sees_damaged_objects(self):
-        done = self.churn(10, library=self.compiled(GIVES_ONE_PLACE_TWICE))
+        done = self.churn(10, 0, 1, library=self.compiled(GIVES_ONE_PLACE_TWICE))
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertEqual(done.stderr, "churn: an object was damaged while it was alive\n")
 

@@ -41,9 +41,11 @@ def go(runner):
     """Goroutines that allocate in C, hand the memory on to others, and move from thread to thread."""
     compiler = toolchain("go", "version")
     toolchain("gcc", "--version")
-    shutil.copy(os.path.join(WORK, "work.go"), runner.path("main.go"))
-    runner.write("go.mod", "module work\n\ngo 1.19\n")
+    # Not at the top of the directory for temporary files, where the compiler does not accept a module.
+    os.mkdir(runner.path("module"))
+    shutil.copy(os.path.join(WORK, "work.go"), runner.path("module", "main.go"))
+    runner.write(os.path.join("module", "go.mod"), "module example.org/work\n\ngo 1.19\n")
     settings = {"GOCACHE": runner.path("cache"), "GOPATH": runner.path("path"), "GOTOOLCHAIN": "local", "GOPROXY": "off",
                 "GOFLAGS": "-mod=mod", "CGO_ENABLED": "1"}
-    runner.run([compiler, "build", "-o", "work", "."], preload=False, extra=settings)
+    runner.run([compiler, "build", "-o", runner.path("work"), "."], preload=False, extra=settings, cwd=runner.path("module"))
     expect_done(runner.same([runner.path("work")]))
