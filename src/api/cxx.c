@@ -12,8 +12,8 @@
 
 typedef void new_handler(void);
 
-/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL when
- * there is none. */
+/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL
+ * when there is none. */
 static void *cxx_runtime(const char *name)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);

@@ -20,6 +20,7 @@ enum lock_rank {
     RANK_START = 1, /* the engine's start */
     RANK_REGISTRY,  /* the list of threads and heaps */
     RANK_GATE,      /* a thread's slow operations, against fork */
+    RANK_SWEEP,     /* the one who looks for free pages in used slabs */
     RANK_LIST,      /* a list of partial slabs */
     RANK_PURGE,     /* the one who gives pages back */
     RANK_DEPOT,     /* empty runs */

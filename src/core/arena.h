@@ -44,8 +44,10 @@ struct slab {
     uint32_t age_prev, age_next; /* dirty runs, oldest first */
     uint64_t dirty_since_ms;
 
-    size_t large_bytes; /* a large run: what its user may touch */
-    size_t unused;
+    size_t large_bytes;    /* a large run: what its user may touch */
+    uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
+                              list's lock */
+    uint32_t unused;
 
     /* Bit set: the slot is in the slab. Its own cache lines: givers write here, and only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];

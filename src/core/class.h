@@ -1,7 +1,7 @@
 /* Size classes: which sizes slots have, and how a slab of each is laid out.
  *
  * One table gives everything: the size of a slot and the units of a slab. Steps of 16 bytes to 128, eight a doubling to
- * 1 KiB, four a doubling to 32 KiB. A slab has at least 32 slots to 1 KiB, 16 to 4 KiB and 8 beyond, and its tail waste
+ * 2 KiB, four a doubling to 32 KiB. A slab has at least 32 slots to 1 KiB, 16 to 4 KiB and 8 beyond, and its tail waste
  * is below 3 % (docs/decisions). Class 0 is no class: what has no slots (free units, large runs) has a tag of class 0.
  *
  * The simulation build has a table of its own: few slots and words of two bits, to give bugs a chance. */
@@ -31,10 +31,11 @@ enum { WORD_SLOTS = 64, BITMAP_WORDS = 16 };
     X(a, 208, 1) X(a, 224, 1) X(a, 240, 1) X(a, 256, 1) X(a, 288, 1) X(a, 320, 1) \
     X(a, 352, 1) X(a, 384, 1) X(a, 416, 1) X(a, 448, 1) X(a, 480, 1) X(a, 512, 1) \
     X(a, 576, 2) X(a, 640, 2) X(a, 704, 2) X(a, 768, 2) X(a, 832, 2) X(a, 896, 2) \
-    X(a, 960, 2) X(a, 1024, 2) X(a, 1280, 2) X(a, 1536, 2) X(a, 1792, 2) X(a, 2048, 2) \
-    X(a, 2560, 3) X(a, 3072, 3) X(a, 3584, 4) X(a, 4096, 4) X(a, 5120, 5) X(a, 6144, 3) \
-    X(a, 7168, 4) X(a, 8192, 4) X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16384, 8) \
-    X(a, 20480, 10) X(a, 24576, 12) X(a, 28672, 14) X(a, 32768, 16)
+    X(a, 960, 2) X(a, 1024, 2) X(a, 1152, 2) X(a, 1280, 2) X(a, 1408, 2) X(a, 1536, 2) \
+    X(a, 1664, 3) X(a, 1792, 2) X(a, 1920, 2) X(a, 2048, 2) X(a, 2560, 3) X(a, 3072, 3) \
+    X(a, 3584, 4) X(a, 4096, 4) X(a, 5120, 5) X(a, 6144, 3) X(a, 7168, 4) X(a, 8192, 4) \
+    X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16384, 8) X(a, 20480, 10) X(a, 24576, 12) \
+    X(a, 28672, 14) X(a, 32768, 16)
 /* clang-format on */
 enum { SMALL_MAX = 32768 };
 #endif

@@ -180,7 +180,6 @@ static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
     if (first == 0) {
         return 0;
     }
-    stat_add(&depot.extensions, 1);
     run_mark(first, n, RUN_USED);
     if (gap > 0) {
         run_join(top, gap, RUN_CLEAN, 0);
@@ -193,13 +192,11 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
     /* Any run this long has n aligned units in it. */
     const uint32_t fit = n + (align - 1);
     lock_acquire(&depot.lock);
-    stat_add(&depot.takes, 1);
     uint32_t first = run_find(RUN_DIRTY, fit);
     *clean = first == 0;
-    if (first != 0) {
-        stat_add(&depot.reuses, 1);
-    } else {
+    if (first == 0) {
         first = run_find(RUN_CLEAN, fit);
+        stat_add(&depot.fresh_units, n);
     }
     first = first != 0 ? run_cut(first, n, align) : depot_extend_arena(n, align);
     lock_release(&depot.lock);

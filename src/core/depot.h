@@ -26,7 +26,7 @@ struct depot {
     uint32_t age_head, age_tail;
     uint64_t occupied[2][DEPOT_BINS / 64]; /* dirty, clean: the bins that are not empty */
     uint32_t bins[2][DEPOT_BINS];
-    atomic_u64 takes, reuses, extensions; /* runs handed out; of these dirty ones; the arena grew */
+    atomic_u64 fresh_units; /* units handed out without pages, since ever: each page of them costs a fault */
 };
 
 extern struct depot depot;

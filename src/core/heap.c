@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "core/depot.h"
+#include "core/holes.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
@@ -23,7 +24,7 @@ enum {
 };
 
 /* The stock of full magazines of a heap, all classes together. */
-enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 4 * 1024 * 1024 };
+enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
 
 /* Bypass: a window of so many operations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
  * HELP_AGAIN turns it on again. */
@@ -420,6 +421,7 @@ static void slow_operation_end(struct heap *heap)
         tick(heap);
     }
     reclaim_tick();
+    holes_tick(heap->epoch);
     gate_leave(heap->thread);
 }
 

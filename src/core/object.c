@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/blocks.h"
 #include "core/fast.h"
+#include "core/holes.h"
 #include "core/large.h"
 #include "core/reclaim.h"
 
@@ -207,7 +208,7 @@ size_t object_trim(void)
     }
     gate_enter(thread);
     heap_empty(&thread->heap);
-    const size_t bytes = reclaim_all();
+    const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
     gate_leave(thread);
     current_leave(thread);
     return bytes;

@@ -21,8 +21,8 @@ struct text;
 #define OPTION_TABLE(X)                                                                                                \
     X(ARENA_BYTES, arena_bytes, TIB, 4 * MIB, 16 * TIB, "bytes",                                                       \
       "addresses to reserve; less is taken where the kernel or ulimit -v says so")                                     \
-    X(RETAIN_BYTES, retain_bytes, 4 * MIB, 0, TIB, "bytes",                                                            \
-      "empty memory that may wait for reuse; more than this, and a 16th of what is in use, goes back at once")         \
+    X(RETAIN_BYTES, retain_bytes, MIB, 0, TIB, "bytes",                                                                \
+      "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600 * 1000, "ms",                                                       \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(MAGAZINES, magazines, 1, 0, 1, "", "0 turns the thread caches off, as a baseline for comparisons")               \

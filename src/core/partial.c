@@ -31,16 +31,27 @@ static bool is_evaluable(uint32_t word)
     return word_state(word) == SLAB_FULL || word_state(word) == SLAB_PARTIAL;
 }
 
-static void list_link(struct partial *partial, struct slab *slab)
+static void list_link_first(struct partial *partial, struct slab *slab)
 {
     const uint32_t index = slab_index(slab);
-    const uint32_t head = stat_get(&partial->head);
     slab->prev = 0;
-    slab->next = head;
-    if (head != 0) {
-        arena.slabs[head].prev = index;
-    }
+    slab->next = stat_get(&partial->head);
+    *(slab->next == 0 ? &partial->tail : &arena.slabs[slab->next].prev) = index;
     stat_set(&partial->head, index);
+    stat_add(&partial->length, 1);
+}
+
+static void list_link_last(struct partial *partial, struct slab *slab)
+{
+    const uint32_t index = slab_index(slab);
+    slab->prev = partial->tail;
+    slab->next = 0;
+    if (slab->prev == 0) {
+        stat_set(&partial->head, index);
+    } else {
+        arena.slabs[slab->prev].next = index;
+    }
+    partial->tail = index;
     stat_add(&partial->length, 1);
 }
 
@@ -51,9 +62,7 @@ static void list_unlink(struct partial *partial, struct slab *slab)
     } else {
         arena.slabs[slab->prev].next = slab->next;
     }
-    if (slab->next != 0) {
-        arena.slabs[slab->next].prev = slab->prev;
-    }
+    *(slab->next == 0 ? &partial->tail : &arena.slabs[slab->next].prev) = slab->prev;
     stat_set(&partial->length, stat_get(&partial->length) - 1);
 }
 
@@ -70,7 +79,7 @@ static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t
     enum slab_state state = word_state(word);
     if (state == SLAB_FULL && slab_has_any(slab, geometry)) {
         store_seq_cst(&slab->word, word_with_state(word, SLAB_PARTIAL));
-        list_link(partial, slab);
+        list_link_first(partial, slab);
         state = SLAB_PARTIAL;
     }
     if (state == SLAB_PARTIAL && slab_has_all(slab, geometry)) {
@@ -173,27 +182,59 @@ void partial_evaluate(struct slab *slab)
     settle(&after);
 }
 
+/* Takes the first slab of the list, if there is one, for a holder. Under the lock. */
+static struct slab *attach_first(struct partial *partial)
+{
+    const uint32_t head = stat_get(&partial->head);
+    if (head == 0) {
+        return NULL;
+    }
+    struct slab *slab = &arena.slabs[head];
+    list_unlink(partial, slab);
+    store_seq_cst(&slab->word, word_with_state(stat_get(&slab->word), SLAB_ATTACHED));
+    return slab;
+}
+
 struct slab *partial_attach(struct partial *partial)
 {
     /* A glance without the lock: a miss costs no more than a new slab. */
     if (load_relaxed(&partial->head) == 0) {
         return NULL;
     }
-    struct slab *slab = NULL;
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
-    const uint32_t head = stat_get(&partial->head);
-    if (head != 0) {
-        slab = &arena.slabs[head];
-        list_unlink(partial, slab);
-        store_seq_cst(&slab->word, word_with_state(stat_get(&slab->word), SLAB_ATTACHED));
+    struct slab *slab = attach_first(partial);
+    if (slab != NULL) {
+        slab->purged_slots = 0;
     }
     release(partial, &after);
     settle(&after);
     return slab;
 }
 
-void partial_detach(struct slab *slab)
+struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes)
+{
+    struct slab *slab = NULL;
+    struct afterwards after = { NULL, NULL };
+    lock_acquire(&partial->lock);
+    const uint32_t head = stat_get(&partial->head);
+    if (head != 0) {
+        struct slab *first = &arena.slabs[head];
+        const struct class_geometry *geometry = &class_geometry[word_class(stat_get(&first->word))];
+        const size_t freed = slab_count(first, geometry) - first->purged_slots;
+        if (freed * geometry->size >= min_bytes) {
+            slab = attach_first(partial);
+        } else {
+            list_unlink(partial, first);
+            list_link_last(partial, first);
+        }
+    }
+    release(partial, &after);
+    settle(&after);
+    return slab;
+}
+
+static void detach(struct slab *slab, bool last)
 {
     /* Nobody else changes the word of an attached slab. */
     const uint32_t word = word_with_state(stat_get(&slab->word), SLAB_FULL);
@@ -204,6 +245,20 @@ void partial_detach(struct slab *slab)
      */
     (void)exchange_seq_cst(&slab->word, word);
     evaluate_locked(partial, slab, word, &after);
+    if (last && word_state(stat_get(&slab->word)) == SLAB_PARTIAL) {
+        list_unlink(partial, slab);
+        list_link_last(partial, slab);
+    }
     release(partial, &after);
     settle(&after);
+}
+
+void partial_detach(struct slab *slab)
+{
+    detach(slab, false);
+}
+
+void partial_detach_last(struct slab *slab)
+{
+    detach(slab, true);
 }

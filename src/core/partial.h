@@ -17,6 +17,7 @@
 struct partial {
     struct lock lock;
     atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */
+    uint32_t tail;
     /* Statistics, written under the lock. */
     atomic_u32 length;
     atomic_u64 recycled;  /* slabs that emptied and went to the depot */
@@ -40,6 +41,13 @@ struct slab *partial_attach(struct partial *partial);
 
 /* Ends the caller's hold of an attached slab: it becomes full, partial or empty by what it is. Waits for the lock. */
 void partial_detach(struct slab *slab);
+
+/* For the purger of free pages. Looks at the first slab of the list: if at least min_bytes in it were freed since its
+ * pages were last purged, it becomes the caller's; else it goes to the end of the list, and the result is NULL. */
+struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes);
+
+/* As partial_detach, but a partial slab goes to the end of its list: it is used last. */
+void partial_detach_last(struct slab *slab);
 
 /* Looks at a slab whose state may have to follow its bits. Never waits. */
 void partial_evaluate(struct slab *slab);

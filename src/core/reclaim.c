@@ -9,17 +9,55 @@ enum {
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     /* What one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    RETAIN_SHIFT = 4, /* the budget is at least this fraction of what is in use */
+    RETAIN_SHIFT = 5, /* the budget is at least this fraction of what is in use */
 };
 
 struct reclaim_counters reclaim_counters;
 
-static struct lock purge_lock = LOCK_INIT(RANK_PURGE);
+/* What the purger knows; under the lock, but for the budget, which anyone reads. */
+static struct {
+    struct lock lock;
+    atomic_size_t budget_units; /* learned: what programs wanted back soon after it was purged */
+    size_t purged_units;        /* for the sake of the budget, and not wanted back so far */
+    uint64_t purged_ms;         /* when that was last done */
+    uint64_t fresh_units;       /* what the depot had handed out without pages by then */
+} purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-/* Dirty units that may wait for reuse: the option, or a share of what is in use when that is more. */
+/* Dirty units that may wait for reuse: the option, what was learned, or a share of what is in use, whichever is most.
+ */
 static size_t retain_units(void)
 {
-    return max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, stat_get(&depot.used_units) >> RETAIN_SHIFT);
+    const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, stat_get(&purger.budget_units));
+    return max_size(learned, stat_get(&depot.used_units) >> RETAIN_SHIFT);
+}
+
+/* A program that fills and empties its memory again and again should fault its pages in once, and one that is done
+ * should lose them at once. So the budget grows by what was purged and wanted again within the delay, and halves for
+ * each delay in which nothing had to be purged for its sake. Under the lock. */
+static void learn(uint64_t now_ms, uint64_t delay_ms)
+{
+    const uint64_t age_ms = now_ms - purger.purged_ms;
+    const uint64_t wanted = stat_get(&depot.fresh_units) - purger.fresh_units;
+    size_t budget = stat_get(&purger.budget_units);
+    if (age_ms <= delay_ms) {
+        const size_t mistaken = min_size(purger.purged_units, wanted);
+        budget += mistaken;
+        purger.purged_units -= mistaken;
+    } else {
+        budget >>= min_size(age_ms / max_size(delay_ms, 1), 63);
+        purger.purged_units = 0;
+    }
+    stat_set(&purger.budget_units, budget);
+    purger.purged_ms = now_ms;
+    purger.fresh_units = stat_get(&depot.fresh_units);
+}
+
+bool reclaim_pages(char *start, size_t bytes)
+{
+    const bool purged = os_purge(start, bytes);
+    (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
+    (void)fetch_add_relaxed(purged ? &reclaim_counters.bytes : &reclaim_counters.refused, purged ? bytes : 1);
+    return purged;
 }
 
 static void purge_run(uint32_t first, uint32_t n)
@@ -29,19 +67,12 @@ static void purge_run(uint32_t first, uint32_t n)
     const size_t page = os_page_bytes();
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)start + bytes, page);
-    bool clean = false;
-    if (to > from) {
-        stat_add(&reclaim_counters.calls, 1);
-        const bool purged = os_purge(from, (size_t)(to - from));
-        stat_add(&reclaim_counters.bytes, purged ? (size_t)(to - from) : 0);
-        stat_add(&reclaim_counters.refused, purged ? 0 : 1);
-        clean = purged && from == start && to == start + bytes;
-    }
+    const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
     /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
-    depot_put(first, n, clean);
+    depot_put(first, n, purged && from == start && to == start + bytes);
 }
 
-/* Under the purge lock. */
+/* Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units)
 {
     size_t purged = 0;
@@ -70,20 +101,21 @@ void reclaim_tick(void)
     if (dirty <= limit && stat_get(&depot.oldest_ms) >= before_ms) {
         return;
     }
-    if (lock_try(&purge_lock)) {
+    if (lock_try(&purger.lock)) {
         if (dirty > limit) {
-            (void)purge_while(0, limit / 2, dirty);
+            learn(now_ms, delay_ms);
+            purger.purged_units += dirty > retain_units() ? purge_while(0, retain_units() / 2, dirty) : 0;
         }
         (void)purge_while(before_ms, SIZE_MAX, TICK_UNITS);
-        lock_release(&purge_lock);
+        lock_release(&purger.lock);
     }
 }
 
 size_t reclaim_all(void)
 {
-    lock_acquire(&purge_lock);
+    lock_acquire(&purger.lock);
     /* No more than was dirty at the start: others may be freeing all the time. */
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.dirty_units));
-    lock_release(&purge_lock);
+    lock_release(&purger.lock);
     return purged << UNIT_SHIFT;
 }

@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct reclaim_counters {
@@ -20,6 +21,9 @@ struct reclaim_counters {
 };
 
 extern struct reclaim_counters reclaim_counters;
+
+/* Gives whole pages back to the system, and counts it; false when the kernel refuses. */
+bool reclaim_pages(char *start, size_t bytes);
 
 /* Called at the end of slow operations: purges what is due. Cheap when nothing is. */
 void reclaim_tick(void);

@@ -18,6 +18,7 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
         store_relaxed(&slab->bitmap[w], class_word_mask(geometry, w));
     }
     store_relaxed(&slab->full, geometry->words);
+    slab->purged_slots = 0;
     for (uint32_t i = 1; i + 1 < geometry->units; i++) {
         arena.units[first + i].first = first; /* the depot set both ends */
     }
@@ -88,6 +89,15 @@ bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry
 bool slab_has_all(const struct slab *slab, const struct class_geometry *geometry)
 {
     return load_seq_cst(&slab->full) == geometry->words;
+}
+
+unsigned slab_count(const struct slab *slab, const struct class_geometry *geometry)
+{
+    unsigned count = 0;
+    for (unsigned w = 0; w < geometry->words; w++) {
+        count += bit_count(load_relaxed(&slab->bitmap[w]));
+    }
+    return count;
 }
 
 void slab_recount(struct slab *slab, const struct class_geometry *geometry)

@@ -70,6 +70,9 @@ uint64_t slab_take(struct slab *slab, const struct class_geometry *geometry, uns
 bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry);
 bool slab_has_all(const struct slab *slab, const struct class_geometry *geometry);
 
+/* The slots that are in the slab right now; only a lower bound while others free. */
+unsigned slab_count(const struct slab *slab, const struct class_geometry *geometry);
+
 /* Counts `full` anew: for the child of a fork, alone in its process, whose parent was cut between the two writes of a
  * give. */
 void slab_recount(struct slab *slab, const struct class_geometry *geometry);

@@ -43,7 +43,6 @@ struct thread *thread_open(void)
         }
     }
     if (thread != NULL) {
-        thread->exit_rounds = 0;
         live_link(thread);
     }
     lock_release(&registry.lock);

@@ -16,8 +16,7 @@
 
 struct thread {
     struct lock gate;
-    atomic_u32 noted; /* the slab of the single give that is under way, or of the last one */
-    uint32_t exit_rounds;
+    atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
     struct heap heap;           /* of the process epoch */
 };

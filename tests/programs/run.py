@@ -80,17 +80,21 @@ class Runner:
 
     def run(self, command, preload=True, extra=None, expect=0, quiet=True, **options):
         """The standard output of a command that must end with the expected code and without a word of the library."""
+        text = options.pop("input", None)
         options.setdefault("cwd", self.directory)
-        options.setdefault("stdin", subprocess.DEVNULL if "input" not in options else None)
-        if "input" in options:
-            del options["stdin"]
         options.setdefault("env", self.environment(preload, extra))
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False, text=True, **options)
-        if done.returncode != expect:
-            raise Failed(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **options) as process:
+            try:
+                stdout, stderr = process.communicate(text, timeout=PATIENCE)
+            except subprocess.TimeoutExpired as hung:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise Failed(f"{command} hung") from hung
+        if process.returncode != expect:
+            raise Failed(f"{command} ended with {process.returncode}:\n{stdout[-2000:]}{stderr[-4000:]}")
         if quiet:
-            expect_silence(command, done.stderr)
-        return done.stdout if quiet else (done.stdout, done.stderr)
+            expect_silence(command, stderr)
+        return stdout if quiet else (stdout, stderr)
 
     def same(self, command, extra=None, **options):
         """Runs a command with and without the library; both must print the same, and something. Returns it."""

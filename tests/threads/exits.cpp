@@ -13,7 +13,8 @@ namespace
 {
 
 constexpr int thread_count = 5000, settled_after = 500, at_once = 8, key_count = 3, allowed_kib = 2048;
-pthread_key_t keys[key_count];
+pthread_key_t keys[key_count], last_key;
+char one_more_round, last_round;
 
 // Runs late, in the order of the keys, and asks for one more round the first time.
 void destroy_value(void *value)
@@ -31,6 +32,17 @@ void destroy_value(void *value)
         return;
     }
     std::free(value);
+}
+
+// Asks for one more round if the value says so, and uses the heap in the last one.
+void allocate_at_last(void *value)
+{
+    if (value == &one_more_round) {
+        CHECK(pthread_setspecific(last_key, &last_round) == 0);
+        return;
+    }
+    for (size_t size = 8; size < 100000; size *= 2)
+        std::free(std::memset(keep(std::malloc(size)), 3, size));
 }
 
 struct Late {
@@ -74,10 +86,25 @@ void *run(void *)
     return result;
 }
 
+// Uses the heap for the first time when the thread is nearly gone.
+void *run_idly(void *round)
+{
+    CHECK(pthread_setspecific(last_key, round) == 0);
+    return nullptr;
+}
+
+void start(pthread_t *thread, int number)
+{
+    bool idle = number % 5 < 2;
+    CHECK(pthread_create(thread, nullptr, idle ? run_idly : run, number % 5 == 0 ? &last_round : &one_more_round) == 0);
+}
+
 void join(pthread_t thread)
 {
     void *result = nullptr;
     CHECK(pthread_join(thread, &result) == 0);
+    if (result == nullptr)
+        return;
     CHECK(pattern_holds(result, 256, 42));
     std::free(result);
 }
@@ -88,13 +115,14 @@ int main()
 {
     for (auto &key : keys)
         CHECK(pthread_key_create(&key, destroy_value) == 0);
+    CHECK(pthread_key_create(&last_key, allocate_at_last) == 0);
     pthread_t threads[at_once];
     size_t settled = 0;
     for (int i = 0; i < thread_count + at_once; i++) {
         if (i >= at_once)
             join(threads[i % at_once]);
         if (i < thread_count)
-            CHECK(pthread_create(&threads[i % at_once], nullptr, run, nullptr) == 0);
+            start(&threads[i % at_once], i);
         if (i == settled_after)
             settled = resident_kib();
     }

@@ -91,9 +91,9 @@ static void exhaust(size_t limit)
             fprintf(stderr, "only %zu bytes in blocks of %zu, of %zu allowed\n", total, sizes[i], limit);
         require(total >= limit / 4, "too little");
         errno = 0;
-        require(calloc(1, 1 << 26) == NULL && errno == ENOMEM, "calloc gave more than there was");
+        require(calloc(1, limit) == NULL && errno == ENOMEM, "calloc gave more than there was");
         errno = 0;
-        require(realloc(list, 1 << 26) == NULL && errno == ENOMEM, "realloc gave more than there was");
+        require(realloc(list, limit) == NULL && errno == ENOMEM, "realloc gave more than there was");
         free_all(&list);
         work(NULL);
     }

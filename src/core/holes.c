@@ -1,0 +1,126 @@
+#include "core/holes.h"
+
+#include "core/depot.h"
+#include "core/reclaim.h"
+#include "os/os.h"
+
+enum {
+    GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* a sweep begins after so much growth, */
+    GROWTH_SHIFT = 5,                      /* or this share of what is in use, whichever is more */
+    STEP_SLABS = 16,                       /* looked at in one slow operation */
+    FREED_PAGES = 2,                       /* a slab is worth it when this much was freed since the last time */
+};
+
+/* Under the lock, but for the two that say whether there is anything to do. */
+static struct {
+    struct lock lock;
+    atomic_u64 fresh_units; /* of the depot, when the last sweep began */
+    atomic_u32 class;       /* where the sweep is; CLASS_NONE: none is under way */
+    uint32_t left;          /* slabs of that class still to look at */
+} sweep = { .lock = LOCK_INIT(RANK_SWEEP) };
+
+/* Gives back the pages that lie wholly between two addresses. */
+static size_t purge_between(char *start, char *end)
+{
+    const size_t page = os_page_bytes();
+    char *const from = (char *)round_up((uintptr_t)start, page);
+    char *const to = (char *)round_down((uintptr_t)end, page);
+    return to > from && reclaim_pages(from, (size_t)(to - from)) ? (size_t)(to - from) : 0;
+}
+
+static bool is_taken(const uint64_t *taken, unsigned slot)
+{
+    return (taken[slot / WORD_SLOTS] >> (slot % WORD_SLOTS) & 1) != 0;
+}
+
+/* The slab is the caller's; afterwards it is not. */
+static size_t purge_slab(struct slab *slab)
+{
+    const unsigned class = word_class(stat_get(&slab->word));
+    const struct class_geometry *geometry = &class_geometry[class];
+    char *const start = arena_address(slab_index(slab));
+    uint64_t taken[BITMAP_WORDS];
+    uint32_t free_slots = 0;
+    size_t purged = 0;
+    for (unsigned w = 0; w < geometry->words; w++) {
+        taken[w] = slab_take(slab, geometry, w);
+        free_slots += bit_count(taken[w]);
+    }
+    for (unsigned slot = 0; slot < geometry->slots;) {
+        unsigned end = slot;
+        while (end < geometry->slots && is_taken(taken, end)) {
+            end++;
+        }
+        if (end > slot) {
+            purged += purge_between(start + (size_t)slot * geometry->size, start + (size_t)end * geometry->size);
+        }
+        slot = end + 1;
+    }
+    for (unsigned w = 0; w < geometry->words; w++) {
+        if (taken[w] != 0) {
+            (void)slab_give(slab, geometry, w, taken[w]); /* attached: nobody has to look */
+        }
+    }
+    slab->purged_slots = free_slots;
+    partial_detach_last(slab);
+    return purged;
+}
+
+/* Looks at the next slab of the sweep. */
+static size_t sweep_next(struct epoch *epoch)
+{
+    unsigned class = stat_get(&sweep.class);
+    while (sweep.left == 0) {
+        class = class + 1 < CLASS_LIMIT ? class + 1 : CLASS_NONE;
+        stat_set(&sweep.class, class);
+        if (class == CLASS_NONE) {
+            return 0;
+        }
+        sweep.left = stat_get(&epoch->partial[class].length);
+    }
+    sweep.left--;
+    struct slab *slab = partial_attach_unpurged(&epoch->partial[class], FREED_PAGES * os_page_bytes());
+    return slab == NULL ? 0 : purge_slab(slab);
+}
+
+static void sweep_begin(void)
+{
+    stat_set(&sweep.fresh_units, stat_get(&depot.fresh_units));
+    stat_set(&sweep.class, 1);
+    sweep.left = 0;
+}
+
+static bool sweep_is_due(void)
+{
+    const uint64_t grown = stat_get(&depot.fresh_units) - stat_get(&sweep.fresh_units);
+    return grown > max_size(GROWTH_UNITS, stat_get(&depot.used_units) >> GROWTH_SHIFT);
+}
+
+void holes_tick(struct epoch *epoch)
+{
+    if (likely(stat_get(&sweep.class) == CLASS_NONE && !sweep_is_due())) {
+        return;
+    }
+    if (!lock_try(&sweep.lock)) {
+        return;
+    }
+    if (stat_get(&sweep.class) == CLASS_NONE && sweep_is_due()) {
+        sweep_begin();
+    }
+    for (unsigned i = 0; i < STEP_SLABS && stat_get(&sweep.class) != CLASS_NONE; i++) {
+        (void)sweep_next(epoch);
+    }
+    lock_release(&sweep.lock);
+}
+
+size_t holes_purge_all(struct epoch *epoch)
+{
+    size_t purged = 0;
+    lock_acquire(&sweep.lock);
+    sweep_begin();
+    while (stat_get(&sweep.class) != CLASS_NONE) {
+        purged += sweep_next(epoch);
+    }
+    lock_release(&sweep.lock);
+    return purged;
+}
