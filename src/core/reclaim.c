@@ -9,7 +9,8 @@ enum {
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     /* What one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    RETAIN_SHIFT = 5, /* the budget is at least this fraction of what is in use */
+    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the budget is never more than this for what was learned */
+    RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of what is in use */
 };
 
 struct reclaim_counters reclaim_counters;
@@ -47,7 +48,7 @@ static void learn(uint64_t now_ms, uint64_t delay_ms)
         budget >>= min_size(age_ms / max_size(delay_ms, 1), 63);
         purger.purged_units = 0;
     }
-    stat_set(&purger.budget_units, budget);
+    stat_set(&purger.budget_units, min_size(budget, LEARNED_UNITS));
     purger.purged_ms = now_ms;
     purger.fresh_units = stat_get(&depot.fresh_units);
 }
