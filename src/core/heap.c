@@ -6,6 +6,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
+#include "os/os.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,9 @@ enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
  * HELP_AGAIN turns it on again. */
 enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
 
-enum { TICK_OPERATIONS = 1024 /* slow ones, between two looks for idle classes */ };
+/* How often a heap looks for classes that are idle: at most so often, and the clock is read every so many slow
+ * operations. */
+enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
 struct heap heap_none;
 struct heap heap_gone;
@@ -214,6 +217,7 @@ static bool stock_put(struct heap *heap, unsigned class)
     hc->stock = chain_pack(chain, slots);
     hc->stock_slots += slots;
     heap->stock_bytes += bytes;
+    heap->stock_peak = max_size(heap->stock_peak, heap->stock_bytes);
     magazine_set_head(m, NULL);
     magazine_set_room(m, hc->capacity);
     hc->moved_out += slots;
@@ -231,6 +235,18 @@ static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
     hc->stock_slots -= *slots;
     heap->stock_bytes -= (size_t)*slots * class_geometry[class].size;
     return chain;
+}
+
+/* What was flushed a while ago is fetched again: the stock may grow. Beyond its bound it may hold as much as the purger
+ * has learned to keep, since the program fills and empties its memory again and again: that memory stays here either
+ * way. */
+static void stock_learn(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    if (hc->flushed_lately && heap->stock_budget < max_size(STOCK_BYTES, reclaim_learned_bytes())) {
+        heap->stock_budget *= 2;
+    }
+    hc->flushed_lately = false;
 }
 
 static void stock_flush(struct heap *heap, unsigned class)
@@ -381,6 +397,7 @@ static void bypass_free_end(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     hc->bypass_free = false;
+    hc->flushed_lately = true;
     magazine_set_capacity(heap, class, capacity_most(class));
     hc->window_frees = magazine_frees(heap, class);
     hc->window_flushed = stat_get(&hc->counters.flushed);
@@ -406,7 +423,10 @@ static noinline void tick(struct heap *heap)
         hc->idle_allocs = allocs;
         hc->idle_frees = frees;
     }
-    heap->stock_budget = max_size(heap->stock_budget / 2, max_size(STOCK_BYTES_FIRST, heap->stock_bytes));
+    if (heap->stock_peak < heap->stock_budget / 4) {
+        heap->stock_budget = max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST);
+    }
+    heap->stock_peak = heap->stock_bytes;
 }
 
 static void slow_operation_begin(struct heap *heap, unsigned class)
@@ -417,8 +437,12 @@ static void slow_operation_begin(struct heap *heap, unsigned class)
 
 static void slow_operation_end(struct heap *heap)
 {
-    if (unlikely(++heap->ticks % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
-        tick(heap);
+    if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
+        const uint64_t now_ms = os_now_ms();
+        if (now_ms - heap->tick_ms >= TICK_MS) {
+            heap->tick_ms = now_ms;
+            tick(heap);
+        }
     }
     reclaim_tick();
     holes_tick(heap->epoch);
@@ -448,6 +472,7 @@ static void *refill(struct heap *heap, unsigned class)
     }
     if (magazines) {
         window_of_allocs(heap, class);
+        stock_learn(heap, class);
     }
     if (hc->claimed == 0 && !claim(heap, class)) {
         return NULL;
@@ -455,10 +480,6 @@ static void *refill(struct heap *heap, unsigned class)
     if (hc->bypass_alloc) {
         return hand_out(heap, class);
     }
-    if (hc->flushed_lately && heap->stock_budget < STOCK_BYTES) {
-        heap->stock_budget *= 2;
-    }
-    hc->flushed_lately = false;
     void *list;
     const unsigned n =
         link_claimed(hc, class_geometry[class].size, hc->batch < hc->capacity ? hc->batch : hc->capacity, &list);

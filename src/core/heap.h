@@ -66,8 +66,10 @@ struct heap {
     struct thread *thread; /* the holder's record; NULL in the two static heaps */
     struct epoch *epoch;
     uint32_t affinity;
-    uint32_t ticks;
+    uint32_t operations; /* slow ones */
+    uint64_t tick_ms;    /* when idle classes were last looked for */
     size_t stock_bytes;
+    size_t stock_peak; /* the most that was in it since the last tick */
     size_t stock_budget;
     struct heap_class class[CLASS_LIMIT];
 };

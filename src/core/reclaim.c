@@ -53,6 +53,11 @@ static void learn(uint64_t now_ms, uint64_t delay_ms)
     purger.fresh_units = stat_get(&depot.fresh_units);
 }
 
+size_t reclaim_learned_bytes(void)
+{
+    return stat_get(&purger.budget_units) << UNIT_SHIFT;
+}
+
 bool reclaim_pages(char *start, size_t bytes)
 {
     const bool purged = os_purge(start, bytes);

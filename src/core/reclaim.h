@@ -25,6 +25,9 @@ extern struct reclaim_counters reclaim_counters;
 /* Gives whole pages back to the system, and counts it; false when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
+/* What the program has shown that it wants back soon after it freed it; 0 while it did not. */
+size_t reclaim_learned_bytes(void);
+
 /* Called at the end of slow operations: purges what is due. Cheap when nothing is. */
 void reclaim_tick(void);
 
