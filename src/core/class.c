@@ -23,7 +23,7 @@ const struct class_geometry class_geometry[CLASS_LIMIT] = { { .size = 0 }, CLASS
 CLASS_TABLE(FITS_BITMAP, 0)
 
 /* The class of n granules is 1 + the number of classes whose size is smaller. */
-#define IS_SMALLER(n, bytes, units) +((n) > (bytes) / GRANULE_BYTES)
+#define IS_SMALLER(n, bytes, units) +((n) > (bytes) / GRANULE_BYTES) /* NOLINT(bugprone-macro-parentheses): a term */
 #define OF(n)                       1 CLASS_TABLE(IS_SMALLER, n)
 #define OF_4(n)                     OF(n), OF((n) + 1), OF((n) + 2), OF((n) + 3)
 #define OF_16(n)                    OF_4(n), OF_4((n) + 4), OF_4((n) + 8), OF_4((n) + 12)

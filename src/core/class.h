@@ -40,11 +40,9 @@ enum { WORD_SLOTS = 64, BITMAP_WORDS = 16 };
 enum { SMALL_MAX = 32768 };
 #endif
 
-#define CLASS_COUNT_ONE(a, size, units) +1
-enum {
-    CLASS_NONE = 0,
-    CLASS_LIMIT = 1 CLASS_TABLE(CLASS_COUNT_ONE, 0), /* classes are 1 to CLASS_LIMIT - 1 */
-};
+/* Each class has a constant named by its size: CLASS_64 and so on. */
+#define CLASS_CONSTANT(a, size, units) CLASS_##size,
+enum { CLASS_NONE = 0, CLASS_TABLE(CLASS_CONSTANT, 0) CLASS_LIMIT };
 
 struct class_geometry {
     uint64_t reciprocal; /* 2^40 / size, rounded up: slot = offset * reciprocal >> 40, exact for offsets in a slab */

@@ -76,31 +76,36 @@ noinline void current_leave_slow(struct thread *thread)
     }
 }
 
-static struct thread *fork_self(void)
-{
-    return heap_current->thread;
-}
-
 static void before_fork(void)
 {
-    thread_fork_prepare(fork_self());
+    /* A thread that has no record yet gets one now: it could not while the registry is locked. */
+    struct thread *thread = current_enter();
+    if (thread != NULL) {
+        current_leave(thread);
+    }
+    lock_acquire(&engine.lock);
+    thread_fork_prepare(heap_current->thread);
 }
 
 static void after_fork_parent(void)
 {
-    thread_fork_parent(fork_self());
+    thread_fork_parent(heap_current->thread);
+    lock_release(&engine.lock);
 }
 
 static void after_fork_child(void)
 {
-    thread_fork_child(fork_self());
+    thread_fork_child(heap_current->thread);
+    lock_release(&engine.lock);
 }
 
-/* Early, so that our fork handlers run last before a fork and first after it: those of others may allocate. */
+/* Early: before there are threads, and so that of all fork handlers ours run last before a fork and first after it, for
+ * others may allocate. */
 __attribute__((constructor(101))) static void engine_constructor(void)
 {
     if (!engine.options_loaded) {
         engine.options_loaded = option_load();
     }
+    (void)engine_running(); /* if there is no memory now, the next allocation tries again */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }

@@ -36,10 +36,13 @@ always_inline void *fast_alloc(size_t size)
 
 always_inline void fast_free(void *p)
 {
-    const size_t unit = arena_unit(p);
     if (TSLAB_CHECKED) {
         checked_dies(p);
-    } else if (likely(arena_has_unit(unit))) {
+        object_free_slow(p);
+        return;
+    }
+    const size_t unit = arena_unit(p);
+    if (likely(arena_has_unit(unit))) {
         const uint32_t tag = atomic_load_explicit(&arena.units[unit].tag, memory_order_relaxed);
         struct magazine *m = &heap_current->magazine[tag_class(tag)];
         void *head = magazine_head(m);

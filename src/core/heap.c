@@ -483,7 +483,7 @@ static void *refill(struct heap *heap, unsigned class)
     void *list;
     const unsigned n =
         link_claimed(hc, class_geometry[class].size, hc->batch < hc->capacity ? hc->batch : hc->capacity, &list);
-    hc->batch = (uint16_t)min_size(hc->batch * 2u, batch_most(class));
+    hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, batch_most(class));
     magazine_set_head(m, list);
     magazine_set_room(m, hc->capacity - n);
     hc->moved_in += n;
@@ -511,7 +511,7 @@ static void make_room(struct heap *heap, unsigned class)
     struct heap_class *hc = &heap->class[class];
     const uint16_t most = capacity_most(class);
     if (hc->capacity < most) {
-        magazine_set_capacity(heap, class, (uint16_t)min_size(hc->capacity * 2u, most));
+        magazine_set_capacity(heap, class, (uint16_t)min_size((size_t)hc->capacity * 2, most));
     } else if (!stock_put(heap, class)) {
         magazine_flush(heap, class);
         window_of_frees(heap, class);

@@ -39,7 +39,7 @@ static size_t purge_slab(struct slab *slab)
     const unsigned class = word_class(stat_get(&slab->word));
     const struct class_geometry *geometry = &class_geometry[class];
     char *const start = arena_address(slab_index(slab));
-    uint64_t taken[BITMAP_WORDS];
+    uint64_t taken[BITMAP_WORDS] = { 0 };
     uint32_t free_slots = 0;
     size_t purged = 0;
     for (unsigned w = 0; w < geometry->words; w++) {

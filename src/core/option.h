@@ -23,7 +23,7 @@ struct text;
       "addresses to reserve; less is taken where the kernel or ulimit -v says so")                                     \
     X(RETAIN_BYTES, retain_bytes, MIB, 0, TIB, "bytes",                                                                \
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
-    X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600 * 1000, "ms",                                                       \
+    X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(MAGAZINES, magazines, 1, 0, 1, "", "0 turns the thread caches off, as a baseline for comparisons")               \
     X(STATS, stats, 0, 0, 1, "", "1 prints statistics on stderr when the program exits")

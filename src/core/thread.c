@@ -59,33 +59,37 @@ void thread_shut(struct thread *thread)
     lock_release(&registry.lock);
 }
 
+/* The forking thread is in no slow operation, so its own gate stays open: fork handlers of others that run after ours
+ * may allocate. */
 void thread_fork_prepare(struct thread *self)
 {
-    (void)self;
     lock_acquire(&registry.lock);
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        gate_enter(thread);
+        if (thread != self) {
+            gate_enter(thread);
+        }
     }
 }
 
-static void open_gates(void)
+static void open_gates(const struct thread *self)
 {
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        gate_leave(thread);
+        if (thread != self) {
+            gate_leave(thread);
+        }
     }
     lock_release(&registry.lock);
 }
 
 void thread_fork_parent(struct thread *self)
 {
-    (void)self;
-    open_gates();
+    open_gates(self);
 }
 
 void thread_fork_child(struct thread *self)
 {
     /* Alone, but for the words that vanished waiters left in the locks: letting go wakes nobody, and harms nothing. */
-    open_gates();
+    open_gates(self);
     /* First make true again what a single give was cut in, then look, then take leave for the others. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         const uint32_t noted = stat_get(&thread->noted);
