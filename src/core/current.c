@@ -18,6 +18,7 @@ static struct {
     struct lock lock;
     atomic_u32 running;
     bool options_loaded;
+    struct thread *fork_borrowed; /* by a thread that forks after its end; under the lock */
     pthread_key_t key;
 } engine = { .lock = LOCK_INIT(RANK_START) };
 
@@ -76,27 +77,39 @@ noinline void current_leave_slow(struct thread *thread)
     }
 }
 
+/* A thread that has no record now gets one until the fork is done: fork handlers of others that run after ours may allocate,
+ * and no record can be had while the registry is locked. */
 static void before_fork(void)
 {
-    /* A thread that has no record yet gets one now: it could not while the registry is locked. */
     struct thread *thread = current_enter();
-    if (thread != NULL) {
-        current_leave(thread);
-    }
     lock_acquire(&engine.lock);
+    engine.fork_borrowed = heap_current == &heap_gone ? thread : NULL;
+    if (engine.fork_borrowed != NULL) {
+        heap_current = &thread->heap;
+    }
     thread_fork_prepare(heap_current->thread);
+}
+
+static void fork_done(void)
+{
+    struct thread *borrowed = engine.fork_borrowed;
+    lock_release(&engine.lock);
+    if (borrowed != NULL) {
+        heap_current = &heap_gone;
+        thread_shut(borrowed);
+    }
 }
 
 static void after_fork_parent(void)
 {
     thread_fork_parent(heap_current->thread);
-    lock_release(&engine.lock);
+    fork_done();
 }
 
 static void after_fork_child(void)
 {
     thread_fork_child(heap_current->thread);
-    lock_release(&engine.lock);
+    fork_done();
 }
 
 /* Early: before there are threads, and so that of all fork handlers ours run last before a fork and first after it, for

@@ -93,10 +93,14 @@ void thread_fork_child(struct thread *self)
     /* First make true again what a single give was cut in, then look, then take leave for the others. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         const uint32_t noted = stat_get(&thread->noted);
-        const uint32_t word = stat_get(&arena.slabs[noted].word);
-        if (noted != 0 && word_state(word) != SLAB_EMPTY) {
-            slab_recount(&arena.slabs[noted], &class_geometry[word_class(word)]);
-            partial_evaluate(&arena.slabs[noted]);
+        if (noted == 0) {
+            continue;
+        }
+        struct slab *slab = &arena.slabs[noted];
+        const uint32_t word = stat_get(&slab->word);
+        if (word_state(word) != SLAB_EMPTY) {
+            slab_recount(slab, &class_geometry[word_class(word)]);
+            partial_evaluate(slab);
         }
     }
     struct thread *next;

@@ -1,0 +1,211 @@
+"""The tables of `make bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
+
+import textwrap
+from dataclasses import dataclass, field
+from statistics import median
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+import bench_cases
+import bench_statistics as statistics
+import report
+
+WIDTH = 80
+PAGE_WIDTH = 120
+MET, MISSED = "met", "OVER"
+STYLES = {MET: "green", MISSED: "bold red"}
+SHORT = {"jemalloc": "je-\nmalloc", "tcmalloc": "tc-\nmalloc", "mimalloc": "mi-\nmalloc"}
+
+
+@dataclass
+class Table:
+    title: str
+    heads: list
+    rows: list = field(default_factory=list)
+
+    def rich(self):
+        result = RichTable(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+        for index, head in enumerate(self.heads):
+            result.add_column(SHORT.get(head, head), justify="right" if index else "left", no_wrap=True)
+        for row in self.rows:
+            result.add_row(*(Text(cell, STYLES.get(cell.split(" ")[-1], "")) for cell in row))
+        return result
+
+    def markdown(self):
+        heads = [head.replace("\n", " ") for head in self.heads]
+        lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *self.rows]
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def interval_text(found):
+    if found is None:
+        return "-"
+    middle, low, high = map(report.three_digits, (found.middle, found.low, found.high))
+    return f"{middle} ({low}-{high})"
+
+
+def short(value):
+    """Three digits, or what is left of them after thousands are cut off."""
+    return f"{value / 1000:.0f}k" if value >= 99_950 else report.three_digits(value)
+
+
+def verdict(met):
+    return "-" if met is None else MET if met else MISSED
+
+
+def limit_verdict(limit, met):
+    return "-" if limit is None else f"{limit:g} {verdict(met)}"
+
+
+def marked(outcome, names, figure, unit=1.0, best=None):
+    """The medians of the allocators; a star marks the one that ours is compared with."""
+    cells = []
+    for name in names:
+        text = short(outcome.median(name, figure) / unit) if name in outcome.runs else "-"
+        cells.append(text + "*" if name == best else text)
+    return cells
+
+
+def time_table(outcomes, names, ours):
+    table = Table("Time per operation, ns", ["", *names, f"{ours} / best*\n(95 % interval)", "at most"])
+    for outcome in outcomes:
+        best = outcome.best(statistics.nanoseconds)
+        cells = marked(outcome, names, statistics.nanoseconds, best=best)
+        ratio = interval_text(outcome.against(best, statistics.nanoseconds))
+        table.rows.append([outcome.case.name, *cells, ratio, limit_verdict(outcome.case.limit, outcome.time_met())])
+    return table
+
+
+def memory_table(outcomes, names, ours, system, wide=False):
+    """`wide`: both ratios with their intervals."""
+    heads = ["", *names, f"{ours} / leanest*\n(95 % interval)", f"/\n{system}", "both"]
+    table = Table("Peak RSS, MiB", heads)
+    for outcome in outcomes:
+        leanest = outcome.leanest()
+        cells = marked(outcome, names, statistics.peak, 1024, leanest)
+        glibc = outcome.against(system, statistics.peak)
+        glibc_text = interval_text(glibc) if wide or glibc is None else f"{glibc.middle:.2f}"
+        ratio = interval_text(outcome.against(leanest, statistics.peak))
+        table.rows.append([outcome.case.name, *cells, ratio, glibc_text, verdict(outcome.memory_met())])
+    return table
+
+
+def _fact_rows(outcome):
+    """What to say about a case beside time and memory: the fact's name, and its figure of a run as a text."""
+    every = [run for runs in outcome.runs.values() for run in runs]
+    if "remote_share" in every[0]:
+        yield "freed remotely, %", lambda run: 100 * run["remote_share"]
+        yield "live at most, MiB", lambda run: run["live_kib"] / 1024
+        yield "RSS / live", statistics.over_live
+    if "shared_lines" in every[0]:
+        yield "lines shared, %", lambda run: 100 * run["shared_lines"]
+    if outcome.case.live_limit:
+        yield "live at most, MiB", lambda run: run["live_kib"] / 1024
+        yield "RSS / live", statistics.over_live
+        yield "million hand-offs/s", lambda run: run["operations"] / run["seconds"] / 1e6
+
+
+def facts_table(outcomes, names):
+    table = Table("What really happened (medians)", ["", *names])
+    for outcome in outcomes:
+        for name, figure in _fact_rows(outcome):
+            cells = [report.three_digits(outcome.median(n, figure)) if n in outcome.runs else "-" for n in names]
+            table.rows.append([f"{outcome.case.name}: {name}", *cells])
+    return table if table.rows else None
+
+
+def steps_table(group, outcomes, names, ours):
+    """Each largest size with the time per operation, and what it is to the size before it."""
+    table = Table(f"{group}: ns (ratio to the size before)", ["up to", *names, "step"])
+    before = None
+    for outcome in outcomes:
+        cells = []
+        for name in names:
+            text = short(outcome.median(name, statistics.nanoseconds)) if name in outcome.runs else "-"
+            if before and name in outcome.runs:
+                text += f" ({report.three_digits(statistics.step(outcome, before, name).middle)})"
+            cells.append(text)
+        met = None
+        if before and ours in outcome.runs:
+            met = statistics.meets_step(statistics.step(outcome, before, ours))
+        table.rows.append([f"{outcome.case.largest:,}", *cells, verdict(met)])
+        before = outcome
+    return table
+
+
+def base_table(outcomes, ours, base):
+    """Two builds against each other."""
+    heads = ["", f"{base}\nns", f"{ours}\nns", f"ns {ours} / {base}\n(95 % interval)"]
+    heads += [f"{base}\nMiB", f"{ours}\nMiB", "MiB\nratio"]
+    table = Table(f"{ours} against {base}", heads)
+    for outcome in outcomes:
+        cells = [outcome.case.name, *marked(outcome, (base, ours), statistics.nanoseconds)]
+        cells.append(interval_text(outcome.against(base, statistics.nanoseconds)))
+        cells += marked(outcome, (base, ours), statistics.peak, 1024)
+        cells.append(f"{outcome.against(base, statistics.peak).middle:.2f}")
+        table.rows.append(cells)
+    return table
+
+
+def all_tables(outcomes, names, ours, system, base):
+    """The tables for the terminal, in order. `names` are the allocators but the base."""
+    plain = [outcome for outcome in outcomes if outcome.case.group not in bench_cases.STEPPING]
+    if plain:
+        yield time_table(plain, names, ours)
+        yield memory_table(plain, names, ours, system)
+        facts = facts_table(plain, names)
+        if facts:
+            yield facts
+    for group in bench_cases.STEPPING:
+        chosen = [outcome for outcome in outcomes if outcome.case.group == group]
+        if chosen:
+            yield steps_table(group, chosen, names, ours)
+    if base:
+        yield base_table(outcomes, ours, base)
+
+
+def misses(outcomes, ours):
+    """What was held to a limit and missed it, in words."""
+    before = {}
+    for outcome in outcomes:
+        name = outcome.case.name
+        if outcome.time_met() is False:
+            yield f"{name}: time {interval_text(outcome.time())}, at most {outcome.case.limit:g}"
+        if outcome.case.group in bench_cases.STEPPING:
+            last = before.get(outcome.case.group)
+            if last and ours in outcome.runs:
+                step = statistics.step(outcome, last, ours)
+                if not statistics.meets_step(step):
+                    yield f"{name}: step {interval_text(step)}, at most {bench_cases.STEP_LIMIT:g} either way"
+            before[outcome.case.group] = outcome
+            continue
+        if outcome.memory_met() is False:
+            yield f"{name}: peak RSS"
+        if outcome.live_met() is False:
+            weight = median(outcome.column(ours, statistics.over_live))
+            yield f"{name}: RSS {weight:.2f} times what is live, at most {outcome.case.live_limit:g}"
+
+
+def markdown_page(outcomes, names, ours, system, base, setting, notes):
+    """A page for docs/results. `setting` is a list of (name, text), `notes` of paragraphs."""
+    parts = ["# Patterns: tslab against Debian's allocators", *(textwrap.fill(note, PAGE_WIDTH) for note in notes)]
+    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
+    for group, words in bench_cases.GROUPS.items():
+        chosen = [outcome for outcome in outcomes if outcome.case.group == group]
+        if not chosen:
+            continue
+        parts += [f"## {group[0].upper()}{group[1:]}", textwrap.fill(words, PAGE_WIDTH)]
+        if group in bench_cases.STEPPING:
+            tables = [steps_table(group, chosen, names, ours)]
+        else:
+            tables = [time_table(chosen, names, ours)]
+        tables += [memory_table(chosen, names, ours, system, wide=True), facts_table(chosen, names)]
+        if base:
+            tables.append(base_table(chosen, ours, base))
+        for table in filter(None, tables):
+            parts += [f"{table.title}:", table.markdown()]
+    missed = [f"- {line}" for line in misses(outcomes, ours)]
+    parts += ["## Limits missed", "\n".join(missed) if missed else "None."]
+    return "\n\n".join(parts) + "\n"

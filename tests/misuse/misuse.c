@@ -1,0 +1,464 @@
+/* Misuse by pointer ends the program: one line on stderr, then abort. Each case is a process of its own, and the line
+ * is checked to the last digit of the address.
+ *
+ * A release build sees what the design sees for nothing; a checked build sees every case at the very call. */
+#include "child.h"
+
+#include "core/arena.h"
+
+#include <pthread.h>
+#include <tslab/tslab.h>
+
+/* What the last call of a case does to the pointer. */
+static void *target;
+
+/* Where the parent reads which pointer the child misuses, and whether it came as far as the call. */
+static int report_end;
+
+/* The case is about to make the call that must end it. */
+static void expect_end(void *p)
+{
+    target = p;
+    CHECK(write(report_end, &target, sizeof target) == (ssize_t)sizeof target);
+}
+
+static void *small(size_t size)
+{
+    void *const p = tslab_malloc(size);
+    CHECK(p != NULL);
+    memset(p, 0x5a, size);
+    return p;
+}
+
+static void free_misused(void *p)
+{
+    expect_end(p);
+    tslab_free(p);
+}
+
+/* Double frees. */
+
+static void twice_in_a_row(void)
+{
+    void *const p = small(64);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_in_a_row_of_each_class(void)
+{
+    /* The parent reads the last pointer; those before must not be seen as misused. */
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        tslab_free(small(class_geometry[class].size));
+    }
+    void *const p = small(SMALL_MAX);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_in_a_row_after_an_allocation(void)
+{
+    void *const p = small(100);
+    tslab_free(p);
+    void *const again = small(100); /* the same slot, most likely: this is its rightful free */
+    tslab_free(again);
+    free_misused(again);
+}
+
+/* Other objects of the class keep the slab from being recycled. */
+static void *keep_slab(size_t size)
+{
+    void *const p = small(size);
+    (void)small(size);
+    return p;
+}
+
+static void twice_with_others_between(void)
+{
+    enum { OTHERS = 300 };
+    static void *others[OTHERS];
+    void *const p = keep_slab(48);
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = small(48);
+    }
+    tslab_free(p);
+    for (int i = 0; i < OTHERS; i++) {
+        tslab_free(others[i]);
+    }
+    free_misused(p);
+}
+
+static void twice_after_it_went_to_its_slab(void)
+{
+    void *const p = keep_slab(64);
+    tslab_free(p);
+    (void)tslab_trim();
+    expect_end(p);
+    tslab_free(p);      /* a release build takes it for a free slot */
+    (void)tslab_trim(); /* and sees it when it comes to the slab */
+}
+
+static void twice_within_a_flush(void)
+{
+    void *const p = keep_slab(64);
+    void *const q = small(64);
+    tslab_free(p);
+    tslab_free(q);
+    expect_end(p);
+    tslab_free(p);
+    (void)tslab_trim();
+}
+
+static void twice_after_the_slab_was_recycled(void)
+{
+    void *const p = small(64);
+    tslab_free(p);
+    (void)tslab_trim();
+    free_misused(p);
+}
+
+static void *free_it(void *p)
+{
+    tslab_free(p);
+    return NULL;
+}
+
+static void in_a_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, argument) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void twice_by_two_threads(void)
+{
+    void *const p = keep_slab(80); /* of a class whose slots go straight to their slab when a stranger frees them */
+    in_a_thread(free_it, p);
+    expect_end(p);
+    in_a_thread(free_it, p);
+}
+
+static void twice_at_the_end_of_a_thread(void)
+{
+    void *const p = keep_slab(64); /* of a class whose slots strangers keep, until they end */
+    in_a_thread(free_it, p);
+    expect_end(p);
+    in_a_thread(free_it, p);
+}
+
+static void twice_a_large_one(void)
+{
+    void *const p = small(100000);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_a_large_one_with_others_between(void)
+{
+    enum { OTHERS = 200 };
+    static void *others[OTHERS];
+    void *const p = small(100000);
+    for (size_t i = 0; i < OTHERS; i++) {
+        others[i] = small(10 + i * 10);
+    }
+    tslab_free(p);
+    for (size_t i = 0; i < OTHERS; i++) {
+        tslab_free(others[i]);
+    }
+    free_misused(p);
+}
+
+/* Pointers that are no object's. */
+
+static void foreign_stack(void)
+{
+    long long on_stack[4] = { 0 };
+    tslab_free(small(10));
+    free_misused(keep(on_stack));
+}
+
+static void foreign_static(void)
+{
+    static long long in_data[4];
+    free_misused(keep(in_data)); /* before anything was allocated */
+}
+
+static void foreign_heap(void)
+{
+    tslab_free(small(10));
+    free_misused(malloc(100)); /* of the system's malloc */
+}
+
+static void foreign_small_number(void)
+{
+    tslab_free(small(10));
+    free_misused((void *)unseen(4096));
+}
+
+static void foreign_great_number(void)
+{
+    tslab_free(small(10));
+    free_misused((void *)unseen(SIZE_MAX - 15));
+}
+
+static void foreign_before_the_arena(void)
+{
+    tslab_free(small(10));
+    free_misused((void *)(arena.base - 64)); /* in the side tables */
+}
+
+static void foreign_beyond_what_is_committed(void)
+{
+    tslab_free(small(10));
+    free_misused(arena_address((uint32_t)stat_get(&arena.committed_units)));
+}
+
+static void wild_in_unit_0(void)
+{
+    tslab_free(small(10));
+    free_misused(arena_address(0) + 64);
+}
+
+static void wild_in_unused_units(void)
+{
+    tslab_free(small(10));
+    free_misused(arena_address((uint32_t)arena.used_units + 3));
+}
+
+static void interior_of_a_large_one(void)
+{
+    free_misused((char *)small(100000) + 16);
+}
+
+static void interior_of_a_large_one_far_in(void)
+{
+    free_misused((char *)small(100000) + 50000);
+}
+
+static void interior_of_a_large_one_by_one(void)
+{
+    free_misused((char *)small(100000) + 1);
+}
+
+static void interior_flushed(char *p)
+{
+    expect_end(p);
+    tslab_free(p);
+    (void)tslab_trim(); /* where a release build sees it */
+}
+
+static void interior_by_16(void)
+{
+    interior_flushed((char *)keep_slab(64) + 16);
+}
+
+static void interior_by_1(void)
+{
+    interior_flushed((char *)keep_slab(64) + 1);
+}
+
+static void interior_by_8_of_the_smallest(void)
+{
+    interior_flushed((char *)keep_slab(16) + 8);
+}
+
+static void interior_of_the_largest_class(void)
+{
+    interior_flushed((char *)keep_slab(SMALL_MAX) + UNIT_BYTES);
+}
+
+static void interior_in_the_tail(void)
+{
+    char *const p = keep_slab(48);
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    interior_flushed(arena_address(first) + UNIT_BYTES - 16); /* 341 slots of 48 bytes leave 16 */
+}
+
+/* Other calls with such pointers. */
+
+static void realloc_foreign(void)
+{
+    long long on_stack[4] = { 0 };
+    tslab_free(small(10));
+    void *const p = keep(on_stack);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 100));
+}
+
+static void realloc_of_a_freed_large_one(void)
+{
+    void *const p = small(100000);
+    tslab_free(p);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 200000));
+}
+
+static void realloc_to_0_after_free(void)
+{
+    void *const p = small(100);
+    tslab_free(p);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 0));
+}
+
+static void realloc_after_free(void)
+{
+    void *const p = keep_slab(64);
+    tslab_free(p);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 1000));
+    (void)tslab_trim();
+}
+
+static void realloc_interior(void)
+{
+    void *const p = (char *)keep_slab(64) + 16;
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 1000));
+}
+
+static void usable_size_foreign(void)
+{
+    static long long in_data[4];
+    tslab_free(small(10));
+    expect_end(in_data);
+    (void)tslab_usable_size(in_data);
+}
+
+static void usable_size_interior(void)
+{
+    void *const p = (char *)keep_slab(64) + 1;
+    expect_end(p);
+    (void)tslab_usable_size(p);
+}
+
+static void usable_size_of_a_freed_large_one(void)
+{
+    void *const p = small(100000);
+    tslab_free(p);
+    expect_end(p);
+    (void)tslab_usable_size(p);
+}
+
+static void usable_size_of_a_freed_one(void)
+{
+    void *const p = keep_slab(64);
+    tslab_free(p);
+    (void)tslab_trim();
+    expect_end(p);
+    (void)tslab_usable_size(p);
+}
+
+/* What is no misuse. */
+
+static void rightful_use(void)
+{
+    tslab_free(NULL);
+    CHECK(tslab_usable_size(NULL) == 0);
+    void *const p = small(0);
+    void *const q = small(0);
+    CHECK(p != q);
+    tslab_free(p);
+    tslab_free(q);
+    for (size_t size = 1; size < 200000; size += size / 3 + 1) {
+        void *const large = tslab_realloc(small(size), size * 2);
+        CHECK(large != NULL && tslab_usable_size(large) >= size * 2);
+        tslab_free(large);
+        tslab_free(small(size));
+    }
+}
+
+static const char double_free[] = "double free of";
+static const char double_or_wild[] = "double or wild free of";
+static const char foreign[] = "free of a foreign pointer";
+static const char interior[] = "free of an interior pointer";
+
+#define CASE(name, release, checked)                                                                                   \
+    {                                                                                                                  \
+#name, name, release, checked                                                                                  \
+    }
+static const struct misuse {
+    const char *name;
+    void (*body)(void);
+    const char *release; /* the message of a release build; NULL: it does not see it */
+    const char *checked; /* of a checked build; NULL: no misuse */
+} cases[] = {
+    CASE(twice_in_a_row, double_free, double_free),
+    CASE(twice_in_a_row_of_each_class, double_free, double_free),
+    CASE(twice_in_a_row_after_an_allocation, double_free, double_free),
+    CASE(twice_with_others_between, NULL, double_free),
+    CASE(twice_after_it_went_to_its_slab, double_free, double_free),
+    CASE(twice_within_a_flush, double_free, double_free),
+    CASE(twice_after_the_slab_was_recycled, double_or_wild, double_or_wild),
+    CASE(twice_by_two_threads, double_free, double_free),
+    CASE(twice_at_the_end_of_a_thread, double_free, double_free),
+    CASE(twice_a_large_one, double_or_wild, double_or_wild),
+    CASE(twice_a_large_one_with_others_between, double_or_wild, double_or_wild),
+    CASE(foreign_stack, foreign, foreign),
+    CASE(foreign_static, foreign, foreign),
+    CASE(foreign_heap, foreign, foreign),
+    CASE(foreign_small_number, foreign, foreign),
+    CASE(foreign_great_number, foreign, foreign),
+    CASE(foreign_before_the_arena, foreign, foreign),
+    CASE(foreign_beyond_what_is_committed, foreign, foreign),
+    CASE(wild_in_unit_0, double_or_wild, double_or_wild),
+    CASE(wild_in_unused_units, double_or_wild, double_or_wild),
+    CASE(interior_of_a_large_one, double_or_wild, interior),
+    CASE(interior_of_a_large_one_far_in, double_or_wild, double_or_wild),
+    CASE(interior_of_a_large_one_by_one, double_or_wild, interior),
+    CASE(interior_by_16, interior, interior),
+    CASE(interior_by_1, interior, interior),
+    CASE(interior_by_8_of_the_smallest, interior, interior),
+    CASE(interior_of_the_largest_class, interior, interior),
+    CASE(interior_in_the_tail, interior, interior),
+    CASE(realloc_foreign, foreign, foreign),
+    CASE(realloc_of_a_freed_large_one, double_or_wild, double_or_wild),
+    CASE(realloc_to_0_after_free, double_free, double_free),
+    CASE(realloc_after_free, double_free, double_free),
+    CASE(realloc_interior, interior, interior),
+    CASE(usable_size_foreign, foreign, foreign),
+    CASE(usable_size_interior, interior, interior),
+    CASE(usable_size_of_a_freed_large_one, double_or_wild, double_or_wild),
+    CASE(usable_size_of_a_freed_one, NULL, double_free),
+    CASE(rightful_use, NULL, NULL),
+};
+
+static void run_case(const void *argument)
+{
+    const struct misuse *misuse = argument;
+    misuse->body();
+}
+
+static void check_case(void **state)
+{
+    const struct misuse *misuse = *state;
+    const char *message = TSLAB_CHECKED ? misuse->checked : misuse->release;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    report_end = ends[1];
+    const struct child child = child_run(run_case, misuse);
+    close(ends[1]);
+    void *misused = NULL;
+    const ssize_t told = read(ends[0], &misused, sizeof misused);
+    close(ends[0]);
+    if (message == NULL) {
+        assert_string_equal(child.said, "");
+        assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    } else {
+        char line[128];
+        assert_int_equal(told, sizeof misused);
+        snprintf(line, sizeof line, "tslab: %s %#llx\n", message, (unsigned long long)(uintptr_t)misused);
+        assert_string_equal(child.said, line);
+        assert_true(child_aborted(&child));
+    }
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(cases)];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        void *const state = (void *)(uintptr_t)&cases[i];
+        tests[i] = (struct CMUnitTest){ cases[i].name, check_case, NULL, NULL, state };
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

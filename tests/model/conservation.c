@@ -1,0 +1,227 @@
+#include "conservation.h"
+
+#include "core/arena.h"
+#include "core/blocks.h"
+#include "core/current.h"
+#include "core/depot.h"
+
+#include <tslab/tslab.h>
+
+/* For every unit, the slots that are accounted for in the slab that starts there. */
+static uint32_t *accounted;
+static size_t cached[CLASS_LIMIT];
+static size_t live[CLASS_LIMIT];
+
+/* Accounts for the slot at p; every slot may be accounted for only once. */
+static void account(const void *p, unsigned class)
+{
+    CHECK(arena_has_unit(arena_unit(p)));
+    CHECK(tag_class(stat_get(&arena.units[arena_unit(p)].tag)) == class);
+    const struct slot slot = slot_of(p, class);
+    CHECK_SAY((stat_get(&slot.slab->bitmap[slot.word]) & slot.mask) == 0, "%p is free in its slab and also elsewhere",
+              p);
+    accounted[slab_index(slot.slab)]++;
+}
+
+static size_t account_chain(void *chain, unsigned class)
+{
+    size_t n = 0;
+    for (void *p = chain; p != NULL; p = *slot_link(p), n++) {
+        account(p, class);
+    }
+    return n;
+}
+
+/* The stock is a list of chains, packed as in heap.c: slots above, granules from the arena's base below; the next one
+ * in the second word of the first slot. */
+static size_t account_stock(uint64_t packed, unsigned class)
+{
+    enum { COUNT_SHIFT = 44 };
+    size_t n = 0;
+    while (packed >> COUNT_SHIFT != 0) {
+        char *const chain = (char *)arena.base + ((packed & bit_mask(COUNT_SHIFT)) << GRANULE_SHIFT);
+        const size_t slots = account_chain(chain, class);
+        CHECK(slots == packed >> COUNT_SHIFT);
+        n += slots;
+        packed = ((uint64_t *)chain)[1];
+    }
+    return n;
+}
+
+static void account_heap(const struct heap *heap)
+{
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        const struct heap_class *hc = &heap->class[class];
+        const struct magazine *m = &heap->magazine[class];
+        const size_t in_magazine = account_chain(magazine_head(m), class);
+        CHECK(in_magazine + magazine_room(m) == hc->capacity);
+        const size_t in_stock = hc->stock_slots == 0 ? 0 : account_stock(hc->stock, class);
+        CHECK(in_stock == hc->stock_slots);
+        for (uint64_t bits = hc->claimed; bits != 0; bits &= bits - 1) {
+            const char *const p = hc->claimed_start + (size_t)bit_lowest(bits) * class_geometry[class].size;
+            CHECK(slot_of(p, class).slab == hc->slab);
+            account(p, class);
+        }
+        cached[class] = in_magazine + in_stock + bit_count(hc->claimed);
+        CHECK(cached[class] == stat_get(&hc->counters.cached));
+    }
+}
+
+/* The objects that live; returns how many are large runs of the arena. */
+static size_t account_objects(const struct shadow *shadow)
+{
+    size_t large = 0;
+    for (size_t i = 0; i < shadow->count; i++) {
+        const char *const start = shadow->objects[i]->start;
+        const size_t unit = arena_unit(start);
+        const uint32_t tag = arena_has_unit(unit) ? stat_get(&arena.units[unit].tag) : TAG_NONE;
+        if (tag == TAG_LARGE) {
+            CHECK(start == arena_address((uint32_t)unit));
+            CHECK(arena.slabs[unit].large_bytes == shadow->objects[i]->usable);
+            large++;
+        } else if (tag != TAG_NONE) {
+            account(start, tag_class(tag));
+            live[tag_class(tag)]++;
+        } else {
+            CHECK(!arena_has_unit(unit) && blocks_usable(start) == shadow->objects[i]->usable);
+        }
+    }
+    return large;
+}
+
+static void check_slab(const struct slab *slab, size_t *listed)
+{
+    const uint32_t first = slab_index(slab);
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    const unsigned class = tag_class(tag);
+    const struct class_geometry *geometry = &class_geometry[class];
+    CHECK(slab->units == geometry->units);
+    for (uint32_t i = 0; i < geometry->units; i++) {
+        CHECK(stat_get(&arena.units[first + i].tag) == tag);
+        CHECK(arena.units[first + i].first == first);
+    }
+    uint32_t free_slots = 0, whole = 0;
+    for (unsigned word = 0; word < geometry->words; word++) {
+        const uint64_t bits = stat_get(&slab->bitmap[word]);
+        CHECK((bits & ~class_word_mask(geometry, word)) == 0);
+        free_slots += bit_count(bits);
+        whole += bits == class_word_mask(geometry, word);
+    }
+    CHECK(stat_get(&slab->full) == whole);
+    CHECK(stat_get(&slab->queued) == 0);
+    CHECK_SAY(free_slots + accounted[first] == geometry->slots, "a slab of %u slots of %u bytes: %u free, %u in use",
+              geometry->slots, geometry->size, free_slots, accounted[first]);
+    const uint32_t word = stat_get(&slab->word);
+    CHECK(word_class(word) == class && word_epoch(word) == epoch_process.id);
+    switch (word_state(word)) {
+    case SLAB_ATTACHED:
+        CHECK(heap_current->class[class].slab == slab);
+        break;
+    case SLAB_FULL:
+        CHECK(free_slots == 0);
+        break;
+    case SLAB_PARTIAL:
+        CHECK(free_slots > 0 && free_slots < geometry->slots);
+        listed[class]++;
+        break;
+    default:
+        CHECK(!"a slab in use is empty");
+    }
+}
+
+/* Every list of partial slabs has as many as there are, and its lock is free with nothing queued. */
+static void check_lists(const size_t *listed)
+{
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        const struct partial *partial = &epoch_process.partial[class];
+        CHECK(stat_get(&partial->lock.word) == 0);
+        CHECK(stat_get(&partial->length) == listed[class]);
+        uint32_t before = 0;
+        size_t n = 0;
+        for (uint32_t at = stat_get(&partial->head); at != 0; at = arena.slabs[at].next, n++) {
+            CHECK(arena.slabs[at].prev == before);
+            CHECK(stat_get(&arena.slabs[at].word) == slab_word(SLAB_PARTIAL, class, epoch_process.id));
+            before = at;
+        }
+        CHECK(n == listed[class]);
+    }
+}
+
+/* Walks over all runs; returns the large ones. */
+static size_t check_arena(void)
+{
+    size_t units[3] = { 0 }, listed[CLASS_LIMIT] = { 0 };
+    size_t large = 0;
+    uint32_t kind_before = RUN_USED;
+    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
+        const struct slab *run = &arena.slabs[at];
+        CHECK(run->kind <= RUN_CLEAN && run->units > 0 && run->units <= arena.used_units - at);
+        CHECK(run->kind == RUN_USED || run->kind != kind_before);
+        kind_before = run->kind;
+        units[run->kind] += run->units;
+        const uint32_t tag = stat_get(&arena.units[at].tag);
+        if (run->kind != RUN_USED) {
+            for (uint32_t i = 0; i < run->units; i++) {
+                CHECK(stat_get(&arena.units[at + i].tag) == TAG_NONE);
+            }
+            CHECK(word_state(stat_get(&run->word)) == SLAB_EMPTY);
+        } else if (tag == TAG_LARGE) {
+            large++;
+        } else {
+            CHECK_SAY(tag != TAG_NONE, "unit %u is neither in use nor in the depot", at);
+            check_slab(run, listed);
+        }
+    }
+    CHECK(units[RUN_USED] == stat_get(&depot.used_units));
+    CHECK(units[RUN_DIRTY] == stat_get(&depot.dirty_units));
+    CHECK(units[RUN_CLEAN] == stat_get(&depot.clean_units));
+    check_lists(listed);
+    return large;
+}
+
+void conservation_check(const struct shadow *shadow)
+{
+    if (heap_current->thread == NULL) {
+        return; /* nothing was allocated yet */
+    }
+    heap_publish(heap_current);
+    accounted = calloc(arena.used_units, sizeof accounted[0]);
+    CHECK(accounted != NULL);
+    memset(live, 0, sizeof live);
+    account_heap(heap_current);
+    const size_t large = account_objects(shadow);
+    CHECK(check_arena() == large);
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        const struct class_counters *counters = &heap_current->class[class].counters;
+        CHECK(stat_get(&counters->allocs) - stat_get(&counters->frees) == live[class]);
+    }
+    free(accounted);
+}
+
+void conservation_check_empty(void)
+{
+    const struct shadow nothing = { .count = 0 };
+    conservation_check(&nothing);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.large_bytes == 0);
+    CHECK(stats.cached_bytes == 0 && stats.slab_bytes == 0 && stats.dirty_bytes == 0);
+    CHECK(stats.allocations == stats.frees && stats.slabs_opened == stats.slabs_recycled);
+    CHECK(stat_get(&depot.used_units) == 0);
+    CHECK(stats.clean_bytes == (arena.used_units - 1) * UNIT_BYTES);
+}
+
+bool conservation_has_room(unsigned class)
+{
+    if (stat_get(&epoch_process.partial[class].head) != 0) {
+        return true;
+    }
+    size_t empty = 0;
+    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
+        empty = arena.slabs[at].kind == RUN_USED ? 0 : empty + arena.slabs[at].units;
+        if (empty >= class_geometry[class].units) {
+            return true;
+        }
+    }
+    return empty + arena.reserved_units - arena.used_units >= class_geometry[class].units;
+}

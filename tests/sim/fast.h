@@ -1,0 +1,14 @@
+/* The fast path with a switch at each of its writes: in the library it has none, for nobody but a fork can come
+ * between. These are the lines of core/fast.h, on the functions of core/magazine.h. */
+#ifndef TSLAB_TESTS_SIM_FAST_H
+#define TSLAB_TESTS_SIM_FAST_H
+
+#include <stdbool.h>
+
+/* NULL when the magazine is empty. */
+void *sim_fast_alloc(unsigned class);
+
+/* False when the magazine does not take it. */
+bool sim_fast_free(void *p);
+
+#endif

@@ -1,0 +1,366 @@
+#include "core/depot.h"
+#include "scheduler.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What libc's abort is to users: here it is what the rig looks for. */
+
+void fatal_pointer(const char *what, const void *pointer)
+{
+    sim_fail("the engine says: %s %p", what, pointer);
+}
+
+void fatal(const char *what)
+{
+    sim_fail("the engine says: %s", what);
+}
+
+void fatal_invariant(const char *expression, const char *file, unsigned line)
+{
+    sim_fail("broken invariant: %s at %s:%u", expression, file, line);
+}
+
+static const struct class_geometry *geometry_of(uint32_t word)
+{
+    return &class_geometry[word_class(word)];
+}
+
+static bool is_listed(uint32_t unit, unsigned class)
+{
+    unsigned length = 0;
+    for (uint32_t at = stat_get(&epoch_process.partial[class].head); at != 0; at = arena.slabs[at].next) {
+        if (at == unit) {
+            return true;
+        }
+        if (++length > UNITS_MAX) {
+            sim_fail("the list of class %u has no end", class);
+        }
+    }
+    return false;
+}
+
+static bool bits_are_whole(const struct slab *slab, const struct class_geometry *geometry)
+{
+    for (unsigned w = 0; w < geometry->words; w++) {
+        if (stat_get(&slab->bitmap[w]) != class_word_mask(geometry, w)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool bits_are_zero(const struct slab *slab, const struct class_geometry *geometry)
+{
+    for (unsigned w = 0; w < geometry->words; w++) {
+        if (stat_get(&slab->bitmap[w]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_attached_somewhere(const struct slab *slab)
+{
+    for (unsigned i = 0; i < world_record_count; i++) {
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            if (world_records[i]->heap.class[c].slab == slab) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* No object of a user lies there, nor one that a user frees and that is not given yet. */
+static void check_nobody_in(uint32_t unit, uint32_t units, const char *when)
+{
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (object_is_in_use(o) && arena_unit(o->address) - unit < units) {
+            sim_fail("slab %u %s with a live object of T%d", unit, when, o->owner);
+        }
+    }
+}
+
+static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
+{
+    static const char *const names[] = { "EMPTY", "ATTACHED", "FULL", "PARTIAL" };
+    const struct slab *slab = &arena.slabs[unit];
+    const enum slab_state from = word_state(before);
+    const enum slab_state to = word_state(now);
+    const struct class_geometry *geometry = geometry_of(now);
+    const bool legal = from == SLAB_EMPTY      ? to == SLAB_ATTACHED
+                       : from == SLAB_ATTACHED ? to == SLAB_FULL
+                       : from == SLAB_FULL     ? to == SLAB_PARTIAL
+                                               : to == SLAB_ATTACHED || to == SLAB_EMPTY;
+    if (!legal || (from != SLAB_EMPTY && word_class(before) != word_class(now))) {
+        sim_fail("slab %u went from %s to %s", unit, names[from], names[to]);
+    }
+    if (slab->kind != RUN_USED) {
+        sim_fail("slab %u went from %s to %s in the depot", unit, names[from], names[to]);
+    }
+    if (from != SLAB_EMPTY && (stat_get(&epoch_process.partial[word_class(now)].lock.word) & 1) == 0) {
+        sim_fail("slab %u went from %s to %s without the lock", unit, names[from], names[to]);
+    }
+    if (to != SLAB_PARTIAL && is_listed(unit, word_class(now))) {
+        sim_fail("slab %u went from %s to %s on the list", unit, names[from], names[to]);
+    }
+    if (from == SLAB_EMPTY || to == SLAB_EMPTY) {
+        if (!bits_are_whole(slab, geometry) || stat_get(&slab->full) != geometry->words) {
+            sim_fail("slab %u went from %s to %s, and not all bits are there", unit, names[from], names[to]);
+        }
+        check_nobody_in(unit, geometry->units, to == SLAB_EMPTY ? "was claimed" : "was opened");
+    }
+    if (to == SLAB_EMPTY && is_attached_somewhere(slab)) {
+        sim_fail("slab %u was claimed while a heap has it", unit);
+    }
+}
+
+void oracle_step(void)
+{
+    for (struct flight *f = world.flights; f < world.flights + ACTORS; f++) {
+        if (f->frees != NULL && !f->given && (stat_get(f->word) & f->mask) != 0) {
+            f->given = true;
+        }
+    }
+    if (arena.used_units > UNITS_MAX) {
+        sim_fail("more units than the rig looks at");
+    }
+    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+        const uint32_t now = stat_get(&arena.slabs[unit].word);
+        if (now != world.seen[unit]) {
+            check_transition(unit, world.seen[unit], now);
+            world.seen[unit] = now;
+        }
+    }
+}
+
+/* At rest. */
+
+static char wrong[160];
+
+#define WRONG(...) (snprintf(wrong, sizeof wrong, __VA_ARGS__), wrong)
+
+/* How often every slot is somewhere. */
+static uint8_t places[UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 64];
+
+static uint8_t *place_of(const void *p)
+{
+    return &places[((uintptr_t)p - arena.base) / 1024];
+}
+
+static const char *count_chain(const void *chain, unsigned slots, unsigned class)
+{
+    unsigned n = 0;
+    for (; chain != NULL; chain = *(void *const *)chain) {
+        const size_t unit = arena_unit(chain);
+        if (unit == 0 || unit >= arena.used_units || tag_class(stat_get(&arena.units[unit].tag)) != class) {
+            return WRONG("a chain of class %u leads astray", class);
+        }
+        if (n++ == slots) {
+            return WRONG("a chain of class %u is longer than it says", class);
+        }
+        (*place_of(chain))++;
+    }
+    return n == slots ? NULL : WRONG("a chain of class %u is shorter than it says", class);
+}
+
+/* Slots in magazine, stock and claimed word. */
+static const char *count_cached(const struct heap *heap, unsigned class)
+{
+    const struct heap_class *hc = &heap->class[class];
+    const struct magazine *m = &heap->magazine[class];
+    const char *bad = count_chain(magazine_head(m), hc->capacity - magazine_room(m), class);
+    uint64_t stock = hc->stock;
+    for (unsigned left = hc->stock_slots; bad == NULL && left > 0;) {
+        /* heap.c packs a chain so: granules above the arena's base, and its slots above. */
+        const void *chain = (const void *)(arena.base + ((stock & bit_mask(44)) << GRANULE_SHIFT));
+        bad = count_chain(chain, (unsigned)(stock >> 44), class);
+        left -= (unsigned)(stock >> 44);
+        stock = ((const uint64_t *)chain)[1];
+    }
+    for (uint64_t claimed = hc->claimed; claimed != 0; claimed &= claimed - 1) {
+        (*place_of(hc->claimed_start + bit_lowest(claimed) * class_geometry[class].size))++;
+    }
+    return bad;
+}
+
+static const char *check_slab(uint32_t unit, unsigned *lost)
+{
+    const struct slab *slab = &arena.slabs[unit];
+    const uint32_t word = stat_get(&slab->word);
+    const struct class_geometry *geometry = geometry_of(word);
+    if (slab->units != geometry->units) {
+        return WRONG("slab %u has %u units", unit, slab->units);
+    }
+    for (uint32_t i = 0; i < geometry->units; i++) {
+        if (tag_class(stat_get(&arena.units[unit + i].tag)) != word_class(word)) {
+            return WRONG("slab %u has the wrong tag", unit);
+        }
+    }
+    for (unsigned slot = 0; slot < geometry->slots; slot++) {
+        const bool bit = (stat_get(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
+        const unsigned count = bit + *place_of(arena_address(unit) + (size_t)slot * geometry->size);
+        if (count > 1) {
+            return WRONG("slot %u of slab %u is in %u places", slot, unit, count);
+        }
+        *lost += count == 0;
+    }
+    unsigned full = 0;
+    for (unsigned w = 0; w < geometry->words; w++) {
+        full += stat_get(&slab->bitmap[w]) == class_word_mask(geometry, w);
+    }
+    if (stat_get(&slab->full) != full) {
+        return WRONG("slab %u counts %u full words of %u", unit, stat_get(&slab->full), full);
+    }
+    const enum slab_state state = word_state(word);
+    if ((state == SLAB_ATTACHED) != is_attached_somewhere(slab)) {
+        return WRONG("slab %u: attached and in a heap are not the same", unit);
+    }
+    if ((state == SLAB_PARTIAL) != is_listed(unit, word_class(word))) {
+        return WRONG("slab %u: partial and on the list are not the same", unit);
+    }
+    if (state != SLAB_ATTACHED && full == geometry->words) {
+        return WRONG("slab %u is stranded: empty, and not in the depot", unit);
+    }
+    if (state != SLAB_ATTACHED && (state == SLAB_FULL) != bits_are_zero(slab, geometry)) {
+        return WRONG("slab %u is stranded: free slots, and not on the list, or the other way round", unit);
+    }
+    return NULL;
+}
+
+static bool is_held_run(uint32_t unit, uint32_t units)
+{
+    for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
+        if (run->first == unit && run->units == units) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every unit is in one run, and every run in its place. */
+static const char *check_runs(unsigned *lost)
+{
+    size_t units[3] = { 0, 0, 0 };
+    uint32_t before = RUN_USED;
+    for (uint32_t unit = 1; unit < arena.used_units;) {
+        const struct slab *run = &arena.slabs[unit];
+        if (run->units == 0 || run->kind > RUN_CLEAN || unit + run->units > arena.used_units ||
+            arena.units[unit].first != unit || arena.units[unit + run->units - 1].first != unit) {
+            return WRONG("unit %u is not the start of a run", unit);
+        }
+        const bool is_slab = word_state(stat_get(&run->word)) != SLAB_EMPTY;
+        if (run->kind != RUN_USED && (is_slab || run->kind == before)) {
+            return WRONG(is_slab ? "slab %u is in the depot" : "unit %u: a run was not merged", unit);
+        }
+        for (uint32_t i = 0; !is_slab && i < run->units; i++) {
+            if (stat_get(&arena.units[unit + i].tag) != TAG_NONE) {
+                return WRONG("unit %u has a tag and is no slab", unit + i);
+            }
+        }
+        if (run->kind == RUN_USED && !is_slab && !is_held_run(unit, run->units)) {
+            return WRONG("unit %u is stranded: no slab, and not in the depot", unit);
+        }
+        const char *bad = is_slab ? check_slab(unit, lost) : NULL;
+        if (bad != NULL) {
+            return bad;
+        }
+        units[run->kind] += run->units;
+        before = run->kind;
+        unit += run->units;
+    }
+    if (units[RUN_USED] != stat_get(&depot.used_units) || units[RUN_DIRTY] != stat_get(&depot.dirty_units) ||
+        units[RUN_CLEAN] != stat_get(&depot.clean_units)) {
+        return WRONG("the depot has lost count");
+    }
+    size_t linked = 0;
+    for (uint32_t at = depot.age_head; at != 0; at = arena.slabs[at].age_next) {
+        linked += arena.slabs[at].kind == RUN_DIRTY ? arena.slabs[at].units : UNITS_MAX;
+        if (linked > UNITS_MAX) {
+            return WRONG("the list of ages is broken");
+        }
+    }
+    for (unsigned kind = 0; kind < 2; kind++) {
+        for (unsigned bin = 0; bin < UNITS_MAX; bin++) {
+            for (uint32_t at = depot.bins[kind][bin]; at != 0; at = arena.slabs[at].next) {
+                linked += arena.slabs[at].kind == kind + RUN_DIRTY ? arena.slabs[at].units : UNITS_MAX;
+                if (linked > 3 * UNITS_MAX) {
+                    return WRONG("a bin is broken");
+                }
+            }
+        }
+    }
+    return linked == 2 * units[RUN_DIRTY] + units[RUN_CLEAN] ? NULL : WRONG("an empty run is on no list");
+}
+
+static const char *check_locks(void)
+{
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        if (stat_get(&epoch_process.partial[c].lock.word) != 0) {
+            return WRONG("the lock of class %u is not free, or its queue not empty", c);
+        }
+    }
+    for (uint32_t unit = 0; unit < arena.used_units; unit++) {
+        if (stat_get(&arena.slabs[unit].queued) != 0) {
+            return WRONG("slab %u is still flagged as queued", unit);
+        }
+    }
+    for (unsigned i = 0; i < world_record_count; i++) {
+        if (stat_get(&world_records[i]->gate.word) != 0) {
+            return WRONG("a gate was left shut");
+        }
+    }
+    return stat_get(&registry.lock.word) == 0 && stat_get(&depot.lock.word) == 0 &&
+                   stat_get(&world.section_lock.word) == 0
+               ? NULL
+               : WRONG("a lock was left held");
+}
+
+/* In the child of a fork the heaps of the threads that are gone are empty, and their records idle. */
+static const char *check_registry(void)
+{
+    size_t n = 0;
+    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
+        n++;
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            if (thread->heap.class[c].slab != NULL || thread->heap.class[c].claimed != 0 ||
+                thread->heap.class[c].stock_slots != 0 || magazine_head(&thread->heap.magazine[c]) != NULL) {
+                return WRONG("an idle heap is not empty");
+            }
+        }
+    }
+    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        n++;
+        if (world.forked && &thread->heap != sim_heap[sim_self()]) {
+            return WRONG("a thread that is gone is still on the registry");
+        }
+    }
+    return n == world_record_count ? NULL : WRONG("%zu records on the registry", n);
+}
+
+const char *oracle_rest(void)
+{
+    memset(places, 0, sizeof places);
+    const char *bad = check_locks();
+    bad = bad != NULL ? bad : check_registry();
+    for (unsigned i = 0; i < world_record_count; i++) {
+        for (unsigned c = 1; bad == NULL && c < CLASS_LIMIT; c++) {
+            bad = count_cached(&world_records[i]->heap, c);
+        }
+    }
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address != NULL && !o->leaves) {
+            (*place_of(o->address))++;
+        }
+    }
+    unsigned lost = 0;
+    bad = bad != NULL ? bad : check_runs(&lost);
+    /* A fork may cut each thread that it leaves behind in one operation, and lose the slot of that. */
+    unsigned cut = 0;
+    for (int t = 0; t < ACTORS; t++) {
+        cut += world.flights[t].on;
+    }
+    return bad != NULL ? bad : lost > cut ? WRONG("%u slots are nowhere", lost) : NULL;
+}

@@ -1,0 +1,214 @@
+/* Runs the slab protocol, thread exit, fork, the depot and the locks under the scheduler:
+ *
+ *   sim quick|full GROUP...     all interleavings of the scenarios of these groups, up to their number of preemptions
+ *   sim random FIRST COUNT      as many random scripts under random schedules, by the seeds from FIRST on
+ *   sim canary GROUP...         the same as full, and succeeds when a fault is found: for engines with a seeded one
+ */
+#include "scenarios.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { TESTS_MAX = 128, CANARY_PREEMPTIONS = 4, RANDOM_THREADS = 3 };
+
+static const struct scenario *current;
+static const char *const *scripts;
+
+static void body(int thread)
+{
+    world_follow(thread, scripts[thread]);
+}
+
+static int thread_count(const char *const *of)
+{
+    int n = 0;
+    while (n < THREADS_MAX && of[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+static bool anyone_forks(const char *const *of)
+{
+    bool forks = false;
+    for (int t = 0; t < THREADS_MAX && of[t] != NULL; t++) {
+        forks |= strpbrk(of[t], "kjK") != NULL;
+    }
+    return forks;
+}
+
+/* One run from the start state. NULL, or what is wrong. */
+static const char *run_once(const struct sim_run *run)
+{
+    world_reset();
+    if (!sim_run(run)) {
+        return sim_failure();
+    }
+    const char *wrong = sim_check(oracle_rest);
+    return wrong != NULL ? wrong : sim_check(world_tear_down);
+}
+
+/* Every schedule of a scenario with at most so many preemptions. NULL, or what is wrong with the first that fails. */
+static const char *explore(const struct scenario *scenario, int preemptions, uint64_t *schedules)
+{
+    current = scenario;
+    scripts = scenario->scripts;
+    const struct sim_run run = { thread_count(scripts), preemptions, !anyone_forks(scripts), body, oracle_step };
+    world_set_up(&scenario->start);
+    sim_explore_start();
+    const char *wrong = NULL;
+    while (wrong == NULL && sim_explore_next()) {
+        wrong = run_once(&run);
+        (*schedules)++;
+    }
+    return wrong;
+}
+
+/* Fewer preemptions first, so that the first schedule that fails is a short one. */
+static const char *explore_up_to(const struct scenario *scenario, int most, uint64_t *schedules)
+{
+    const char *wrong = NULL;
+    for (int preemptions = 0; preemptions <= most && wrong == NULL; preemptions++) {
+        wrong = explore(scenario, preemptions, schedules);
+        if (wrong != NULL) {
+            fprintf(stderr, "%s: %s: with %d preemptions: %s\n", scenario->group, scenario->name, preemptions, wrong);
+            sim_print_trace();
+        }
+    }
+    return wrong;
+}
+
+static bool full;
+
+static void test_scenario(void **state)
+{
+    const struct scenario *scenario = *state;
+    const int most = full ? scenario->full : scenario->quick;
+    uint64_t schedules = 0;
+    const clock_t start = clock();
+    const char *wrong = explore_up_to(scenario, most, &schedules);
+    printf("%9llu schedules, up to %d preemptions, %5.1f s  %s\n", (unsigned long long)schedules, most,
+           (double)(clock() - start) / CLOCKS_PER_SEC, scenario->name);
+    if (wrong != NULL) {
+        fail_msg("%s", wrong);
+    }
+}
+
+/* Random scripts. */
+
+static char script[THREADS_MAX][64];
+static const char *random_scripts[THREADS_MAX];
+static struct world_start random_start;
+
+static void make_random_script(char *text, bool forks)
+{
+    static const char *const words[] = { "a1", "a2", "a3", "a4", "a2", "a3", "f", "F", "g",  "G", "f", "G",
+                                         "g",  "e",  "v",  "t",  "m2", "u",  "r", "x", "n1", "b", "s" };
+    static const char *const fork_words[] = { "k", "j", "K" };
+    const unsigned n = 2 + sim_random(8);
+    text[0] = 0;
+    for (unsigned i = 0; i < n; i++) {
+        strcat(text, forks && i == n / 2 ? fork_words[sim_random(3)] : words[sim_random(sizeof words / sizeof *words)]);
+    }
+}
+
+static const char *run_random(uint64_t seed)
+{
+    sim_random_start(seed);
+    current = &scenarios[sim_random(scenario_count)];
+    random_start = current->start;
+    random_start.magazines = sim_random(2) != 0;
+    random_start.retains = sim_random(4) != 0;
+    bool forks = sim_random(4) == 0;
+    for (int t = 0; t < RANDOM_THREADS; t++) {
+        make_random_script(script[t], forks && t == 0);
+        random_scripts[t] = script[t];
+    }
+    scripts = random_scripts;
+    const struct sim_run run = { RANDOM_THREADS, 0, !forks, body, oracle_step };
+    world_set_up(&random_start);
+    return run_once(&run);
+}
+
+static uint64_t random_first, random_count;
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (uint64_t seed = random_first; seed < random_first + random_count; seed++) {
+        const char *wrong = run_random(seed);
+        if (wrong != NULL) {
+            fprintf(stderr, "seed %llu: start \"%s\", magazines %d, retains %d, %s | %s | %s: %s\n",
+                    (unsigned long long)seed, current->start.setup, random_start.magazines, random_start.retains,
+                    script[0], script[1], script[2], wrong);
+            sim_print_trace();
+            fail_msg("%s", wrong);
+        }
+    }
+}
+
+static bool is_named(const struct scenario *scenario, int count, char **groups)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(groups[i], scenario->group) == 0) {
+            return true;
+        }
+    }
+    return count == 0;
+}
+
+static int canary_group_count;
+static char **canary_groups;
+
+static void test_canary(void **state)
+{
+    (void)state;
+    uint64_t schedules = 0;
+    for (int preemptions = 0; preemptions <= CANARY_PREEMPTIONS; preemptions++) {
+        for (unsigned i = 0; i < scenario_count; i++) {
+            if (preemptions <= scenarios[i].full && is_named(&scenarios[i], canary_group_count, canary_groups)) {
+                const char *wrong = explore(&scenarios[i], preemptions, &schedules);
+                if (wrong != NULL) {
+                    printf("found in schedule %llu, with %d preemptions, in \"%s\": %s\n",
+                           (unsigned long long)schedules, preemptions, scenarios[i].name, wrong);
+                    return;
+                }
+            }
+        }
+    }
+    fail_msg("not found in %llu schedules", (unsigned long long)schedules);
+}
+
+int main(int argc, char **argv)
+{
+    static struct CMUnitTest tests[TESTS_MAX];
+    size_t count = 0;
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "random") == 0 && argc == 4) {
+        random_first = strtoull(argv[2], NULL, 10);
+        random_count = strtoull(argv[3], NULL, 10);
+        tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_random);
+    } else if (strcmp(mode, "canary") == 0) {
+        canary_group_count = argc - 2;
+        canary_groups = argv + 2;
+        tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_canary);
+    } else if (strcmp(mode, "quick") == 0 || strcmp(mode, "full") == 0) {
+        full = strcmp(mode, "full") == 0;
+        for (unsigned i = 0; i < scenario_count; i++) {
+            if (is_named(&scenarios[i], argc - 2, argv + 2)) {
+                tests[count++] = (struct CMUnitTest){ scenarios[i].name, test_scenario, NULL, NULL,
+                                                      (void *)(uintptr_t)&scenarios[i] };
+            }
+        }
+    } else {
+        fprintf(stderr, "usage: sim quick|full|canary [GROUP...], or sim random FIRST COUNT\n");
+        return 2;
+    }
+    return _cmocka_run_group_tests("sim", tests, count, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* What the thread caches promise: when they are gone round, when they help, and how much they may hold. Every scenario
+ * is a process of its own, so that the counters start at zero. */
+#include "child.h"
+
+#include "core/class.h"
+#include "core/current.h"
+#include "core/option.h"
+#include "core/reclaim.h"
+#include "os/os.h"
+
+#include <pthread.h>
+#include <tslab/tslab.h>
+
+enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
+
+/* What a thread's cache of one class may hold: a magazine, the stock (of all classes together; more if the program has
+ * shown that it wants back what it frees), and a claimed word. */
+enum { MAGAZINE_BYTES = 32 * 1024, MAGAZINE_SLOTS_LEAST = 2, STOCK_BYTES = 256 * 1024 };
+
+struct counts {
+    uint64_t allocs, frees, misses, bypassed_allocs, bypassed_frees, cached;
+};
+
+/* The counters of the calling thread for the class of a size, as of now. */
+static struct counts counts_of(size_t size)
+{
+    heap_publish(heap_current);
+    const struct class_counters *counters = &heap_current->class[class_of_size(size)].counters;
+    return (struct counts){
+        .allocs = stat_get(&counters->allocs),
+        .frees = stat_get(&counters->frees),
+        .misses = stat_get(&counters->refilled) + stat_get(&counters->bypassed_allocs),
+        .bypassed_allocs = stat_get(&counters->bypassed_allocs),
+        .bypassed_frees = stat_get(&counters->bypassed_frees),
+        .cached = stat_get(&counters->cached),
+    };
+}
+
+/* The share of allocations between two moments that were served by earlier frees, in thousandths. */
+static uint64_t hits_per_mille(struct counts before, struct counts after)
+{
+    const uint64_t allocs = after.allocs - before.allocs;
+    const uint64_t misses = after.misses - before.misses;
+    return misses >= allocs ? 0 : (allocs - misses) * 1000 / allocs;
+}
+
+static void cached_is_bounded(void)
+{
+    heap_publish(heap_current);
+    const size_t stock_most = max_size(STOCK_BYTES, reclaim_learned_bytes());
+    CHECK_SAY(heap_current->stock_bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap_current->stock_bytes,
+              stock_most);
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        const size_t size = class_geometry[class].size;
+        const size_t magazine = max_size(MAGAZINE_BYTES, MAGAZINE_SLOTS_LEAST * size);
+        const size_t bytes = stat_get(&heap_current->class[class].counters.cached) * size;
+        CHECK_SAY(bytes <= magazine + stock_most + WORD_SLOTS * size, "%zu bytes of class %zu are cached", bytes, size);
+    }
+}
+
+static void counters_add_up(size_t live)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.allocations - stats.frees == live);
+    CHECK(stats.live_objects == live);
+}
+
+/* Memory that is purged and wanted back at once teaches the engine to keep more, and then less is gone round. What is
+ * never purged teaches nothing. */
+static void learn_nothing(void)
+{
+    option_values[OPTION_RETAIN_BYTES] = TIB;
+    option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
+}
+
+static void *objects[BULK];
+
+static void bulk_in(size_t size)
+{
+    for (size_t i = 0; i < BULK; i++) {
+        objects[i] = tslab_malloc(size);
+        CHECK(objects[i] != NULL);
+        if (i % 5000 == 0) {
+            cached_is_bounded();
+        }
+    }
+    counters_add_up(BULK);
+}
+
+static void bulk_out(size_t keep_first)
+{
+    for (size_t i = keep_first; i < BULK; i++) {
+        tslab_free(objects[i]);
+        if (i % 5000 == 0) {
+            cached_is_bounded();
+        }
+    }
+    counters_add_up(keep_first);
+}
+
+/* Replaces random ones of the first NEAR objects. */
+static void replace(size_t size, size_t times, uint64_t *random)
+{
+    for (size_t i = 0; i < times; i++) {
+        const size_t at = random_next(random) % NEAR;
+        tslab_free(objects[at]);
+        objects[at] = tslab_malloc(size);
+        CHECK(objects[at] != NULL);
+    }
+}
+
+static void bulk_traffic(const void *argument)
+{
+    const size_t size = *(const size_t *)argument;
+    learn_nothing();
+    tslab_free(tslab_malloc(1));
+    for (int round = 0; round < 3; round++) {
+        const struct counts before = counts_of(size);
+        bulk_in(size);
+        const struct counts full = counts_of(size);
+        bulk_out(0);
+        const struct counts after = counts_of(size);
+        CHECK(full.allocs - before.allocs == BULK && after.frees - full.frees == BULK);
+        const uint64_t bypassed_allocs = full.bypassed_allocs - before.bypassed_allocs;
+        const uint64_t bypassed_frees = after.bypassed_frees - full.bypassed_frees;
+        CHECK_SAY(bypassed_allocs > BULK / 2, "round %d: %zu of %d allocations bypassed", round,
+                  (size_t)bypassed_allocs, BULK);
+        CHECK_SAY(bypassed_frees > BULK / 2, "round %d: %zu of %d frees bypassed", round, (size_t)bypassed_frees, BULK);
+    }
+}
+
+static const size_t sizes[] = { 16, 64, 80, 256 };
+
+static void bulk_traffic_goes_round_the_magazines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        child_succeeds(bulk_traffic, &sizes[i], "");
+    }
+}
+
+static void local_traffic(const void *argument)
+{
+    const size_t size = *(const size_t *)argument;
+    uint64_t random = 5;
+    for (size_t i = 0; i < NEAR; i++) {
+        objects[i] = tslab_malloc(size);
+    }
+    const struct counts before = counts_of(size);
+    replace(size, 50000, &random);
+    const struct counts after = counts_of(size);
+    CHECK(after.allocs - before.allocs == 50000);
+    CHECK_SAY(hits_per_mille(before, after) > 980, "%zu thousandths of hits", (size_t)hits_per_mille(before, after));
+    CHECK(after.bypassed_frees == before.bypassed_frees);
+    cached_is_bounded();
+    counters_add_up(NEAR);
+}
+
+static const size_t all_sizes[] = { 1, 16, 48, 64, 128, 1000, 2048, 8192, 20000, 32768 };
+
+static void local_traffic_hits_the_magazines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(all_sizes); i++) {
+        child_succeeds(local_traffic, &all_sizes[i], "");
+    }
+}
+
+struct change {
+    size_t size;
+    bool amid;  /* bulk traffic stops when all is in, not when all is out */
+    bool waves; /* local traffic frees ten and allocates ten, not one by one */
+};
+
+static void replace_in_waves(size_t size, size_t times, uint64_t *random)
+{
+    enum { WAVE = 10 };
+    for (size_t i = 0; i < times; i += WAVE) {
+        const size_t at = random_next(random) % (NEAR - WAVE);
+        for (size_t k = 0; k < WAVE; k++) {
+            tslab_free(objects[at + k]);
+        }
+        for (size_t k = 0; k < WAVE; k++) {
+            objects[at + k] = tslab_malloc(size);
+        }
+    }
+}
+
+static void change_of_traffic(const void *argument)
+{
+    const struct change *change = argument;
+    void (*const local)(size_t, size_t, uint64_t *) = change->waves ? replace_in_waves : replace;
+    uint64_t random = 6;
+    learn_nothing();
+    for (int round = 0; round < 3; round++) {
+        bulk_in(change->size);
+        if (round < 2 || !change->amid) {
+            bulk_out(round < 2 ? 0 : NEAR);
+        }
+    }
+    const size_t live = change->amid ? BULK : NEAR;
+    CHECK(counts_of(change->size).bypassed_allocs > 0 && counts_of(change->size).bypassed_frees > 0);
+    /* Two windows to recover; then it has. */
+    local(change->size, 2 * WINDOW, &random);
+    const struct counts before = counts_of(change->size);
+    local(change->size, 4 * WINDOW, &random);
+    const struct counts after = counts_of(change->size);
+    CHECK_SAY(hits_per_mille(before, after) > 980, "%zu thousandths of hits", (size_t)hits_per_mille(before, after));
+    CHECK_SAY((after.bypassed_frees - before.bypassed_frees) * 50 < 4 * WINDOW, "%zu frees bypassed",
+              (size_t)(after.bypassed_frees - before.bypassed_frees));
+    counters_add_up(live);
+}
+
+static void magazines_come_back_within_two_windows(void **state)
+{
+    (void)state;
+    static const size_t two_sizes[] = { 64, 80 };
+    for (size_t i = 0; i < COUNT_OF(two_sizes); i++) {
+        for (int how = 0; how < 4; how++) {
+            const struct change change = { two_sizes[i], how % 2 == 1, how / 2 == 1 };
+            child_succeeds(change_of_traffic, &change, "");
+        }
+    }
+}
+
+static void mixed_bulk(const void *argument)
+{
+    (void)argument;
+    uint64_t random = 7;
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < BULK; i++) {
+            const uint64_t value = random_next(&random);
+            objects[i] = tslab_malloc(value % 64 == 0 ? value / 64 % SMALL_MAX : value / 64 % 512);
+            CHECK(objects[i] != NULL);
+        }
+        cached_is_bounded();
+        bulk_out(0);
+        cached_is_bounded();
+    }
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.cached_bytes == 0);
+}
+
+static void what_is_cached_is_bounded(void **state)
+{
+    (void)state;
+    child_succeeds(mixed_bulk, NULL, "");
+}
+
+static pthread_key_t late_key;
+
+/* ThreadSanitizer ends the thread for itself in the last round of destructors. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SANITIZER_ROUNDS 1
+#endif
+#endif
+#ifndef SANITIZER_ROUNDS
+#define SANITIZER_ROUNDS 0
+#endif
+enum { LATE_ROUNDS = PTHREAD_DESTRUCTOR_ITERATIONS - SANITIZER_ROUNDS };
+
+/* Runs in every round of destructors, and so also when the library's own is through. */
+static void free_late(void *value)
+{
+    void **const chain = value;
+    void *const next = *chain;
+    tslab_free(chain);
+    tslab_free(tslab_malloc(100));
+    (void)pthread_setspecific(late_key, next);
+}
+
+static void *fill_caches_and_exit(void *argument)
+{
+    (void)argument;
+    void **chain = NULL;
+    for (int i = 0; i < LATE_ROUNDS; i++) {
+        void **const link = tslab_malloc(64 + (size_t)i * 16);
+        *link = chain;
+        chain = link;
+    }
+    CHECK(pthread_setspecific(late_key, chain) == 0);
+    uint64_t random = 8;
+    for (int i = 0; i < 20000; i++) {
+        tslab_free(keep(tslab_malloc(random_next(&random) % 2000)));
+    }
+    return NULL;
+}
+
+static void exit_of_threads(const void *argument)
+{
+    (void)argument;
+    CHECK(pthread_key_create(&late_key, free_late) == 0);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, fill_caches_and_exit, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        struct tslab_stats stats;
+        tslab_stats_get(&stats);
+        CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached by a thread that is gone", stats.cached_bytes);
+        CHECK_SAY(stats.live_objects == 0, "%zu objects of a thread that is gone live", stats.live_objects);
+        CHECK(stats.slabs_opened == stats.slabs_recycled);
+        CHECK(stats.thread_records <= 2);
+    }
+}
+
+static void an_exit_empties_the_caches(void **state)
+{
+    (void)state;
+    child_succeeds(exit_of_threads, NULL, "");
+}
+
+static void *allocate_and_leave(void *argument)
+{
+    void **const left = argument;
+    void *const gone = tslab_malloc(80);
+    *left = tslab_malloc(80);
+    tslab_free(gone);
+    return NULL;
+}
+
+static void inherit_a_slab(const void *argument)
+{
+    (void)argument;
+    void *left;
+    pthread_t thread;
+    tslab_free(keep(tslab_malloc(1)));
+    CHECK(pthread_create(&thread, NULL, allocate_and_leave, &left) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    const uint32_t theirs = stat_get(&arena.units[arena_unit(left)].tag);
+    void *const p = tslab_malloc(80);
+    CHECK(arena_unit(p) == arena_unit(left)); /* the slab is used before a new one */
+    const uint32_t ours = stat_get(&arena.units[arena_unit(p)].tag);
+    CHECK(ours != theirs && ours == heap_current->magazine[class_of_size(80)].tag);
+    tslab_free(left);
+    tslab_free(p);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.live_objects == 0 && stats.remote_frees == 0);
+}
+
+/* Two threads must not come to share a cache line, so slots of such a class stay with the thread that its slab is home
+ * to; when that is gone, with the next. */
+static void a_slab_finds_a_new_home(void **state)
+{
+    (void)state;
+    child_succeeds(inherit_a_slab, NULL, "");
+}
+
+/* Time passes with every look at the clock. */
+static uint64_t hasty_clock(void)
+{
+    static uint64_t now_ms;
+    return now_ms += 50;
+}
+
+static void idle_classes(const void *argument)
+{
+    (void)argument;
+    os_calls.now_ms = hasty_clock;
+    for (size_t i = 0; i < 5000; i++) {
+        objects[i] = tslab_malloc(64);
+    }
+    for (size_t i = 0; i < 5000; i++) {
+        tslab_free(objects[i]);
+    }
+    CHECK(counts_of(64).cached > 0);
+    /* Much traffic elsewhere. */
+    for (int round = 0; round < 6; round++) {
+        for (size_t i = 0; i < BULK; i++) {
+            objects[i] = tslab_malloc(128);
+        }
+        for (size_t i = 0; i < BULK; i++) {
+            tslab_free(objects[i]);
+        }
+    }
+    CHECK_SAY(counts_of(64).cached == 0, "%zu slots are cached idly", (size_t)counts_of(64).cached);
+}
+
+static void idle_classes_give_back_what_they_cache(void **state)
+{
+    (void)state;
+    child_succeeds(idle_classes, NULL, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bulk_traffic_goes_round_the_magazines),
+        cmocka_unit_test(local_traffic_hits_the_magazines),
+        cmocka_unit_test(magazines_come_back_within_two_windows),
+        cmocka_unit_test(what_is_cached_is_bounded),
+        cmocka_unit_test(an_exit_empties_the_caches),
+        cmocka_unit_test(a_slab_finds_a_new_home),
+        cmocka_unit_test(idle_classes_give_back_what_they_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

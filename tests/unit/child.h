@@ -1,0 +1,76 @@
+/* Runs a function in a forked child, where the engine has not started yet, and keeps what it said on stderr. The checks
+ * inside are those of check.h: a failed one says so on stderr and ends the child with exit code 1. */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include "check.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+struct child {
+    int status; /* as of waitpid */
+    char said[4096];
+};
+
+/* The body gets the argument. To return from it is exit code 0. */
+static inline struct child child_run(void (*body)(const void *), const void *argument)
+{
+    struct child child;
+    memset(&child, 0, sizeof child);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    /* The test framework would catch what kills the child, and go on with the next test in it. */
+    static const int deadly[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS };
+    void (*handlers[COUNT_OF(deadly)])(int);
+    for (size_t i = 0; i < COUNT_OF(deadly); i++) {
+        handlers[i] = signal(deadly[i], SIG_DFL);
+    }
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const struct rlimit no_core = { 0, 0 };
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        body(argument);
+        _exit(0);
+    }
+    for (size_t i = 0; i < COUNT_OF(deadly); i++) {
+        signal(deadly[i], handlers[i]);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t n;
+    while (length < sizeof child.said - 1 &&
+           (n = read(ends[0], child.said + length, sizeof child.said - 1 - length)) > 0) {
+        length += (size_t)n;
+    }
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &child.status, 0), pid);
+    return child;
+}
+
+/* The child did all it should, and said nothing else than `said`. */
+static inline void child_succeeds(void (*body)(const void *), const void *argument, const char *said)
+{
+    const struct child child = child_run(body, argument);
+    assert_string_equal(child.said, said);
+    assert_int_equal(child.status, 0);
+}
+
+/* The child aborted. */
+static inline int child_aborted(const struct child *child)
+{
+    return WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGABRT;
+}
+
+#endif

@@ -1,0 +1,379 @@
+/* The depot against a simple model: an array that says of every unit who has it. */
+#include "child.h"
+
+#include "core/depot.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+
+enum {
+    ARENA_UNITS = 256, /* the smallest arena; unit 0 is nobody's */
+    RUNS = ARENA_UNITS,
+    ROUNDS = 8000,
+};
+
+/* The runs that the test has taken. */
+static struct {
+    uint32_t first, n;
+} runs[RUNS];
+static unsigned run_count;
+static uint16_t owner[ARENA_UNITS]; /* 1 + the first unit of the run that a unit belongs to; 0: the depot's */
+
+static uint64_t now_ms;
+static uint64_t seed;
+
+static uint64_t test_clock(void)
+{
+    return now_ms;
+}
+
+static uint32_t below(uint32_t limit)
+{
+    return (uint32_t)(random_next(&seed) % limit);
+}
+
+/* What the depot says of itself, gathered in one walk over the arena. */
+struct walk {
+    size_t units[3]; /* by kind */
+    size_t runs[3];
+};
+
+static struct walk walk_arena(void)
+{
+    struct walk walk = { { 0 }, { 0 } };
+    uint32_t kind_before = RUN_USED;
+    uint32_t at = 1;
+    while (at < arena.used_units) {
+        const struct slab *run = &arena.slabs[at];
+        const uint32_t kind = run->kind, n = run->units;
+        assert_in_range(kind, RUN_USED, RUN_CLEAN);
+        assert_in_range(n, 1, arena.used_units - at);
+        assert_int_equal(arena.units[at].first, at);
+        assert_int_equal(arena.units[at + n - 1].first, at);
+        assert_true(kind == RUN_USED || kind != kind_before); /* neighbours of one kind are one run */
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(owner[at + i], kind == RUN_USED ? at + 1 : 0);
+        }
+        walk.units[kind] += n;
+        walk.runs[kind]++;
+        kind_before = kind;
+        at += n;
+    }
+    assert_int_equal(at, arena.used_units);
+    return walk;
+}
+
+static void check_age_list(size_t dirty_runs)
+{
+    size_t count = 0;
+    uint64_t since_ms = 0;
+    uint32_t before = 0;
+    for (uint32_t at = depot.age_head; at != 0; at = arena.slabs[at].age_next) {
+        const struct slab *run = &arena.slabs[at];
+        assert_int_equal(run->kind, RUN_DIRTY);
+        assert_int_equal(run->age_prev, before);
+        assert_true(run->dirty_since_ms >= since_ms && run->dirty_since_ms <= now_ms);
+        since_ms = run->dirty_since_ms;
+        before = at;
+        count++;
+    }
+    assert_int_equal(depot.age_tail, before);
+    assert_int_equal(count, dirty_runs);
+    if (depot.age_head != 0) {
+        assert_int_equal(stat_get(&depot.oldest_ms), arena.slabs[depot.age_head].dirty_since_ms);
+    }
+}
+
+static void check_bins(unsigned kind, size_t runs_of_kind)
+{
+    size_t count = 0;
+    uint32_t longest_so_far = 0;
+    for (unsigned bin = 0; bin < DEPOT_BINS; bin++) {
+        const uint32_t head = depot.bins[kind - RUN_DIRTY][bin];
+        assert_int_equal(depot.occupied[kind - RUN_DIRTY][bin / 64] >> (bin % 64) & 1, head != 0);
+        uint32_t before = 0, longest = longest_so_far;
+        for (uint32_t at = head; at != 0; at = arena.slabs[at].next) {
+            assert_int_equal(arena.slabs[at].kind, kind);
+            assert_int_equal(arena.slabs[at].prev, before);
+            assert_true(arena.slabs[at].units > longest_so_far); /* bins are ordered by length */
+            longest = arena.slabs[at].units > longest ? arena.slabs[at].units : longest;
+            before = at;
+            count++;
+        }
+        longest_so_far = longest;
+    }
+    assert_int_equal(count, runs_of_kind);
+}
+
+static void check_depot(void)
+{
+    const struct walk walk = walk_arena();
+    assert_int_equal(walk.units[RUN_USED], stat_get(&depot.used_units));
+    assert_int_equal(walk.units[RUN_DIRTY], stat_get(&depot.dirty_units));
+    assert_int_equal(walk.units[RUN_CLEAN], stat_get(&depot.clean_units));
+    assert_int_equal(walk.runs[RUN_USED], run_count);
+    check_age_list(walk.runs[RUN_DIRTY]);
+    check_bins(RUN_DIRTY, walk.runs[RUN_DIRTY]);
+    check_bins(RUN_CLEAN, walk.runs[RUN_CLEAN]);
+}
+
+static void set_owner(uint32_t first, uint32_t n, uint16_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(first + i >= 1 && first + i < ARENA_UNITS);
+        assert_int_equal(owner[first + i] != 0, value == 0);
+        owner[first + i] = value;
+    }
+}
+
+static void scribble(uint32_t first, uint32_t n, bool clean)
+{
+    for (uint32_t i = first; i < first + n; i++) {
+        assert_true(!clean || all_zero(arena_address(i), UNIT_BYTES));
+        memset(arena_address(i), 0xa5, UNIT_BYTES);
+    }
+}
+
+/* Whether n units from a multiple of align on are empty, for which the depot would have to be wrong to say no. It looks
+ * at n + align - 1 units of one kind, so only such runs count; and units that were never handed out. */
+static bool surely_fits(uint32_t n, uint32_t align)
+{
+    const uint32_t fit = n + align - 1;
+    if (arena.reserved_units - arena.used_units >= fit) {
+        return true;
+    }
+    /* In the bin of the very length only some are looked at, so count those that every search must see. */
+    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
+        if (arena.slabs[at].kind != RUN_USED && arena.slabs[at].units >= fit + fit / 4 + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take(uint32_t n, uint32_t align)
+{
+    bool clean;
+    const bool fits = surely_fits(n, align);
+    const uint32_t first = depot_take(n, align, &clean);
+    assert_true(first != 0 || !fits);
+    if (first == 0) {
+        return false;
+    }
+    assert_int_equal((uintptr_t)arena_address(first) % ((uintptr_t)align << UNIT_SHIFT), 0);
+    set_owner(first, n, (uint16_t)(first + 1));
+    scribble(first, n, clean);
+    runs[run_count].first = first;
+    runs[run_count++].n = n;
+    return true;
+}
+
+static void put(unsigned run, bool clean)
+{
+    const uint32_t first = runs[run].first, n = runs[run].n;
+    if (clean) {
+        assert_true(os_purge(arena_address(first), (size_t)n << UNIT_SHIFT));
+    }
+    set_owner(first, n, 0);
+    runs[run] = runs[--run_count];
+    depot_put(first, n, clean);
+}
+
+/* Whether exactly the units behind a run decide that it can grow. */
+static bool can_grow(uint32_t behind, uint32_t more)
+{
+    if (behind == arena.used_units) {
+        return arena.reserved_units - behind >= more;
+    }
+    return arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more;
+}
+
+static void grow(unsigned run, uint32_t more)
+{
+    const uint32_t first = runs[run].first, n = runs[run].n;
+    const bool can = can_grow(first + n, more);
+    bool clean = false;
+    assert_int_equal(depot_grow(first, n, n + more, &clean), can);
+    if (can) {
+        set_owner(first + n, more, (uint16_t)(first + 1));
+        scribble(first + n, more, clean);
+        runs[run].n = n + more;
+    }
+}
+
+static void trim(unsigned run)
+{
+    const uint32_t first = runs[run].first, n = runs[run].n;
+    if (n > 1) {
+        const uint32_t keep = 1 + below(n - 1);
+        set_owner(first + keep, n - keep, 0);
+        depot_trim(first, n, keep);
+        runs[run].n = keep;
+    }
+}
+
+/* What a purger does. */
+static void purge_oldest(void)
+{
+    const uint64_t before_ms = now_ms - min_size(now_ms, below(200));
+    const size_t dirty_limit = below(ARENA_UNITS);
+    const uint32_t most = 1 + below(20);
+    const uint32_t oldest = depot.age_head;
+    const bool due =
+        oldest != 0 && (arena.slabs[oldest].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit);
+    const uint32_t length = oldest == 0 ? 0 : arena.slabs[oldest].units;
+    uint32_t n = 0;
+    const uint32_t first = depot_take_oldest(before_ms, dirty_limit, most, &n);
+    assert_int_equal(first, due ? oldest : 0);
+    if (due) {
+        assert_int_equal(n, min_size(length, most));
+        set_owner(first, n, (uint16_t)(first + 1));
+        runs[run_count].first = first;
+        runs[run_count++].n = n;
+        check_depot(); /* the rest of the run is whole */
+        put(run_count - 1, below(4) != 0);
+    }
+}
+
+static void step(void)
+{
+    now_ms += below(8) == 0 ? below(50) : 0;
+    const uint32_t what = below(100);
+    if (what < 45) {
+        const uint32_t n = below(10) == 0 ? 1 + below(60) : 1 + below(8);
+        (void)take(n, below(4) == 0 ? 1u << below(6) : 1);
+    } else if (run_count == 0) {
+        return;
+    } else if (what < 75) {
+        put(below(run_count), below(4) == 0);
+    } else if (what < 83) {
+        grow(below(run_count), 1 + below(6));
+    } else if (what < 90) {
+        trim(below(run_count));
+    } else {
+        purge_oldest();
+    }
+}
+
+static void begin(void)
+{
+    os_calls.now_ms = test_clock;
+    now_ms = 1000;
+    arena = (struct arena){ .units = NULL };
+    CHECK(arena_start((size_t)ARENA_UNITS * UNIT_BYTES));
+    CHECK(arena.reserved_units == ARENA_UNITS);
+}
+
+static void end(void)
+{
+    while (run_count > 0) {
+        put(0, false);
+        check_depot();
+    }
+    assert_int_equal(stat_get(&depot.used_units), 0);
+}
+
+static int start_arena(void **state)
+{
+    (void)state;
+    begin();
+    return 0;
+}
+
+static void random_operations_keep_to_the_model(void **state)
+{
+    (void)state;
+    for (seed = 1; seed < 4; seed++) {
+        const uint64_t this_seed = seed;
+        seed = this_seed * 0x9e3779b97f4a7c15u;
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            step();
+            check_depot();
+        }
+        end();
+        seed = this_seed;
+    }
+}
+
+static void an_exhausted_arena_says_so_and_works_again(void **state)
+{
+    (void)state;
+    end();
+    while (take(1, 1)) {
+    }
+    check_depot();
+    assert_int_equal(run_count, ARENA_UNITS - 1);
+    assert_int_equal(stat_get(&depot.used_units), ARENA_UNITS - 1);
+    for (int i = 0; i < 10; i++) {
+        assert_false(take(1, 1));
+        assert_false(take(2, 1));
+        assert_false(take(1, 32));
+        check_depot();
+        put(below(run_count), i % 2 == 0);
+        check_depot();
+        assert_true(take(1, 1));
+        check_depot();
+    }
+    end();
+    /* All came back as one run, and serves as one. */
+    bool clean;
+    while (depot.age_head != 0) {
+        uint32_t n;
+        const uint32_t first = depot_take_oldest(UINT64_MAX, 0, ARENA_UNITS, &n);
+        set_owner(first, n, (uint16_t)(first + 1));
+        runs[run_count].first = first;
+        runs[run_count++].n = n;
+        put(run_count - 1, true);
+    }
+    check_depot();
+    assert_int_equal(stat_get(&depot.clean_units), ARENA_UNITS - 1);
+    assert_int_equal(depot_take(ARENA_UNITS, 1, &clean), 0);
+    assert_true(take(ARENA_UNITS - 1, 1));
+    check_depot();
+    end();
+}
+
+static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **state)
+{
+    (void)state;
+    end();
+    assert_true(take(4, 1) && take(4, 1) && take(4, 1));
+    const uint32_t first = runs[0].first, third = runs[2].first;
+    put(2, true); /* with the clean rest behind it */
+    put(0, false);
+    assert_true(take(4, 1));
+    assert_int_equal(runs[1].first, first);
+    assert_true(take(4, 1));
+    assert_true(runs[2].first >= third || runs[2].first < first);
+    end();
+}
+
+/* More units than any arena has: the bins end before them. */
+static void no_length_is_too_long_to_ask_for(void **state)
+{
+    (void)state;
+    end();
+    for (unsigned shift = 8; shift < 32; shift++) {
+        bool clean;
+        const uint32_t n = (uint32_t)1 << shift;
+        assert_int_equal(depot_take(n, 1, &clean), 0);
+        assert_int_equal(depot_take(n + n / 2, 1, &clean), 0);
+        assert_int_equal(depot_take(n + n / 2 + n / 4, 1, &clean), 0);
+        assert_int_equal(depot_take(1, n, &clean), 0);
+        check_depot();
+    }
+    assert_int_equal(depot_take(UINT32_MAX, 1, &(bool){ false }), 0);
+    assert_true(take(1, 1));
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_operations_keep_to_the_model),
+        cmocka_unit_test(an_exhausted_arena_says_so_and_works_again),
+        cmocka_unit_test(dirty_runs_serve_before_clean_ones_and_these_before_new_ones),
+        cmocka_unit_test(no_length_is_too_long_to_ask_for),
+    };
+    return cmocka_run_group_tests(tests, start_arena, NULL);
+}

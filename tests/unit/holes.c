@@ -1,0 +1,149 @@
+/* Pages of used slabs that lie wholly in free slots: a trim gives them back, and touches no other. */
+#include "child.h"
+#include "engine.h"
+
+#include "core/current.h"
+#include "os/os.h"
+
+#include <sys/mman.h>
+#include <tslab/tslab.h>
+
+enum { OBJECTS = 20000 };
+
+static struct {
+    char *start;
+    size_t size;
+} objects[OBJECTS];
+
+static void allocate_all(size_t size)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i].size = size;
+        objects[i].start = tslab_malloc(size);
+        CHECK(objects[i].start != NULL);
+        pattern_fill(objects[i].start, size, i);
+    }
+}
+
+/* Keeps one of so many. */
+static size_t keep_some(size_t stride)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i % stride == stride / 2) {
+            kept++;
+        } else {
+            tslab_free(objects[i].start);
+            objects[i].start = NULL;
+        }
+    }
+    return kept;
+}
+
+static void check_contents(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        CHECK(objects[i].start == NULL || pattern_holds(objects[i].start, objects[i].size, i));
+    }
+}
+
+/* The resident bytes of the arena. */
+static size_t resident_bytes(void)
+{
+    const size_t page = os_page_bytes();
+    const size_t pages = arena.used_units * UNIT_BYTES / page;
+    static unsigned char is_resident[1 << 20];
+    CHECK(pages <= sizeof is_resident);
+    CHECK(mincore(arena_address(0), pages * page, is_resident) == 0);
+    size_t resident = 0;
+    for (size_t i = 0; i < pages; i++) {
+        resident += is_resident[i] & 1;
+    }
+    return resident * page;
+}
+
+struct holes {
+    size_t size, stride;
+};
+
+static void trim_holes(const void *argument)
+{
+    const struct holes *holes = argument;
+    const size_t page = os_page_bytes();
+    /* Until then nothing goes back by itself. */
+    option_values[OPTION_RETAIN_BYTES] = TIB;
+    option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
+    allocate_all(holes->size);
+    const size_t kept = keep_some(holes->stride);
+    const size_t before = resident_bytes();
+    const size_t given = tslab_trim();
+    const size_t after = resident_bytes();
+    CHECK(before - after <= given);
+    /* An object keeps the pages that it lies on, and a slab whatever is not worth a call. */
+    const size_t pinned = kept * (holes->size + page) + before / 16;
+    CHECK_SAY(after <= pinned, "%zu of %zu bytes are resident, for %zu objects of %zu bytes", after, before, kept,
+              holes->size);
+    check_contents();
+    CHECK_SAY(tslab_trim() == 0, "a second trim found something");
+    /* The holes are memory as any other. */
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (objects[i].start == NULL) {
+            objects[i].start = tslab_calloc(1, holes->size);
+            CHECK(objects[i].start != NULL && all_zero(objects[i].start, holes->size));
+            pattern_fill(objects[i].start, holes->size, i);
+        }
+    }
+    check_contents();
+}
+
+static void a_trim_gives_back_the_pages_between_objects(void **state)
+{
+    (void)state;
+    static const struct holes rows[] = {
+        { 16, 2000 }, { 64, 500 }, { 80, 700 }, { 256, 64 }, { 1000, 40 }, { 1024, 2000 }, { 4096, 3 }, { 8192, 7 },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        child_succeeds(trim_holes, &rows[i], "");
+    }
+}
+
+static bool refuse(void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
+    return false;
+}
+
+static void trim_refused(const void *argument)
+{
+    (void)argument;
+    option_values[OPTION_RETAIN_BYTES] = TIB;
+    option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
+    allocate_all(256);
+    (void)keep_some(64);
+    const struct os_calls real = os_calls;
+    os_calls.purge = refuse;
+    const size_t before = resident_bytes();
+    CHECK_SAY(tslab_trim() == 0, "it says that it gave back what the kernel refused");
+    CHECK(resident_bytes() == before);
+    check_contents();
+    os_calls = real;
+    CHECK_SAY(tslab_trim() >= before / 2, "what was refused once is not tried again");
+    CHECK(resident_bytes() <= before / 2);
+    check_contents();
+}
+
+static void what_was_refused_is_given_back_later(void **state)
+{
+    (void)state;
+    child_succeeds(trim_refused, NULL, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trim_gives_back_the_pages_between_objects),
+        cmocka_unit_test(what_was_refused_is_given_back_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* Options from the environment: each row is a process of its own. Ranges and defaults are those of the option table. */
+#include "child.h"
+
+#include "base/text.h"
+#include "core/option.h"
+
+#include <unistd.h>
+
+#define ROW(constant, name, fallback, smallest, largest, unit, doc) { #name, fallback, smallest, largest, unit },
+static const struct {
+    const char *name;
+    uint64_t fallback, smallest, largest;
+    const char *unit;
+} options[OPTION_COUNT] = { OPTION_TABLE(ROW) };
+
+enum { VARIABLES = 3 };
+static const uint64_t DEFAULT = UINT64_MAX;
+
+struct row {
+    const char *variables[VARIABLES]; /* NAME=value */
+    enum option option;
+    uint64_t wanted;     /* its value afterwards */
+    const char *refused; /* what the message quotes as out of range for the option */
+    const char *unknown; /* what the message quotes as no option at all */
+};
+
+static void load_row(const void *argument)
+{
+    const struct row *row = argument;
+    char *variables[VARIABLES + 1] = { NULL };
+    for (unsigned i = 0; i < VARIABLES && row->variables[i] != NULL; i++) {
+        variables[i] = strdup(row->variables[i]);
+    }
+    environ = variables;
+    CHECK(option_load());
+    const uint64_t wanted = row->wanted == DEFAULT ? options[row->option].fallback : row->wanted;
+    CHECK_SAY(option_get(row->option) == wanted, "%s: the value is %llu", row->variables[0],
+              (unsigned long long)option_get(row->option));
+}
+
+/* The exact line that a row is answered with. */
+static void line_for(const struct row *row, char *line, size_t capacity)
+{
+    line[0] = 0;
+    if (row->refused != NULL) {
+        const char *unit = options[row->option].unit;
+        snprintf(line, capacity,
+                 "tslab: option %s is ignored: it must be a number from %llu to %llu%s%s; it keeps its default %llu\n",
+                 row->refused, (unsigned long long)options[row->option].smallest,
+                 (unsigned long long)options[row->option].largest, unit[0] == 0 ? "" : " ", unit,
+                 (unsigned long long)options[row->option].fallback);
+    } else if (row->unknown != NULL) {
+        int length = snprintf(line, capacity, "tslab: option %s is unknown and ignored; known are", row->unknown);
+        for (unsigned i = 0; i < OPTION_COUNT; i++) {
+            length += snprintf(line + length, capacity - (size_t)length, "%s %s", i == 0 ? "" : ",", options[i].name);
+        }
+        snprintf(line + length, capacity - (size_t)length, "\n");
+    }
+}
+
+static void rows_hold(const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char line[512];
+        line_for(&rows[i], line, sizeof line);
+        child_succeeds(load_row, &rows[i], line);
+    }
+}
+
+static void values_are_read(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL },
+        { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=0" }, OPTION_RETAIN_BYTES, 0, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=12345" }, OPTION_RETAIN_BYTES, 12345, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=00012" }, OPTION_RETAIN_BYTES, 12, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3K" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3k" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=5M" }, OPTION_RETAIN_BYTES, 5 * MIB, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=7g" }, OPTION_RETAIN_BYTES, 7 * GIB, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL },
+        { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL },
+        { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+    };
+    rows_hold(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void lists_are_read(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+        { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_RETAIN_BYTES, 2 * MIB, NULL, NULL },
+        { { "TSLAB_OPTIONS=,,magazines=0," }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=3T,magazines=0" }, OPTION_RETAIN_BYTES, DEFAULT, "retain_bytes=3T", NULL },
+        { { "TSLAB_OPTIONS=magazine=1,magazines=0" }, OPTION_MAGAZINES, 0, NULL, "magazine" },
+        { { "TSLAB_OPTIONS=magazines" }, OPTION_MAGAZINES, DEFAULT, "magazines=", NULL },
+        { { "TSLAB_OPTIONS==0" }, OPTION_MAGAZINES, DEFAULT, NULL, "" },
+    };
+    rows_hold(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void what_is_wrong_is_said_and_ignored(void **state)
+{
+    (void)state;
+#define REFUSED(constant, variable)                                                                                    \
+    {                                                                                                                  \
+        { variable }, OPTION_##constant, DEFAULT, variable, NULL                                                       \
+    }
+#define UNKNOWN(name)                                                                                                  \
+    {                                                                                                                  \
+        { name "=0" }, OPTION_MAGAZINES, DEFAULT, NULL, name                                                           \
+    }
+    static const struct row rows[] = {
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=2"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES="),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=on"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=-1"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=+1"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES= 0"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=0 "),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=0x0"),
+        REFUSED(MAGAZINES, "TSLAB_MAGAZINES=1K"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=K"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1KB"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1KK"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1P"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1.5M"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=2T"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=1099511627777"),
+        /* What overflows must not come out as something small. */
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=18446744073709551616"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=18446744073709551626"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=99999999999999999999999999999"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=18014398509481985K"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=17592186044417M"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=17179869184G"),
+        REFUSED(RETAIN_BYTES, "TSLAB_RETAIN_BYTES=16777216T"),
+        REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=4194303"),
+        REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=17592186044417"),
+        REFUSED(PURGE_DELAY_MS, "TSLAB_PURGE_DELAY_MS=3600001"),
+        UNKNOWN("TSLAB_MAGAZINE"),
+        UNKNOWN("TSLAB_MAGAZINESS"),
+        UNKNOWN("TSLAB_"),
+    };
+    rows_hold(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void load_something_long(const void *argument)
+{
+    (void)argument;
+    static char variable[4096];
+    memset(variable, '9', sizeof variable - 1);
+    memcpy(variable, "TSLAB_STATS=", strlen("TSLAB_STATS="));
+    char *variables[] = { variable, NULL };
+    environ = variables;
+    CHECK(option_load());
+    CHECK(option_get(OPTION_STATS) == 0);
+}
+
+static void a_long_line_is_cut_and_still_a_line(void **state)
+{
+    (void)state;
+    const struct child child = child_run(load_something_long, NULL);
+    assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    static const char start[] = "tslab: option TSLAB_STATS=9999";
+    assert_memory_equal(child.said, start, sizeof start - 1);
+    const size_t length = strlen(child.said);
+    assert_true(length <= 512);
+    assert_ptr_equal(strchr(child.said, '\n'), child.said + length - 1);
+}
+
+static void load_without_environment(const void *argument)
+{
+    (void)argument;
+    char *variables[] = { strdup("TSLAB_MAGAZINES=0"), NULL };
+    environ = NULL;
+    CHECK(!option_load());
+    environ = variables;
+    CHECK(option_load());
+    CHECK(option_get(OPTION_MAGAZINES) == 0);
+}
+
+static void without_an_environment_it_is_tried_again(void **state)
+{
+    (void)state;
+    child_succeeds(load_without_environment, NULL, "");
+}
+
+static void the_description_names_all(void **state)
+{
+    (void)state;
+    static char buffer[4096];
+    struct text text = { buffer, sizeof buffer - 1, 0 };
+    option_describe(&text);
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        char start[128];
+        snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);
+        assert_non_null(strstr(buffer, start));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(what_is_wrong_is_said_and_ignored),
+        cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
+        cmocka_unit_test(without_an_environment_it_is_tried_again),
+        cmocka_unit_test(the_description_names_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* Text into a fixed buffer. */
+#include "child.h"
+
+#include "base/text.h"
+
+enum { CAPACITY = 64 };
+
+static char buffer[CAPACITY + 1];
+
+static struct text fresh(size_t capacity)
+{
+    memset(buffer, '#', sizeof buffer);
+    return (struct text){ buffer, capacity, 0 };
+}
+
+static void text_is(const struct text *text, const char *wanted)
+{
+    assert_int_equal(text->length, strlen(wanted));
+    assert_memory_equal(text->buffer, wanted, text->length);
+    assert_int_equal(buffer[text->length], '#');
+}
+
+static void numbers_are_written_in_decimal(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t number;
+        unsigned width;
+        const char *wanted;
+    } rows[] = {
+        { 0, 0, "0" },      { 7, 0, "7" },           { 10, 1, "10" },
+        { 42, 5, "   42" }, { 12345, 5, "12345" },   { UINT64_MAX, 0, "18446744073709551615" },
+        { 0, 3, "  0" },    { 123456, 5, "123456" }, { UINT64_MAX, 22, "  18446744073709551615" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text text = fresh(CAPACITY);
+        text_number(&text, rows[i].number, rows[i].width);
+        text_is(&text, rows[i].wanted);
+    }
+}
+
+static void addresses_are_written_in_hex(void **state)
+{
+    (void)state;
+    struct text text = fresh(CAPACITY);
+    text_hex(&text, 0);
+    text_string(&text, " ");
+    text_hex(&text, 0x7f00abcdef10);
+    text_string(&text, " ");
+    text_hex(&text, UINTPTR_MAX);
+    text_is(&text, "0x0 0x7f00abcdef10 0xffffffffffffffff");
+}
+
+static void columns_are_filled_with_spaces(void **state)
+{
+    (void)state;
+    struct text text = fresh(CAPACITY);
+    text_column(&text, "ab", 4);
+    text_string(&text, "|");
+    text_right(&text, "ab", 4);
+    text_string(&text, "|");
+    text_column(&text, "abcde", 4);
+    text_right(&text, "abcde", 4);
+    text_part(&text, "xyz", 2);
+    text_is(&text, "ab  |  ab|abcdeabcdexy");
+}
+
+static void what_does_not_fit_is_cut_off(void **state)
+{
+    (void)state;
+    for (size_t capacity = 0; capacity <= 12; capacity++) {
+        struct text text = fresh(capacity);
+        text_string(&text, "abc");
+        text_number(&text, 12, 4);
+        text_column(&text, "de", 5);
+        assert_int_equal(text.length, capacity);
+        assert_memory_equal(buffer, "abc  12de   ", capacity);
+        assert_int_equal(buffer[capacity], '#');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_written_in_decimal),
+        cmocka_unit_test(addresses_are_written_in_hex),
+        cmocka_unit_test(columns_are_filled_with_spaces),
+        cmocka_unit_test(what_does_not_fit_is_cut_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
