@@ -77,8 +77,8 @@ noinline void current_leave_slow(struct thread *thread)
     }
 }
 
-/* A thread that has no record now gets one until the fork is done: fork handlers of others that run after ours may allocate,
- * and no record can be had while the registry is locked. */
+/* A thread that has no record now gets one until the fork is done: fork handlers of others that run after ours may
+ * allocate, and no record can be had while the registry is locked. */
 static void before_fork(void)
 {
     struct thread *thread = current_enter();

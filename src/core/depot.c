@@ -189,6 +189,9 @@ static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
 
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
+    if (n >= arena.reserved_units || align >= arena.reserved_units) {
+        return 0;
+    }
     /* Any run this long has n aligned units in it. */
     const uint32_t fit = n + (align - 1);
     lock_acquire(&depot.lock);

@@ -243,8 +243,9 @@ static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
 static void stock_learn(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    if (hc->flushed_lately && heap->stock_budget < max_size(STOCK_BYTES, reclaim_learned_bytes())) {
-        heap->stock_budget *= 2;
+    const size_t most = max_size(STOCK_BYTES, reclaim_learned_bytes());
+    if (hc->flushed_lately && heap->stock_budget < most) {
+        heap->stock_budget = min_size(heap->stock_budget * 2, most);
     }
     hc->flushed_lately = false;
 }
@@ -492,6 +493,15 @@ static void *refill(struct heap *heap, unsigned class)
     return magazine_pop(m, magazine_head(m));
 }
 
+/* Nothing is to be had, but something may be: what a purger holds just now, dirty and clean neighbours that do not
+ * merge, what this heap keeps of other classes. */
+static noinline void *refill_at_last(struct heap *heap, unsigned class)
+{
+    heap_empty(heap);
+    (void)reclaim_all();
+    return refill(heap, class);
+}
+
 void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
@@ -500,7 +510,10 @@ void *heap_alloc_slow(struct heap *heap, unsigned class)
         return hand_out(heap, class);
     }
     slow_operation_begin(heap, class);
-    void *const p = refill(heap, class);
+    void *p = refill(heap, class);
+    if (unlikely(p == NULL)) {
+        p = refill_at_last(heap, class);
+    }
     slow_operation_end(heap);
     return p;
 }

@@ -19,13 +19,19 @@ static struct {
     uint32_t left;          /* slabs of that class still to look at */
 } sweep = { .lock = LOCK_INIT(RANK_SWEEP) };
 
-/* Gives back the pages that lie wholly between two addresses. */
-static size_t purge_between(char *start, char *end)
+/* Gives back the pages that lie wholly between two addresses, and adds their bytes to *purged. False when the kernel
+ * refuses. */
+static bool purge_between(char *start, char *end, size_t *purged)
 {
     const size_t page = os_page_bytes();
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)end, page);
-    return to > from && reclaim_pages(from, (size_t)(to - from)) ? (size_t)(to - from) : 0;
+    if (to <= from) {
+        return true;
+    }
+    const bool done = reclaim_pages(from, (size_t)(to - from));
+    *purged += done ? (size_t)(to - from) : 0;
+    return done;
 }
 
 static bool is_taken(const uint64_t *taken, unsigned slot)
@@ -42,6 +48,7 @@ static size_t purge_slab(struct slab *slab)
     uint64_t taken[BITMAP_WORDS] = { 0 };
     uint32_t free_slots = 0;
     size_t purged = 0;
+    bool done = true;
     for (unsigned w = 0; w < geometry->words; w++) {
         taken[w] = slab_take(slab, geometry, w);
         free_slots += bit_count(taken[w]);
@@ -52,7 +59,7 @@ static size_t purge_slab(struct slab *slab)
             end++;
         }
         if (end > slot) {
-            purged += purge_between(start + (size_t)slot * geometry->size, start + (size_t)end * geometry->size);
+            done &= purge_between(start + (size_t)slot * geometry->size, start + (size_t)end * geometry->size, &purged);
         }
         slot = end + 1;
     }
@@ -61,33 +68,36 @@ static size_t purge_slab(struct slab *slab)
             (void)slab_give(slab, geometry, w, taken[w]); /* attached: nobody has to look */
         }
     }
-    slab->purged_slots = free_slots;
+    slab->purged_slots = done ? free_slots : 0;
     partial_detach_last(slab);
     return purged;
+}
+
+static void sweep_class(struct epoch *epoch, unsigned class)
+{
+    stat_set(&sweep.class, class);
+    sweep.left = class == CLASS_NONE ? 0 : stat_get(&epoch->partial[class].length);
+}
+
+static void sweep_begin(struct epoch *epoch)
+{
+    stat_set(&sweep.fresh_units, stat_get(&depot.fresh_units));
+    sweep_class(epoch, CLASS_NONE + 1);
 }
 
 /* Looks at the next slab of the sweep. */
 static size_t sweep_next(struct epoch *epoch)
 {
-    unsigned class = stat_get(&sweep.class);
-    while (sweep.left == 0) {
-        class = class + 1 < CLASS_LIMIT ? class + 1 : CLASS_NONE;
-        stat_set(&sweep.class, class);
-        if (class == CLASS_NONE) {
-            return 0;
-        }
-        sweep.left = stat_get(&epoch->partial[class].length);
+    unsigned class;
+    while (class = stat_get(&sweep.class), class != CLASS_NONE && sweep.left == 0) {
+        sweep_class(epoch, class + 1 < CLASS_LIMIT ? class + 1 : CLASS_NONE);
+    }
+    if (class == CLASS_NONE) {
+        return 0;
     }
     sweep.left--;
     struct slab *slab = partial_attach_unpurged(&epoch->partial[class], FREED_PAGES * os_page_bytes());
     return slab == NULL ? 0 : purge_slab(slab);
-}
-
-static void sweep_begin(void)
-{
-    stat_set(&sweep.fresh_units, stat_get(&depot.fresh_units));
-    stat_set(&sweep.class, 1);
-    sweep.left = 0;
 }
 
 static bool sweep_is_due(void)
@@ -105,7 +115,7 @@ void holes_tick(struct epoch *epoch)
         return;
     }
     if (stat_get(&sweep.class) == CLASS_NONE && sweep_is_due()) {
-        sweep_begin();
+        sweep_begin(epoch);
     }
     for (unsigned i = 0; i < STEP_SLABS && stat_get(&sweep.class) != CLASS_NONE; i++) {
         (void)sweep_next(epoch);
@@ -117,7 +127,7 @@ size_t holes_purge_all(struct epoch *epoch)
 {
     size_t purged = 0;
     lock_acquire(&sweep.lock);
-    sweep_begin();
+    sweep_begin(epoch);
     while (stat_get(&sweep.class) != CLASS_NONE) {
         purged += sweep_next(epoch);
     }

@@ -66,7 +66,8 @@ bool reclaim_pages(char *start, size_t bytes)
     return purged;
 }
 
-static void purge_run(uint32_t first, uint32_t n)
+/* Purges a run that was taken out of the depot and puts it back. Returns the bytes given to the system. */
+static size_t purge_run(uint32_t first, uint32_t n)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)n << UNIT_SHIFT;
@@ -76,22 +77,23 @@ static void purge_run(uint32_t first, uint32_t n)
     const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
     /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
     depot_put(first, n, purged && from == start && to == start + bytes);
+    return purged ? (size_t)(to - from) : 0;
 }
 
-/* Under the lock. */
+/* Purges, oldest first, at most max_units. Returns the bytes given to the system. Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units)
 {
-    size_t purged = 0;
-    while (purged < max_units) {
+    size_t bytes = 0;
+    for (size_t units = 0; units < max_units;) {
         uint32_t n;
         const uint32_t first = depot_take_oldest(before_ms, dirty_limit, RANGE_UNITS, &n);
         if (first == 0) {
             break;
         }
-        purge_run(first, n);
-        purged += n;
+        bytes += purge_run(first, n);
+        units += n;
     }
-    return purged;
+    return bytes;
 }
 
 void reclaim_tick(void)
@@ -110,7 +112,9 @@ void reclaim_tick(void)
     if (lock_try(&purger.lock)) {
         if (dirty > limit) {
             learn(now_ms, delay_ms);
-            purger.purged_units += dirty > retain_units() ? purge_while(0, retain_units() / 2, dirty) : 0;
+            if (dirty > retain_units()) {
+                purger.purged_units += purge_while(0, retain_units() / 2, dirty) >> UNIT_SHIFT;
+            }
         }
         (void)purge_while(before_ms, SIZE_MAX, TICK_UNITS);
         lock_release(&purger.lock);
@@ -123,5 +127,5 @@ size_t reclaim_all(void)
     /* No more than was dirty at the start: others may be freeing all the time. */
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.dirty_units));
     lock_release(&purger.lock);
-    return purged << UNIT_SHIFT;
+    return purged;
 }
