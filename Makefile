@@ -9,7 +9,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-all demo install format lint clean
+.PHONY: build help setup test test-all demo bench install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -34,6 +34,11 @@ demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) lab/demo.py
+
+bench: ## Compare tslab with Debian's other allocators, pattern by pattern (BENCH=options)
+	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) lab/bench.py $(BENCH)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

@@ -2,11 +2,12 @@
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
 # saying how. Silent when nothing is missing.
 #
-# usage: tools/setup.sh build|test|demo|test-all
+# usage: tools/setup.sh build|test|demo|bench|test-all
 set -eu
 
 build="cmake ninja-build gcc g++ libc6-dev pkg-config"
 demo="python3 python3-rich redis-server redis-tools"
+bench="python3 python3-rich libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 test="$build $demo libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
@@ -22,11 +23,12 @@ case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
     demo) wanted="$build $demo" ;;
+    bench) wanted="$build $bench" ;;
     test-all)
         wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
         ;;
-    *) echo "usage: tools/setup.sh build|test|demo|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh build|test|demo|bench|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
