@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* C23 names, and one that glibc no longer declares. */

@@ -33,6 +33,10 @@ static _Noreturn void complain_about(const void *p)
     if (tag_class(tag) != CLASS_NONE) {
         (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
     }
+    const bool is_start = p == (const void *)arena_address((uint32_t)arena_unit(p));
+    if (tag == TAG_LARGE && !is_start) {
+        slot_is_interior(p);
+    }
     fatal_pointer(tag == TAG_NONE ? "double or wild free of" : "double free of", p);
 }
 

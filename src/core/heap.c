@@ -24,8 +24,9 @@ enum {
     BATCH_SLOTS = 64,
 };
 
-/* The stock of full magazines of a heap, all classes together. */
-enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
+/* The stock of full magazines of a heap, all classes together: at first, at most, and what all heaps may have beyond
+ * the first. The last two yield to what the purger has learned to keep. */
+enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024, STOCK_BYTES_TOGETHER = 8 * 1024 * 1024 };
 
 /* Bypass: a window of so many operations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
  * HELP_AGAIN turns it on again. */
@@ -237,6 +238,21 @@ static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
     return chain;
 }
 
+/* What the heaps may keep beyond the first budget of each, together. */
+static atomic_size_t stock_granted;
+
+/* Sets the heap's budget, if the bound of all together allows. */
+static void stock_set_budget(struct heap *heap, size_t budget)
+{
+    const size_t change = budget - heap->stock_budget; /* modulo 2^64 when it shrinks, as the sum is */
+    const size_t granted = fetch_add_relaxed(&stock_granted, change) + change;
+    if (budget > heap->stock_budget && granted > max_size(STOCK_BYTES_TOGETHER, reclaim_learned_bytes())) {
+        (void)fetch_sub_relaxed(&stock_granted, change);
+    } else {
+        heap->stock_budget = budget;
+    }
+}
+
 /* What was flushed a while ago is fetched again: the stock may grow. Beyond its bound it may hold as much as the purger
  * has learned to keep, since the program fills and empties its memory again and again: that memory stays here either
  * way. */
@@ -245,7 +261,7 @@ static void stock_learn(struct heap *heap, unsigned class)
     struct heap_class *hc = &heap->class[class];
     const size_t most = max_size(STOCK_BYTES, reclaim_learned_bytes());
     if (hc->flushed_lately && heap->stock_budget < most) {
-        heap->stock_budget = min_size(heap->stock_budget * 2, most);
+        stock_set_budget(heap, min_size(heap->stock_budget * 2, most));
     }
     hc->flushed_lately = false;
 }
@@ -425,7 +441,7 @@ static noinline void tick(struct heap *heap)
         hc->idle_frees = frees;
     }
     if (heap->stock_peak < heap->stock_budget / 4) {
-        heap->stock_budget = max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST);
+        stock_set_budget(heap, max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST));
     }
     heap->stock_peak = heap->stock_bytes;
 }
@@ -575,6 +591,9 @@ void heap_recount(struct heap *heap)
 
 void heap_empty(struct heap *heap)
 {
+    if (heap->stock_budget > STOCK_BYTES_FIRST) {
+        stock_set_budget(heap, STOCK_BYTES_FIRST);
+    }
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         magazine_flush(heap, c);
         stock_flush(heap, c);

@@ -8,7 +8,7 @@ enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* a sweep begins after so much growth, */
     GROWTH_SHIFT = 5,                      /* or this share of what is in use, whichever is more */
     STEP_SLABS = 16,                       /* looked at in one slow operation */
-    FREED_PAGES = 2,                       /* a slab is worth it when this much was freed since the last time */
+    FREED_PAGES = 2,                       /* freed in a slab since the last time make it worth a look on the way */
 };
 
 /* Under the lock, but for the two that say whether there is anything to do. */
@@ -85,8 +85,8 @@ static void sweep_begin(struct epoch *epoch)
     sweep_class(epoch, CLASS_NONE + 1);
 }
 
-/* Looks at the next slab of the sweep. */
-static size_t sweep_next(struct epoch *epoch)
+/* Looks at the next slab of the sweep: it is worth it when at least min_bytes were freed in it since the last time. */
+static size_t sweep_next(struct epoch *epoch, size_t min_bytes)
 {
     unsigned class;
     while (class = stat_get(&sweep.class), class != CLASS_NONE && sweep.left == 0) {
@@ -96,7 +96,7 @@ static size_t sweep_next(struct epoch *epoch)
         return 0;
     }
     sweep.left--;
-    struct slab *slab = partial_attach_unpurged(&epoch->partial[class], FREED_PAGES * os_page_bytes());
+    struct slab *slab = partial_attach_unpurged(&epoch->partial[class], min_bytes);
     return slab == NULL ? 0 : purge_slab(slab);
 }
 
@@ -118,7 +118,7 @@ void holes_tick(struct epoch *epoch)
         sweep_begin(epoch);
     }
     for (unsigned i = 0; i < STEP_SLABS && stat_get(&sweep.class) != CLASS_NONE; i++) {
-        (void)sweep_next(epoch);
+        (void)sweep_next(epoch, FREED_PAGES * os_page_bytes());
     }
     lock_release(&sweep.lock);
 }
@@ -129,7 +129,7 @@ size_t holes_purge_all(struct epoch *epoch)
     lock_acquire(&sweep.lock);
     sweep_begin(epoch);
     while (stat_get(&sweep.class) != CLASS_NONE) {
-        purged += sweep_next(epoch);
+        purged += sweep_next(epoch, os_page_bytes());
     }
     lock_release(&sweep.lock);
     return purged;
