@@ -24,19 +24,19 @@ CLASS_TABLE(FITS_BITMAP, 0)
 
 /* The class of n granules is 1 + the number of classes whose size is smaller. */
 #define IS_SMALLER(n, bytes, units) +((n) > (bytes) / GRANULE_BYTES) /* NOLINT(bugprone-macro-parentheses): a term */
-#define OF(n)                       1 CLASS_TABLE(IS_SMALLER, n)
+#define OF(n)                       (1 CLASS_TABLE(IS_SMALLER, n)) << CLASS_SCALE
 #define OF_4(n)                     OF(n), OF((n) + 1), OF((n) + 2), OF((n) + 3)
 #define OF_16(n)                    OF_4(n), OF_4((n) + 4), OF_4((n) + 8), OF_4((n) + 12)
 #define OF_64(n)                    OF_16(n), OF_16((n) + 16), OF_16((n) + 32), OF_16((n) + 48)
 #define OF_256(n)                   OF_64(n), OF_64((n) + 64), OF_64((n) + 128), OF_64((n) + 192)
 #define OF_1024(n)                  OF_256(n), OF_256((n) + 256), OF_256((n) + 512), OF_256((n) + 768)
 
-const uint8_t class_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = {
+const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = {
     OF_1024(0),
 #if !TSLAB_SIM
     OF_1024(1024),
 #endif
-    CLASS_LIMIT - 1,
+    (CLASS_LIMIT - 1) << CLASS_SCALE,
 };
 
 unsigned class_of_aligned(size_t size, size_t alignment)

@@ -55,13 +55,20 @@ struct class_geometry {
 
 extern const struct class_geometry class_geometry[CLASS_LIMIT];
 
-/* The class of a size in granules, rounded up; the index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
-extern const uint8_t class_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
+/* The class of a size in granules, rounded up, times 2^CLASS_SCALE: so the fast path has the place of the class's
+ * magazine without a shift. The index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
+enum { CLASS_SCALE = 5 };
+extern const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
+
+always_inline size_t class_scaled_of_size(size_t size)
+{
+    return class_scaled_of_granules[(size + GRANULE_BYTES - 1) >> GRANULE_SHIFT];
+}
 
 /* The class for a size of at most SMALL_MAX. */
 always_inline unsigned class_of_size(size_t size)
 {
-    return class_of_granules[(size + GRANULE_BYTES - 1) >> GRANULE_SHIFT];
+    return (unsigned)(class_scaled_of_size(size) >> CLASS_SCALE);
 }
 
 /* The smallest class whose slots have at least size bytes and are aligned to alignment (a power of two of at most

@@ -20,7 +20,7 @@ always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
         return checked_born(slow(size));
     }
     if (likely(size <= SMALL_MAX)) {
-        struct magazine *m = &heap_current->magazine[class_of_size(size)];
+        struct magazine *m = heap_magazine(heap_current, class_scaled_of_size(size));
         void *head = magazine_head(m);
         if (likely(head != NULL)) {
             return magazine_pop(m, head);
@@ -44,7 +44,7 @@ always_inline void fast_free(void *p)
     const size_t unit = arena_unit(p);
     if (likely(arena_has_unit(unit))) {
         const uint32_t tag = atomic_load_explicit(&arena.units[unit].tag, memory_order_relaxed);
-        struct magazine *m = &heap_current->magazine[tag_class(tag)];
+        struct magazine *m = heap_magazine(heap_current, (size_t)tag_class(tag) << CLASS_SCALE);
         void *head = magazine_head(m);
         /* The slot freed last, freed again, goes to the slow path, which says so. */
         if (likely(tag == m->tag && magazine_room(m) != 0 && p != head)) {

@@ -74,6 +74,16 @@ struct heap {
     struct heap_class class[CLASS_LIMIT];
 };
 
+_Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
+
+/* The magazine of a scaled class. Compilers must not mix the two parts of the address with those of its fields. */
+always_inline struct magazine *heap_magazine(struct heap *heap, size_t class_scaled)
+{
+    struct magazine *m = (struct magazine *)((char *)heap->magazine + class_scaled);
+    __asm__("" : "+r"(m));
+    return m;
+}
+
 /* The heap of a thread that has none yet, and of one whose heap was taken down: no magazine has a slot, none accepts
  * one. */
 extern struct heap heap_none;
