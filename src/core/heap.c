@@ -8,7 +8,6 @@
 #include "core/thread.h"
 #include "os/os.h"
 
-#include <stdlib.h>
 
 /* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
  * when its class was idle between two ticks. */
