@@ -263,3 +263,46 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     lock_release(&depot.lock);
     return first;
 }
+
+uint32_t hot_take(struct hot_runs *hot, uint32_t n)
+{
+    hot->touched = true;
+    for (unsigned i = 0; i < HOT_RUNS; i++) {
+        const uint32_t first = stat_get(&hot->first[i]);
+        if (first != 0 && hot->units[i] == n) {
+            stat_set(&hot->first[i], 0);
+            stat_set(&hot->total, stat_get(&hot->total) - n);
+            return first;
+        }
+    }
+    return 0;
+}
+
+bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
+{
+    hot->touched = true;
+    if (n > HOT_RUN_UNITS || stat_get(&hot->total) + n > HOT_UNITS) {
+        return false;
+    }
+    for (unsigned i = 0; i < HOT_RUNS; i++) {
+        if (stat_get(&hot->first[i]) == 0) {
+            hot->units[i] = n;
+            stat_add(&hot->total, n);
+            store_release(&hot->first[i], first);
+            return true;
+        }
+    }
+    return false;
+}
+
+void hot_flush(struct hot_runs *hot)
+{
+    for (unsigned i = 0; i < HOT_RUNS; i++) {
+        const uint32_t first = stat_get(&hot->first[i]);
+        if (first != 0) {
+            stat_set(&hot->first[i], 0);
+            depot_put(first, hot->units[i], false);
+        }
+    }
+    stat_set(&hot->total, 0);
+}

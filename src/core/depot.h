@@ -49,4 +49,25 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
  * are dirty. Of a longer run at most max_units, the rest stays. Returns the first unit or 0; *n receives its units. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
 
+/* Hot runs: a few runs of large blocks that a heap's holder freed lately, for its next ones. Private to the holder, who
+ * needs no lock and no gate: one store takes a run out and one store puts it in, so that a fork may cut anywhere. To
+ * the depot they are used. */
+enum { HOT_RUNS = 8, HOT_RUN_UNITS = 16, HOT_UNITS = 32 };
+
+struct hot_runs {
+    atomic_u32 first[HOT_RUNS]; /* 0: the place is empty */
+    uint32_t units[HOT_RUNS];
+    atomic_u32 total; /* units in all of them; the holder writes, reports read */
+    bool touched;     /* since the last look for idle ones */
+};
+
+/* A run of n units that was put there, or 0. */
+uint32_t hot_take(struct hot_runs *hot, uint32_t n);
+
+/* Keeps a run; false when it is too long, or there is no room. */
+bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n);
+
+/* Puts all into the depot. In the gate. */
+void hot_flush(struct hot_runs *hot);
+
 #endif

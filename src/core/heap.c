@@ -8,7 +8,6 @@
 #include "core/thread.h"
 #include "os/os.h"
 
-
 /* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
  * when its class was idle between two ticks. */
 enum {
@@ -419,7 +418,7 @@ static void bypass_free_end(struct heap *heap, unsigned class)
     hc->window_flushed = stat_get(&hc->counters.flushed);
 }
 
-/* Classes that nobody used between two ticks give back what they cache, and start small again. */
+/* Classes and hot runs that nobody used between two ticks give back what they cache, and start small again. */
 static noinline void tick(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -439,6 +438,10 @@ static noinline void tick(struct heap *heap)
         hc->idle_allocs = allocs;
         hc->idle_frees = frees;
     }
+    if (!heap->hot.touched) {
+        hot_flush(&heap->hot);
+    }
+    heap->hot.touched = false;
     if (heap->stock_peak < heap->stock_budget / 4) {
         stock_set_budget(heap, max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST));
     }
@@ -593,6 +596,7 @@ void heap_empty(struct heap *heap)
     if (heap->stock_budget > STOCK_BYTES_FIRST) {
         stock_set_budget(heap, STOCK_BYTES_FIRST);
     }
+    hot_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         magazine_flush(heap, c);
         stock_flush(heap, c);

@@ -16,6 +16,7 @@
 #ifndef TSLAB_CORE_HEAP_H
 #define TSLAB_CORE_HEAP_H
 
+#include "core/depot.h"
 #include "core/magazine.h"
 #include "core/partial.h"
 
@@ -71,6 +72,7 @@ struct heap {
     size_t stock_bytes;
     size_t stock_peak; /* the most that was in it since the last tick */
     size_t stock_budget;
+    struct hot_runs hot;
     struct heap_class class[CLASS_LIMIT];
 };
 

@@ -69,7 +69,7 @@ static size_t purge_slab(struct slab *slab)
         }
     }
     slab->purged_slots = done ? free_slots : 0;
-    partial_detach_last(slab);
+    partial_detach(slab);
     return purged;
 }
 

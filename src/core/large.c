@@ -42,6 +42,14 @@ static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
     return first;
 }
 
+/* Makes a run that the caller took a large block. */
+static void *large_open(uint32_t first, size_t bytes)
+{
+    arena.slabs[first].large_bytes = usable_bytes(bytes);
+    stat_set(&arena.units[first].tag, TAG_LARGE);
+    return arena_address(first);
+}
+
 void *large_alloc(size_t bytes, size_t alignment, bool *zero)
 {
     const uint32_t units = units_for(bytes);
@@ -54,9 +62,29 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
         *zero = true;
         return blocks_map(bytes, alignment);
     }
-    arena.slabs[first].large_bytes = usable_bytes(bytes);
-    stat_set(&arena.units[first].tag, TAG_LARGE);
-    return arena_address(first);
+    return large_open(first, bytes);
+}
+
+void *large_alloc_hot(struct hot_runs *hot, size_t bytes)
+{
+    const uint32_t first = hot_take(hot, units_for(bytes));
+    return first == 0 ? NULL : large_open(first, bytes);
+}
+
+bool large_free_hot(struct hot_runs *hot, void *p)
+{
+    const struct slab *run = large_at(p);
+    if (run == NULL) {
+        return false;
+    }
+    /* Without its tag it is nobody's block any more; should there be no room for it, it becomes one again. */
+    const uint32_t first = slab_index(run);
+    stat_set(&arena.units[first].tag, TAG_NONE);
+    const bool kept = hot_put(hot, first, units_for(run->large_bytes));
+    if (!kept) {
+        stat_set(&arena.units[first].tag, TAG_LARGE);
+    }
+    return kept;
 }
 
 size_t large_usable(const void *p)
@@ -65,15 +93,19 @@ size_t large_usable(const void *p)
     return run != NULL ? run->large_bytes : blocks_usable(p);
 }
 
-bool large_free(void *p)
+bool large_free(struct hot_runs *hot, void *p)
 {
     const struct slab *run = large_at(p);
     if (run == NULL) {
         return blocks_unmap(p);
     }
     const uint32_t first = slab_index(run);
+    const uint32_t units = units_for(run->large_bytes);
+    if (units <= HOT_RUN_UNITS) {
+        hot_flush(hot);
+    }
     stat_set(&arena.units[first].tag, TAG_NONE);
-    depot_put(first, units_for(run->large_bytes), false);
+    depot_put(first, units, false);
     return true;
 }
 

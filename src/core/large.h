@@ -11,15 +11,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct hot_runs;
+
 /* A block of at least bytes (above 0, at most PTRDIFF_MAX), aligned to a power of two. *zero: it reads as zero. NULL:
  * no memory. */
 void *large_alloc(size_t bytes, size_t alignment, bool *zero);
 
+/* The same from the hot runs of the caller's heap; NULL when none of them fits. Needs no gate. */
+void *large_alloc_hot(struct hot_runs *hot, size_t bytes);
+
+/* Frees the block at p into the hot runs of the caller's heap, if it is one and they take it. Needs no gate. */
+bool large_free_hot(struct hot_runs *hot, void *p);
+
 /* The block at p: its usable bytes, 0 when p is not the start of a large block. */
 size_t large_usable(const void *p);
 
-/* Frees the block at p; false when there is none. */
-bool large_free(void *p);
+/* Frees the block at p; false when there is none. Hot runs that left no room for it start anew. */
+bool large_free(struct hot_runs *hot, void *p);
 
 /* Makes the block at p hold `bytes` where it is, growing or shrinking; false when that cannot be, and nothing changed.
  */

@@ -48,9 +48,13 @@ static void *big_alloc(size_t size, size_t alignment, bool *zero)
     if (thread == NULL) {
         return or_enomem(NULL);
     }
-    gate_enter(thread);
-    void *p = large_alloc(max_size(size, 1), alignment, zero);
-    gate_leave(thread);
+    *zero = false;
+    void *p = alignment <= UNIT_BYTES ? large_alloc_hot(&thread->heap.hot, size) : NULL;
+    if (p == NULL) {
+        gate_enter(thread);
+        p = large_alloc(max_size(size, 1), alignment, zero);
+        gate_leave(thread);
+    }
     current_leave(thread);
     return or_enomem(p);
 }
@@ -106,8 +110,11 @@ static void small_free(struct thread *thread, unsigned class, void *p)
 
 static void big_free(struct thread *thread, void *p)
 {
+    if (large_free_hot(&thread->heap.hot, p)) {
+        return;
+    }
     gate_enter(thread);
-    const bool freed = large_free(p);
+    const bool freed = large_free(&thread->heap.hot, p);
     if (freed) {
         reclaim_tick();
     }

@@ -31,17 +31,8 @@ static bool is_evaluable(uint32_t word)
     return word_state(word) == SLAB_FULL || word_state(word) == SLAB_PARTIAL;
 }
 
-static void list_link_first(struct partial *partial, struct slab *slab)
-{
-    const uint32_t index = slab_index(slab);
-    slab->prev = 0;
-    slab->next = stat_get(&partial->head);
-    *(slab->next == 0 ? &partial->tail : &arena.slabs[slab->next].prev) = index;
-    stat_set(&partial->head, index);
-    stat_add(&partial->length, 1);
-}
-
-static void list_link_last(struct partial *partial, struct slab *slab)
+/* At the end: what has just got its first free slot is attached last, when it has more of them. */
+static void list_link(struct partial *partial, struct slab *slab)
 {
     const uint32_t index = slab_index(slab);
     slab->prev = partial->tail;
@@ -79,7 +70,7 @@ static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t
     enum slab_state state = word_state(word);
     if (state == SLAB_FULL && slab_has_any(slab, geometry)) {
         store_seq_cst(&slab->word, word_with_state(word, SLAB_PARTIAL));
-        list_link_first(partial, slab);
+        list_link(partial, slab);
         state = SLAB_PARTIAL;
     }
     if (state == SLAB_PARTIAL && slab_has_all(slab, geometry)) {
@@ -226,7 +217,7 @@ struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes)
             slab = attach_first(partial);
         } else {
             list_unlink(partial, first);
-            list_link_last(partial, first);
+            list_link(partial, first);
         }
     }
     release(partial, &after);
@@ -234,7 +225,7 @@ struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes)
     return slab;
 }
 
-static void detach(struct slab *slab, bool last)
+void partial_detach(struct slab *slab)
 {
     /* Nobody else changes the word of an attached slab. */
     const uint32_t word = word_with_state(stat_get(&slab->word), SLAB_FULL);
@@ -245,20 +236,6 @@ static void detach(struct slab *slab, bool last)
      */
     (void)exchange_seq_cst(&slab->word, word);
     evaluate_locked(partial, slab, word, &after);
-    if (last && word_state(stat_get(&slab->word)) == SLAB_PARTIAL) {
-        list_unlink(partial, slab);
-        list_link_last(partial, slab);
-    }
     release(partial, &after);
     settle(&after);
-}
-
-void partial_detach(struct slab *slab)
-{
-    detach(slab, false);
-}
-
-void partial_detach_last(struct slab *slab)
-{
-    detach(slab, true);
 }

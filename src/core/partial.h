@@ -46,9 +46,6 @@ void partial_detach(struct slab *slab);
  * pages were last purged, it becomes the caller's; else it goes to the end of the list, and the result is NULL. */
 struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes);
 
-/* As partial_detach, but a partial slab goes to the end of its list: it is used last. */
-void partial_detach_last(struct slab *slab);
-
 /* Looks at a slab whose state may have to follow its bits. Never waits. */
 void partial_evaluate(struct slab *slab);
 

@@ -98,12 +98,17 @@ void stats_get(struct tslab_stats *stats)
         sum_class(&sums, c);
         add_class(stats, &sums, c);
     }
+    size_t hot = 0;
+    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        hot += (size_t)stat_get(&thread->heap.hot.total) << UNIT_SHIFT;
+    }
+    stats->cached_bytes += hot;
     stats->threads = stat_get(&registry.live_count);
     stats->thread_records = stat_get(&registry.record_count);
     lock_release(&registry.lock);
 
     const size_t used = stat_get(&depot.used_units) << UNIT_SHIFT;
-    stats->large_bytes = difference(used, stats->slab_bytes) + blocks_bytes();
+    stats->large_bytes = difference(used, stats->slab_bytes + hot) + blocks_bytes();
     stats->dirty_bytes = stat_get(&depot.dirty_units) << UNIT_SHIFT;
     stats->clean_bytes = stat_get(&depot.clean_units) << UNIT_SHIFT;
     stats->committed_bytes = stat_get(&arena.committed_units) << UNIT_SHIFT;

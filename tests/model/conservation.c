@@ -147,11 +147,23 @@ static void check_lists(const size_t *listed)
     }
 }
 
+/* Whether the heap keeps this run for its next large block. */
+static bool is_hot(uint32_t first, uint32_t units)
+{
+    const struct hot_runs *hot = &heap_current->hot;
+    for (unsigned i = 0; i < HOT_RUNS; i++) {
+        if (stat_get(&hot->first[i]) == first) {
+            return hot->units[i] == units;
+        }
+    }
+    return false;
+}
+
 /* Walks over all runs; returns the large ones. */
 static size_t check_arena(void)
 {
     size_t units[3] = { 0 }, listed[CLASS_LIMIT] = { 0 };
-    size_t large = 0;
+    size_t large = 0, hot = 0;
     uint32_t kind_before = RUN_USED;
     for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
         const struct slab *run = &arena.slabs[at];
@@ -167,12 +179,15 @@ static size_t check_arena(void)
             CHECK(word_state(stat_get(&run->word)) == SLAB_EMPTY);
         } else if (tag == TAG_LARGE) {
             large++;
+        } else if (tag == TAG_NONE) {
+            CHECK_SAY(is_hot(at, run->units), "unit %u is neither in use nor in the depot", at);
+            hot += run->units;
         } else {
-            CHECK_SAY(tag != TAG_NONE, "unit %u is neither in use nor in the depot", at);
             check_slab(run, listed);
         }
     }
     CHECK(units[RUN_USED] == stat_get(&depot.used_units));
+    CHECK(hot == stat_get(&heap_current->hot.total));
     CHECK(units[RUN_DIRTY] == stat_get(&depot.dirty_units));
     CHECK(units[RUN_CLEAN] == stat_get(&depot.clean_units));
     check_lists(listed);

@@ -197,7 +197,8 @@ static void run_plan(const void *argument)
     if (calls_made[plan->call] <= plan->from) {
         _exit(2);
     }
-    CHECK_SAY(!plan->refuses || refused_then > 0, "nothing was refused");
+    /* Later failures may find enough that was freed before. */
+    CHECK_SAY(!plan->refuses || plan->from > 0 || refused_then > 0, "nothing was refused");
     os_calls = real;
     if (plan->call == PURGE) {
         CHECK(refused_then == 0); /* a failed hint concerns nobody */
