@@ -111,6 +111,12 @@ static void small_free(struct thread *thread, unsigned class, void *p)
 static void big_free(struct thread *thread, void *p)
 {
     if (large_free_hot(&thread->heap.hot, p)) {
+        /* It may be the last thing that the program frees before it rests. */
+        if (unlikely(reclaim_is_over_budget())) {
+            gate_enter(thread);
+            reclaim_tick();
+            gate_leave(thread);
+        }
         return;
     }
     gate_enter(thread);

@@ -21,7 +21,7 @@ struct text;
 #define OPTION_TABLE(X)                                                                                                \
     X(ARENA_BYTES, arena_bytes, TIB, 4 * MIB, 16 * TIB, "bytes",                                                       \
       "addresses to reserve; less is taken where the kernel or ulimit -v says so")                                     \
-    X(RETAIN_BYTES, retain_bytes, MIB, 0, TIB, "bytes",                                                                \
+    X(RETAIN_BYTES, retain_bytes, 512 * KIB, 0, TIB, "bytes",                                                          \
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \

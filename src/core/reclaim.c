@@ -96,6 +96,11 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
     return bytes;
 }
 
+bool reclaim_is_over_budget(void)
+{
+    return stat_get(&depot.dirty_units) > retain_units();
+}
+
 void reclaim_tick(void)
 {
     const size_t dirty = stat_get(&depot.dirty_units);

@@ -28,6 +28,9 @@ bool reclaim_pages(char *start, size_t bytes);
 /* What the program has shown that it wants back soon after it freed it; 0 while it did not. */
 size_t reclaim_learned_bytes(void);
 
+/* Whether more is dirty than the budget allows: a few loads, no gate needed. */
+bool reclaim_is_over_budget(void);
+
 /* Called at the end of slow operations: purges what is due. Cheap when nothing is. */
 void reclaim_tick(void);
 

@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "core/meta.h"
+#include "core/reclaim.h"
 
 struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .next_affinity = AFFINITY_FIRST_HEAP };
 
@@ -53,6 +54,7 @@ void thread_shut(struct thread *thread)
 {
     gate_enter(thread);
     heap_empty(&thread->heap);
+    reclaim_tick();
     gate_leave(thread);
     lock_acquire(&registry.lock);
     live_to_idle(thread);
