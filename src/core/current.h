@@ -1,7 +1,7 @@
 /* The current thread: the heap it holds, how it comes by it, and what happens when the thread ends. Starts the engine.
  *
  * The thread-local variable is one pointer, and it always points to a heap: to heap_none before the thread's first slow
- * path, to its own while it lives, to heap_gone after the last of its destructors. So the fast path needs no test for
+ * path, to its own while it lives, to heap_gone once its destructor has run. So the fast path needs no test for
  * whether anything is initialised. */
 #ifndef TSLAB_CORE_CURRENT_H
 #define TSLAB_CORE_CURRENT_H

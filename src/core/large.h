@@ -1,8 +1,8 @@
 /* Large blocks: runs of units of their own, and, where the arena cannot hold one, mappings of their own.
  *
  * A large block starts at its run's first unit, whose tag is TAG_LARGE. What its user may touch ends at a page, which
- * may lie before the end of the run. Freed ones are dirty runs of the depot and serve anyone; reclaim.h decides about
- * their pages.
+ * may lie before the end of the run. Freed ones stay hot with the heap, or are dirty runs of the depot and serve
+ * anyone; reclaim.h decides about their pages.
  *
  * Threads: any, inside a gate. */
 #ifndef TSLAB_CORE_LARGE_H
