@@ -68,12 +68,12 @@ struct tslab_stats {
     uint64_t frees;           /* the same */
     uint64_t refills;         /* magazines filled from slabs */
     uint64_t flushes;         /* magazines given back to slabs */
-    uint64_t bypassed_allocs; /* slots that went round the magazines */
-    uint64_t bypassed_frees;
-    uint64_t remote_frees;   /* given straight to a slab that is home to another thread */
-    uint64_t slabs_opened;   /* taken from the depot */
-    uint64_t slabs_recycled; /* emptied, and back in the depot */
-    uint64_t harvests;       /* revisit queues harvested, and slabs found on them */
+    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, where magazines do not help */
+    uint64_t bypassed_frees;  /* slots that went straight back: the option magazines=0 */
+    uint64_t remote_frees;    /* given straight to a slab that is home to another thread */
+    uint64_t slabs_opened;    /* taken from the depot */
+    uint64_t slabs_recycled;  /* emptied, and back in the depot */
+    uint64_t harvests;        /* revisit queues harvested, and slabs found on them */
     uint64_t harvested;
     uint64_t queue_longest;  /* slabs on one such queue, at most */
     uint64_t purge_calls;    /* of madvise */

@@ -1,10 +1,14 @@
 // remote: threads replace random ones of their live objects, and hand a share of them to the next thread, which frees
 // them. Where its ring is full, the thread frees the object itself: the share that was freed by another is reported.
+// Each takes at most twice as many objects from its ring as it replaces meanwhile: so who is behind catches up, but
+// goes on replacing, and the share stays near what was asked for, however fast the allocator is at one side or the
+// other.
 
 #include "ring.h"
 
 enum {
-    LOOK_INTERVAL = 16,     // replacements between two looks into the own ring
+    LOOK_INTERVAL = 16,     // replacements between two looks into the own ring,
+    TAKE_MOST = 32,         // and what is taken out of it at most each time
     SAMPLE_INTERVAL = 1024, // and between two counts of what is live
 };
 
@@ -18,10 +22,10 @@ static uint32_t remote_percent;
 static uint32_t live_count;
 static uint32_t sizes[2];
 
-static void drain(actor *a)
+static void drain(actor *a, uint32_t most)
 {
     void *object;
-    while ((object = ring_take(&rings[a->index])) != NULL) {
+    while (most-- > 0 && (object = ring_take(&rings[a->index])) != NULL) {
         object_drop(a, object);
         a->remote_frees++;
     }
@@ -39,7 +43,7 @@ static void replace(actor *a, void **live, ring *out, uint64_t times)
         }
         *place = object_make(a, low_between(random, sizes[0], sizes[1]));
         if (i % LOOK_INTERVAL == 0) {
-            drain(a);
+            drain(a, TAKE_MOST);
         }
         if (a->index == 0 && i % SAMPLE_INTERVAL == 0) {
             live_sample(actors, thread_count);
@@ -61,7 +65,7 @@ static void *work(void *argument)
     pthread_barrier_wait(&everybody); // all are warm: the clock starts
     replace(a, live, out, operations);
     pthread_barrier_wait(&everybody); // all have replaced: nothing more is handed over
-    drain(a);
+    drain(a, UINT32_MAX);
     pthread_barrier_wait(&everybody); // all has been freed: the clock stops
     for (uint32_t i = 0; i < live_count; i++) {
         object_drop(a, live[i]);

@@ -6,6 +6,7 @@
 #define GEOMETRY(a, bytes, unit_count)                                     \
     {                                                                      \
         .reciprocal = (((uint64_t)1 << 40) + (bytes) - 1) / (bytes),       \
+        .last_word = SLOT_BITS((SLOTS(bytes, unit_count) - 1) % WORD_SLOTS + 1), \
         .size = (bytes),                                                   \
         .slots = SLOTS(bytes, unit_count),                                 \
         .words = (SLOTS(bytes, unit_count) + WORD_SLOTS - 1) / WORD_SLOTS, \

@@ -46,6 +46,7 @@ enum { CLASS_NONE = 0, CLASS_TABLE(CLASS_CONSTANT, 0) CLASS_LIMIT };
 
 struct class_geometry {
     uint64_t reciprocal; /* 2^40 / size, rounded up: slot = offset * reciprocal >> 40, exact for offsets in a slab */
+    uint64_t last_word;  /* the bits that the last word of the bitmap has; all others have all */
     uint32_t size;
     uint16_t slots;
     uint8_t words; /* words of the bitmap */
@@ -54,6 +55,10 @@ struct class_geometry {
 };
 
 extern const struct class_geometry class_geometry[CLASS_LIMIT];
+
+/* The bits of a word in n slots, n from 1 to WORD_SLOTS. */
+#define SLOT_BITS(n) (UINT64_MAX >> (64 - (n)))
+#define ALL_SLOTS    SLOT_BITS(WORD_SLOTS)
 
 /* The class of a size in granules, rounded up, times 2^CLASS_SCALE: so the fast path has the place of the class's
  * magazine without a shift. The index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
@@ -78,8 +83,7 @@ unsigned class_of_aligned(size_t size, size_t alignment);
 /* The bits that a whole word of the bitmap has: fewer in a slab's last word. */
 always_inline uint64_t class_word_mask(const struct class_geometry *geometry, unsigned word)
 {
-    const unsigned left = geometry->slots - word * WORD_SLOTS;
-    return bit_mask(left < WORD_SLOTS ? left : WORD_SLOTS);
+    return word + 1 == geometry->words ? geometry->last_word : ALL_SLOTS;
 }
 
 #endif

@@ -8,6 +8,8 @@
 #include "core/thread.h"
 #include "os/os.h"
 
+#include <errno.h>
+
 /* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
  * when its class was idle between two ticks. */
 enum {
@@ -26,7 +28,7 @@ enum {
  * the first. The last two yield to what the purger has learned to keep. */
 enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024, STOCK_BYTES_TOGETHER = 8 * 1024 * 1024 };
 
-/* Bypass: a window of so many operations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
+/* Bypass: a window of so many allocations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
  * HELP_AGAIN turns it on again. */
 enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
 
@@ -86,7 +88,7 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
         struct heap_class *hc = &heap->class[c];
         heap->magazine[c].tag = tag_of(c, class_geometry[c].shares_lines ? affinity : AFFINITY_PROCESS);
         hc->batch = batch_first(c);
-        hc->bypass_alloc = hc->bypass_free = !magazines;
+        hc->bypass_alloc = !magazines;
         magazine_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
     }
 }
@@ -364,7 +366,7 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
     return n;
 }
 
-/* Bypass, decided by windows of operations. */
+/* Bypass, decided by windows of allocations. */
 
 static void window_of_allocs(struct heap *heap, unsigned class)
 {
@@ -387,37 +389,6 @@ static void window_of_allocs(struct heap *heap, unsigned class)
     hc->window_refilled = missed;
 }
 
-static void window_of_frees(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const uint64_t frees = magazine_frees(heap, class);
-    const uint64_t flushed = stat_get(&hc->counters.flushed);
-    const uint64_t n = frees - hc->window_frees;
-    if (n < WINDOW) {
-        return;
-    }
-    const uint64_t hits = n - min_size(n, flushed - hc->window_flushed);
-    if (hits * HELP_MIN < n && hc->capacity == capacity_most(class)) {
-        magazine_flush(heap, class);
-        magazine_set_room(&heap->magazine[class], 0);
-        hc->capacity = 0;
-        hc->bypass_free = true;
-    }
-    hc->window_frees = frees;
-    hc->window_flushed = flushed;
-}
-
-/* An allocation that finds no slot says that magazines may help again: what is freed next will be wanted. */
-static void bypass_free_end(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    hc->bypass_free = false;
-    hc->flushed_lately = true;
-    magazine_set_capacity(heap, class, capacity_most(class));
-    hc->window_frees = magazine_frees(heap, class);
-    hc->window_flushed = stat_get(&hc->counters.flushed);
-}
-
 /* Classes and hot runs that nobody used between two ticks give back what they cache, and start small again. */
 static noinline void tick(struct heap *heap)
 {
@@ -431,9 +402,7 @@ static noinline void tick(struct heap *heap)
             stock_flush(heap, c);
             slab_leave(heap, c);
             hc->batch = batch_first(c);
-            if (!hc->bypass_free) {
-                magazine_set_capacity(heap, c, capacity_first(c));
-            }
+            magazine_set_capacity(heap, c, capacity_first(c));
         }
         hc->idle_allocs = allocs;
         hc->idle_frees = frees;
@@ -474,9 +443,6 @@ static void *refill(struct heap *heap, unsigned class)
     struct magazine *m = &heap->magazine[class];
     struct heap_class *hc = &heap->class[class];
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
-    if (hc->bypass_free && magazines) {
-        bypass_free_end(heap, class);
-    }
     if (hc->stock_slots != 0) {
         unsigned slots;
         void *const chain = stock_take(heap, class, &slots);
@@ -522,11 +488,6 @@ static noinline void *refill_at_last(struct heap *heap, unsigned class)
 
 void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = &heap->class[class];
-    if (hc->bypass_alloc && (hc->claimed & (hc->claimed - 1)) != 0 && !hc->bypass_free && hc->stock_slots == 0) {
-        /* More than one slot is left: nothing but private state moves, so no gate is needed. */
-        return hand_out(heap, class);
-    }
     slow_operation_begin(heap, class);
     void *p = refill(heap, class);
     if (unlikely(p == NULL)) {
@@ -545,25 +506,31 @@ static void make_room(struct heap *heap, unsigned class)
         magazine_set_capacity(heap, class, (uint16_t)min_size((size_t)hc->capacity * 2, most));
     } else if (!stock_put(heap, class)) {
         magazine_flush(heap, class);
-        window_of_frees(heap, class);
     }
 }
 
 void heap_free_full(struct heap *heap, unsigned class, void *p)
 {
-    struct heap_class *hc = &heap->class[class];
-    if (!hc->bypass_free) {
-        slow_operation_begin(heap, class);
-        make_room(heap, class);
-        if (!hc->bypass_free) {
-            magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
-        }
-        slow_operation_end(heap);
-    }
-    if (hc->bypass_free) {
-        stat_add(&hc->counters.bypassed_frees, 1);
+    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
+        stat_add(&heap->class[class].counters.bypassed_frees, 1);
         heap_free_direct(heap, class, p);
+        return;
     }
+    slow_operation_begin(heap, class);
+    make_room(heap, class);
+    magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
+    slow_operation_end(heap);
+}
+
+/* The give of a single slot has brought its slab to where somebody must look. */
+static noinline void look_after_free(struct thread *thread, struct slab *slab)
+{
+    const int saved = errno;
+    gate_enter(thread);
+    partial_evaluate(slab);
+    reclaim_tick();
+    gate_leave(thread);
+    errno = saved;
 }
 
 void heap_free_direct(struct heap *heap, unsigned class, void *p)
@@ -573,10 +540,7 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p)
     /* Fork may cut us between the two writes of the give: its child recounts the noted slab. */
     store_relaxed(&thread->noted, slab_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
-        gate_enter(thread);
-        partial_evaluate(slot.slab);
-        reclaim_tick();
-        gate_leave(thread);
+        look_after_free(thread, slot.slab);
     }
 }
 

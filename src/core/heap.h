@@ -6,8 +6,8 @@
  *   alloc, empty magazine   take a full one from the stock; else link a batch of slots from the attached slab's claimed
  *                           word; else attach a partial slab; else open a new one
  *   free, full magazine     grow it while it is small; else hand it over whole to the stock; else flush it to its slabs
- *   bypass                  when a window of operations shows that the magazine does not help, slots go straight from
- * the claimed word to the caller, or straight from the caller to their slab, and nothing is linked
+ *   bypass                  when a window of allocations shows that the magazine does not help, slots go straight from
+ *                           the claimed word to the caller, and nothing is linked
  *
  * Invariants: the tag of a magazine never changes; room = capacity - slots in it; slots in magazine, stock and claimed
  * word are in no bitmap; a heap that is held by nobody is empty.
@@ -33,7 +33,7 @@ struct class_counters {
     atomic_u64 stocked;         /* full magazines handed to the stock */
     atomic_u64 unstocked;       /* taken from it */
     atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller */
-    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab, since magazines do not help */
+    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab, since magazines are turned off */
     atomic_u64 remote_frees;    /* the same, since the slot is not ours to keep */
     atomic_u64 opened;          /* new slabs */
     atomic_u64 attached;        /* partial slabs taken over */
@@ -49,14 +49,11 @@ struct heap_class {
     uint16_t capacity;    /* of the magazine */
     uint16_t batch;       /* slots of the next refill */
     bool bypass_alloc;
-    bool bypass_free;
     bool flushed_lately;    /* flushed since the last refill: the stock may be too small */
     uint64_t moved_in;      /* slots that slow paths put into the magazine, since ever */
     uint64_t moved_out;     /* and took out of it */
     uint64_t window_allocs; /* what the counters were when the current window began */
     uint64_t window_refilled;
-    uint64_t window_frees;
-    uint64_t window_flushed;
     uint64_t idle_allocs; /* what the counters were at the last tick */
     uint64_t idle_frees;
     struct class_counters counters;
@@ -96,6 +93,21 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
 
 /* A slot of the class, when the magazine is empty. NULL: no memory. Enters the gate. */
 void *heap_alloc_slow(struct heap *heap, unsigned class);
+
+/* A slot of the class where magazines do not help; NULL when this is not so, or the claimed slots run out. Only private
+ * state moves, so no gate is needed. */
+always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    const uint64_t rest = hc->claimed & (hc->claimed - 1);
+    if (!hc->bypass_alloc || rest == 0 || hc->stock_slots != 0) {
+        return NULL;
+    }
+    char *const p = hc->claimed_start + (size_t)bit_lowest(hc->claimed) * class_geometry[class].size;
+    hc->claimed = rest;
+    stat_add(&hc->counters.bypassed_allocs, 1);
+    return p;
+}
 
 /* Frees a slot whose magazine would take it, but has no room. Enters the gate. */
 void heap_free_full(struct heap *heap, unsigned class, void *p);

@@ -62,7 +62,12 @@ static void *big_alloc(size_t size, size_t alignment, bool *zero)
 noinline void *object_alloc_slow(size_t size)
 {
     bool zero;
-    return size <= SMALL_MAX ? small_alloc(class_of_size(size)) : big_alloc(size, 1, &zero);
+    if (size > SMALL_MAX) {
+        return big_alloc(size, 1, &zero);
+    }
+    const unsigned class = class_of_size(size);
+    void *p = heap_alloc_claimed(heap_current, class);
+    return p != NULL ? p : small_alloc(class);
 }
 
 void *object_alloc_zero(size_t size)
@@ -130,9 +135,24 @@ static void big_free(struct thread *thread, void *p)
     }
 }
 
+/* A slot that no magazine of the thread's heap takes: straight to its slab. False when it is not that, or the thread
+ * has no heap. */
+static bool free_remote(void *p)
+{
+    const unsigned class = class_at(p);
+    struct heap *heap = heap_current;
+    if (class == CLASS_NONE || heap->thread == NULL ||
+        stat_get(&arena.units[arena_unit(p)].tag) == heap->magazine[class].tag) {
+        return false;
+    }
+    stat_add(&heap->class[class].counters.remote_frees, 1);
+    heap_free_direct(heap, class, p);
+    return true;
+}
+
 noinline void object_free_slow(void *p)
 {
-    if (p == NULL) {
+    if (p == NULL || free_remote(p)) {
         return;
     }
     const int saved = errno;

@@ -53,6 +53,9 @@ bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigne
     if (unlikely((old & mask) != 0)) {
         slab_double_free(slab, geometry, word, old & mask);
     }
+    if (likely(old != 0 && old + mask != whole)) {
+        return false;
+    }
     bool look = old == 0;
     if (old + mask == whole) {
         look |= fetch_add_seq_cst(&slab->full, 1) + 1 == words;

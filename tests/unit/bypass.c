@@ -18,7 +18,7 @@ enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
 enum { MAGAZINE_BYTES = 32 * 1024, MAGAZINE_SLOTS_LEAST = 2, STOCK_BYTES = 256 * 1024 };
 
 struct counts {
-    uint64_t allocs, frees, misses, bypassed_allocs, bypassed_frees, cached;
+    uint64_t allocs, frees, misses, bypassed_allocs, bypassed_frees, flushed, cached;
 };
 
 /* The counters of the calling thread for the class of a size, as of now. */
@@ -32,6 +32,7 @@ static struct counts counts_of(size_t size)
         .misses = stat_get(&counters->refilled) + stat_get(&counters->bypassed_allocs),
         .bypassed_allocs = stat_get(&counters->bypassed_allocs),
         .bypassed_frees = stat_get(&counters->bypassed_frees),
+        .flushed = stat_get(&counters->flushed),
         .cached = stat_get(&counters->cached),
     };
 }
@@ -123,16 +124,16 @@ static void bulk_traffic(const void *argument)
         const struct counts after = counts_of(size);
         CHECK(full.allocs - before.allocs == BULK && after.frees - full.frees == BULK);
         const uint64_t bypassed_allocs = full.bypassed_allocs - before.bypassed_allocs;
-        const uint64_t bypassed_frees = after.bypassed_frees - full.bypassed_frees;
+        const uint64_t flushed = after.flushed - full.flushed;
         CHECK_SAY(bypassed_allocs > BULK / 2, "round %d: %zu of %d allocations bypassed", round,
                   (size_t)bypassed_allocs, BULK);
-        CHECK_SAY(bypassed_frees > BULK / 2, "round %d: %zu of %d frees bypassed", round, (size_t)bypassed_frees, BULK);
+        CHECK_SAY(flushed > BULK / 2, "round %d: %zu of %d frees flushed", round, (size_t)flushed, BULK);
     }
 }
 
 static const size_t sizes[] = { 16, 64, 80, 256 };
 
-static void bulk_traffic_goes_round_the_magazines(void **state)
+static void bulk_traffic_passes_by_the_magazines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -200,15 +201,15 @@ static void change_of_traffic(const void *argument)
         }
     }
     const size_t live = change->amid ? BULK : NEAR;
-    CHECK(counts_of(change->size).bypassed_allocs > 0 && counts_of(change->size).bypassed_frees > 0);
+    CHECK(counts_of(change->size).bypassed_allocs > 0);
     /* Two windows to recover; then it has. */
     local(change->size, 2 * WINDOW, &random);
     const struct counts before = counts_of(change->size);
     local(change->size, 4 * WINDOW, &random);
     const struct counts after = counts_of(change->size);
     CHECK_SAY(hits_per_mille(before, after) > 980, "%zu thousandths of hits", (size_t)hits_per_mille(before, after));
-    CHECK_SAY((after.bypassed_frees - before.bypassed_frees) * 50 < 4 * WINDOW, "%zu frees bypassed",
-              (size_t)(after.bypassed_frees - before.bypassed_frees));
+    CHECK_SAY((after.flushed - before.flushed) * 50 < 4 * WINDOW, "%zu frees flushed",
+              (size_t)(after.flushed - before.flushed));
     counters_add_up(live);
 }
 
@@ -389,7 +390,7 @@ static void idle_classes_give_back_what_they_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bulk_traffic_goes_round_the_magazines),
+        cmocka_unit_test(bulk_traffic_passes_by_the_magazines),
         cmocka_unit_test(local_traffic_hits_the_magazines),
         cmocka_unit_test(magazines_come_back_within_two_windows),
         cmocka_unit_test(what_is_cached_is_bounded),
