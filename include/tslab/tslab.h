@@ -51,6 +51,209 @@ TSLAB_API size_t tslab_usable_size(const void *p);
  * caches. Other threads' caches are theirs. Returns the bytes given back. Costs a system call for each empty range. */
 TSLAB_API size_t tslab_trim(void);
 
+/* Epochs.
+ *
+ * An epoch is a lifetime: a request, a batch, a frame, a connection. Objects belong to the epoch in which they were
+ * allocated, share no memory with those of other epochs, and when the epoch is over, its memory comes back as a whole.
+ * Everything that is allocated outside of any epoch belongs to the process, which is over when it exits.
+ *
+ *   tslab_epoch request = tslab_epoch_open(NULL);
+ *   tslab_epoch_enter(request);                    plain malloc of this thread, by any library, lands in it
+ *   handle_request();
+ *   tslab_epoch_leave(request);
+ *   tslab_epoch_close(request, 0, NULL);           what was freed is back already; what survived is back when it is
+ * freed
+ *
+ * An epoch is named by a value that is checked: one that was closed and is gone, or never was, is refused
+ * (TSLAB_STALE), also when its place serves another epoch by now. The value {0} names none.
+ *
+ * Functions that return int return one of these. What is below 0 is an error, and has changed nothing. */
+enum {
+    TSLAB_OK = 0,
+    TSLAB_EXPLICIT = 1,    /* entered; but plain malloc does not land there: only calls that name the epoch do */
+    TSLAB_PENDING = 2,     /* closed; but somebody is still inside, and the last to leave completes it */
+    TSLAB_STALE = -1,      /* no such epoch, handle or instance (any more) */
+    TSLAB_CLOSED = -2,     /* the epoch is closed: nobody can enter it, or allocate in it */
+    TSLAB_NOT_INSIDE = -3, /* the epoch is not the one that this thread entered last */
+    TSLAB_BUSY = -4,       /* somebody is inside */
+    TSLAB_NO_MEMORY = -5,
+    TSLAB_INVALID = -6 /* an argument is out of its range */
+};
+
+/* In one sentence, what one of these means. */
+TSLAB_API const char *tslab_status_text(int status);
+
+typedef struct {
+    uint64_t id;
+} tslab_epoch;
+
+typedef struct {
+    uint64_t id;
+} tslab_instance;
+
+/* What becomes of the objects that are alive when an epoch is closed: its survivors. */
+enum tslab_policy {
+    TSLAB_DRAIN, /* they stay valid; their memory comes back as they are freed. The only policy for code that was never
+                    asked */
+    TSLAB_RELEASE, /* they are dead: all memory comes back without a single free */
+    TSLAB_REPORT,  /* as TSLAB_DRAIN; and if there are any, a line on stderr says how many, and names some */
+    TSLAB_TRAP /* as TSLAB_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped */
+};
+
+/* With TSLAB_RELEASE and TSLAB_TRAP, plain malloc does not land in the epoch, only calls that name it do: libc and
+ * other libraries allocate for themselves, inside calls that look harmless, and would lose what they keep. This flag
+ * says that the program vouches for all that it calls inside. */
+enum { TSLAB_VOUCHED = 1 };
+
+struct tslab_epoch_options {
+    const char *label;       /* for reports; copied, at most 31 bytes; NULL: none */
+    tslab_epoch parent;      /* for reports; {0}: none */
+    tslab_instance instance; /* that the epoch belongs to and ends with; {0}: the default one */
+    enum tslab_policy policy;
+    unsigned flags; /* TSLAB_VOUCHED, or 0 */
+};
+
+/* Opens an epoch; options NULL: TSLAB_DRAIN without a label. {0} with errno ENOMEM when there is no memory for it,
+ * EINVAL when an option is out of range or names an instance or parent that is not there. Costs about 30 ns when the
+ * thread has closed one before. Any number may be open, up to some millions. Any thread. */
+TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options);
+
+/* Enters an epoch: until tslab_epoch_leave, plain malloc of this thread lands in it (see TSLAB_VOUCHED), and calls that
+ * name it are fast. Scopes nest: the innermost counts. Several threads may be inside of one epoch at once.
+ * TSLAB_EXPLICIT when plain malloc does not land there, because of the epoch's policy or because malloc is not ours (a
+ * program that is linked with libtslab alone; tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED,
+ * TSLAB_NO_MEMORY. Costs about 7 ns. */
+TSLAB_API int tslab_epoch_enter(tslab_epoch epoch);
+
+/* Leaves the epoch that this thread entered last, which must be this one (else TSLAB_NOT_INSIDE). It may then be
+ * entered on another thread: so an asynchronous task can take its epoch along. A thread that ends leaves all its
+ * scopes. Costs about 7 ns; more when it completes a close. */
+TSLAB_API int tslab_epoch_leave(tslab_epoch epoch);
+
+/* What closing an epoch has done. */
+struct tslab_epoch_report {
+    uint64_t survivors;       /* objects that were alive */
+    uint64_t survivor_bytes;  /* in the sizes they occupy */
+    uint64_t recycled_bytes;  /* of memory, empty now and free for any use */
+    uint64_t reclaimed_bytes; /* given back to the system by TSLAB_RECLAIM */
+    int64_t rss_change_bytes; /* of the process, during a close with TSLAB_RECLAIM; else 0 */
+    uint64_t age_ms;          /* since it was opened */
+};
+
+/* For `how` of the functions below: gives the pages of all memory that is empty then back to the system, before it
+ * returns. Without it, that is left to the policy of the process (the options purge_delay_ms and retain_bytes). */
+enum { TSLAB_RECLAIM = 1 };
+
+/* Closes an epoch: nobody can enter it any more, or allocate in it; nothing of it stays in any cache; its survivors are
+ * treated by its policy. report may be NULL. TSLAB_PENDING while a thread is inside (also this one): then the last to
+ * leave completes it, and the report says what was done so far. With TSLAB_RELEASE and TSLAB_TRAP every use, and every
+ * free, of its objects must have returned before. TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED
+ * when it is closed and not gone yet. */
+TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report);
+
+/* Ends all objects of an epoch now, whatever its policy, open or closed. TSLAB_BUSY while a thread is inside: then
+ * nothing has changed. Every use and free of its objects must have returned before. */
+TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report);
+
+/* Closes *epoch and opens the next with the same options, which *epoch names then. If *epoch is what this thread
+ * entered last, it leaves the old one and is inside of the new one. Returns as tslab_epoch_close. */
+TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report);
+
+/* As tslab_malloc, calloc and aligned_alloc, in an epoch by name, whether this thread is inside or not (inside is
+ * faster). NULL with ENOMEM; NULL with EINVAL when the epoch is closed or not there. The memory is freed by any of the
+ * ways to free. tslab_realloc stays in the epoch of the object; when that is closed, it moves to where plain malloc
+ * lands. */
+TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size) __attribute__((malloc, alloc_size(2)));
+TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
+    __attribute__((malloc, alloc_size(2, 3)));
+TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t size)
+    __attribute__((malloc, alloc_size(3)));
+
+/* The epoch that this thread entered last and has not left; {0} when there is none. */
+TSLAB_API tslab_epoch tslab_epoch_current(void);
+
+/* The epoch that an object belongs to; {0} for one of the process. Costs a few loads. */
+TSLAB_API tslab_epoch tslab_epoch_of(const void *p);
+
+enum tslab_epoch_state {
+    TSLAB_EPOCH_OPEN,
+    TSLAB_EPOCH_CLOSING, /* closed, and somebody is inside */
+    TSLAB_EPOCH_DRAINING /* closed, and survivors hold memory */
+};
+
+struct tslab_epoch_stats {
+    tslab_epoch epoch, parent;
+    tslab_instance instance;
+    char label[32];
+    enum tslab_policy policy;
+    enum tslab_epoch_state state;
+    uint32_t inside;        /* threads */
+    uint64_t age_ms;        /* since it was opened */
+    uint64_t closed_ms;     /* since it was closed; 0 while it is open */
+    uint64_t live_objects;  /* an object that is allocated or freed meanwhile may be counted or not */
+    uint64_t live_bytes;    /* in the sizes they occupy */
+    uint64_t memory_bytes;  /* of its slabs, chunks and large runs */
+    uint64_t recycled_runs; /* slabs, chunks and large runs that emptied and serve others, since it was opened */
+};
+
+/* TSLAB_OK or TSLAB_STALE. Costs a walk over the epoch's memory records. */
+TSLAB_API int tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats);
+
+/* Fills in at most `capacity` entries, for every epoch that is open or not gone yet, and returns how many there are. An
+ * epoch that is draining, and stays so, is pinned by its survivors: see closed_ms and live_objects. */
+TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity);
+
+/* Handles: 64 bits that name an object and are checked. A stale, double, foreign or made-up one is refused, never
+ * followed; also when the place of the object was used again. {0} names none. Objects that have a handle are freed by
+ * it alone; tslab_free of one ends the program. */
+typedef struct {
+    uint64_t id;
+} tslab_handle;
+
+/* Allocates in an epoch (this thread need not be inside), and puts the address where `p` says (NULL: not wanted). {0}
+ * as tslab_epoch_malloc returns NULL; size is at most 32 KiB, else {0} with EINVAL. */
+TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p);
+
+/* The object that a handle of this epoch names, or NULL. It stays valid until the handle is freed, which is for the
+ * program to order. Works also while a closed epoch drains. Costs a few loads. */
+TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle);
+
+/* Frees the object that a handle of this epoch names. TSLAB_OK once for each handle, else TSLAB_STALE. */
+TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
+
+/* Instances: allocators beside the default one. An instance is a root of epochs: it ends with all that is in it. Its
+ * root epoch serves what needs no lifetime of its own:
+ *
+ *   tslab_instance cache = tslab_instance_open("cache");
+ *   void *p = tslab_epoch_malloc(tslab_instance_root(cache), 100);
+ *
+ * Any number of threads, any number of instances (each needs an epoch). */
+TSLAB_API tslab_instance tslab_instance_open(const char *label);    /* {0} with ENOMEM */
+TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when there is no such instance */
+
+/* Ends the instance and all objects and epochs in it. TSLAB_BUSY while a thread is inside of one of them, TSLAB_STALE.
+ */
+TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct tslab_epoch_report *report);
+
+/* Units of work: what a program does again and again, a request, a job, a frame. The program marks them, and the
+ * operator decides by TSLAB_EPOCH_POLICY what that means, without compiling anything:
+ *
+ *   never          nothing: all is of the process. Healthy, its memory bounded by the working set (the default)
+ *   per-request    each unit has an epoch of its own, closed at its end
+ *   batch-N        N units (1 to 1,000,000) of a thread share an epoch
+ *   interval-MS    the units of a thread share an epoch, until MS milliseconds (1 to 86,400,000) have passed at a
+ * unit's end manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
+ *
+ * All epochs that these open are TSLAB_DRAIN: what survives a unit stays valid. Units nest; only the outermost counts.
+ * begin and end must be called on the same thread. Work that outlives its unit, or belongs to none, can say so: between
+ * tslab_work_pause and tslab_work_resume, plain malloc lands outside of any epoch. */
+TSLAB_API int
+tslab_work_begin(const char *label);    /* TSLAB_OK, or TSLAB_NO_MEMORY: the unit then runs without an epoch */
+TSLAB_API int tslab_work_end(void);     /* TSLAB_OK, or TSLAB_NOT_INSIDE */
+TSLAB_API void tslab_work_rotate(void); /* each thread starts anew at the end of its current unit, or before the next */
+TSLAB_API void tslab_work_pause(void);  /* nests; also pauses epochs that were entered by hand */
+TSLAB_API int tslab_work_resume(void);  /* TSLAB_OK, or TSLAB_NOT_INSIDE */
+
 /* Statistics. Counters of other threads are as of their last slow path: exact when these are at rest, else a little
  * old. Bytes but for what is named otherwise. */
 struct tslab_stats {
@@ -59,6 +262,7 @@ struct tslab_stats {
     size_t large_bytes;       /* used by runs of large objects, and mappings outside the arena */
     size_t cached_bytes;      /* free, in thread caches */
     size_t slab_bytes;        /* all slabs */
+    size_t chunk_bytes;       /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
     size_t dirty_bytes;       /* empty, pages still here, waiting for reuse or purge */
     size_t clean_bytes;       /* empty, without pages */
     size_t committed_bytes;   /* addresses that are accessible, with or without pages */
@@ -80,13 +284,19 @@ struct tslab_stats {
     uint64_t purged_bytes;   /* given back to the system, since the start */
     uint32_t threads;        /* that use the library now */
     uint32_t thread_records; /* ever needed at once */
+    uint32_t epochs_open;
+    uint32_t epochs_draining; /* closed, and survivors hold memory */
 };
 
 /* Fills in all of *stats. Costs a walk over all threads' records. */
 TSLAB_API void tslab_stats_get(struct tslab_stats *stats);
 
-/* Writes the statistics, with a table of the size classes in use, as text to a file descriptor. Does not allocate. */
+/* Writes the statistics, with a table of the size classes in use and the epochs, as text to a file descriptor. Does not
+ * allocate. */
 TSLAB_API void tslab_stats_print(int fd);
+
+/* The same as JSON: docs/statistics.md describes it. */
+TSLAB_API void tslab_stats_json(int fd);
 
 /* "major.minor.patch" of the library that runs. */
 TSLAB_API const char *tslab_version(void);

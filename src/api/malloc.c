@@ -3,9 +3,11 @@
 #include <tslab/tslab.h>
 
 #include "core/fast.h"
+#include "core/scope.h"
 #include "core/stats.h"
 #include "os/os.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -21,6 +23,14 @@ void cfree(void *p);
 TSLAB_API void *malloc(size_t size)
 {
     return fast_alloc(size);
+}
+
+/* Another library, or the program, may have a malloc that comes before this one. */
+void *malloc_of_this_library(size_t size) __attribute__((alias("malloc"), copy(malloc), visibility("hidden")));
+
+__attribute__((constructor(102))) static void find_out_whose_malloc(void)
+{
+    scope_malloc_is_ours = dlsym(RTLD_DEFAULT, "malloc") == (void *)malloc_of_this_library;
 }
 
 TSLAB_API void free(void *p)

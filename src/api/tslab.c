@@ -75,7 +75,9 @@ TSLAB_API const char *tslab_version(void)
 
 __attribute__((destructor)) static void print_at_exit(void)
 {
-    if (option_get(OPTION_STATS) != 0) {
+    if (option_get(OPTION_STATS) == 1) {
         stats_print(STDERR_FILENO);
+    } else if (option_get(OPTION_STATS) == 2) {
+        tslab_stats_json(STDERR_FILENO);
     }
 }

@@ -31,6 +31,7 @@ void sim_point(void);
 #define exchange_seq_cst(p, v) (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
 
 #define fetch_add_seq_cst(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_seq_cst))
+#define fetch_sub_seq_cst(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst))
 #define fetch_sub_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_relaxed))
 #define fetch_add_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
@@ -45,10 +46,15 @@ void sim_point(void);
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_relaxed))
 
+#define cas_seq_cst(p, expected, v)                                                                                    \
+    (ATOMIC_POINT(),                                                                                                   \
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_relaxed))
+
 #define stat_get(p)    atomic_load_explicit((p), memory_order_relaxed)
 #define stat_set(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 #define stat_add(p, v) stat_set((p), stat_get(p) + (v))
 
+typedef _Atomic(uint8_t) atomic_u8;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 

@@ -22,7 +22,10 @@ enum lock_rank {
     RANK_GATE,      /* a thread's slow operations, against fork */
     RANK_SWEEP,     /* the one who looks for free pages in used slabs */
     RANK_LIST,      /* a list of partial slabs */
+    RANK_RUNS,      /* the runs of an epoch */
+    RANK_EPOCHS,    /* idle records of epochs */
     RANK_PURGE,     /* the one who gives pages back */
+    RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
     RANK_BLOCKS,    /* blocks outside the arena */
     RANK_META,      /* memory for the engine's own records */

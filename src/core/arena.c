@@ -16,6 +16,11 @@ enum {
 
 struct arena arena;
 
+static size_t codes_bytes(size_t units)
+{
+    return units * (UNIT_BYTES / GRANULE_BYTES);
+}
+
 static size_t live_bytes(size_t units)
 {
     return TSLAB_CHECKED ? units * (UNIT_BYTES / GRANULE_BYTES / 8) : 0;
@@ -23,7 +28,8 @@ static size_t live_bytes(size_t units)
 
 static size_t reservation_bytes(size_t units)
 {
-    return units * (UNIT_BYTES + sizeof(struct unit) + sizeof(struct slab)) + live_bytes(units) + TABLES_SLACK;
+    return units * (UNIT_BYTES + sizeof(struct unit) + sizeof(struct slab)) + codes_bytes(units) + live_bytes(units) +
+           TABLES_SLACK;
 }
 
 bool arena_start(size_t bytes)
@@ -52,11 +58,14 @@ bool arena_start(size_t bytes)
     at = round_up(at + units * sizeof(struct unit), align);
     arena.slabs = (struct slab *)at;
     at = round_up(at + units * sizeof(struct slab), align);
+    arena.codes = (atomic_u8 *)at;
+    at = round_up(at + codes_bytes(units), align);
 #if TSLAB_CHECKED
     arena.live = (atomic_u64 *)at;
     at = round_up(at + live_bytes(units), align);
 #endif
     arena.base = at;
+    arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
     arena.used_units = 1;
     arena.reserved_units = units;
     return true;
@@ -77,6 +86,7 @@ static bool commit_units(size_t from, size_t to)
      * is committed again, for nothing, by the next attempt. */
     return commit_part(arena.units, from * sizeof(struct unit), to * sizeof(struct unit)) &&
            commit_part(arena.slabs, from * sizeof(struct slab), to * sizeof(struct slab)) &&
+           commit_part(arena.codes, codes_bytes(from), codes_bytes(to)) &&
 #if TSLAB_CHECKED
            commit_part(arena.live, live_bytes(from), live_bytes(to)) &&
 #endif

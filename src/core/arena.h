@@ -19,8 +19,19 @@
 /* A tag says, in one load, which magazine may take a slot: the class in the low byte, the affinity above. A magazine
  * accepts only its own tag. The affinity is the epoch's id, or, for classes whose objects share cache lines, that of
  * the heap which the slab is home to. Tag 0: no object starts or lies here. */
-enum { TAG_NONE = 0, TAG_LARGE = 1 << 8 /* class 0 */, TAG_NEVER = 0xffffff00u /* class 0; no unit has it */ };
-enum { AFFINITY_SHIFT = 8, AFFINITY_PROCESS = 2, AFFINITY_FIRST_HEAP = 16 };
+enum {
+    TAG_NONE = 0,
+    TAG_LARGE = 1 << 8 /* class 0 */,
+    TAG_CHUNK = 2 << 8,
+    TAG_NEVER = 0xffffff00u /* class 0; no unit has it */
+};
+enum {
+    AFFINITY_SHIFT = 8,
+    AFFINITY_PROCESS = 2,
+    AFFINITY_FIRST_HEAP = 16,
+    AFFINITY_EPOCH = 1 << 23,  /* plus the id of the epoch */
+    AFFINITY_HANDLE = 1 << 22, /* in addition: objects of the slab have handles */
+};
 
 struct unit {
     atomic_u32 tag;
@@ -41,13 +52,13 @@ struct slab {
     /* The run (depot.h), under the depot's lock. */
     uint32_t units;
     uint32_t kind;
-    uint32_t age_prev, age_next; /* dirty runs, oldest first */
+    uint32_t age_prev, age_next; /* dirty runs, oldest first; or the runs of an epoch (epoch.h) under its lock */
     uint64_t dirty_since_ms;
 
     size_t large_bytes;    /* a large run: what its user may touch */
     uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
                               list's lock */
-    uint32_t unused;
+    atomic_u32 live;       /* a chunk: see chunk.h */
 
     /* Bit set: the slot is in the slab. Its own cache lines: givers write here, and only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
@@ -59,6 +70,8 @@ struct arena {
     atomic_size_t committed_units; /* tables and memory of the units below are accessible */
     struct unit *units;
     struct slab *slabs;
+    atomic_u8 *codes;         /* a byte a granule: chunk.h, handle.h */
+    atomic_u8 *codes_of_zero; /* where that of address 0 would be */
 #if TSLAB_CHECKED
     atomic_u64 *live; /* a bit a granule: an object of the user starts here */
 #endif

@@ -53,6 +53,15 @@ void checked_dies(void *p)
     }
 }
 
+void checked_forget(const void *start, size_t bytes)
+{
+    for (const char *p = start; p < (const char *)start + bytes; p += GRANULE_BYTES) {
+        uint64_t mask;
+        atomic_u64 *word = live_word(p, &mask);
+        (void)atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed);
+    }
+}
+
 void checked_lives(const void *p)
 {
     if (p == NULL || !arena_has_unit(arena_unit(p))) {
@@ -75,6 +84,12 @@ void *checked_born(void *p)
 void checked_dies(void *p)
 {
     (void)p;
+}
+
+void checked_forget(const void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
 }
 
 void checked_lives(const void *p)

@@ -4,11 +4,16 @@
 #ifndef TSLAB_CORE_CHECKED_H
 #define TSLAB_CORE_CHECKED_H
 
+#include <stddef.h>
+
 /* An object was handed out at p (or NULL). Returns p. */
 void *checked_born(void *p);
 
 /* An object is freed, or moved: ends the program when none starts at p. */
 void checked_dies(void *p);
+
+/* All objects in a part of the arena are dead, without having been freed. */
+void checked_forget(const void *start, size_t bytes);
 
 /* Ends the program when no object starts at p. */
 void checked_lives(const void *p);

@@ -2,15 +2,9 @@
 
 #include "base/fatal.h"
 #include "core/option.h"
+#include "core/work.h"
 
 #include <pthread.h>
-
-enum {
-    PROCESS_EPOCH = 1,
-    /* The destructor of the thread puts itself back until the last round, so that those of others that allocate and
-     * free still find the heap. PTHREAD_DESTRUCTOR_ITERATIONS is 4. */
-    EXIT_ROUNDS = 3,
-};
 
 _Thread_local struct heap *heap_current = &heap_none;
 
@@ -27,8 +21,14 @@ static struct {
  * round. */
 static void thread_ends(void *value)
 {
+    struct thread *thread = value;
+    scope_leave_all(thread);
+    work_close(thread, thread);
     heap_current = &heap_gone;
-    thread_shut(value);
+    gate_enter(thread);
+    scope_flush(thread);
+    gate_leave(thread);
+    thread_shut(thread);
 }
 
 static noinline bool engine_start(void)
@@ -39,7 +39,7 @@ static noinline bool engine_start(void)
         engine.options_loaded = engine.options_loaded || option_load();
         running = arena_start(option_get(OPTION_ARENA_BYTES)) && pthread_key_create(&engine.key, thread_ends) == 0;
         if (running) {
-            epoch_start(&epoch_process, PROCESS_EPOCH);
+            epoch_start();
             store_release(&engine.running, 1);
         }
     }
@@ -108,6 +108,13 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
+    struct thread *self = heap_current->thread;
+    scope_fork_child(self);
+    for (struct thread *thread = registry.live; thread != NULL && self != NULL; thread = thread->next) {
+        if (thread != self) {
+            work_close(self, thread);
+        }
+    }
     thread_fork_child(heap_current->thread);
     fork_done();
 }

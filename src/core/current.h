@@ -25,7 +25,7 @@ static inline struct thread *current_enter(void)
 
 static inline void current_leave(struct thread *thread)
 {
-    if (unlikely(heap_current != &thread->heap)) {
+    if (unlikely(heap_current == &heap_gone)) {
         current_leave_slow(thread);
     }
 }

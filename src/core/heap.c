@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/depot.h"
 #include "core/holes.h"
+#include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
@@ -76,6 +77,19 @@ static void magazine_set_capacity(struct heap *heap, unsigned class, uint16_t ca
     heap->class[class].capacity = capacity;
 }
 
+uint32_t heap_next_affinity(void)
+{
+    static atomic_u32 next = AFFINITY_FIRST_HEAP;
+    return fetch_add_relaxed(&next, 1);
+}
+
+void heap_retag(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        heap->magazine[c].tag = tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
+    }
+}
+
 void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity)
 {
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
@@ -84,13 +98,27 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
     heap->affinity = affinity;
     heap->stock_budget = magazines ? STOCK_BYTES_FIRST : 0;
     heap->magazine[CLASS_NONE].tag = TAG_NEVER;
+    heap_retag(heap);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
-        heap->magazine[c].tag = tag_of(c, class_geometry[c].shares_lines ? affinity : AFFINITY_PROCESS);
         hc->batch = batch_first(c);
         hc->bypass_alloc = !magazines;
         magazine_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
     }
+}
+
+_Atomic(struct heap *) heaps_of_epochs;
+
+struct heap *heap_make(struct epoch *epoch)
+{
+    struct heap *heap = meta_alloc(sizeof *heap);
+    if (heap != NULL) {
+        heap_start(heap, NULL, epoch, heap_next_affinity());
+        heap->next = atomic_load_explicit(&heaps_of_epochs, memory_order_relaxed);
+        while (!cas_release(&heaps_of_epochs, &heap->next, heap)) {
+        }
+    }
+    return heap;
 }
 
 /* Publishing. */
@@ -280,6 +308,12 @@ static void stock_flush(struct heap *heap, unsigned class)
 
 /* Slabs. */
 
+/* A relaxed look, for it only says whether it is worth to go on: who leaves a closed epoch cleans up. */
+static bool heap_is_open(const struct heap *heap)
+{
+    return epoch_word_state(stat_get(&heap->epoch->word)) == EPOCH_OPEN;
+}
+
 static void slab_leave(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
@@ -295,13 +329,17 @@ static void slab_leave(struct heap *heap, unsigned class)
     }
 }
 
-/* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory. */
+/* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory, or the epoch is closed.
+ */
 static bool slab_enter(struct heap *heap, unsigned class)
 {
+    if (!heap_is_open(heap)) {
+        return false;
+    }
     const struct class_geometry *geometry = &class_geometry[class];
     struct heap_class *hc = &heap->class[class];
-    const uint32_t affinity = geometry->shares_lines ? heap->affinity : AFFINITY_PROCESS;
-    hc->slab = partial_attach(&heap->epoch->partial[class]);
+    const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
+    hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
     if (hc->slab != NULL) {
         stat_add(&hc->counters.attached, 1);
         if (geometry->shares_lines) {
@@ -315,6 +353,9 @@ static bool slab_enter(struct heap *heap, unsigned class)
         return false;
     }
     slab_open(first, class, heap->epoch->id, affinity);
+    if (heap->epoch != &epoch_process) {
+        epoch_link_run(heap->epoch, first);
+    }
     hc->slab = &arena.slabs[first];
     stat_add(&hc->counters.opened, 1);
     return true;
@@ -433,7 +474,7 @@ static void slow_operation_end(struct heap *heap)
         }
     }
     reclaim_tick();
-    holes_tick(heap->epoch);
+    holes_tick(&epoch_process);
     gate_leave(heap->thread);
 }
 
@@ -490,7 +531,7 @@ void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
     slow_operation_begin(heap, class);
     void *p = refill(heap, class);
-    if (unlikely(p == NULL)) {
+    if (unlikely(p == NULL) && heap_is_open(heap)) {
         p = refill_at_last(heap, class);
     }
     slow_operation_end(heap);

@@ -62,6 +62,8 @@ struct heap_class {
 struct heap {
     struct magazine magazine[CLASS_LIMIT];
     struct thread *thread; /* the holder's record; NULL in the two static heaps */
+    struct hold *hold;     /* of a thread's scope heap: whose chunk plain malloc fills; else NULL */
+    struct heap *next;     /* of all heaps of epochs that were ever made */
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations; /* slow ones */
@@ -87,6 +89,18 @@ always_inline struct magazine *heap_magazine(struct heap *heap, size_t class_sca
  * one. */
 extern struct heap heap_none;
 extern struct heap heap_gone;
+
+/* All heaps of epochs: for reports. */
+extern _Atomic(struct heap *) heaps_of_epochs;
+
+/* Makes a heap for an epoch; NULL: no memory. In the gate. */
+struct heap *heap_make(struct epoch *epoch);
+
+/* An affinity that no other heap has. */
+uint32_t heap_next_affinity(void);
+
+/* Sets the tags of an empty heap to those of its epoch's present life. */
+void heap_retag(struct heap *heap);
 
 /* Makes a heap of zeroed memory usable. */
 void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity);

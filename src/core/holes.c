@@ -76,7 +76,7 @@ static size_t purge_slab(struct slab *slab)
 static void sweep_class(struct epoch *epoch, unsigned class)
 {
     stat_set(&sweep.class, class);
-    sweep.left = class == CLASS_NONE ? 0 : stat_get(&epoch->partial[class].length);
+    sweep.left = class == CLASS_NONE ? 0 : stat_get(&epoch_partials(epoch)[class].length);
 }
 
 static void sweep_begin(struct epoch *epoch)
@@ -96,7 +96,7 @@ static size_t sweep_next(struct epoch *epoch, size_t min_bytes)
         return 0;
     }
     sweep.left--;
-    struct slab *slab = partial_attach_unpurged(&epoch->partial[class], min_bytes);
+    struct slab *slab = partial_attach_unpurged(&epoch_partials(epoch)[class], min_bytes);
     return slab == NULL ? 0 : purge_slab(slab);
 }
 

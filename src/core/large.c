@@ -3,6 +3,7 @@
 #include "core/blocks.h"
 #include "core/depot.h"
 #include "core/reclaim.h"
+#include "core/slab.h"
 #include "os/os.h"
 
 #include <stdint.h>
@@ -63,6 +64,25 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
         return blocks_map(bytes, alignment);
     }
     return large_open(first, bytes);
+}
+
+void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
+{
+    const uint32_t units = units_for(bytes);
+    const uint32_t align = units_for(max_size(alignment, UNIT_BYTES));
+    const uint32_t first = units != 0 && align != 0 && align <= UINT32_MAX - units ? take_run(units, align, zero) : 0;
+    if (first == 0) {
+        return NULL;
+    }
+    store_relaxed(&arena.slabs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    return large_open(first, bytes);
+}
+
+uint32_t large_epoch(const void *p)
+{
+    const struct slab *run = large_at(p);
+    const uint32_t word = run == NULL ? 0 : stat_get(&run->word);
+    return word_state(word) == SLAB_ATTACHED ? word_epoch(word) : 0;
 }
 
 void *large_alloc_hot(struct hot_runs *hot, size_t bytes)

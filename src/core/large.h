@@ -10,12 +10,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct hot_runs;
 
 /* A block of at least bytes (above 0, at most PTRDIFF_MAX), aligned to a power of two. *zero: it reads as zero. NULL:
  * no memory. */
 void *large_alloc(size_t bytes, size_t alignment, bool *zero);
+
+/* The same as a run of an epoch, which the caller links; NULL also where only a mapping of its own would do. */
+void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
+
+/* The id of the epoch that the large run at p belongs to, 0 when it is one of the process or there is none at p. */
+uint32_t large_epoch(const void *p);
 
 /* The same from the hot runs of the caller's heap; NULL when none of them fits. Needs no gate. */
 void *large_alloc_hot(struct hot_runs *hot, size_t bytes);

@@ -4,7 +4,7 @@
 #include "core/class.h"
 #include "os/os.h"
 
-enum { CHUNK_BYTES = 256 * 1024 };
+enum { META_STEP_BYTES = 256 * 1024 };
 
 atomic_size_t meta_bytes;
 
@@ -19,7 +19,7 @@ void *meta_alloc(size_t bytes)
     lock_acquire(&meta.lock);
     void *start = NULL;
     if ((size_t)(meta.end - meta.at) < bytes) {
-        const size_t chunk = round_up(max_size(bytes, CHUNK_BYTES), os_page_bytes());
+        const size_t chunk = round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes());
         char *fresh = os_map(chunk);
         if (fresh != NULL) {
             meta.at = fresh;

@@ -6,6 +6,7 @@
 #include "core/holes.h"
 #include "core/large.h"
 #include "core/reclaim.h"
+#include "core/scope.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -18,6 +19,12 @@ static unsigned class_at(const void *p)
     return arena_has_unit(unit) ? tag_class(stat_get(&arena.units[unit].tag)) : CLASS_NONE;
 }
 
+static uint32_t tag_at(const void *p)
+{
+    const size_t unit = arena_unit(p);
+    return arena_has_unit(unit) ? stat_get(&arena.units[unit].tag) : TAG_NONE;
+}
+
 static void *or_enomem(void *p)
 {
     if (unlikely(p == NULL)) {
@@ -26,54 +33,82 @@ static void *or_enomem(void *p)
     return p;
 }
 
-static void *small_alloc(unsigned class)
+/* From the heap of the process, or, past its end, of a borrowed record. */
+static void *process_alloc(struct thread *thread, unsigned class)
 {
-    struct thread *thread = current_enter();
-    if (thread == NULL) {
-        return or_enomem(NULL);
-    }
     struct magazine *m = &thread->heap.magazine[class];
     void *head = magazine_head(m);
-    void *p = head != NULL ? magazine_pop(m, head) : heap_alloc_slow(&thread->heap, class);
-    current_leave(thread);
-    return or_enomem(p);
+    return head != NULL ? magazine_pop(m, head) : heap_alloc_slow(&thread->heap, class);
 }
 
-static void *big_alloc(size_t size, size_t alignment, bool *zero)
+static void *process_alloc_big(struct thread *thread, size_t size, size_t alignment, bool *zero)
 {
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
-        return or_enomem(NULL);
+        return NULL;
     }
-    struct thread *thread = current_enter();
-    if (thread == NULL) {
-        return or_enomem(NULL);
-    }
-    *zero = false;
     void *p = alignment <= UNIT_BYTES ? large_alloc_hot(&thread->heap.hot, size) : NULL;
     if (p == NULL) {
         gate_enter(thread);
         p = large_alloc(max_size(size, 1), alignment, zero);
         gate_leave(thread);
     }
+    return p;
+}
+
+/* The hold in which the thread's plain malloc lands; NULL: the process. */
+static struct hold *ambient_hold(const struct thread *thread)
+{
+    return thread->scope == NULL || thread->paused != 0 ? NULL : thread->scope->ambient;
+}
+
+/* Where plain malloc lands. `class` is that of the size and alignment, or CLASS_NONE for a large block. */
+static noinline void *ambient_alloc(size_t size, size_t alignment, unsigned class, bool *zero)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return or_enomem(NULL);
+    }
+    *zero = false;
+    struct hold *hold = ambient_hold(thread);
+    void *p = NULL;
+    if (unlikely(hold != NULL)) {
+        p = scope_alloc(thread, hold, size, alignment, zero);
+    }
+    /* A closed epoch has no room for more: what is allocated before it is left is of the process. */
+    if (likely(hold == NULL) || (p == NULL && !epoch_is_open(hold->epoch))) {
+        p = class != CLASS_NONE ? process_alloc(thread, class) : process_alloc_big(thread, size, alignment, zero);
+    }
     current_leave(thread);
     return or_enomem(p);
 }
 
-noinline void *object_alloc_slow(size_t size)
+static noinline void *alloc_past_chunk(size_t size)
 {
     bool zero;
     if (size > SMALL_MAX) {
-        return big_alloc(size, 1, &zero);
+        return ambient_alloc(size, 1, CLASS_NONE, &zero);
     }
     const unsigned class = class_of_size(size);
     void *p = heap_alloc_claimed(heap_current, class);
-    return p != NULL ? p : small_alloc(class);
+    return p != NULL ? p : ambient_alloc(size, 1, class, &zero);
+}
+
+noinline void *object_alloc_slow(size_t size)
+{
+    struct hold *const hold = heap_current->hold;
+    if (hold != NULL) {
+        void *p = chunk_alloc_small(&hold->cursor, size);
+        if (likely(p != NULL)) {
+            return p;
+        }
+    }
+    return alloc_past_chunk(size);
 }
 
 void *object_alloc_zero(size_t size)
 {
     bool zero = false;
-    void *p = size <= SMALL_MAX ? fast_alloc(size) : checked_born(big_alloc(size, 1, &zero));
+    void *p = size <= SMALL_MAX ? fast_alloc(size) : checked_born(ambient_alloc(size, 1, CLASS_NONE, &zero));
     if (p != NULL && !zero) {
         memset(p, 0, size);
     }
@@ -86,8 +121,7 @@ void *object_alloc_aligned(size_t size, size_t alignment)
         return fast_alloc(size);
     }
     bool zero;
-    const unsigned class = class_of_aligned(size, alignment);
-    return checked_born(class != CLASS_NONE ? small_alloc(class) : big_alloc(size, alignment, &zero));
+    return checked_born(ambient_alloc(size, alignment, class_of_aligned(size, alignment), &zero));
 }
 
 static _Noreturn void foreign_free(const void *p)
@@ -95,15 +129,33 @@ static _Noreturn void foreign_free(const void *p)
     fatal_pointer(arena_has_unit(arena_unit(p)) ? "double or wild free of" : "free of a foreign pointer", p);
 }
 
-static void small_free(struct thread *thread, unsigned class, void *p)
+static _Noreturn noinline void handle_free(const void *p)
 {
+    fatal_pointer("free, without its handle, of", p);
+}
+
+/* A slot, by a thread whose fast path did not take it: it may still be one for the heap of the process. */
+static void small_free(struct thread *thread, uint32_t tag, void *p)
+{
+    const unsigned class = tag_class(tag);
     struct heap *heap = &thread->heap;
     struct magazine *m = &heap->magazine[class];
     void *head = magazine_head(m);
-    if (stat_get(&arena.units[arena_unit(p)].tag) != m->tag) {
-        stat_add(&heap->class[class].counters.remote_frees, 1);
-        heap_free_direct(heap, class, p);
-    } else if (head == p) {
+    if (unlikely((tag & tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE)) == tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE))) {
+        handle_free(p);
+    }
+    if (tag != m->tag) {
+        /* The full magazine of an epoch's heap, or a slot that is not ours to keep. */
+        heap = heap_current;
+        m = &heap->magazine[class];
+        if (tag != m->tag) {
+            stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+            heap_free_direct(&thread->heap, class, p);
+            return;
+        }
+        head = magazine_head(m);
+    }
+    if (head == p) {
         fatal_pointer("double free of", p);
     } else if (magazine_room(m) != 0) {
         (void)slot_of(p, class); /* on the way, it costs little to look */
@@ -115,6 +167,11 @@ static void small_free(struct thread *thread, unsigned class, void *p)
 
 static void big_free(struct thread *thread, void *p)
 {
+    const uint32_t epoch = large_epoch(p);
+    if (epoch != 0) {
+        scope_free_run(thread, epoch_by_id(epoch), p);
+        return;
+    }
     if (large_free_hot(&thread->heap.hot, p)) {
         /* It may be the last thing that the program frees before it rests. */
         if (unlikely(reclaim_is_over_budget())) {
@@ -135,40 +192,62 @@ static void big_free(struct thread *thread, void *p)
     }
 }
 
-/* A slot that no magazine of the thread's heap takes: straight to its slab. False when it is not that, or the thread
- * has no heap. */
-static bool free_remote(void *p)
+/* All that needs a record, which may have to be made or borrowed. */
+static noinline void free_with_record(uint32_t tag, void *p)
 {
-    const unsigned class = class_at(p);
-    struct heap *heap = heap_current;
-    if (class == CLASS_NONE || heap->thread == NULL ||
-        stat_get(&arena.units[arena_unit(p)].tag) == heap->magazine[class].tag) {
-        return false;
-    }
-    stat_add(&heap->class[class].counters.remote_frees, 1);
-    heap_free_direct(heap, class, p);
-    return true;
-}
-
-noinline void object_free_slow(void *p)
-{
-    if (p == NULL || free_remote(p)) {
-        return;
-    }
     const int saved = errno;
     struct thread *thread = current_enter();
     if (thread == NULL) {
         /* No memory for this thread's record: what is freed is lost, which is better than to stop. */
         return;
     }
-    const unsigned class = class_at(p);
-    if (class != CLASS_NONE) {
-        small_free(thread, class, p);
+    if (tag == TAG_CHUNK) {
+        scope_free_chunk(thread, p);
+    } else if (tag_class(tag) != CLASS_NONE) {
+        small_free(thread, tag, p);
     } else {
         big_free(thread, p);
     }
     current_leave(thread);
     errno = saved;
+}
+
+static noinline void free_past_chunk(void *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    struct thread *const thread = heap_current->thread;
+    const uint32_t tag = tag_at(p);
+    if (likely(thread != NULL)) {
+        if (tag == TAG_CHUNK) {
+            if (thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)) {
+                chunk_free_own(&thread->scope->cursor, p);
+            } else {
+                scope_free_chunk(thread, p);
+            }
+            return;
+        }
+        const unsigned class = tag_class(tag);
+        if (class != CLASS_NONE && tag != heap_current->magazine[class].tag &&
+            tag != thread->heap.magazine[class].tag && (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0) {
+            /* Home to another heap: straight to its slab. */
+            stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+            heap_free_direct(&thread->heap, class, p);
+            return;
+        }
+    }
+    free_with_record(tag, p);
+}
+
+noinline void object_free_slow(void *p)
+{
+    struct hold *const hold = heap_current->hold;
+    if (hold != NULL && chunk_is_own(&hold->cursor, p)) {
+        chunk_free_own(&hold->cursor, p);
+        return;
+    }
+    free_past_chunk(p);
 }
 
 size_t object_usable(const void *p)
@@ -178,6 +257,9 @@ size_t object_usable(const void *p)
     if (class != CLASS_NONE) {
         (void)slot_of(p, class);
         return class_geometry[class].size;
+    }
+    if (tag_at(p) == TAG_CHUNK) {
+        return chunk_usable(p);
     }
     struct thread *thread = current_enter();
     if (thread == NULL) {
@@ -194,43 +276,75 @@ size_t object_usable(const void *p)
 }
 
 /* Whether the object at p, of `usable` bytes, can stay where it is with a new size. */
-static bool resize_in_place(void *p, size_t usable, size_t size)
+static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
 {
     if (class_at(p) != CLASS_NONE) {
         /* A smaller size stays while it wastes no more than half. */
         return size <= usable && (size >= usable / 2 || class_of_size(size) == class_at(p));
     }
-    if (size <= SMALL_MAX) {
-        return false;
+    if (tag_at(p) == TAG_CHUNK) {
+        return thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)
+                   ? chunk_resize(&thread->scope->cursor, p, size)
+                   : size <= usable && size >= usable / 2;
     }
-    struct thread *thread = current_enter();
-    if (thread == NULL) {
+    if (size <= SMALL_MAX) {
         return false;
     }
     gate_enter(thread);
     const bool resized = large_resize(p, size);
     gate_leave(thread);
-    current_leave(thread);
     return resized;
+}
+
+/* Allocates where the object at p belongs: in its epoch while that is open, else where plain malloc lands. */
+static void *alloc_beside(struct thread *thread, const void *p, size_t size)
+{
+    const struct epoch *epoch = object_epoch(p);
+    const struct hold *hold = ambient_hold(thread);
+    if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
+        return fast_alloc(size);
+    }
+    bool zero = false;
+    if (epoch == &epoch_process) {
+        return checked_born(size <= SMALL_MAX ? process_alloc(thread, class_of_size(size))
+                                              : process_alloc_big(thread, size, 1, &zero));
+    }
+    if (!epoch_is_open(epoch)) {
+        return fast_alloc(size);
+    }
+    enum scope_status status;
+    void *moved = checked_born(scope_alloc_in(thread, epoch_value(epoch), size, 1, &zero, &status));
+    return moved == NULL && status == SCOPE_CLOSED ? fast_alloc(size) : moved;
+}
+
+struct epoch *object_epoch(const void *p)
+{
+    const uint32_t tag = tag_at(p);
+    if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {
+        return epoch_by_id(word_epoch(stat_get(&arena.slabs[arena.units[arena_unit(p)].first].word)));
+    }
+    return epoch_by_id(large_epoch(p));
 }
 
 void *object_resize(void *p, size_t size)
 {
     const size_t usable = object_usable(p);
-    if (size > PTRDIFF_MAX) {
+    struct thread *thread = current_enter();
+    if (size > PTRDIFF_MAX || thread == NULL) {
         return or_enomem(NULL);
     }
-    if (resize_in_place(p, usable, size)) {
-        return p;
+    void *moved = p;
+    if (!resize_in_place(thread, p, usable, size)) {
+        moved = alloc_beside(thread, p, size);
+        if (moved != NULL) {
+            memcpy(moved, p, min_size(usable, size));
+            fast_free(p);
+        } else if (size <= usable) {
+            moved = p; /* to shrink in place always works */
+        }
     }
-    void *moved = fast_alloc(size);
-    if (moved == NULL) {
-        /* To shrink in place always works. */
-        return size <= usable ? p : NULL;
-    }
-    memcpy(moved, p, min_size(usable, size));
-    fast_free(p);
-    return moved;
+    current_leave(thread);
+    return or_enomem(moved);
 }
 
 size_t object_trim(void)
@@ -241,6 +355,7 @@ size_t object_trim(void)
     }
     gate_enter(thread);
     heap_empty(&thread->heap);
+    scope_flush(thread);
     const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
     gate_leave(thread);
     current_leave(thread);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct epoch;
+
 /* What the fast path (fast.h) does not do itself. */
 void *object_alloc_slow(size_t size);
 void object_free_slow(void *p);
@@ -24,6 +26,9 @@ void *object_resize(void *p, size_t size);
 
 /* The bytes that the user of p may touch; p is an object. */
 size_t object_usable(const void *p);
+
+/* The epoch that the object at p belongs to; that of the process also when p is no object's. */
+struct epoch *object_epoch(const void *p);
 
 /* Gives back what this thread caches and the pages of all empty memory. Returns the bytes given to the system. */
 size_t object_trim(void);

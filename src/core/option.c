@@ -92,6 +92,67 @@ static bool parse_number(struct part part, uint64_t *number)
     return i == part.length;
 }
 
+struct policy_word {
+    const char *word;
+    enum work_policy policy;
+    uint64_t largest; /* of the number that follows; 0: none does */
+};
+
+static const struct policy_word policy_words[] = {
+    { "never", WORK_NEVER, 0 },        { "per-request", WORK_PER_REQUEST, 0 },
+    { "batch-", WORK_BATCH, 1000000 }, { "interval-", WORK_INTERVAL, 86400000 },
+    { "manual", WORK_MANUAL, 0 },
+};
+enum { POLICY_WORDS = sizeof policy_words / sizeof policy_words[0] };
+
+/* One of the words, with its number; false when it is none. */
+static bool parse_policy(struct part part, uint64_t *value)
+{
+    for (unsigned i = 0; i < POLICY_WORDS; i++) {
+        const struct policy_word *known = &policy_words[i];
+        const size_t length = strlen(known->word);
+        uint64_t number = 0;
+        if (part.length < length || strncmp(part.start, known->word, length) != 0) {
+            continue;
+        }
+        const struct part rest = { part.start + length, part.length - length };
+        const bool fits = known->largest == 0 ? rest.length == 0
+                                              : parse_number(rest, &number) && number >= 1 && number <= known->largest;
+        if (fits) {
+            *value = number << WORK_POLICY_SHIFT | known->policy;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void text_policy(struct text *text)
+{
+    for (unsigned i = 0; i < POLICY_WORDS; i++) {
+        if (policy_words[i].policy == option_policy()) {
+            text_string(text, policy_words[i].word);
+            if (policy_words[i].largest != 0) {
+                text_number(text, option_policy_number(), 0);
+            }
+        }
+    }
+}
+
+static void complain_about_policy(struct part name, struct part value)
+{
+    char buffer[MESSAGE_BYTES];
+    struct text line = { buffer, sizeof buffer - 1, 0 };
+    text_string(&line, "tslab: option ");
+    text_part(&line, name.start, name.length);
+    text_string(&line, "=");
+    text_part(&line, value.start, value.length);
+    text_string(&line,
+                " is ignored: it must be never, per-request, batch-N (N from 1 to 1000000), interval-MS (MS from 1 to "
+                "86400000) or manual; it keeps its default never");
+    buffer[line.length++] = '\n';
+    os_write(STDERR_FILENO, buffer, line.length);
+}
+
 static bool name_is(struct part part, const char *name)
 {
     for (size_t i = 0; i < part.length; i++) {
@@ -110,6 +171,13 @@ static void option_set(struct part full, struct part name, struct part value)
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         if (name_is(name, rows[i].name)) {
             uint64_t number;
+            if (i == OPTION_EPOCH_POLICY) {
+                if (parse_policy(value, &option_values[i])) {
+                    return;
+                }
+                complain_about_policy(full, value);
+                return;
+            }
             if (parse_number(value, &number) && number >= rows[i].smallest && number <= rows[i].largest) {
                 option_values[i] = number;
             } else {
@@ -176,7 +244,15 @@ void option_describe(struct text *text)
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         text_string(text, "  ");
         text_column(text, rows[i].name, 16);
-        text_number(text, option_values[i], 14);
+        if (i == OPTION_EPOCH_POLICY) {
+            char word[24];
+            struct text policy = { word, sizeof word - 1, 0 };
+            text_policy(&policy);
+            word[policy.length] = 0;
+            text_right(text, word, 14);
+        } else {
+            text_number(text, option_values[i], 14);
+        }
         text_string(text, " ");
         text_column(text, rows[i].unit, 6);
         text_string(text, rows[i].doc);

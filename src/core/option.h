@@ -26,7 +26,9 @@ struct text;
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(MAGAZINES, magazines, 1, 0, 1, "", "0 turns the thread caches off, as a baseline for comparisons")               \
-    X(STATS, stats, 0, 0, 1, "", "1 prints statistics on stderr when the program exits")
+    X(STATS, stats, 0, 0, 2, "", "1 prints statistics on stderr when the program exits, 2 prints them as JSON")        \
+    X(EPOCH_POLICY, epoch_policy, 0, 0, 0, "",                                                                         \
+      "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
 #define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
 enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
@@ -36,6 +38,20 @@ extern uint64_t option_values[OPTION_COUNT];
 static inline uint64_t option_get(enum option option)
 {
     return option_values[option];
+}
+
+/* epoch_policy is a word, and a number for some: batch-64 is WORK_BATCH and 64. */
+enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
+enum { WORK_POLICY_SHIFT = 3 };
+
+static inline enum work_policy option_policy(void)
+{
+    return (enum work_policy)(option_values[OPTION_EPOCH_POLICY] & ((1 << WORK_POLICY_SHIFT) - 1));
+}
+
+static inline uint64_t option_policy_number(void)
+{
+    return option_values[OPTION_EPOCH_POLICY] >> WORK_POLICY_SHIFT;
 }
 
 /* Reads the environment. False when there is none yet (the dynamic loader may call malloc before libc is ready). */

@@ -3,27 +3,10 @@
 #include "base/fatal.h"
 #include "core/depot.h"
 
-struct epoch epoch_process;
-
-void epoch_start(struct epoch *epoch, uint32_t id)
-{
-    epoch->id = id;
-    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
-        epoch->partial[c].lock.rank = RANK_LIST;
-    }
-}
-
-static struct epoch *epoch_by_id(uint32_t id)
-{
-    invariant(id == epoch_process.id);
-    (void)id;
-    return &epoch_process;
-}
-
 /* The list that a slab's word names. */
 static struct partial *partial_of(uint32_t word)
 {
-    return &epoch_by_id(word_epoch(word))->partial[word_class(word)];
+    return &epoch_partials(epoch_by_id(word_epoch(word)))[word_class(word)];
 }
 
 static bool is_evaluable(uint32_t word)
@@ -151,9 +134,14 @@ static void settle(struct afterwards *after)
         if (after->claimed != NULL) {
             struct slab *slab = after->claimed;
             after->claimed = slab->next == 0 ? NULL : &arena.slabs[slab->next];
-            const unsigned class = word_class(stat_get(&slab->word));
-            slab_shut(slab, class);
-            depot_put(slab_index(slab), class_geometry[class].units, false);
+            const uint32_t word = stat_get(&slab->word);
+            struct epoch *epoch = epoch_by_id(word_epoch(word));
+            slab_shut(slab, word_class(word));
+            if (epoch == &epoch_process) {
+                depot_put(slab_index(slab), class_geometry[word_class(word)].units, false);
+            } else {
+                epoch_recycle_run(epoch, slab_index(slab));
+            }
         } else if (after->followed != NULL) {
             struct slab *slab = after->followed;
             const uint32_t next = load_relaxed(&slab->queue_next);
@@ -236,6 +224,25 @@ void partial_detach(struct slab *slab)
      */
     (void)exchange_seq_cst(&slab->word, word);
     evaluate_locked(partial, slab, word, &after);
+    release(partial, &after);
+    settle(&after);
+}
+
+atomic_u64 partial_released[CLASS_LIMIT];
+
+void partial_discard(struct slab *slab)
+{
+    struct afterwards after = { NULL, NULL };
+    struct partial *partial = partial_of(stat_get(&slab->word));
+    lock_acquire(&partial->lock);
+    const uint32_t word = stat_get(&slab->word);
+    if (word_state(word) == SLAB_PARTIAL) {
+        list_unlink(partial, slab);
+    }
+    const struct class_geometry *geometry = &class_geometry[word_class(word)];
+    (void)fetch_add_relaxed(&partial_released[word_class(word)], geometry->slots - slab_count(slab, geometry));
+    stat_add(&partial->recycled, 1);
+    store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
     release(partial, &after);
     settle(&after);
 }

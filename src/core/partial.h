@@ -11,8 +11,7 @@
 #ifndef TSLAB_CORE_PARTIAL_H
 #define TSLAB_CORE_PARTIAL_H
 
-#include "base/lock.h"
-#include "core/slab.h"
+#include "core/epoch.h"
 
 struct partial {
     struct lock lock;
@@ -26,16 +25,6 @@ struct partial {
     atomic_u64 queue_longest;
 };
 
-/* A lifetime: the slabs whose objects die together. So far there is the process epoch alone, which never closes. */
-struct epoch {
-    uint32_t id;
-    struct partial partial[CLASS_LIMIT];
-};
-
-extern struct epoch epoch_process;
-
-void epoch_start(struct epoch *epoch, uint32_t id);
-
 /* Unlinks a partial slab and makes it the caller's; NULL when there is none. Takes the lock, and waits for it. */
 struct slab *partial_attach(struct partial *partial);
 
@@ -48,5 +37,11 @@ struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes);
 
 /* Looks at a slab whose state may have to follow its bits. Never waits. */
 void partial_evaluate(struct slab *slab);
+
+/* Objects that ended so, since ever: they are alive no more, and were not freed. */
+extern atomic_u64 partial_released[CLASS_LIMIT];
+
+/* Makes a slab EMPTY whose epoch is released: every object in it is dead, and nobody holds it or frees in it. */
+void partial_discard(struct slab *slab);
 
 #endif

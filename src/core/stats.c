@@ -7,17 +7,12 @@
 #include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
+#include "core/scope.h"
 #include "os/os.h"
 
 #include <string.h>
 
-/* The sums for one class over all threads, living and gone. */
-struct class_sums {
-    uint64_t allocs, frees, refills, refilled, flushes, flushed, stocked, bypassed_allocs, bypassed_frees, remote_frees;
-    uint64_t opened, recycled, cached, harvests, harvested, queue_longest;
-};
-
-static void add_thread(struct class_sums *sums, const struct class_counters *counters)
+static void add_heap(struct class_sums *sums, const struct class_counters *counters)
 {
     sums->allocs += stat_get(&counters->allocs);
     sums->frees += stat_get(&counters->frees);
@@ -30,24 +25,39 @@ static void add_thread(struct class_sums *sums, const struct class_counters *cou
     sums->bypassed_frees += stat_get(&counters->bypassed_frees);
     sums->remote_frees += stat_get(&counters->remote_frees);
     sums->opened += stat_get(&counters->opened);
+    sums->attached += stat_get(&counters->attached);
     sums->cached += stat_get(&counters->cached);
+}
+
+static void add_lists(struct class_sums *sums, const struct partial *partial)
+{
+    sums->recycled += stat_get(&partial->recycled);
+    sums->harvests += stat_get(&partial->harvests);
+    sums->harvested += stat_get(&partial->harvested);
+    sums->queue_longest = max_size(sums->queue_longest, stat_get(&partial->queue_longest));
 }
 
 static void sum_class(struct class_sums *sums, unsigned class)
 {
-    const struct partial *partial = &epoch_process.partial[class];
     memset(sums, 0, sizeof *sums);
     /* A record is live or idle; its counters go on over all the threads that it served. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        add_thread(sums, &thread->heap.class[class].counters);
+        add_heap(sums, &thread->heap.class[class].counters);
     }
     for (struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
-        add_thread(sums, &thread->heap.class[class].counters);
+        add_heap(sums, &thread->heap.class[class].counters);
     }
-    sums->recycled = stat_get(&partial->recycled);
-    sums->harvests = stat_get(&partial->harvests);
-    sums->harvested = stat_get(&partial->harvested);
-    sums->queue_longest = stat_get(&partial->queue_longest);
+    for (struct heap *heap = atomic_load_explicit(&heaps_of_epochs, memory_order_acquire); heap != NULL;
+         heap = heap->next) {
+        add_heap(sums, &heap->class[class].counters);
+    }
+    sums->frees += stat_get(&partial_released[class]);
+    for (uint32_t id = EPOCH_PROCESS; id < epoch_limit(); id++) {
+        const struct partial *partials = epoch_partials(epoch_by_id(id));
+        if (partials != NULL) {
+            add_lists(sums, &partials[class]);
+        }
+    }
 }
 
 /* Counters of different threads are of different moments, so a difference may come out below zero for a while. */
@@ -88,6 +98,17 @@ static void publish_own(void)
     }
 }
 
+/* What epochs hold in chunks, and how many there are. */
+static void add_epochs(struct tslab_stats *stats)
+{
+    stats->chunk_bytes = stat_get(&chunk_units) << UNIT_SHIFT;
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
+        const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch_by_id(id)->word));
+        stats->epochs_open += state == EPOCH_OPEN;
+        stats->epochs_draining += state == EPOCH_DRAINING;
+    }
+}
+
 void stats_get(struct tslab_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
@@ -108,7 +129,8 @@ void stats_get(struct tslab_stats *stats)
     lock_release(&registry.lock);
 
     const size_t used = stat_get(&depot.used_units) << UNIT_SHIFT;
-    stats->large_bytes = difference(used, stats->slab_bytes + hot) + blocks_bytes();
+    add_epochs(stats);
+    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot) + blocks_bytes();
     stats->dirty_bytes = stat_get(&depot.dirty_units) << UNIT_SHIFT;
     stats->clean_bytes = stat_get(&depot.clean_units) << UNIT_SHIFT;
     stats->committed_bytes = stat_get(&arena.committed_units) << UNIT_SHIFT;
@@ -129,12 +151,17 @@ static void report_line(struct text *text, const char *label, uint64_t number, c
     text_string(text, "\n");
 }
 
+void stats_class(unsigned class, struct class_sums *sums)
+{
+    lock_acquire(&registry.lock);
+    sum_class(sums, class);
+    lock_release(&registry.lock);
+}
+
 static void report_class(struct text *text, unsigned class)
 {
     struct class_sums sums;
-    lock_acquire(&registry.lock);
-    sum_class(&sums, class);
-    lock_release(&registry.lock);
+    stats_class(class, &sums);
     if (sums.allocs == 0) {
         return;
     }
@@ -183,6 +210,9 @@ void stats_print(int fd)
     report_line(&text, "purged", stats.purged_bytes, " bytes");
     report_line(&text, "purge calls", stats.purge_calls, "");
     report_line(&text, "threads", stats.threads, "");
+    report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
+    report_line(&text, "epochs, open", stats.epochs_open, "");
+    report_line(&text, "epochs, draining", stats.epochs_draining, "");
     text_string(&text, "options\n");
     option_describe(&text);
     text_string(&text, "size classes\n");

@@ -4,7 +4,7 @@
 #include "core/meta.h"
 #include "core/reclaim.h"
 
-struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .next_affinity = AFFINITY_FIRST_HEAP };
+struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY) };
 
 static void live_link(struct thread *thread)
 {
@@ -39,7 +39,9 @@ struct thread *thread_open(void)
         thread = meta_alloc(sizeof *thread);
         if (thread != NULL) {
             thread->gate.rank = RANK_GATE;
-            heap_start(&thread->heap, thread, &epoch_process, registry.next_affinity++);
+            heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
+            thread->scope_heap.thread = thread;
+            thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
             stat_add(&registry.record_count, 1);
         }
     }
@@ -100,7 +102,7 @@ void thread_fork_child(struct thread *self)
         }
         struct slab *slab = &arena.slabs[noted];
         const uint32_t word = stat_get(&slab->word);
-        if (word_state(word) != SLAB_EMPTY) {
+        if (word_state(word) != SLAB_EMPTY && word_class(word) != CLASS_NONE) { /* chunks: scope.h */
             slab_recount(slab, &class_geometry[word_class(word)]);
             partial_evaluate(slab);
         }

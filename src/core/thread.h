@@ -14,18 +14,36 @@
 #include "base/lock.h"
 #include "core/heap.h"
 
+struct work {
+    uint32_t depth;     /* of units in units */
+    uint32_t rotations; /* asked for, when the epoch was opened */
+    uint64_t units;     /* finished in the epoch */
+    uint64_t epoch;     /* value; 0: none */
+    uint64_t opened_ms;
+};
+
 struct thread {
     struct lock gate;
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
     struct heap heap;           /* of the process epoch */
+
+    /* What the thread is inside of (scope.h); private to it. */
+    struct hold *scope;  /* the innermost */
+    uint32_t paused;     /* so often: plain malloc lands outside */
+    uint32_t warm_count; /* epochs that it keeps for its next ones, */
+    struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
+    struct heap
+        scope_heap; /* the heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines */
+
+    /* The unit of work that it is in (work.h); private to it. */
+    struct work work;
 };
 
 struct registry {
     struct lock lock;
     struct thread *live;
     struct thread *idle;
-    uint32_t next_affinity;
     atomic_u32 live_count, record_count;
 };
 

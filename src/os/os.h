@@ -19,6 +19,8 @@ struct os_calls {
     void (*unmap)(void *start, size_t bytes);
     /* Makes reserved pages readable and writable: they read as zero. False when memory is short. */
     bool (*commit)(void *start, size_t bytes);
+    /* Takes the access to pages away, until they are committed again. False when the kernel refuses. */
+    bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system; they keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
     /* A readable and writable mapping of its own; NULL when memory is short. */
@@ -44,6 +46,11 @@ static inline void os_unmap(void *start, size_t bytes)
 static inline bool os_commit(void *start, size_t bytes)
 {
     return os_calls.commit(start, bytes);
+}
+
+static inline bool os_forbid(void *start, size_t bytes)
+{
+    return os_calls.forbid(start, bytes);
 }
 
 static inline bool os_purge(void *start, size_t bytes)
@@ -76,6 +83,9 @@ size_t os_page_bytes(void);
 
 /* The limit on this process's address space (RLIMIT_AS), SIZE_MAX when there is none. */
 size_t os_address_space_limit(void);
+
+/* The resident memory of this process; 0 when the system does not tell. Some microseconds. */
+size_t os_resident_bytes(void);
 
 /* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
 bool os_is_privileged(void);

@@ -1,6 +1,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -26,6 +27,14 @@ static void linux_unmap(void *start, size_t bytes)
 static bool linux_commit(void *start, size_t bytes)
 {
     return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+static bool linux_forbid(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool done = mprotect(start, bytes, PROT_NONE) == 0;
+    errno = saved;
+    return done;
 }
 
 static bool linux_purge(void *start, size_t bytes)
@@ -67,6 +76,7 @@ struct os_calls os_calls = {
     .reserve = linux_reserve,
     .unmap = linux_unmap,
     .commit = linux_commit,
+    .forbid = linux_forbid,
     .purge = linux_purge,
     .map = linux_map,
     .now_ms = linux_now_ms,
@@ -93,6 +103,27 @@ size_t os_address_space_limit(void)
         return SIZE_MAX;
     }
     return limit.rlim_cur;
+}
+
+size_t os_resident_bytes(void)
+{
+    const int saved = errno;
+    char line[128];
+    size_t pages = 0;
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t n = read(fd, line, sizeof line);
+        ssize_t i = 0;
+        while (i < n && line[i] != ' ') {
+            i++;
+        }
+        for (i++; i < n && line[i] >= '0' && line[i] <= '9'; i++) {
+            pages = pages * 10 + (size_t)(line[i] - '0');
+        }
+        (void)close(fd);
+    }
+    errno = saved;
+    return pages * os_page_bytes();
 }
 
 bool os_is_privileged(void)

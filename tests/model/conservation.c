@@ -133,7 +133,7 @@ static void check_slab(const struct slab *slab, size_t *listed)
 static void check_lists(const size_t *listed)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        const struct partial *partial = &epoch_process.partial[class];
+        const struct partial *partial = &epoch_partials(&epoch_process)[class];
         CHECK(stat_get(&partial->lock.word) == 0);
         CHECK(stat_get(&partial->length) == listed[class]);
         uint32_t before = 0;
@@ -228,7 +228,7 @@ void conservation_check_empty(void)
 
 bool conservation_has_room(unsigned class)
 {
-    if (stat_get(&epoch_process.partial[class].head) != 0) {
+    if (stat_get(&epoch_partials(&epoch_process)[class].head) != 0) {
         return true;
     }
     size_t empty = 0;

@@ -30,7 +30,7 @@ static const struct class_geometry *geometry_of(uint32_t word)
 static bool is_listed(uint32_t unit, unsigned class)
 {
     unsigned length = 0;
-    for (uint32_t at = stat_get(&epoch_process.partial[class].head); at != 0; at = arena.slabs[at].next) {
+    for (uint32_t at = stat_get(&epoch_partials(&epoch_process)[class].head); at != 0; at = arena.slabs[at].next) {
         if (at == unit) {
             return true;
         }
@@ -100,7 +100,7 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
     if (slab->kind != RUN_USED) {
         sim_fail("slab %u went from %s to %s in the depot", unit, names[from], names[to]);
     }
-    if (from != SLAB_EMPTY && (stat_get(&epoch_process.partial[word_class(now)].lock.word) & 1) == 0) {
+    if (from != SLAB_EMPTY && (stat_get(&epoch_partials(&epoch_process)[word_class(now)].lock.word) & 1) == 0) {
         sim_fail("slab %u went from %s to %s without the lock", unit, names[from], names[to]);
     }
     if (to != SLAB_PARTIAL && is_listed(unit, word_class(now))) {
@@ -298,7 +298,7 @@ static const char *check_runs(unsigned *lost)
 static const char *check_locks(void)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
-        if (stat_get(&epoch_process.partial[c].lock.word) != 0) {
+        if (stat_get(&epoch_partials(&epoch_process)[c].lock.word) != 0) {
             return WRONG("the lock of class %u is not free, or its queue not empty", c);
         }
     }

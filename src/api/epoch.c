@@ -1,0 +1,515 @@
+/* Epochs, as users see them. */
+#include <tslab/tslab.h>
+
+#include "api/epochs.h"
+#include "core/fast.h"
+#include "core/handle.h"
+#include "core/scope.h"
+#include "core/work.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Static_assert((int)TSLAB_PENDING == SCOPE_PENDING && (int)TSLAB_STALE == SCOPE_STALE &&
+                   (int)TSLAB_INVALID == SCOPE_INVALID && (int)TSLAB_TRAP == POLICY_TRAP,
+               "the engine's words for these are the interface's");
+_Static_assert(sizeof(struct tslab_epoch_report) == sizeof(struct scope_report), "so are its reports");
+
+TSLAB_API const char *tslab_status_text(int status)
+{
+    switch (status) {
+    case TSLAB_OK:
+        return "all is well";
+    case TSLAB_EXPLICIT:
+        return "inside the epoch, but plain malloc does not land there";
+    case TSLAB_PENDING:
+        return "closed, but a thread is still inside, and the last to leave completes it";
+    case TSLAB_STALE:
+        return "there is no such epoch, handle or instance (any more)";
+    case TSLAB_CLOSED:
+        return "the epoch is closed";
+    case TSLAB_NOT_INSIDE:
+        return "this is not what the thread entered last";
+    case TSLAB_BUSY:
+        return "a thread is inside";
+    case TSLAB_NO_MEMORY:
+        return "there is no memory for it";
+    case TSLAB_INVALID:
+        return "an argument is out of its range";
+    default:
+        return "no status of tslab";
+    }
+}
+
+static tslab_epoch fail_epoch(int error)
+{
+    errno = error;
+    return (tslab_epoch){ 0 };
+}
+
+TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
+{
+    static const struct tslab_epoch_options defaults = { .label = NULL };
+    const struct tslab_epoch_options *wanted = options == NULL ? &defaults : options;
+    if ((unsigned)wanted->policy > TSLAB_TRAP || (wanted->flags & ~(unsigned)TSLAB_VOUCHED) != 0 ||
+        (wanted->parent.id != 0 && epoch_by_value(wanted->parent.id) == NULL) ||
+        (wanted->instance.id != 0 && instance_epoch(wanted->instance.id) == NULL)) {
+        return fail_epoch(EINVAL);
+    }
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return fail_epoch(ENOMEM);
+    }
+    const bool dies = wanted->policy == TSLAB_RELEASE || wanted->policy == TSLAB_TRAP;
+    const struct scope_options made = {
+        .label = wanted->label,
+        .parent = wanted->parent.id,
+        .instance = wanted->instance.id,
+        .policy = (enum epoch_policy)wanted->policy,
+        .plain = !dies || (wanted->flags & TSLAB_VOUCHED) != 0,
+    };
+    const uint64_t value = scope_open(thread, &made);
+    current_leave(thread);
+    return value == 0 ? fail_epoch(ENOMEM) : (tslab_epoch){ value };
+}
+
+TSLAB_API int tslab_epoch_enter(tslab_epoch epoch)
+{
+    /* A thread whose own heap is gone, since it ends, has nothing that could be inside. */
+    struct thread *thread = current_enter();
+    if (thread == NULL || heap_current == &heap_gone) {
+        if (thread != NULL) {
+            current_leave(thread);
+        }
+        return TSLAB_NO_MEMORY;
+    }
+    return scope_enter(thread, epoch.id);
+}
+
+TSLAB_API int tslab_epoch_leave(tslab_epoch epoch)
+{
+    struct thread *thread = heap_current->thread;
+    return thread == NULL ? TSLAB_NOT_INSIDE : (int)scope_leave(thread, epoch.id);
+}
+
+static int end_epoch(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report, bool release)
+{
+    if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+        return TSLAB_INVALID;
+    }
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    const int saved = errno;
+    struct scope_report made = { 0 };
+    struct scope_report *wanted = report == NULL ? NULL : &made;
+    const bool reclaims = (how & TSLAB_RECLAIM) != 0;
+    const int status =
+        release ? scope_release(thread, epoch.id, reclaims, wanted) : scope_close(thread, epoch.id, reclaims, wanted);
+    if (report != NULL && status >= 0) {
+        *report = (struct tslab_epoch_report){
+            .survivors = made.survivors,
+            .survivor_bytes = made.survivor_bytes,
+            .recycled_bytes = made.recycled_bytes,
+            .reclaimed_bytes = made.reclaimed_bytes,
+            .rss_change_bytes = made.rss_change_bytes,
+            .age_ms = made.age_ms,
+        };
+    }
+    current_leave(thread);
+    errno = saved;
+    return status;
+}
+
+TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
+{
+    return end_epoch(epoch, how, report, false);
+}
+
+TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
+{
+    return end_epoch(epoch, how, report, true);
+}
+
+TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report)
+{
+    struct epoch *old = epoch == NULL ? NULL : epoch_by_value(epoch->id);
+    if (epoch == NULL || (how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+        return TSLAB_INVALID;
+    }
+    if (old == NULL || !epoch_is_open(old)) {
+        return old == NULL ? TSLAB_STALE : TSLAB_CLOSED;
+    }
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    char label[EPOCH_LABEL_BYTES];
+    scope_label(old, label);
+    const struct scope_options next_options = {
+        .label = label,
+        .parent = stat_get(&old->parent),
+        .instance = stat_get(&old->instance),
+        .policy = (enum epoch_policy)stat_get(&old->policy),
+        .plain = stat_get(&old->plain) != 0,
+    };
+    const tslab_epoch next = { scope_open(thread, &next_options) };
+    int status = next.id == 0 ? TSLAB_NO_MEMORY : TSLAB_OK;
+    const bool inside = scope_value(thread) == epoch->id;
+    if (status == TSLAB_OK && inside) {
+        (void)scope_leave(thread, epoch->id);
+        if (scope_enter(thread, next.id) < 0) {
+            (void)scope_enter(thread, epoch->id);
+            status = TSLAB_NO_MEMORY;
+        }
+    }
+    if (status == TSLAB_OK) {
+        status = end_epoch(*epoch, how, report, false);
+        *epoch = next;
+    } else if (next.id != 0) {
+        (void)scope_close(thread, next.id, false, NULL);
+    }
+    current_leave(thread);
+    return status;
+}
+
+/* In an epoch that the thread is not innermost in, or that has no room at hand. */
+static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t alignment, bool *zero)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    enum scope_status status;
+    void *p = scope_alloc_in(thread, epoch.id, size, alignment, zero, &status);
+    current_leave(thread);
+    if (p == NULL) {
+        errno = status == SCOPE_NO_MEMORY ? ENOMEM : EINVAL;
+    }
+    return p;
+}
+
+static noinline void *alloc_past_scope(tslab_epoch epoch, size_t size)
+{
+    bool zero;
+    return checked_born(alloc_by_name(epoch, size, 1, &zero));
+}
+
+TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
+{
+    struct thread *thread = heap_current->thread;
+    if (likely(thread != NULL && thread->scope != NULL && thread->scope->value == epoch.id)) {
+        void *p = chunk_alloc_small(&thread->scope->cursor, size);
+        if (likely(p != NULL)) {
+            return checked_born(p);
+        }
+    }
+    return alloc_past_scope(epoch, size);
+}
+
+TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
+{
+    size_t bytes;
+    bool zero = false;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *p = checked_born(alloc_by_name(epoch, bytes, 1, &zero));
+    if (p != NULL && !zero) {
+        memset(p, 0, bytes);
+    }
+    return p;
+}
+
+TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t size)
+{
+    bool zero;
+    if (!is_power_of_two(alignment)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return checked_born(alloc_by_name(epoch, size, alignment, &zero));
+}
+
+TSLAB_API tslab_epoch tslab_epoch_current(void)
+{
+    const struct thread *thread = heap_current->thread;
+    return (tslab_epoch){ thread == NULL ? 0 : scope_value(thread) };
+}
+
+TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
+{
+    const struct epoch *epoch = object_epoch(p);
+    const struct epoch *owner = stat_get(&epoch->owner);
+    epoch = owner != NULL ? owner : epoch; /* of objects with handles */
+    return (tslab_epoch){ epoch == &epoch_process ? 0 : epoch_value(epoch) };
+}
+
+static enum tslab_epoch_state state_of(uint64_t word)
+{
+    switch (epoch_word_state(word)) {
+    case EPOCH_OPEN:
+        return TSLAB_EPOCH_OPEN;
+    case EPOCH_DRAINING:
+        return TSLAB_EPOCH_DRAINING;
+    default:
+        return TSLAB_EPOCH_CLOSING;
+    }
+}
+
+static uint32_t threads_inside(const struct epoch *epoch)
+{
+    uint32_t inside = 0;
+    for (const struct hold *hold = atomic_load_explicit(&epoch->holds, memory_order_acquire); hold != NULL;
+         hold = hold->next) {
+        const struct thread *holder = stat_get(&hold->holder);
+        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
+    }
+    return inside;
+}
+
+/* False when the epoch is gone. */
+static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_epoch_stats *stats)
+{
+    const uint64_t word = load_seq_cst(&epoch->word);
+    const uint64_t now_ms = os_now_ms();
+    memset(stats, 0, sizeof *stats);
+    stats->epoch.id = (word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
+    stats->parent.id = stat_get(&epoch->parent);
+    stats->instance.id = stat_get(&epoch->instance);
+    scope_label(epoch, stats->label);
+    stats->policy = (enum tslab_policy)stat_get(&epoch->policy);
+    stats->state = state_of(word);
+    stats->inside = threads_inside(epoch);
+    stats->age_ms = now_ms - stat_get(&epoch->opened_ms);
+    stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : now_ms - stat_get(&epoch->closed_ms);
+    stats->recycled_runs = stat_get(&epoch->recycled_runs);
+    scope_count(thread, epoch, &stats->live_objects, &stats->live_bytes, &stats->memory_bytes);
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
+        uint64_t objects;
+        uint64_t bytes;
+        uint64_t memory_bytes;
+        scope_count(thread, handles, &objects, &bytes, &memory_bytes);
+        stats->live_objects += objects;
+        stats->live_bytes += bytes;
+        stats->memory_bytes += memory_bytes;
+    }
+    return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
+           epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
+}
+
+/* The counters of heaps that this thread is in are brought up to date. */
+static void publish_scopes(const struct thread *thread)
+{
+    for (const struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->heap != NULL) {
+            heap_publish(hold->heap);
+        }
+    }
+}
+
+TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
+{
+    struct epoch *epoch = epoch_by_value(value.id);
+    if (epoch == NULL || stats == NULL) {
+        return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
+    }
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    gate_enter(thread);
+    publish_scopes(thread);
+    const bool described = describe(thread, epoch, stats) && stats->epoch.id == value.id;
+    gate_leave(thread);
+    current_leave(thread);
+    return described ? TSLAB_OK : TSLAB_STALE;
+}
+
+size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return 0;
+    }
+    size_t n = 0;
+    gate_enter(thread);
+    publish_scopes(thread);
+    for (; *from < epoch_limit() && n < capacity; (*from)++) {
+        struct epoch *epoch = epoch_by_id(*from);
+        if (*from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
+            stat_get(&epoch->owner) == NULL) {
+            n += describe(thread, epoch, &entries[n]);
+        }
+    }
+    gate_leave(thread);
+    current_leave(thread);
+    return n;
+}
+
+TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
+{
+    uint32_t from = 0;
+    const size_t n = epochs_describe(&from, entries, capacity);
+    size_t more = 0;
+    for (; from < epoch_limit(); from++) {
+        struct epoch *epoch = epoch_by_id(from);
+        more += from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
+                stat_get(&epoch->owner) == NULL;
+    }
+    return n + more;
+}
+
+/* Handles. */
+
+TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p)
+{
+    tslab_handle handle = { 0 };
+    if (size > SMALL_MAX) {
+        errno = EINVAL;
+        return handle;
+    }
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        errno = ENOMEM;
+        return handle;
+    }
+    enum scope_status status;
+    void *object;
+    handle.id = handle_alloc(thread, epoch.id, size, &object, &status);
+    current_leave(thread);
+    if (handle.id == 0) {
+        errno = status == SCOPE_NO_MEMORY ? ENOMEM : EINVAL;
+    } else {
+        object = checked_born(object);
+        if (p != NULL) {
+            *p = object;
+        }
+    }
+    return handle;
+}
+
+TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
+{
+    return handle_get(epoch.id, handle.id);
+}
+
+TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    const bool freed = handle_free_object(thread, epoch.id, handle.id);
+    current_leave(thread);
+    return freed ? TSLAB_OK : TSLAB_STALE;
+}
+
+/* Instances. */
+
+TSLAB_API tslab_instance tslab_instance_open(const char *label)
+{
+    struct thread *thread = current_enter();
+    const struct scope_options options = { .label = label, .policy = POLICY_RELEASE, .is_instance = true };
+    const uint64_t value = thread == NULL ? 0 : scope_open(thread, &options);
+    if (thread != NULL) {
+        current_leave(thread);
+    }
+    if (value == 0) {
+        errno = ENOMEM;
+    }
+    return (tslab_instance){ value };
+}
+
+TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance)
+{
+    return (tslab_epoch){ instance_epoch(instance.id) == NULL ? 0 : instance.id };
+}
+
+TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct tslab_epoch_report *report)
+{
+    struct epoch *root = instance_epoch(instance.id);
+    if (root == NULL) {
+        return TSLAB_STALE;
+    }
+    if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+        return TSLAB_INVALID;
+    }
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
+        const struct epoch *epoch = epoch_by_id(id);
+        const bool member = epoch == root || stat_get(&epoch->instance) == instance.id;
+        if (member && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE && threads_inside(epoch) > 0) {
+            return TSLAB_BUSY;
+        }
+    }
+    struct tslab_epoch_report sum = { 0 };
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
+        struct epoch *epoch = epoch_by_id(id);
+        if (stat_get(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
+            continue;
+        }
+        struct tslab_epoch_report part = { 0 };
+        const int status = end_epoch((tslab_epoch){ epoch_value(epoch) }, 0, &part, true);
+        if (status == TSLAB_BUSY) {
+            return status; /* somebody came in between; what is over is over */
+        }
+        sum.survivors += part.survivors;
+        sum.survivor_bytes += part.survivor_bytes;
+        sum.recycled_bytes += part.recycled_bytes;
+    }
+    struct tslab_epoch_report last = { 0 };
+    const int status = end_epoch((tslab_epoch){ instance.id }, how, &last, true);
+    if (report != NULL && status >= 0) {
+        *report = last;
+        report->survivors += sum.survivors;
+        report->survivor_bytes += sum.survivor_bytes;
+        report->recycled_bytes += sum.recycled_bytes;
+    }
+    return status;
+}
+
+/* Units of work. */
+
+TSLAB_API int tslab_work_begin(const char *label)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL || heap_current == &heap_gone) {
+        if (thread != NULL) {
+            current_leave(thread);
+        }
+        return TSLAB_NO_MEMORY;
+    }
+    return work_begin(thread, label);
+}
+
+TSLAB_API int tslab_work_end(void)
+{
+    struct thread *thread = heap_current->thread;
+    return thread == NULL ? TSLAB_NOT_INSIDE : (int)work_end(thread);
+}
+
+TSLAB_API void tslab_work_rotate(void)
+{
+    work_rotate();
+}
+
+TSLAB_API void tslab_work_pause(void)
+{
+    struct thread *thread = current_enter();
+    if (thread != NULL && heap_current != &heap_gone) {
+        scope_pause(thread);
+    } else if (thread != NULL) {
+        current_leave(thread);
+    }
+}
+
+TSLAB_API int tslab_work_resume(void)
+{
+    struct thread *thread = heap_current->thread;
+    return thread != NULL && scope_resume(thread) ? TSLAB_OK : TSLAB_NOT_INSIDE;
+}

@@ -1,0 +1,208 @@
+/* Statistics as JSON. docs/statistics.md describes the fields; SCHEMA_VERSION grows when one changes its meaning or
+ * goes. */
+#include <tslab/tslab.h>
+
+#include "api/epochs.h"
+#include "base/text.h"
+#include "core/class.h"
+#include "core/current.h"
+#include "core/option.h"
+#include "core/stats.h"
+#include "os/os.h"
+
+#include <string.h>
+
+enum { SCHEMA_VERSION = 1, BUFFER_BYTES = 8192, FLUSH_BYTES = 6144, EPOCHS_AT_ONCE = 16 };
+
+struct json {
+    int fd;
+    bool first; /* of the object or array that is being written */
+    struct text text;
+    char buffer[BUFFER_BYTES];
+};
+
+static void json_flush(struct json *json)
+{
+    os_write(json->fd, json->buffer, json->text.length);
+    json->text.length = 0;
+}
+
+static void json_separate(struct json *json)
+{
+    if (json->text.length > FLUSH_BYTES) {
+        json_flush(json);
+    }
+    text_string(&json->text, json->first ? "" : ",");
+    json->first = false;
+}
+
+static void json_key(struct json *json, const char *name)
+{
+    json_separate(json);
+    text_string(&json->text, "\"");
+    text_string(&json->text, name);
+    text_string(&json->text, "\":");
+}
+
+/* Opens an object or array: as a member when it has a name. */
+static void json_open(struct json *json, const char *name, const char *bracket)
+{
+    if (name != NULL) {
+        json_key(json, name);
+    } else {
+        json_separate(json);
+    }
+    text_string(&json->text, bracket);
+    json->first = true;
+}
+
+static void json_close(struct json *json, const char *bracket)
+{
+    text_string(&json->text, bracket);
+    json->first = false;
+}
+
+static void json_number(struct json *json, const char *name, uint64_t value)
+{
+    json_key(json, name);
+    text_number(&json->text, value, 0);
+}
+
+static void json_string(struct json *json, const char *name, const char *value)
+{
+    static const char digits[] = "0123456789abcdef";
+    json_key(json, name);
+    text_string(&json->text, "\"");
+    for (const char *c = value; *c != 0; c++) {
+        if ((unsigned char)*c < 0x20 || *c == '"' || *c == '\\') {
+            const char escape[6] = { '\\', 'u', '0', '0', digits[(unsigned char)*c >> 4], digits[*c & 15] };
+            text_part(&json->text, escape, sizeof escape);
+        } else {
+            text_part(&json->text, c, 1);
+        }
+    }
+    text_string(&json->text, "\"");
+}
+
+/* Identities do not fit the numbers of all readers of JSON. */
+static void json_identity(struct json *json, const char *name, uint64_t value)
+{
+    char digits[24];
+    struct text text = { digits, sizeof digits - 1, 0 };
+    text_hex(&text, value);
+    digits[text.length] = 0;
+    json_string(json, name, value == 0 ? "" : digits);
+}
+
+static void json_totals(struct json *json)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    json_open(json, "totals", "{");
+    json_number(json, "live_objects", stats.live_objects);
+    json_number(json, "live_bytes", stats.live_bytes);
+    json_number(json, "large_bytes", stats.large_bytes);
+    json_number(json, "cached_bytes", stats.cached_bytes);
+    json_number(json, "slab_bytes", stats.slab_bytes);
+    json_number(json, "chunk_bytes", stats.chunk_bytes);
+    json_number(json, "dirty_bytes", stats.dirty_bytes);
+    json_number(json, "clean_bytes", stats.clean_bytes);
+    json_number(json, "committed_bytes", stats.committed_bytes);
+    json_number(json, "reserved_bytes", stats.reserved_bytes);
+    json_number(json, "metadata_bytes", stats.metadata_bytes);
+    json_number(json, "allocations", stats.allocations);
+    json_number(json, "frees", stats.frees);
+    json_number(json, "purge_calls", stats.purge_calls);
+    json_number(json, "purged_bytes", stats.purged_bytes);
+    json_number(json, "threads", stats.threads);
+    json_number(json, "thread_records", stats.thread_records);
+    json_number(json, "epochs_open", stats.epochs_open);
+    json_number(json, "epochs_draining", stats.epochs_draining);
+    json_close(json, "}");
+}
+
+static void json_class_entry(struct json *json, unsigned class)
+{
+    struct class_sums sums;
+    stats_class(class, &sums);
+    if (sums.opened == 0) {
+        return;
+    }
+    json_open(json, NULL, "{");
+    json_number(json, "size", class_geometry[class].size);
+    json_number(json, "allocations", sums.allocs);
+    json_number(json, "live", sums.allocs > sums.frees ? sums.allocs - sums.frees : 0);
+    json_number(json, "slabs_new", sums.opened);
+    json_number(json, "slabs_recycled", sums.recycled);
+    json_number(json, "slabs_net", sums.opened > sums.recycled ? sums.opened - sums.recycled : 0);
+    json_number(json, "slow_paths", sums.refills + sums.flushes + sums.stocked);
+    json_number(json, "refills", sums.refills);
+    json_number(json, "refilled", sums.refilled);
+    json_number(json, "flushes", sums.flushes);
+    json_number(json, "flushed", sums.flushed);
+    json_number(json, "stocked", sums.stocked);
+    json_number(json, "slabs_attached", sums.attached);
+    json_number(json, "harvests", sums.harvests);
+    json_number(json, "harvested", sums.harvested);
+    json_number(json, "queue_longest", sums.queue_longest);
+    json_number(json, "cached_bytes", sums.cached * class_geometry[class].size);
+    json_number(json, "bypassed_allocations", sums.bypassed_allocs);
+    json_number(json, "bypassed_frees", sums.bypassed_frees);
+    json_number(json, "remote_frees", sums.remote_frees);
+    json_close(json, "}");
+}
+
+static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
+{
+    static const char *const policies[] = { "drain", "release", "report", "trap" };
+    static const char *const states[] = { "open", "closing", "draining" };
+    json_open(json, NULL, "{");
+    json_identity(json, "epoch", stats->epoch.id);
+    json_identity(json, "parent", stats->parent.id);
+    json_identity(json, "instance", stats->instance.id);
+    json_string(json, "label", stats->label);
+    json_string(json, "policy", policies[stats->policy]);
+    json_string(json, "state", states[stats->state]);
+    json_number(json, "inside", stats->inside);
+    json_number(json, "age_ms", stats->age_ms);
+    json_number(json, "closed_ms", stats->closed_ms);
+    json_number(json, "live_objects", stats->live_objects);
+    json_number(json, "live_bytes", stats->live_bytes);
+    json_number(json, "memory_bytes", stats->memory_bytes);
+    json_number(json, "recycled_runs", stats->recycled_runs);
+    json_close(json, "}");
+}
+
+static void json_epochs(struct json *json)
+{
+    struct tslab_epoch_stats entries[EPOCHS_AT_ONCE];
+    json_open(json, "epochs", "[");
+    uint32_t from = 0;
+    size_t n;
+    while ((n = epochs_describe(&from, entries, sizeof entries / sizeof entries[0])) > 0) {
+        for (size_t i = 0; i < n; i++) {
+            json_epoch_entry(json, &entries[i]);
+        }
+    }
+    json_close(json, "]");
+}
+
+TSLAB_API void tslab_stats_json(int fd)
+{
+    struct json json = { .fd = fd, .first = true };
+    json.text = (struct text){ json.buffer, sizeof json.buffer, 0 };
+    json_open(&json, NULL, "{");
+    json_string(&json, "schema", "tslab-statistics");
+    json_number(&json, "version", SCHEMA_VERSION);
+    json_string(&json, "library", tslab_version());
+    json_totals(&json);
+    json_open(&json, "classes", "[");
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        json_class_entry(&json, class);
+    }
+    json_close(&json, "]");
+    json_epochs(&json);
+    json_close(&json, "}");
+    text_string(&json.text, "\n");
+    json_flush(&json);
+}

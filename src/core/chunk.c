@@ -1,0 +1,214 @@
+#include "core/chunk.h"
+
+#include "base/fatal.h"
+#include "core/checked.h"
+#include "core/depot.h"
+
+#include <string.h>
+
+atomic_size_t chunk_units;
+
+void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
+{
+    char *const before = stat_get(&cursor->at);
+    char *const aligned = (char *)round_up((uintptr_t)before, alignment);
+    if (before == NULL || aligned > cursor->end) {
+        return NULL;
+    }
+    stat_set(&cursor->at, aligned);
+    void *p = chunk_alloc(cursor, size);
+    if (p == NULL) {
+        stat_set(&cursor->at, before);
+    }
+    return p;
+}
+
+/* No object starts at p, which lies in a chunk: says what p is. */
+_Noreturn noinline void chunk_no_object(const void *p)
+{
+    if ((uintptr_t)p % GRANULE_BYTES != 0) {
+        slot_is_interior(p);
+    }
+    const char *const start = arena_address(arena.units[arena_unit(p)].first);
+    for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
+        const unsigned code = stat_get(chunk_code(at));
+        if (code != 0) {
+            if ((size_t)((const char *)p - at) < code_bytes(code)) {
+                slot_is_interior(p);
+            }
+            break;
+        }
+    }
+    fatal_pointer("double free of", p);
+}
+
+/* Objects in the cursor's chunk, as far as its holder knows. */
+static uint32_t alive_in(const struct cursor *cursor)
+{
+    return stat_get(&cursor->allocated) - stat_get(&cursor->freed);
+}
+
+noinline void chunk_try_reset(struct cursor *cursor)
+{
+    if (chunk_is_empty(cursor)) {
+        stat_set(&cursor->at, cursor_start(cursor));
+    }
+}
+
+bool chunk_free_other(void *p)
+{
+    atomic_u8 *const code = chunk_code(p);
+    if (unlikely((uintptr_t)p % GRANULE_BYTES != 0 || exchange_seq_cst(code, 0) == 0)) {
+        chunk_no_object(p);
+    }
+    return fetch_sub_seq_cst(&arena.slabs[arena.units[arena_unit(p)].first].live, 1) == 1;
+}
+
+size_t chunk_usable(const void *p)
+{
+    const unsigned code = stat_get(chunk_code(p));
+    if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
+        chunk_no_object(p);
+    }
+    return code_bytes(code);
+}
+
+bool chunk_resize(struct cursor *cursor, void *p, size_t size)
+{
+    char *const start = p;
+    const size_t usable = chunk_usable(p);
+    if (size > CHUNK_OBJECT_MOST || start + usable != stat_get(&cursor->at)) {
+        return size <= usable && size >= usable / 2;
+    }
+    const unsigned code = code_of_size(size);
+    if (code_bytes(code) > (size_t)(cursor->end - start)) {
+        return false;
+    }
+    stat_set(&cursor->at, start + code_bytes(code));
+    stat_set(chunk_code(p), (uint8_t)code);
+    return true;
+}
+
+static void cursor_set(struct cursor *cursor, char *start, size_t bytes)
+{
+    stat_set(&cursor->start, start);
+    stat_set(&cursor->at, start);
+    cursor->end = start + bytes;
+    stat_set(&cursor->allocated, 0);
+    stat_set(&cursor->freed, 0);
+}
+
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
+{
+    struct slab *const slab = &arena.slabs[first];
+    for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
+        arena.units[first + i].first = first;
+    }
+    (void)fetch_add_relaxed(&chunk_units, CHUNK_UNITS);
+    store_relaxed(&slab->live, CHUNK_OPEN);
+    store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
+        stat_set(&arena.units[first + i].tag, TAG_CHUNK);
+    }
+    cursor_set(cursor, arena_address(first), CHUNK_BYTES);
+}
+
+static struct slab *chunk_of(const struct cursor *cursor)
+{
+    return &arena.slabs[arena_unit(cursor_start(cursor))];
+}
+
+bool chunk_is_empty(const struct cursor *cursor)
+{
+    return alive_in(cursor) == 0 && load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN;
+}
+
+bool chunk_seal(struct cursor *cursor)
+{
+    struct slab *const slab = chunk_of(cursor);
+    const uint32_t alive = alive_in(cursor);
+    cursor_set(cursor, NULL, 0);
+    return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
+}
+
+uint32_t chunk_count(uint32_t first, size_t *bytes)
+{
+    uint32_t objects = 0;
+    *bytes = 0;
+    const char *const start = arena_address(first);
+    for (size_t offset = 0; offset < CHUNK_BYTES; offset += GRANULE_BYTES) {
+        const unsigned code = stat_get(chunk_code(start + offset));
+        objects += code != 0;
+        *bytes += code_bytes(code);
+    }
+    return objects;
+}
+
+uint32_t chunk_estimate(const struct cursor *cursor, size_t *bytes)
+{
+    const char *const start = cursor_start(cursor);
+    const char *const at = stat_get(&cursor->at);
+    *bytes = at > start ? (size_t)(at - start) : 0;
+    const uint32_t alive = alive_in(cursor);
+    const uint32_t others = start == NULL ? 0 : CHUNK_OPEN - stat_get(&arena.slabs[arena_unit(start)].live);
+    return alive > others ? alive - others : 0;
+}
+
+static void clear_codes(const char *start, size_t bytes)
+{
+    /* Nobody else looks at them: all objects are dead. */
+    memset((void *)(uintptr_t)chunk_code(start), 0, bytes >> GRANULE_SHIFT);
+    checked_forget(start, bytes);
+}
+
+void chunk_reset(struct cursor *cursor)
+{
+    if (alive_in(cursor) != 0) {
+        clear_codes(cursor_start(cursor), (size_t)(stat_get(&cursor->at) - cursor_start(cursor)));
+    }
+    store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
+    cursor_set(cursor, cursor_start(cursor), CHUNK_BYTES);
+}
+
+void chunk_recount(struct cursor *cursor)
+{
+    size_t bytes;
+    struct slab *const slab = chunk_of(cursor);
+    store_relaxed(&slab->live, CHUNK_OPEN);
+    stat_set(&cursor->allocated, chunk_count(slab_index(slab), &bytes));
+    stat_set(&cursor->freed, 0);
+}
+
+void run_untag(uint32_t first, uint32_t units)
+{
+    if (stat_get(&arena.units[first].tag) == TAG_CHUNK) {
+        (void)fetch_sub_relaxed(&chunk_units, CHUNK_UNITS);
+    }
+    for (uint32_t i = 0; i < units; i++) {
+        stat_set(&arena.units[first + i].tag, TAG_NONE);
+    }
+}
+
+void run_clear(uint32_t first, uint32_t units)
+{
+    run_untag(first, units);
+    clear_codes(arena_address(first), (size_t)units << UNIT_SHIFT);
+}
+
+void chunk_abandon(struct cursor *cursor)
+{
+    cursor_set(cursor, NULL, 0);
+}
+
+void chunk_drop(struct cursor *cursor)
+{
+    if (cursor_start(cursor) == NULL) {
+        return;
+    }
+    chunk_reset(cursor);
+    struct slab *const slab = chunk_of(cursor);
+    cursor_set(cursor, NULL, 0);
+    run_untag(slab_index(slab), CHUNK_UNITS);
+    store_relaxed(&slab->word, SLAB_EMPTY);
+    depot_put(slab_index(slab), CHUNK_UNITS, false);
+}

@@ -1,0 +1,172 @@
+/* A chunk: a run of units that an epoch fills with objects of mixed sizes, one after another.
+ *
+ * Out of line there is a byte for each granule (arena.codes): the size code of the object that starts there, 0
+ * elsewhere and after its free. The code gives the usable size, tells a start from an interior pointer, and sees a
+ * double free.
+ *
+ * One holder fills a chunk at a time (hold.h): it writes and clears codes with plain stores and counts for itself.
+ * Everybody else clears a code by an exchange and counts in `live` of the descriptor, which is CHUNK_OPEN less their
+ * frees while the chunk is open, and the objects in it once it is sealed. Who brings it to 0 has the chunk.
+ *
+ * Invariants: the codes of a run that is no chunk, nor a slab with handles, are 0; a slot freed in a chunk is not used
+ * again before all of the chunk is empty; objects are dense, but for what alignment skips.
+ *
+ * The card of the protocol is docs/protocols/epoch.md. */
+#ifndef TSLAB_CORE_CHUNK_H
+#define TSLAB_CORE_CHUNK_H
+
+#include "core/slab.h"
+
+enum {
+    CHUNK_UNITS = TSLAB_SIM ? 1 : 4,
+    CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
+    CHUNK_OPEN = 1 << 30,
+    /* Codes up to CODE_EXACT count granules; those above add steps. */
+    CODE_EXACT = 128,
+    CODE_EXACT_BYTES = CODE_EXACT * GRANULE_BYTES,
+    CODE_STEP_BYTES = 128,
+    CHUNK_OBJECT_MOST = TSLAB_SIM ? 4096 : CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES,
+    CHUNK_ALIGN_MOST = 4096,
+};
+
+/* Units of all chunks. */
+extern atomic_size_t chunk_units;
+
+/* The place where a holder fills a chunk. */
+struct cursor {
+    _Atomic(char *) at;    /* what is left begins here */
+    char *end;             /* and ends here; both NULL: no chunk */
+    _Atomic(char *) start; /* of the chunk; NULL: none. The holder writes, reports read */
+    atomic_u32 allocated;  /* objects, since it was opened */
+    atomic_u32 freed;      /* of these, by the holder */
+};
+
+always_inline char *cursor_start(const struct cursor *cursor)
+{
+    return atomic_load_explicit(&cursor->start, memory_order_relaxed);
+}
+
+always_inline atomic_u8 *chunk_code(const void *p)
+{
+    return arena.codes_of_zero + ((uintptr_t)p >> GRANULE_SHIFT);
+}
+
+always_inline unsigned code_of_size(size_t size)
+{
+    return size <= CODE_EXACT_BYTES
+               ? (unsigned)((size + GRANULE_BYTES - 1 + (size == 0)) >> GRANULE_SHIFT)
+               : CODE_EXACT + (unsigned)((size - CODE_EXACT_BYTES + CODE_STEP_BYTES - 1) / CODE_STEP_BYTES);
+}
+
+always_inline size_t code_bytes(unsigned code)
+{
+    return code <= CODE_EXACT ? (size_t)code << GRANULE_SHIFT
+                              : CODE_EXACT_BYTES + (size_t)(code - CODE_EXACT) * CODE_STEP_BYTES;
+}
+
+always_inline void *chunk_bump(struct cursor *cursor, size_t bytes, unsigned code)
+{
+    char *const p = stat_get(&cursor->at);
+    if (unlikely(bytes > (size_t)(cursor->end - p))) {
+        return NULL;
+    }
+    stat_set(&cursor->at, p + bytes);
+    stat_add(&cursor->allocated, 1);
+    atomic_store_explicit(chunk_code(p), (uint8_t)code, memory_order_relaxed);
+    return p;
+}
+
+/* The next object of the chunk, of at most CODE_EXACT_BYTES and at least 1; NULL when it is none of these, or does not
+ * fit. The holder. */
+always_inline void *chunk_alloc_small(struct cursor *cursor, size_t size)
+{
+    if (unlikely(size - 1 >= CODE_EXACT_BYTES)) {
+        return NULL;
+    }
+    const size_t bytes = (size + GRANULE_BYTES - 1) & ~(size_t)(GRANULE_BYTES - 1);
+    return chunk_bump(cursor, bytes, (unsigned)(bytes >> GRANULE_SHIFT));
+}
+
+/* The next object of the chunk; NULL when it does not fit. Size is at most CHUNK_OBJECT_MOST. The holder. */
+always_inline void *chunk_alloc(struct cursor *cursor, size_t size)
+{
+    const unsigned code = code_of_size(size);
+    return chunk_bump(cursor, code_bytes(code), code);
+}
+
+/* The same at a multiple of alignment, a power of two of at most CHUNK_ALIGN_MOST. */
+void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment);
+
+/* Whether p lies in the chunk that the cursor fills. */
+always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)cursor_start(cursor) < CHUNK_BYTES;
+}
+
+/* The rest of a free by the holder, after which it may have freed all that it allocated. */
+void chunk_try_reset(struct cursor *cursor);
+
+/* No object starts at p, which lies in a chunk: ends the program with what p is. */
+_Noreturn void chunk_no_object(const void *p);
+
+/* Frees an object of the cursor's chunk. The holder. Ends the program when no object starts at p. */
+always_inline void chunk_free_own(struct cursor *cursor, void *p)
+{
+    atomic_u8 *const code = chunk_code(p);
+    if (unlikely(stat_get(code) == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
+        chunk_no_object(p);
+    }
+    stat_set(code, 0);
+    const uint32_t freed = stat_get(&cursor->freed) + 1;
+    stat_set(&cursor->freed, freed);
+    if (unlikely(freed == stat_get(&cursor->allocated))) {
+        chunk_try_reset(cursor);
+    }
+}
+
+/* Frees an object of any chunk that the caller does not fill. True: it was the last, and the chunk is the caller's to
+ * recycle. The two writes are not one: the caller notes the chunk first (thread.h). */
+bool chunk_free_other(void *p);
+
+/* The usable size of the object at p. Ends the program when no object starts there. */
+size_t chunk_usable(const void *p);
+
+/* Makes the object at p, in the cursor's chunk, hold `size` bytes where it is; false when it cannot. The holder. */
+bool chunk_resize(struct cursor *cursor, void *p, size_t size);
+
+/* Makes a run from the depot, CHUNK_UNITS long, the cursor's chunk. */
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
+
+/* Whether nothing in the cursor's chunk is alive, and nobody is about to free in it. */
+bool chunk_is_empty(const struct cursor *cursor);
+
+/* Takes the cursor off its chunk. True: the chunk is empty, and the caller's to recycle; else the last free will find
+ * it so. `first` was linked where that free looks for it, before. */
+bool chunk_seal(struct cursor *cursor);
+
+/* Counts anew, for the child of a fork: who filled the chunk, or freed in it, may have been cut anywhere. */
+void chunk_recount(struct cursor *cursor);
+
+/* Clears the tags of a run that is to be recycled. */
+void run_untag(uint32_t first, uint32_t units);
+
+/* Counts the objects in a chunk by their codes; *bytes receives what they occupy. The holder, or who knows that it is
+ * sealed and stays so. */
+uint32_t chunk_count(uint32_t first, size_t *bytes);
+
+/* The same, about, of a chunk that another thread fills. */
+uint32_t chunk_estimate(const struct cursor *cursor, size_t *bytes);
+
+/* Starts anew at the chunk's start: everything in it is dead. The holder. */
+void chunk_reset(struct cursor *cursor);
+
+/* Takes the cursor off its chunk, which is the caller's now. */
+void chunk_abandon(struct cursor *cursor);
+
+/* Gives the cursor's chunk, if it has one, to the depot: nothing in it is alive. */
+void chunk_drop(struct cursor *cursor);
+
+/* Clears the codes and tags of a run that is to be recycled, whatever it was. */
+void run_clear(uint32_t first, uint32_t units);
+
+#endif

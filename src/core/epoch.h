@@ -1,0 +1,158 @@
+/* Epochs: their records, and the runs of memory that belong to each. What users do with them is scope.h.
+ *
+ * An epoch's word is one atomic: its generation, how many holds are not emptied (and one for who closes it), and its
+ * state. Every change of state is a compare-and-swap of that word, or is made by the one who brought the count to 0.
+ *
+ *   FREE       nobody's; in the pool, or with a thread that keeps it warm
+ *   OPEN       allocates and frees
+ *   CLOSED     allocates no more; its holds are being emptied
+ *   FINISHING  all are empty: who made that so treats the survivors
+ *   DRAINING   waits for the frees of its survivors; the last pin retires the record
+ *
+ * A hold is a place from which one thread at a time allocates in an epoch: it has a cursor in a chunk, or, when the
+ * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when it was emptied or is
+ * about to be.
+ *
+ * Owns: the table of records, the pool of idle ones. Records and holds are never unmapped, and a hold stays with its
+ * record: who comes late may look. The value that names an epoch to users holds generation and index: a value of
+ * another generation is stale.
+ *
+ * pins: one until DRAINING, one for each run that is linked. Runs are linked before anybody could find them empty.
+ *
+ * The card of the protocol is docs/protocols/epoch.md. Threads: any, inside a gate, but for what says otherwise. */
+#ifndef TSLAB_CORE_EPOCH_H
+#define TSLAB_CORE_EPOCH_H
+
+#include "base/lock.h"
+#include "core/chunk.h"
+
+struct heap;
+struct thread;
+struct partial;
+
+enum epoch_state { EPOCH_FREE, EPOCH_OPEN, EPOCH_CLOSED, EPOCH_FINISHING, EPOCH_DRAINING };
+enum epoch_policy { POLICY_DRAIN, POLICY_RELEASE, POLICY_REPORT, POLICY_TRAP };
+
+enum {
+    EPOCH_STATE_MASK = 7,
+    EPOCH_HELD_SHIFT = 3,
+    EPOCH_HELD_ONE = 1 << EPOCH_HELD_SHIFT,
+    EPOCH_GENERATION_SHIFT = 22, /* of word and value; below it a value has the index */
+    EPOCH_ID_LIMIT = 1 << 22,
+    EPOCH_PROCESS = 1,
+    EPOCH_LABEL_BYTES = 32,
+};
+
+#define HOLD_IDLE  ((struct thread *)0)
+#define HOLD_TAKEN ((struct thread *)1)
+
+struct hold {
+    _Atomic(struct thread *) holder;
+    struct cursor cursor;   /* the holder */
+    struct heap *heap;      /* NULL: fills chunks */
+    struct heap *kept_heap; /* made when it was first needed */
+    uint64_t value;         /* of the epoch, when it was entered; the holder */
+    struct hold *outer;     /* the scope around this one */
+    struct hold *ambient;   /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
+    size_t filled_bytes;    /* of chunks that it used up, in this life of the epoch */
+    struct epoch *epoch;    /* never changes */
+    struct hold *next;      /* of the same epoch; never changes once linked */
+};
+
+struct epoch {
+    atomic_u64 word;
+    uint32_t id; /* index in the table; never changes */
+    uint32_t affinity;
+    _Atomic(struct partial *) partial; /* lists of partial slabs, one a class; NULL until there are slabs */
+    struct lock lock;                  /* of the list of runs */
+    uint32_t runs;                     /* the first, linked by age_next and age_prev */
+    atomic_u32 pins;
+    atomic_u64 recycled_runs;
+    _Atomic(struct hold *) holds;
+    struct hold first;
+
+    /* Written by who opens or closes it; reports may read them meanwhile. */
+    atomic_u32 policy;
+    atomic_u32 plain;    /* 1: plain malloc may land here */
+    atomic_u32 reclaims; /* 1: when it is finished */
+    atomic_u32 is_instance;
+    atomic_u64 parent, instance;
+    atomic_u64 opened_ms, closed_ms;
+    atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
+    _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles, open while this one is */
+    _Atomic(struct epoch *) owner;   /* of such an epoch: the one that it serves, and pins */
+
+    struct epoch *next_idle;
+};
+
+extern struct epoch epoch_process;
+
+always_inline enum epoch_state epoch_word_state(uint64_t word)
+{
+    return (enum epoch_state)(word & EPOCH_STATE_MASK);
+}
+
+always_inline uint64_t epoch_word_held(uint64_t word)
+{
+    return (word & bit_mask(EPOCH_GENERATION_SHIFT)) >> EPOCH_HELD_SHIFT;
+}
+
+/* Whether a word, or a value, is of the same generation as another. */
+always_inline bool epoch_same_generation(uint64_t a, uint64_t b)
+{
+    return (a ^ b) >> EPOCH_GENERATION_SHIFT == 0;
+}
+
+/* A relaxed look. */
+always_inline bool epoch_is_open(const struct epoch *epoch)
+{
+    return epoch_word_state(stat_get(&epoch->word)) == EPOCH_OPEN;
+}
+
+always_inline uint64_t epoch_value(const struct epoch *epoch)
+{
+    return (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
+}
+
+/* The record with an index that is in use or was; NULL when there never was one. No gate. */
+struct epoch *epoch_by_id(uint32_t id);
+
+/* The record that a value names, if it is of its generation and not FREE; else NULL. No gate. */
+struct epoch *epoch_by_value(uint64_t value);
+
+/* Indices are below this. */
+uint32_t epoch_limit(void);
+
+void epoch_start(void);
+
+/* A FREE record of the pool, or a new one; NULL: no memory. Its holds are TAKEN; their cursors may be in a chunk. */
+struct epoch *epoch_take_record(void);
+
+/* Puts a FREE record back, whose holds have no chunk. */
+void epoch_put_record(struct epoch *epoch);
+
+/* The lists of partial slabs, one a class; NULL while there are none. No gate. */
+always_inline struct partial *epoch_partials(const struct epoch *epoch)
+{
+    return atomic_load_explicit(&epoch->partial, memory_order_acquire);
+}
+
+/* Makes sure that there are lists for slabs; false: no memory. */
+bool epoch_need_partials(struct epoch *epoch);
+
+/* Links a used run, so that the epoch knows it, and is pinned by it. */
+void epoch_link_run(struct epoch *epoch, uint32_t first);
+
+/* Unlinks a run that is empty, and is the caller's; it still pins the epoch. */
+void epoch_unlink_run(struct epoch *epoch, uint32_t first);
+
+/* Unlinks a run that is empty, has no tags any more, and is the caller's, recycles it, and drops its pin. */
+void epoch_recycle_run(struct epoch *epoch, uint32_t first);
+
+/* Drops a pin; the last one retires the record. */
+void epoch_unpin(struct epoch *epoch);
+
+/* The forking thread is alone: all FREE records, wherever they were, go to the pool. */
+void epoch_fork_child(void);
+
+#endif

@@ -1,0 +1,138 @@
+#include "core/handle.h"
+
+#include "core/checked.h"
+
+enum { GENERATION_BITS = 28, SLOT_INDEX_BITS = 10, UNIT_BITS = 26, HANDLE_ALIGN = 64 };
+
+static atomic_u32 last_generation;
+
+/* The generation that a slot is lent with. */
+static atomic_u32 *lent(const void *object)
+{
+    return (atomic_u32 *)(uintptr_t)chunk_code(object);
+}
+
+static uint32_t next_generation(void)
+{
+    uint32_t generation;
+    do {
+        generation = (fetch_add_relaxed(&last_generation, 1) + 1) & (uint32_t)bit_mask(GENERATION_BITS);
+    } while (generation == 0);
+    return generation;
+}
+
+/* The epoch that serves the handles of this one; NULL when there is none (any more). */
+static struct epoch *serving(const struct epoch *epoch)
+{
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    return handles != NULL && stat_get(&handles->owner) == epoch ? handles : NULL;
+}
+
+/* Makes the epoch that serves the handles of `epoch`, of which the caller has a hold. NULL: no memory. */
+static struct epoch *make_serving(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    const struct scope_options options = { .policy = (enum epoch_policy)stat_get(&epoch->policy), .serves = epoch };
+    const uint64_t made = scope_open(thread, &options);
+    if (made == 0) {
+        return NULL;
+    }
+    struct epoch *handles = epoch_by_value(made);
+    struct epoch *there = NULL;
+    (void)fetch_add_relaxed(&epoch->pins, 1);
+    if (!cas_seq_cst(&epoch->handles, &there, handles)) {
+        (void)scope_close(thread, made, false, NULL); /* another thread was first */
+        return there;
+    }
+    const uint64_t word = load_seq_cst(&epoch->word);
+    if (!epoch_same_generation(word, value) || epoch_word_state(word) != EPOCH_OPEN) {
+        (void)scope_close(thread, made, false, NULL); /* who closes the epoch may not have seen this one */
+    }
+    return handles;
+}
+
+/* A hold of the epoch that serves the handles of an epoch. */
+static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum scope_status *status)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    struct epoch *handles = epoch == NULL ? NULL : serving(epoch);
+    if (handles == NULL) {
+        struct hold *hold = scope_borrow(thread, value, status);
+        if (hold == NULL) {
+            return NULL;
+        }
+        handles = make_serving(thread, hold->epoch, value);
+        scope_return(thread, hold);
+        if (handles == NULL) {
+            *status = SCOPE_NO_MEMORY;
+            return NULL;
+        }
+    }
+    return scope_borrow(thread, epoch_value(handles), status);
+}
+
+uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status)
+{
+    struct hold *hold = borrow_serving(thread, epoch, status);
+    if (hold == NULL) {
+        return 0;
+    }
+    *status = SCOPE_NO_MEMORY;
+    char *const p = scope_alloc_slot(thread, hold, size, HANDLE_ALIGN);
+    scope_return(thread, hold);
+    if (p == NULL) {
+        return 0;
+    }
+    const struct slot slot = slot_of(p, tag_class(stat_get(&arena.units[arena_unit(p)].tag)));
+    const uint64_t unit = slab_index(slot.slab);
+    const uint64_t index = (uint64_t)slot.word * WORD_SLOTS + bit_lowest(slot.mask);
+    if (unit >> UNIT_BITS != 0) {
+        heap_free_direct(&thread->heap, tag_class(stat_get(&arena.units[arena_unit(p)].tag)), p);
+        return 0;
+    }
+    const uint32_t generation = next_generation();
+    store_release(lent(p), generation);
+    *object = p;
+    return unit << (GENERATION_BITS + SLOT_INDEX_BITS) | index << GENERATION_BITS | generation;
+}
+
+/* The place that a handle names in the epoch, whether it is lent to this handle or not; NULL: none. */
+static void *named_place(uint64_t value, uint64_t handle, unsigned *class)
+{
+    const struct epoch *epoch = epoch_by_value(value);
+    const struct epoch *handles = epoch == NULL ? NULL : serving(epoch);
+    const size_t unit = handle >> (GENERATION_BITS + SLOT_INDEX_BITS);
+    const unsigned slot = (unsigned)(handle >> GENERATION_BITS & bit_mask(SLOT_INDEX_BITS));
+    if (handles == NULL || !arena_has_unit(unit)) {
+        return NULL;
+    }
+    const uint32_t tag = stat_get(&arena.units[unit].tag);
+    *class = tag_class(tag);
+    if (*class == CLASS_NONE || tag != tag_of(*class, AFFINITY_EPOCH | AFFINITY_HANDLE | handles->id) ||
+        arena.units[unit].first != unit || slot >= class_geometry[*class].slots) {
+        return NULL;
+    }
+    return arena_address((uint32_t)unit) + (size_t)slot * class_geometry[*class].size;
+}
+
+void *handle_get(uint64_t epoch, uint64_t handle)
+{
+    unsigned class;
+    void *p = named_place(epoch, handle, &class);
+    const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
+    return p != NULL && generation != 0 && load_acquire(lent(p)) == generation ? p : NULL;
+}
+
+bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
+{
+    unsigned class;
+    void *p = named_place(epoch, handle, &class);
+    uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
+    if (p == NULL || generation == 0 || !cas_acq_rel(lent(p), &generation, 0)) {
+        return false;
+    }
+    if (TSLAB_CHECKED) {
+        checked_dies(p);
+    }
+    heap_free_direct(&thread->heap, class, p);
+    return true;
+}

@@ -1,0 +1,26 @@
+/* Handles: 64 bits that name an object and are checked.
+ *
+ * A handle is the first unit of a slab, a slot in it, and a generation of 28 bits that comes from one counter for all
+ * handles, so that neither a slot nor a slab that is used again revives an old one. The generation of the handle that a
+ * slot is lent to stands out of line, in the codes of its granules (arena.codes), 0 when it is lent to none: slots of
+ * handles are multiples of 64 bytes, so there are four code bytes for each. To free is one compare-and-swap of it.
+ *
+ * The objects live in slabs of an epoch of their own, that serves the user's epoch, is pinned and closed with it, and
+ * whose tags say that their objects have handles: a plain free of one ends the program.
+ *
+ * Threads: any. Gates are entered inside. */
+#ifndef TSLAB_CORE_HANDLE_H
+#define TSLAB_CORE_HANDLE_H
+
+#include "core/scope.h"
+
+/* A handle, and *object, in an epoch by value; 0 with *status. Size is at most SMALL_MAX. */
+uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status);
+
+/* The object that a handle of the epoch names, or NULL. Needs no thread. */
+void *handle_get(uint64_t epoch, uint64_t handle);
+
+/* Frees it; false when there is none. */
+bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle);
+
+#endif

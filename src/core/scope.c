@@ -1,0 +1,1050 @@
+#include "core/scope.h"
+
+#include "base/fatal.h"
+#include "base/text.h"
+#include "core/current.h"
+#include "core/depot.h"
+#include "core/large.h"
+#include "core/meta.h"
+#include "core/reclaim.h"
+#include "core/trap.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    WARM_EPOCHS = 4, /* that a thread keeps, with a chunk each */
+    /* A hold that used up so much in chunks goes over to slabs (docs/decisions/chunks.md). */
+    SLABS_FROM_BYTES = TSLAB_SIM ? 2 * CHUNK_BYTES : 1 << 20,
+    REPORT_NAMED = 8,
+};
+
+bool scope_malloc_is_ours;
+
+/* Holds. */
+
+static struct hold *first_hold(const struct epoch *epoch)
+{
+    return atomic_load_explicit(&epoch->holds, memory_order_acquire);
+}
+
+static bool hold_claim(struct hold *hold, struct thread *holder)
+{
+    struct thread *idle = HOLD_IDLE;
+    return load_relaxed(&hold->holder) == HOLD_IDLE && cas_seq_cst(&hold->holder, &idle, holder);
+}
+
+static bool is_open(const struct epoch *epoch, uint64_t value)
+{
+    const uint64_t word = load_seq_cst(&epoch->word);
+    return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN;
+}
+
+static bool is_doomed(const struct epoch *epoch)
+{
+    const uint32_t policy = stat_get(&epoch->policy);
+    return policy == POLICY_RELEASE || policy == POLICY_TRAP;
+}
+
+/* Why an epoch that is not open is refused. */
+static enum scope_status refusal(uint64_t value)
+{
+    return epoch_by_value(value) == NULL ? SCOPE_STALE : SCOPE_CLOSED;
+}
+
+/* One more place in an epoch: all others are held. NULL: no memory, or it is closed. */
+static struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    gate_enter(thread);
+    struct hold *hold = meta_alloc(sizeof *hold);
+    if (hold != NULL) {
+        hold->epoch = epoch;
+        store_relaxed(&hold->holder, HOLD_TAKEN);
+        hold->next = first_hold(epoch);
+        while (!cas_seq_cst(&epoch->holds, &hold->next, hold)) {
+        }
+        /* Linked but not counted it is nobody's, and waits for the record's next life. */
+        uint64_t word = load_seq_cst(&epoch->word);
+        while (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+               !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
+        }
+        if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN) {
+            store_seq_cst(&hold->holder, thread);
+        } else {
+            hold = NULL;
+        }
+    }
+    gate_leave(thread);
+    return hold;
+}
+
+/* A run of the epoch is empty and the caller's. */
+static void recycle_chunk(struct epoch *epoch, uint32_t first)
+{
+    run_untag(first, CHUNK_UNITS);
+    epoch_recycle_run(epoch, first);
+}
+
+/* The hold's chunk has objects that are alive: it waits for their frees. */
+static void seal(struct epoch *epoch, struct cursor *cursor)
+{
+    const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
+    epoch_link_run(epoch, first);
+    if (chunk_seal(cursor)) {
+        recycle_chunk(epoch, first);
+    }
+}
+
+/* Gives back all that a hold keeps, but for an empty chunk, and what is about to be released. The hold is TAKEN. */
+static void hold_empty(struct epoch *epoch, struct hold *hold)
+{
+    if (hold->heap != NULL) {
+        heap_empty(hold->heap);
+    }
+    if (cursor_start(&hold->cursor) == NULL || is_doomed(epoch)) {
+        return;
+    }
+    if (chunk_is_empty(&hold->cursor)) {
+        chunk_reset(&hold->cursor);
+    } else {
+        seal(epoch, &hold->cursor);
+    }
+}
+
+/* Takes and empties all holds that nobody is in; returns how many. */
+static uint64_t empty_idle_holds(struct epoch *epoch)
+{
+    uint64_t n = 0;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        if (hold_claim(hold, HOLD_TAKEN)) {
+            hold_empty(epoch, hold);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Makes a hold idle. True: the epoch is closed, and the caller should look for idle holds in it. */
+static bool make_idle(struct hold *hold)
+{
+    const struct epoch *const epoch = hold->epoch;
+    (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
+    return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
+}
+
+static void help_close(struct thread *thread, struct epoch *epoch);
+
+/* Survivors. */
+
+static uint64_t slab_live(const struct slab *slab, unsigned class)
+{
+    return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
+}
+
+struct tally {
+    uint64_t objects, bytes, memory_bytes;
+};
+
+static void count_run(uint32_t first, struct tally *tally)
+{
+    const struct slab *run = &arena.slabs[first];
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    size_t bytes = 0;
+    if (tag == TAG_CHUNK) {
+        tally->objects += chunk_count(first, &bytes);
+        tally->bytes += bytes;
+        tally->memory_bytes += CHUNK_BYTES;
+    } else if (tag == TAG_LARGE) {
+        tally->objects++;
+        tally->bytes += run->large_bytes;
+        tally->memory_bytes += (size_t)run->units << UNIT_SHIFT;
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const unsigned class = tag_class(tag);
+        const uint64_t live = slab_live(run, class);
+        tally->objects += live;
+        tally->bytes += live * class_geometry[class].size;
+        tally->memory_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+    }
+}
+
+/* Slots that a heap caches are in no bitmap, and not alive. */
+static void discount_cached(const struct hold *hold, struct tally *tally)
+{
+    if (hold->kept_heap == NULL) {
+        return;
+    }
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const uint64_t cached = min_size(stat_get(&hold->kept_heap->class[c].counters.cached), tally->objects);
+        tally->objects -= cached;
+        tally->bytes -= min_size(cached * class_geometry[c].size, tally->bytes);
+    }
+}
+
+/* The cursor of a hold: exactly where nobody fills the chunk meanwhile. */
+static void count_cursor(struct thread *thread, struct hold *hold, struct tally *tally)
+{
+    const struct thread *holder = stat_get(&hold->holder);
+    const bool own = holder == thread || holder == HOLD_TAKEN;
+    const bool claimed = !own && hold_claim(hold, thread);
+    const char *start = cursor_start(&hold->cursor);
+    if (start != NULL && (own || claimed)) {
+        count_run((uint32_t)arena_unit(start), tally);
+    } else if (start != NULL) {
+        size_t bytes;
+        tally->objects += chunk_estimate(&hold->cursor, &bytes);
+        tally->bytes += bytes;
+        tally->memory_bytes += CHUNK_BYTES;
+    }
+    if (claimed && make_idle(hold)) {
+        help_close(thread, hold->epoch);
+    }
+}
+
+static void tally_up(struct thread *thread, struct epoch *epoch, struct tally *tally)
+{
+    *tally = (struct tally){ 0, 0, 0 };
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
+        count_run(run, tally);
+    }
+    lock_release(&epoch->lock);
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        count_cursor(thread, hold, tally);
+        discount_cached(hold, tally);
+    }
+}
+
+void scope_count(struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes, uint64_t *memory_bytes)
+{
+    struct tally tally;
+    tally_up(thread, epoch, &tally);
+    *objects = tally.objects;
+    *bytes = tally.bytes;
+    *memory_bytes = tally.memory_bytes;
+}
+
+/* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
+static void end_run(uint32_t first, uint32_t units, bool trap)
+{
+    run_clear(first, units);
+    store_relaxed(&arena.slabs[first].word, SLAB_EMPTY);
+    if (trap) {
+        trap_run(first, units);
+    } else {
+        depot_put(first, units, false);
+    }
+}
+
+/* Ends all objects of the epoch: nobody uses one, frees one, or holds a place in it. */
+static void end_all(struct epoch *epoch)
+{
+    const bool trap = stat_get(&epoch->policy) == POLICY_TRAP;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        char *const start = cursor_start(&hold->cursor);
+        if (start != NULL && trap) {
+            chunk_abandon(&hold->cursor);
+            end_run((uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+        } else if (start != NULL) {
+            chunk_reset(&hold->cursor);
+        }
+    }
+    for (;;) {
+        lock_acquire(&epoch->lock);
+        const uint32_t first = epoch->runs;
+        lock_release(&epoch->lock);
+        if (first == 0) {
+            return;
+        }
+        struct slab *run = &arena.slabs[first];
+        const uint32_t units = run->units;
+        if (word_class(stat_get(&run->word)) != CLASS_NONE) {
+            partial_discard(run);
+        }
+        epoch_unlink_run(epoch, first);
+        end_run(first, units, trap);
+        epoch_unpin(epoch);
+    }
+}
+
+static size_t copy_label(const struct epoch *epoch, char *label)
+{
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        const uint64_t part = stat_get(&epoch->label[i]);
+        memcpy(label + i * sizeof part, &part, sizeof part);
+    }
+    label[EPOCH_LABEL_BYTES - 1] = 0;
+    return strlen(label);
+}
+
+static void set_label(struct epoch *epoch, const char *label)
+{
+    char padded[EPOCH_LABEL_BYTES] = { 0 };
+    if (label != NULL) {
+        memcpy(padded, label, strnlen(label, EPOCH_LABEL_BYTES - 1));
+    }
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        uint64_t part;
+        memcpy(&part, padded + i * sizeof part, sizeof part);
+        stat_set(&epoch->label[i], part);
+    }
+}
+
+void scope_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
+{
+    (void)copy_label(epoch, label);
+}
+
+struct naming {
+    struct text *text;
+    unsigned named;
+};
+
+static void name_object(struct naming *naming, const void *p, size_t bytes)
+{
+    if (naming->named++ < REPORT_NAMED) {
+        text_string(naming->text, naming->named == 1 ? ": " : ", ");
+        text_hex(naming->text, (uintptr_t)p);
+        text_string(naming->text, " (");
+        text_number(naming->text, bytes, 0);
+        text_string(naming->text, ")");
+    }
+}
+
+static void name_run(struct naming *naming, uint32_t first)
+{
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    char *const start = arena_address(first);
+    if (tag == TAG_LARGE) {
+        name_object(naming, start, arena.slabs[first].large_bytes);
+    } else if (tag == TAG_CHUNK) {
+        for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
+            const unsigned code = stat_get(chunk_code(start + at));
+            if (code != 0) {
+                name_object(naming, start + at, code_bytes(code));
+            }
+        }
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
+        for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
+            if ((stat_get(&arena.slabs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
+                name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
+            }
+        }
+    }
+}
+
+/* One line on stderr. */
+static void say_survivors(struct epoch *epoch, const struct tally *tally)
+{
+    char buffer[640];
+    char label[EPOCH_LABEL_BYTES];
+    struct text text = { buffer, sizeof buffer - 1, 0 };
+    text_string(&text, "tslab: epoch ");
+    if (copy_label(epoch, label) > 0) {
+        text_string(&text, "'");
+        text_string(&text, label);
+        text_string(&text, "'");
+    } else {
+        text_number(&text, epoch_value(epoch), 0);
+    }
+    text_string(&text, " closed with ");
+    text_number(&text, tally->objects, 0);
+    text_string(&text, tally->objects == 1 ? " survivor, " : " survivors, ");
+    text_number(&text, tally->bytes, 0);
+    text_string(&text, " bytes");
+    struct naming naming = { &text, 0 };
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.slabs[run].age_next) {
+        name_run(&naming, run);
+    }
+    lock_release(&epoch->lock);
+    if (tally->objects > naming.named) {
+        text_string(&text, ", ...");
+    }
+    buffer[text.length++] = '\n';
+    os_write(STDERR_FILENO, buffer, text.length);
+}
+
+/* Finishing. */
+
+/* Nothing pins the record but its being open: it is FREE without waiting for anybody, and may stay warm. */
+static void retire_at_once(struct thread *thread, struct epoch *epoch)
+{
+    struct epoch *owner = stat_get(&epoch->owner);
+    const bool keep = thread->warm_count < WARM_EPOCHS && stat_get(&epoch->reclaims) == 0;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        if (!keep || hold != &epoch->first) {
+            chunk_drop(&hold->cursor);
+        }
+    }
+    const uint64_t word = stat_get(&epoch->word);
+    store_seq_cst(&epoch->word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    if (keep) {
+        epoch->next_idle = thread->warm;
+        thread->warm = epoch;
+        thread->warm_count++;
+    } else {
+        epoch_put_record(epoch);
+    }
+    if (owner != NULL) {
+        epoch_unpin(owner);
+    }
+}
+
+/* The record is pinned no more by its finisher. */
+static void drain_or_retire(struct thread *thread, struct epoch *epoch)
+{
+    if (load_acquire(&epoch->pins) == 1) {
+        retire_at_once(thread, epoch);
+        return;
+    }
+    const uint64_t word = stat_get(&epoch->word);
+    store_seq_cst(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_DRAINING);
+    epoch_unpin(epoch);
+}
+
+/* All holds are empty: treats the survivors. Whoever brought the count to 0. */
+static void finish(struct thread *thread, struct epoch *epoch, struct scope_report *report)
+{
+    const uint64_t word = stat_get(&epoch->word);
+    store_seq_cst(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING);
+    const bool reclaims = stat_get(&epoch->reclaims) != 0;
+    const bool doomed = is_doomed(epoch);
+    if (report != NULL || stat_get(&epoch->policy) == POLICY_REPORT) {
+        struct tally tally;
+        tally_up(thread, epoch, &tally);
+        if (stat_get(&epoch->policy) == POLICY_REPORT && tally.objects > 0) {
+            say_survivors(epoch, &tally);
+        }
+        if (report != NULL) {
+            report->survivors = tally.objects;
+            report->survivor_bytes = tally.bytes;
+            report->recycled_bytes = doomed ? tally.memory_bytes : 0;
+        }
+    }
+    if (doomed) {
+        end_all(epoch);
+    }
+    drain_or_retire(thread, epoch);
+    if (reclaims) {
+        scope_flush(thread);
+        const size_t bytes = reclaim_all();
+        if (report != NULL) {
+            report->reclaimed_bytes = bytes;
+        }
+    }
+}
+
+/* So many holds, or shares of who closes, are empty. True: the epoch is finished. */
+static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct scope_report *report)
+{
+    const uint64_t old = fetch_sub_seq_cst(&epoch->word, n << EPOCH_HELD_SHIFT);
+    if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
+        return false;
+    }
+    finish(thread, epoch, report);
+    return true;
+}
+
+/* Empties what is idle in a closed epoch. In the gate. */
+static void help_close(struct thread *thread, struct epoch *epoch)
+{
+    const uint64_t n = empty_idle_holds(epoch);
+    if (n > 0) {
+        (void)drop_held(thread, epoch, n, NULL);
+    }
+}
+
+/* Verbs. */
+
+uint64_t scope_open(struct thread *thread, const struct scope_options *options)
+{
+    struct epoch *epoch = thread->warm;
+    if (epoch != NULL) {
+        thread->warm = epoch->next_idle;
+        thread->warm_count--;
+    } else {
+        gate_enter(thread);
+        epoch = epoch_take_record();
+        gate_leave(thread);
+        if (epoch == NULL) {
+            return 0;
+        }
+    }
+    stat_set(&epoch->policy, options->policy);
+    stat_set(&epoch->plain, options->plain);
+    stat_set(&epoch->reclaims, 0);
+    stat_set(&epoch->parent, options->parent);
+    stat_set(&epoch->instance, options->instance);
+    stat_set(&epoch->opened_ms, os_now_ms());
+    stat_set(&epoch->closed_ms, 0);
+    stat_set(&epoch->recycled_runs, 0);
+    atomic_store_explicit(&epoch->handles, NULL, memory_order_relaxed);
+    stat_set(&epoch->is_instance, options->is_instance);
+    stat_set(&epoch->owner, options->serves);
+    epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
+    set_label(epoch, options->label);
+    store_relaxed(&epoch->pins, 1);
+    uint64_t held = 1;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        hold->heap = NULL;
+        hold->filled_bytes = 0;
+        store_release(&hold->holder, HOLD_IDLE);
+        held++;
+    }
+    const uint64_t generation = (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
+    store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | held << EPOCH_HELD_SHIFT | EPOCH_OPEN);
+    return generation << EPOCH_GENERATION_SHIFT | epoch->id;
+}
+
+struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL || !is_open(epoch, value)) {
+        *status = refusal(value);
+        return NULL;
+    }
+    struct hold *hold = first_hold(epoch);
+    while (hold != NULL && !hold_claim(hold, thread)) {
+        hold = hold->next;
+    }
+    if (hold == NULL) {
+        hold = make_hold(thread, epoch, value);
+    }
+    if (hold == NULL) {
+        *status = is_open(epoch, value) ? SCOPE_NO_MEMORY : refusal(value);
+        return NULL;
+    }
+    /* Who closed meanwhile may have passed by this hold. */
+    if (unlikely(!is_open(epoch, value))) {
+        scope_return(thread, hold);
+        *status = refusal(value);
+        return NULL;
+    }
+    hold->value = value;
+    if (hold->heap != NULL) {
+        hold->heap->thread = thread;
+    }
+    return hold;
+}
+
+void scope_return(struct thread *thread, struct hold *hold)
+{
+    if (unlikely(make_idle(hold))) {
+        gate_enter(thread);
+        help_close(thread, hold->epoch);
+        gate_leave(thread);
+    }
+}
+
+/* Points the thread's plain malloc to where it lands now. */
+static void ambient_set(struct thread *thread)
+{
+    struct hold *ambient = thread->scope == NULL || thread->paused != 0 ? NULL : thread->scope->ambient;
+    if (ambient == NULL) {
+        heap_current = &thread->heap;
+    } else if (ambient->heap != NULL) {
+        heap_current = ambient->heap;
+    } else {
+        thread->scope_heap.hold = ambient;
+        heap_current = &thread->scope_heap;
+    }
+}
+
+enum scope_status scope_enter(struct thread *thread, uint64_t value)
+{
+    enum scope_status status;
+    struct hold *hold = scope_borrow(thread, value, &status);
+    if (hold == NULL) {
+        return status;
+    }
+    const bool plain = stat_get(&hold->epoch->plain) != 0;
+    hold->outer = thread->scope;
+    hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
+    thread->scope = hold;
+    ambient_set(thread);
+    return plain && scope_malloc_is_ours ? SCOPE_OK : SCOPE_EXPLICIT;
+}
+
+static void leave(struct thread *thread)
+{
+    struct hold *hold = thread->scope;
+    thread->scope = hold->outer;
+    ambient_set(thread);
+    scope_return(thread, hold);
+}
+
+enum scope_status scope_leave(struct thread *thread, uint64_t value)
+{
+    if (thread->scope == NULL || thread->scope->value != value) {
+        return SCOPE_NOT_INSIDE;
+    }
+    leave(thread);
+    return SCOPE_OK;
+}
+
+uint64_t scope_value(const struct thread *thread)
+{
+    return thread->scope == NULL ? 0 : thread->scope->value;
+}
+
+bool scope_is_inside(const struct thread *thread, uint64_t value)
+{
+    const struct hold *hold = thread->scope;
+    while (hold != NULL && hold->value != value) {
+        hold = hold->outer;
+    }
+    return hold != NULL;
+}
+
+struct epoch *instance_epoch(uint64_t value)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    return epoch != NULL && stat_get(&epoch->is_instance) != 0 ? epoch : NULL;
+}
+
+void scope_pause(struct thread *thread)
+{
+    thread->paused++;
+    ambient_set(thread);
+}
+
+bool scope_resume(struct thread *thread)
+{
+    if (thread->paused == 0) {
+        return false;
+    }
+    thread->paused--;
+    ambient_set(thread);
+    return true;
+}
+
+static void begin_report(const struct epoch *epoch, struct scope_report *report)
+{
+    memset(report, 0, sizeof *report);
+    report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
+}
+
+/* Changes an OPEN epoch's word to CLOSED. */
+static enum scope_status mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
+{
+    uint64_t word = load_seq_cst(&epoch->word);
+    do {
+        if (!epoch_same_generation(word, value)) {
+            return SCOPE_STALE;
+        }
+        if (epoch_word_state(word) != EPOCH_OPEN) {
+            return epoch_word_state(word) == EPOCH_FREE ? SCOPE_STALE : SCOPE_CLOSED;
+        }
+    } while (!cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_CLOSED));
+    /* Nobody finishes it before we drop our share. */
+    stat_set(&epoch->closed_ms, os_now_ms());
+    stat_set(&epoch->reclaims, reclaims);
+    return SCOPE_OK;
+}
+
+static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
+                                       struct scope_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    const enum scope_status status = epoch == NULL ? SCOPE_STALE : mark_closed(epoch, value, reclaims);
+    if (status != SCOPE_OK) {
+        return status;
+    }
+    if (report != NULL) {
+        begin_report(epoch, report);
+    }
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    if (handles != NULL) {
+        stat_set(&handles->policy, stat_get(&epoch->policy));
+        (void)close_in_gate(thread, epoch_value(handles), false, NULL);
+    }
+    const uint64_t n = empty_idle_holds(epoch) + 1;
+    return drop_held(thread, epoch, n, report) ? SCOPE_OK : SCOPE_PENDING;
+}
+
+enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
+{
+    const bool measures = reclaims && report != NULL;
+    const size_t before = measures ? os_resident_bytes() : 0;
+    gate_enter(thread);
+    const enum scope_status status = close_in_gate(thread, value, reclaims, report);
+    gate_leave(thread);
+    if (measures && status >= 0) {
+        report->rss_change_bytes = (int64_t)os_resident_bytes() - (int64_t)before;
+    }
+    return status;
+}
+
+/* Closes an open epoch, with all its holds taken, linked by `outer`; NULL when a thread is in one of them. */
+static struct hold *close_with_all_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    struct hold *all = NULL;
+    uint64_t taken = 0;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        if (hold_claim(hold, HOLD_TAKEN)) {
+            hold->outer = all;
+            all = hold;
+            taken++;
+        }
+    }
+    uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+        epoch_word_held(word) == taken + 1 &&
+        cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_CLOSED)) {
+        return all;
+    }
+    while (all != NULL) {
+        struct hold *hold = all;
+        all = hold->outer;
+        if (make_idle(hold)) {
+            help_close(thread, epoch);
+        }
+    }
+    return NULL;
+}
+
+/* An epoch that drains: nobody is inside, and what is in it is to end now. */
+static enum scope_status release_draining(struct thread *thread, struct epoch *epoch, uint64_t word,
+                                          struct scope_report *report)
+{
+    uint32_t pins = load_relaxed(&epoch->pins);
+    do {
+        if (pins == 0) {
+            return SCOPE_STALE; /* its last object has just died */
+        }
+    } while (!cas_seq_cst(&epoch->pins, &pins, pins + 1));
+    if (!cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING)) {
+        epoch_unpin(epoch);
+        return SCOPE_BUSY;
+    }
+    if (stat_get(&epoch->policy) != POLICY_TRAP) {
+        stat_set(&epoch->policy, POLICY_RELEASE);
+    }
+    finish(thread, epoch, report);
+    return SCOPE_OK;
+}
+
+static enum scope_status release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
+                                         struct scope_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL) {
+        return SCOPE_STALE;
+    }
+    const uint64_t word = load_seq_cst(&epoch->word);
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    if (epoch_word_state(word) == EPOCH_DRAINING) {
+        if (handles != NULL) {
+            (void)release_in_gate(thread, epoch_value(handles), false, NULL);
+            epoch = epoch_by_value(value);
+            if (epoch == NULL) {
+                return SCOPE_OK; /* that was all that pinned it */
+            }
+        }
+        if (report != NULL) {
+            begin_report(epoch, report);
+        }
+        stat_set(&epoch->reclaims, reclaims);
+        return release_draining(thread, epoch, load_seq_cst(&epoch->word), report);
+    }
+    if (epoch_word_state(word) != EPOCH_OPEN) {
+        return SCOPE_BUSY;
+    }
+    struct hold *all = close_with_all_holds(thread, epoch, value);
+    if (all == NULL) {
+        return SCOPE_BUSY;
+    }
+    stat_set(&epoch->closed_ms, os_now_ms());
+    stat_set(&epoch->reclaims, reclaims);
+    if (stat_get(&epoch->policy) != POLICY_TRAP) {
+        stat_set(&epoch->policy, POLICY_RELEASE);
+    }
+    if (report != NULL) {
+        begin_report(epoch, report);
+    }
+    if (handles != NULL) {
+        stat_set(&handles->policy, stat_get(&epoch->policy));
+        (void)close_in_gate(thread, epoch_value(handles), false, NULL);
+    }
+    uint64_t n = 1;
+    for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
+        hold_empty(epoch, hold);
+        n++;
+    }
+    return drop_held(thread, epoch, n, report) ? SCOPE_OK : SCOPE_PENDING;
+}
+
+enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
+{
+    const bool measures = reclaims && report != NULL;
+    const size_t before = measures ? os_resident_bytes() : 0;
+    gate_enter(thread);
+    const enum scope_status status = release_in_gate(thread, value, reclaims, report);
+    gate_leave(thread);
+    if (measures && status >= 0) {
+        report->rss_change_bytes = (int64_t)os_resident_bytes() - (int64_t)before;
+    }
+    return status;
+}
+
+/* Allocating. */
+
+/* The hold goes over to slabs. False: no memory; it goes on with chunks. */
+static bool begin_slabs(struct thread *thread, struct hold *hold)
+{
+    if (!epoch_need_partials(hold->epoch)) {
+        return false;
+    }
+    if (hold->kept_heap == NULL) {
+        hold->kept_heap = heap_make(hold->epoch);
+    }
+    if (hold->kept_heap == NULL) {
+        return false;
+    }
+    heap_retag(hold->kept_heap);
+    hold->kept_heap->thread = thread;
+    hold->heap = hold->kept_heap;
+    ambient_set(thread);
+    return true;
+}
+
+/* The hold's chunk is full: another one, or slabs from now on. False: no memory, or the epoch is closed. */
+static bool renew(struct thread *thread, struct hold *hold)
+{
+    struct cursor *cursor = &hold->cursor;
+    if (!is_open(hold->epoch, hold->value)) {
+        return false;
+    }
+    if (cursor_start(cursor) != NULL) {
+        hold->filled_bytes += CHUNK_BYTES;
+        if (chunk_is_empty(cursor)) {
+            chunk_reset(cursor);
+            return true;
+        }
+        seal(hold->epoch, cursor);
+    }
+    if (hold->filled_bytes >= SLABS_FROM_BYTES && begin_slabs(thread, hold)) {
+        return true;
+    }
+    bool clean;
+    uint32_t first = depot_take(CHUNK_UNITS, 1, &clean);
+    if (first == 0) {
+        (void)reclaim_all(); /* waits for a purger, and mends neighbours that did not merge */
+        first = depot_take(CHUNK_UNITS, 1, &clean);
+    }
+    if (first != 0) {
+        chunk_open(cursor, first, hold->epoch->id);
+    }
+    return first != 0;
+}
+
+static void *alloc_from_chunk(struct hold *hold, size_t size, size_t alignment)
+{
+    return alignment <= GRANULE_BYTES ? chunk_alloc(&hold->cursor, size)
+                                      : chunk_alloc_aligned(&hold->cursor, size, alignment);
+}
+
+static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
+{
+    const unsigned class = class_of_aligned(size, alignment);
+    if (class == CLASS_NONE) {
+        return NULL;
+    }
+    struct magazine *m = &hold->heap->magazine[class];
+    void *head = magazine_head(m);
+    return head != NULL ? magazine_pop(m, head) : heap_alloc_slow(hold->heap, class);
+}
+
+void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
+{
+    if (hold->heap == NULL) {
+        gate_enter(thread);
+        const bool begun = begin_slabs(thread, hold);
+        gate_leave(thread);
+        if (!begun) {
+            return NULL;
+        }
+    }
+    return alloc_from_slab(hold, size, alignment);
+}
+
+static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
+{
+    if (!is_open(hold->epoch, hold->value) || size > PTRDIFF_MAX) {
+        return NULL;
+    }
+    gate_enter(thread);
+    void *p = large_alloc_in(hold->epoch->id, max_size(size, 1), alignment, zero);
+    if (p != NULL) {
+        epoch_link_run(hold->epoch, (uint32_t)arena_unit(p));
+        hold->filled_bytes += size;
+    }
+    gate_leave(thread);
+    return p;
+}
+
+noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
+{
+    *zero = false;
+    if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
+        void *p = alloc_from_chunk(hold, size, alignment);
+        if (p != NULL) {
+            return p;
+        }
+        gate_enter(thread);
+        const bool renewed = renew(thread, hold);
+        gate_leave(thread);
+        if (!renewed) {
+            return NULL;
+        }
+        if (hold->heap == NULL) {
+            return alloc_from_chunk(hold, size, alignment);
+        }
+    }
+    if (hold->heap != NULL && size <= SMALL_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
+        return alloc_from_slab(hold, size, alignment);
+    }
+    return alloc_run(thread, hold, size, alignment, zero);
+}
+
+void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero,
+                     enum scope_status *status)
+{
+    *status = SCOPE_NO_MEMORY;
+    for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->value == value) {
+            void *p = scope_alloc(thread, hold, size, alignment, zero);
+            if (p == NULL && !is_open(hold->epoch, value)) {
+                *status = SCOPE_CLOSED;
+            }
+            return p;
+        }
+    }
+    struct hold *hold = scope_borrow(thread, value, status);
+    if (hold == NULL) {
+        return NULL;
+    }
+    *status = SCOPE_NO_MEMORY;
+    void *p = scope_alloc(thread, hold, size, alignment, zero);
+    scope_return(thread, hold);
+    return p;
+}
+
+/* Freeing. */
+
+void scope_free_chunk(struct thread *thread, void *p)
+{
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    /* Fork may cut us between the two writes: its child counts the noted chunk anew. */
+    store_relaxed(&thread->noted, first);
+    if (chunk_free_other(p)) {
+        const int saved = errno;
+        gate_enter(thread);
+        recycle_chunk(epoch_by_id(word_epoch(stat_get(&arena.slabs[first].word))), first);
+        reclaim_tick();
+        gate_leave(thread);
+        errno = saved;
+    }
+}
+
+void scope_free_run(struct thread *thread, struct epoch *epoch, void *p)
+{
+    const uint32_t first = (uint32_t)arena_unit(p);
+    gate_enter(thread);
+    run_untag(first, 1);
+    epoch_recycle_run(epoch, first);
+    reclaim_tick();
+    gate_leave(thread);
+}
+
+/* Threads. */
+
+void scope_flush(struct thread *thread)
+{
+    while (thread->warm != NULL) {
+        struct epoch *epoch = thread->warm;
+        thread->warm = epoch->next_idle;
+        chunk_drop(&epoch->first.cursor);
+        epoch_put_record(epoch);
+    }
+    thread->warm_count = 0;
+}
+
+void scope_leave_all(struct thread *thread)
+{
+    thread->paused = 0;
+    while (thread->scope != NULL) {
+        leave(thread);
+    }
+}
+
+/* The child of a fork has one thread. A hold of a thread that it does not have becomes idle, its chunk counted anew; so
+ * is a chunk in which such a thread was about to free. */
+
+enum { COUNT_ANEW = UINT32_MAX };
+
+static void recount_noted(const struct thread *thread)
+{
+    const uint32_t noted = stat_get(&thread->noted);
+    if (noted == 0 || stat_get(&arena.units[noted].tag) != TAG_CHUNK) {
+        return;
+    }
+    struct slab *chunk = &arena.slabs[noted];
+    if (stat_get(&chunk->live) >= CHUNK_OPEN / 2) {
+        stat_set(&chunk->live, COUNT_ANEW); /* by its cursor */
+        return;
+    }
+    size_t bytes;
+    const uint32_t live = chunk_count(noted, &bytes);
+    stat_set(&chunk->live, live);
+    if (live == 0) {
+        recycle_chunk(epoch_by_id(word_epoch(stat_get(&chunk->word))), noted);
+    }
+}
+
+static void recover_hold(struct hold *hold, const struct thread *self)
+{
+    struct thread *const holder = stat_get(&hold->holder);
+    const bool vanished = holder != HOLD_IDLE && holder != HOLD_TAKEN && holder != self;
+    char *const start = cursor_start(&hold->cursor);
+    if (start != NULL && (vanished || stat_get(&arena.slabs[arena_unit(start)].live) == COUNT_ANEW)) {
+        chunk_recount(&hold->cursor);
+    }
+    if (vanished) {
+        if (hold->heap != NULL) {
+            heap_recount(hold->heap);
+        }
+        stat_set(&hold->holder, HOLD_IDLE);
+    }
+}
+
+void scope_fork_child(struct thread *self)
+{
+    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        if (thread != self) {
+            recount_noted(thread);
+        }
+    }
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
+        struct epoch *epoch = epoch_by_id(id);
+        const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
+        for (struct hold *hold = first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {
+            recover_hold(hold, self);
+        }
+        if (state == EPOCH_CLOSED && self != NULL) {
+            help_close(self, epoch);
+        }
+    }
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        if (thread != self) {
+            thread->scope = NULL;
+            thread->paused = 0;
+        }
+        thread->warm = NULL;
+        thread->warm_count = 0;
+    }
+    epoch_fork_child();
+}
