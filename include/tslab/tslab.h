@@ -3,7 +3,8 @@
  * This header is the manual of the C interface. The functions come in two libraries: libtslab (these functions alone)
  * and libtslab-malloc (these, and malloc, free and all their family for the whole program: the drop-in).
  *
- * All functions may be called from any thread at any time, also in destructors of threads and in the child of a fork.
+ * All functions may be called from any thread at any time, also in destructors of threads and in the child of a fork
+ * (but a destructor that runs after the library's own cannot enter an epoch: TSLAB_NO_MEMORY).
  * None is safe in a signal handler. Memory that one function of this header returns may be freed by any thread. In a
  * program that runs on libtslab-malloc, tslab_malloc and malloc are the same.
  *
@@ -119,10 +120,10 @@ struct tslab_epoch_options {
 TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options);
 
 /* Enters an epoch: until tslab_epoch_leave, plain malloc of this thread lands in it (see TSLAB_VOUCHED), and calls that
- * name it are fast. Scopes nest: the innermost counts. Several threads may be inside of one epoch at once.
- * TSLAB_EXPLICIT when plain malloc does not land there, because of the epoch's policy or because malloc is not ours (a
- * program that is linked with libtslab alone; tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED,
- * TSLAB_NO_MEMORY. Costs about 7 ns. */
+ * name it are fast. Scopes nest: plain malloc lands in the innermost one that takes it; where that is closed meanwhile,
+ * in the process. Several threads may be inside of one epoch at once. TSLAB_EXPLICIT when plain malloc does not land
+ * there, because of the epoch's policy or because malloc is not ours (a program that is linked with libtslab alone;
+ * tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY. Costs about 7 ns. */
 TSLAB_API int tslab_epoch_enter(tslab_epoch epoch);
 
 /* Leaves the epoch that this thread entered last, which must be this one (else TSLAB_NOT_INSIDE). It may then be
@@ -146,9 +147,10 @@ enum { TSLAB_RECLAIM = 1 };
 
 /* Closes an epoch: nobody can enter it any more, or allocate in it; nothing of it stays in any cache; its survivors are
  * treated by its policy. report may be NULL. TSLAB_PENDING while a thread is inside (also this one): then the last to
- * leave completes it, and the report says what was done so far. With TSLAB_RELEASE and TSLAB_TRAP every use, and every
- * free, of its objects must have returned before. TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED
- * when it is closed and not gone yet. */
+ * leave completes it, and the report says what was done so far. This thread gets nothing more from the epoch, plain
+ * malloc inside of it lands in the process; another that is inside may still get what it has at hand. With
+ * TSLAB_RELEASE and TSLAB_TRAP every use, and every free, of its objects must have returned before. TSLAB_STALE also
+ * when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet. */
 TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report);
 
 /* Ends all objects of an epoch now, whatever its policy, open or closed. TSLAB_BUSY while a thread is inside: then
@@ -222,7 +224,7 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle);
 TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
 
 /* Instances: allocators beside the default one. An instance is a root of epochs: it ends with all that is in it. Its
- * root epoch serves what needs no lifetime of its own:
+ * root epoch (policy TSLAB_RELEASE) serves what needs no lifetime of its own:
  *
  *   tslab_instance cache = tslab_instance_open("cache");
  *   void *p = tslab_epoch_malloc(tslab_instance_root(cache), 100);

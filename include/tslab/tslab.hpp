@@ -328,7 +328,8 @@ class scope
  * containers of different epochs is not allowed, as with all of std::pmr.
  *
  * allocate throws std::bad_alloc, or error with TSLAB_CLOSED or TSLAB_STALE when the epoch is over. deallocate works as
- * long as the memory is valid: while the epoch is open or drains. */
+ * long as the memory is valid: while the epoch is open or drains. They cost what tslab_epoch_malloc and tslab_free
+ * cost, and the virtual call of std::pmr. */
 class memory_resource final : public std::pmr::memory_resource
 {
   public:

@@ -267,7 +267,7 @@ static uint32_t threads_inside(const struct epoch *epoch)
     for (const struct hold *hold = atomic_load_explicit(&epoch->holds, memory_order_acquire); hold != NULL;
          hold = hold->next) {
         const struct thread *holder = stat_get(&hold->holder);
-        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
+        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN && holder != HOLD_READ;
     }
     return inside;
 }
@@ -280,7 +280,7 @@ static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_ep
     memset(stats, 0, sizeof *stats);
     stats->epoch.id = (word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
     stats->parent.id = stat_get(&epoch->parent);
-    stats->instance.id = stat_get(&epoch->instance);
+    stats->instance.id = stat_get(&epoch->is_instance) != 0 ? stats->epoch.id : stat_get(&epoch->instance);
     scope_label(epoch, stats->label);
     stats->policy = (enum tslab_policy)stat_get(&epoch->policy);
     stats->state = state_of(word);

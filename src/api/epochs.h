@@ -8,4 +8,7 @@
  * 0: there are no more. */
 size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity);
 
+/* Writes a table of all epochs, if there are any, as text. */
+void epochs_print(int fd);
+
 #endif

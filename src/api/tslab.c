@@ -1,5 +1,6 @@
 #include <tslab/tslab.h>
 
+#include "api/epochs.h"
 #include "core/fast.h"
 #include "core/option.h"
 #include "core/stats.h"
@@ -66,6 +67,7 @@ TSLAB_API void tslab_stats_get(struct tslab_stats *stats)
 TSLAB_API void tslab_stats_print(int fd)
 {
     stats_print(fd);
+    epochs_print(fd);
 }
 
 TSLAB_API const char *tslab_version(void)
@@ -76,7 +78,7 @@ TSLAB_API const char *tslab_version(void)
 __attribute__((destructor)) static void print_at_exit(void)
 {
     if (option_get(OPTION_STATS) == 1) {
-        stats_print(STDERR_FILENO);
+        tslab_stats_print(STDERR_FILENO);
     } else if (option_get(OPTION_STATS) == 2) {
         tslab_stats_json(STDERR_FILENO);
     }

@@ -92,8 +92,8 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 static void cursor_set(struct cursor *cursor, char *start, size_t bytes)
 {
     stat_set(&cursor->start, start);
-    stat_set(&cursor->at, start);
-    cursor->end = start + bytes;
+    stat_set(&cursor->at, start == NO_CHUNK ? NULL : start);
+    cursor->end = start == NO_CHUNK ? NULL : start + bytes;
     stat_set(&cursor->allocated, 0);
     stat_set(&cursor->freed, 0);
 }
@@ -127,7 +127,7 @@ bool chunk_seal(struct cursor *cursor)
 {
     struct slab *const slab = chunk_of(cursor);
     const uint32_t alive = alive_in(cursor);
-    cursor_set(cursor, NULL, 0);
+    cursor_set(cursor, NO_CHUNK, 0);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
 }
 
@@ -191,13 +191,17 @@ void run_untag(uint32_t first, uint32_t units)
 
 void run_clear(uint32_t first, uint32_t units)
 {
-    run_untag(first, units);
     clear_codes(arena_address(first), (size_t)units << UNIT_SHIFT);
 }
 
 void chunk_abandon(struct cursor *cursor)
 {
-    cursor_set(cursor, NULL, 0);
+    cursor_set(cursor, NO_CHUNK, 0);
+}
+
+void chunk_shut(struct cursor *cursor)
+{
+    cursor->end = stat_get(&cursor->at);
 }
 
 void chunk_drop(struct cursor *cursor)
@@ -207,7 +211,7 @@ void chunk_drop(struct cursor *cursor)
     }
     chunk_reset(cursor);
     struct slab *const slab = chunk_of(cursor);
-    cursor_set(cursor, NULL, 0);
+    cursor_set(cursor, NO_CHUNK, 0);
     run_untag(slab_index(slab), CHUNK_UNITS);
     store_relaxed(&slab->word, SLAB_EMPTY);
     depot_put(slab_index(slab), CHUNK_UNITS, false);

@@ -36,14 +36,19 @@ extern atomic_size_t chunk_units;
 struct cursor {
     _Atomic(char *) at;    /* what is left begins here */
     char *end;             /* and ends here; both NULL: no chunk */
-    _Atomic(char *) start; /* of the chunk; NULL: none. The holder writes, reports read */
+    _Atomic(char *) start; /* of the chunk, or NO_CHUNK */
     atomic_u32 allocated;  /* objects, since it was opened */
     atomic_u32 freed;      /* of these, by the holder */
 };
 
+/* The start of a cursor without a chunk: no object is less than a chunk beyond it. */
+#define NO_CHUNK ((char *)((uintptr_t)1 << 63))
+
+/* The start of the cursor's chunk; NULL when it has none. */
 always_inline char *cursor_start(const struct cursor *cursor)
 {
-    return atomic_load_explicit(&cursor->start, memory_order_relaxed);
+    char *const start = atomic_load_explicit(&cursor->start, memory_order_relaxed);
+    return start == NO_CHUNK ? NULL : start;
 }
 
 always_inline atomic_u8 *chunk_code(const void *p)
@@ -100,7 +105,7 @@ void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment);
 /* Whether p lies in the chunk that the cursor fills. */
 always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
 {
-    return (uintptr_t)p - (uintptr_t)cursor_start(cursor) < CHUNK_BYTES;
+    return (uintptr_t)p - (uintptr_t)atomic_load_explicit(&cursor->start, memory_order_relaxed) < CHUNK_BYTES;
 }
 
 /* The rest of a free by the holder, after which it may have freed all that it allocated. */
@@ -160,13 +165,16 @@ uint32_t chunk_estimate(const struct cursor *cursor, size_t *bytes);
 /* Starts anew at the chunk's start: everything in it is dead. The holder. */
 void chunk_reset(struct cursor *cursor);
 
-/* Takes the cursor off its chunk, which is the caller's now. */
+/* Takes the cursor off its chunk, if it has one, which is the caller's now. So a cursor begins. */
 void chunk_abandon(struct cursor *cursor);
+
+/* Nothing more is allocated from the cursor's chunk. */
+void chunk_shut(struct cursor *cursor);
 
 /* Gives the cursor's chunk, if it has one, to the depot: nothing in it is alive. */
 void chunk_drop(struct cursor *cursor);
 
-/* Clears the codes and tags of a run that is to be recycled, whatever it was. */
+/* Clears the codes of a chunk, or of a slab with handles. */
 void run_clear(uint32_t first, uint32_t units);
 
 #endif

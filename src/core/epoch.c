@@ -45,8 +45,9 @@ struct epoch *epoch_by_id(uint32_t id)
     if (id <= EPOCH_PROCESS) {
         return &epoch_process;
     }
-    struct epoch *block =
-        id >= BLOCKS * BLOCK_RECORDS ? NULL : atomic_load_explicit(&epochs.blocks[id >> BLOCK_SHIFT], memory_order_acquire);
+    struct epoch *block = id >= BLOCKS * BLOCK_RECORDS
+                              ? NULL
+                              : atomic_load_explicit(&epochs.blocks[id >> BLOCK_SHIFT], memory_order_acquire);
     return block == NULL ? NULL : &block[id & (BLOCK_RECORDS - 1)];
 }
 
@@ -84,6 +85,7 @@ static struct epoch *record_make(void)
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;
     epoch->first.epoch = epoch;
+    chunk_abandon(&epoch->first.cursor);
     atomic_store_explicit(&epoch->first.holder, HOLD_TAKEN, memory_order_relaxed);
     atomic_store_explicit(&epoch->holds, &epoch->first, memory_order_relaxed);
     store_release(&epochs.limit, id + 1);

@@ -45,18 +45,20 @@ enum {
 
 #define HOLD_IDLE  ((struct thread *)0)
 #define HOLD_TAKEN ((struct thread *)1)
+#define HOLD_READ                                                                                                      \
+    ((struct thread *)2) /* by a report, under the epoch's lock: whoever wants the hold may wait for that */
 
 struct hold {
     _Atomic(struct thread *) holder;
-    struct cursor cursor;   /* the holder */
-    struct heap *heap;      /* NULL: fills chunks */
-    struct heap *kept_heap; /* made when it was first needed */
-    uint64_t value;         /* of the epoch, when it was entered; the holder */
-    struct hold *outer;     /* the scope around this one */
-    struct hold *ambient;   /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
-    size_t filled_bytes;    /* of chunks that it used up, in this life of the epoch */
-    struct epoch *epoch;    /* never changes */
-    struct hold *next;      /* of the same epoch; never changes once linked */
+    struct cursor cursor;             /* the holder */
+    struct heap *heap;                /* NULL: fills chunks */
+    _Atomic(struct heap *) kept_heap; /* made when it was first needed */
+    uint64_t value;                   /* of the epoch, when it was entered; the holder */
+    struct hold *outer;               /* the scope around this one */
+    struct hold *ambient; /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
+    size_t filled_bytes;  /* of chunks that it used up, in this life of the epoch */
+    struct epoch *epoch;  /* never changes */
+    struct hold *next;    /* of the same epoch; never changes once linked */
 };
 
 struct epoch {

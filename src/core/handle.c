@@ -29,7 +29,7 @@ static struct epoch *serving(const struct epoch *epoch)
 }
 
 /* Makes the epoch that serves the handles of `epoch`, of which the caller has a hold. NULL: no memory. */
-static struct epoch *make_serving(struct thread *thread, struct epoch *epoch, uint64_t value)
+static struct epoch *make_serving(struct thread *thread, struct epoch *epoch)
 {
     const struct scope_options options = { .policy = (enum epoch_policy)stat_get(&epoch->policy), .serves = epoch };
     const uint64_t made = scope_open(thread, &options);
@@ -43,10 +43,6 @@ static struct epoch *make_serving(struct thread *thread, struct epoch *epoch, ui
         (void)scope_close(thread, made, false, NULL); /* another thread was first */
         return there;
     }
-    const uint64_t word = load_seq_cst(&epoch->word);
-    if (!epoch_same_generation(word, value) || epoch_word_state(word) != EPOCH_OPEN) {
-        (void)scope_close(thread, made, false, NULL); /* who closes the epoch may not have seen this one */
-    }
     return handles;
 }
 
@@ -55,12 +51,16 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum s
 {
     struct epoch *epoch = epoch_by_value(value);
     struct epoch *handles = epoch == NULL ? NULL : serving(epoch);
+    if (epoch != NULL && !epoch_is_open(epoch)) {
+        *status = SCOPE_CLOSED;
+        return NULL;
+    }
     if (handles == NULL) {
         struct hold *hold = scope_borrow(thread, value, status);
         if (hold == NULL) {
             return NULL;
         }
-        handles = make_serving(thread, hold->epoch, value);
+        handles = make_serving(thread, hold->epoch);
         scope_return(thread, hold);
         if (handles == NULL) {
             *status = SCOPE_NO_MEMORY;

@@ -46,6 +46,11 @@ struct afterwards {
     struct slab *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
 };
 
+static bool recycles_now(uint32_t word)
+{
+    return !TSLAB_DEFERRED || !epoch_is_open(epoch_by_id(word_epoch(word)));
+}
+
 /* The protocol's table, under the lock that `word`, the slab's word, names. */
 static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t word, struct afterwards *after)
 {
@@ -56,7 +61,7 @@ static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t
         list_link(partial, slab);
         state = SLAB_PARTIAL;
     }
-    if (state == SLAB_PARTIAL && slab_has_all(slab, geometry)) {
+    if (state == SLAB_PARTIAL && slab_has_all(slab, geometry) && recycles_now(word)) {
         list_unlink(partial, slab);
         /* Nobody gives to it, for nobody has a slot of it; who still comes to look finds EMPTY. */
         store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));

@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "base/text.h"
+#include "core/checked.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/large.h"
@@ -36,6 +37,19 @@ static bool hold_claim(struct hold *hold, struct thread *holder)
     return load_relaxed(&hold->holder) == HOLD_IDLE && cas_seq_cst(&hold->holder, &idle, holder);
 }
 
+/* The same by who closes: a report that is just looking at an idle hold is waited for. */
+static bool hold_claim_to_close(struct hold *hold)
+{
+    while (!hold_claim(hold, HOLD_TAKEN)) {
+        if (load_seq_cst(&hold->holder) != HOLD_READ) {
+            return false;
+        }
+        lock_acquire(&hold->epoch->lock);
+        lock_release(&hold->epoch->lock);
+    }
+    return true;
+}
+
 static bool is_open(const struct epoch *epoch, uint64_t value)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
@@ -61,6 +75,7 @@ static struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64
     struct hold *hold = meta_alloc(sizeof *hold);
     if (hold != NULL) {
         hold->epoch = epoch;
+        chunk_abandon(&hold->cursor);
         store_relaxed(&hold->holder, HOLD_TAKEN);
         hold->next = first_hold(epoch);
         while (!cas_seq_cst(&epoch->holds, &hold->next, hold)) {
@@ -118,7 +133,7 @@ static uint64_t empty_idle_holds(struct epoch *epoch)
 {
     uint64_t n = 0;
     for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        if (hold_claim(hold, HOLD_TAKEN)) {
+        if (hold_claim_to_close(hold)) {
             hold_empty(epoch, hold);
             n++;
         }
@@ -170,26 +185,24 @@ static void count_run(uint32_t first, struct tally *tally)
 }
 
 /* Slots that a heap caches are in no bitmap, and not alive. */
-static void discount_cached(const struct hold *hold, struct tally *tally)
+static void discount_cached(const struct heap *heap, struct tally *tally)
 {
-    if (hold->kept_heap == NULL) {
-        return;
-    }
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const uint64_t cached = min_size(stat_get(&hold->kept_heap->class[c].counters.cached), tally->objects);
+        const uint64_t cached = min_size(stat_get(&heap->class[c].counters.cached), tally->objects);
         tally->objects -= cached;
         tally->bytes -= min_size(cached * class_geometry[c].size, tally->bytes);
     }
 }
 
-/* The cursor of a hold: exactly where nobody fills the chunk meanwhile. */
-static void count_cursor(struct thread *thread, struct hold *hold, struct tally *tally)
+/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Who finishes the epoch has all
+ * of its holds. Under the lock of the epoch. */
+static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct tally *tally)
 {
     const struct thread *holder = stat_get(&hold->holder);
-    const bool own = holder == thread || holder == HOLD_TAKEN;
-    const bool claimed = !own && hold_claim(hold, thread);
+    const bool own = holder == thread || finishing;
+    const bool idle = !own && hold_claim(hold, HOLD_READ);
     const char *start = cursor_start(&hold->cursor);
-    if (start != NULL && (own || claimed)) {
+    if (start != NULL && (own || idle)) {
         count_run((uint32_t)arena_unit(start), tally);
     } else if (start != NULL) {
         size_t bytes;
@@ -197,29 +210,49 @@ static void count_cursor(struct thread *thread, struct hold *hold, struct tally 
         tally->bytes += bytes;
         tally->memory_bytes += CHUNK_BYTES;
     }
-    if (claimed && make_idle(hold)) {
-        help_close(thread, hold->epoch);
+    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
+    if (heap != NULL && (own || idle)) {
+        heap_publish(heap);
+    }
+    if (heap != NULL) {
+        discount_cached(heap, tally);
+    }
+    if (idle) {
+        /* Who closes waits for the lock, and claims it then. */
+        store_seq_cst(&hold->holder, HOLD_IDLE);
     }
 }
 
-static void tally_up(struct thread *thread, struct epoch *epoch, struct tally *tally)
+static void tally_up(const struct thread *thread, struct epoch *epoch, bool finishing, struct tally *tally)
 {
     *tally = (struct tally){ 0, 0, 0 };
     lock_acquire(&epoch->lock);
     for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
         count_run(run, tally);
     }
-    lock_release(&epoch->lock);
     for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        count_cursor(thread, hold, tally);
-        discount_cached(hold, tally);
+        count_hold(thread, hold, finishing, tally);
     }
+    lock_release(&epoch->lock);
 }
 
-void scope_count(struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes, uint64_t *memory_bytes)
+/* The memory of the epoch's linked runs. */
+static uint64_t linked_bytes(struct epoch *epoch)
+{
+    uint64_t units = 0;
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
+        units += arena.slabs[run].units;
+    }
+    lock_release(&epoch->lock);
+    return units << UNIT_SHIFT;
+}
+
+void scope_count(const struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes,
+                 uint64_t *memory_bytes)
 {
     struct tally tally;
-    tally_up(thread, epoch, &tally);
+    tally_up(thread, epoch, false, &tally);
     *objects = tally.objects;
     *bytes = tally.bytes;
     *memory_bytes = tally.memory_bytes;
@@ -228,7 +261,13 @@ void scope_count(struct thread *thread, struct epoch *epoch, uint64_t *objects, 
 /* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
 static void end_run(uint32_t first, uint32_t units, bool trap)
 {
-    run_clear(first, units);
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
+        run_clear(first, units);
+    } else {
+        checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
+    }
+    run_untag(first, units);
     store_relaxed(&arena.slabs[first].word, SLAB_EMPTY);
     if (trap) {
         trap_run(first, units);
@@ -380,7 +419,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
         }
     }
     const uint64_t word = stat_get(&epoch->word);
-    store_seq_cst(&epoch->word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    store_release(&epoch->word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
     if (keep) {
         epoch->next_idle = thread->warm;
         thread->warm = epoch;
@@ -400,32 +439,89 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
         retire_at_once(thread, epoch);
         return;
     }
+    if (stat_get(&epoch->closed_ms) == 0) {
+        stat_set(&epoch->closed_ms, os_now_ms());
+    }
     const uint64_t word = stat_get(&epoch->word);
     store_seq_cst(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_DRAINING);
     epoch_unpin(epoch);
+}
+
+static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
+                                       struct scope_report *report);
+
+/* Closes the epoch that serves the handles of one that is closed; false: there is none. */
+static bool close_handles(struct thread *thread, struct epoch *epoch, struct scope_report *report)
+{
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    if (likely(handles == NULL) || stat_get(&handles->owner) != epoch) {
+        return false;
+    }
+    stat_set(&handles->policy, stat_get(&epoch->policy));
+    return close_in_gate(thread, epoch_value(handles), false, report) >= 0;
+}
+
+static void add_report(struct scope_report *report, const struct scope_report *part)
+{
+    report->survivors += part->survivors;
+    report->survivor_bytes += part->survivor_bytes;
+    report->recycled_bytes += part->recycled_bytes;
+}
+
+/* What was not recycled when it emptied is now: only where recycling waits for close. */
+static void recycle_at_last(struct epoch *epoch)
+{
+    enum { AT_ONCE = 64 };
+    struct slab *empty[AT_ONCE];
+    unsigned n;
+    do {
+        n = 0;
+        lock_acquire(&epoch->lock);
+        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.slabs[run].age_next) {
+            const unsigned class = word_class(stat_get(&arena.slabs[run].word));
+            if (class != CLASS_NONE && slab_has_all(&arena.slabs[run], &class_geometry[class])) {
+                empty[n++] = &arena.slabs[run];
+            }
+        }
+        lock_release(&epoch->lock);
+        for (unsigned i = 0; i < n; i++) {
+            partial_evaluate(empty[i]);
+        }
+    } while (n == AT_ONCE);
 }
 
 /* All holds are empty: treats the survivors. Whoever brought the count to 0. */
 static void finish(struct thread *thread, struct epoch *epoch, struct scope_report *report)
 {
     const uint64_t word = stat_get(&epoch->word);
-    store_seq_cst(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING);
+    store_release(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING);
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool doomed = is_doomed(epoch);
+    struct scope_report of_handles;
+    const bool has_handles = close_handles(thread, epoch, report == NULL ? NULL : &of_handles);
     if (report != NULL || stat_get(&epoch->policy) == POLICY_REPORT) {
         struct tally tally;
-        tally_up(thread, epoch, &tally);
+        tally_up(thread, epoch, true, &tally);
         if (stat_get(&epoch->policy) == POLICY_REPORT && tally.objects > 0) {
             say_survivors(epoch, &tally);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
             report->survivor_bytes = tally.bytes;
-            report->recycled_bytes = doomed ? tally.memory_bytes : 0;
         }
     }
     if (doomed) {
         end_all(epoch);
+    } else if (TSLAB_DEFERRED) {
+        recycle_at_last(epoch);
+    }
+    if (report != NULL) {
+        /* What it had when closing began, less what its survivors keep. */
+        const uint64_t kept = linked_bytes(epoch);
+        report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
+        if (has_handles) {
+            add_report(report, &of_handles);
+        }
     }
     drain_or_retire(thread, epoch);
     if (reclaims) {
@@ -501,8 +597,9 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 
 struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
 {
-    struct epoch *epoch = epoch_by_value(value);
-    if (epoch == NULL || !is_open(epoch, value)) {
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    struct epoch *epoch = epoch_by_id(id);
+    if (unlikely(id <= EPOCH_PROCESS || epoch == NULL || !is_open(epoch, value))) {
         *status = refusal(value);
         return NULL;
     }
@@ -621,9 +718,13 @@ bool scope_resume(struct thread *thread)
     return true;
 }
 
-static void begin_report(const struct epoch *epoch, struct scope_report *report)
+/* recycled_bytes is all the memory of the epoch, until it is finished. */
+static void begin_report(const struct thread *thread, struct epoch *epoch, struct scope_report *report)
 {
+    struct tally tally;
+    tally_up(thread, epoch, false, &tally);
     memset(report, 0, sizeof *report);
+    report->recycled_bytes = tally.memory_bytes;
     report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
 }
 
@@ -640,9 +741,21 @@ static enum scope_status mark_closed(struct epoch *epoch, uint64_t value, bool r
         }
     } while (!cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_CLOSED));
     /* Nobody finishes it before we drop our share. */
-    stat_set(&epoch->closed_ms, os_now_ms());
     stat_set(&epoch->reclaims, reclaims);
     return SCOPE_OK;
+}
+
+/* The closing thread itself may be inside: it gets nothing more from what it holds. */
+static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->epoch == epoch && hold->value == value) {
+            chunk_shut(&hold->cursor);
+            if (hold->heap != NULL) {
+                heap_empty(hold->heap);
+            }
+        }
+    }
 }
 
 static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
@@ -654,15 +767,20 @@ static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bo
         return status;
     }
     if (report != NULL) {
-        begin_report(epoch, report);
+        begin_report(thread, epoch, report);
     }
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    if (handles != NULL) {
-        stat_set(&handles->policy, stat_get(&epoch->policy));
-        (void)close_in_gate(thread, epoch_value(handles), false, NULL);
-    }
+    shut_own_holds(thread, epoch, value);
     const uint64_t n = empty_idle_holds(epoch) + 1;
-    return drop_held(thread, epoch, n, report) ? SCOPE_OK : SCOPE_PENDING;
+    if (epoch_word_held(stat_get(&epoch->word)) != n) {
+        stat_set(&epoch->closed_ms, os_now_ms()); /* it may take a while */
+    }
+    if (drop_held(thread, epoch, n, report)) {
+        return SCOPE_OK;
+    }
+    if (report != NULL) {
+        report->recycled_bytes = 0; /* so far */
+    }
+    return SCOPE_PENDING;
 }
 
 enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
@@ -684,7 +802,7 @@ static struct hold *close_with_all_holds(struct thread *thread, struct epoch *ep
     struct hold *all = NULL;
     uint64_t taken = 0;
     for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        if (hold_claim(hold, HOLD_TAKEN)) {
+        if (hold_claim_to_close(hold)) {
             hold->outer = all;
             all = hold;
             taken++;
@@ -706,8 +824,11 @@ static struct hold *close_with_all_holds(struct thread *thread, struct epoch *ep
     return NULL;
 }
 
+static enum scope_status release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
+                                         struct scope_report *report);
+
 /* An epoch that drains: nobody is inside, and what is in it is to end now. */
-static enum scope_status release_draining(struct thread *thread, struct epoch *epoch, uint64_t word,
+static enum scope_status release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
                                           struct scope_report *report)
 {
     uint32_t pins = load_relaxed(&epoch->pins);
@@ -720,10 +841,22 @@ static enum scope_status release_draining(struct thread *thread, struct epoch *e
         epoch_unpin(epoch);
         return SCOPE_BUSY;
     }
+    stat_set(&epoch->reclaims, reclaims);
     if (stat_get(&epoch->policy) != POLICY_TRAP) {
         stat_set(&epoch->policy, POLICY_RELEASE);
     }
+    struct scope_report of_handles;
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    const bool has_handles =
+        handles != NULL && stat_get(&handles->owner) == epoch &&
+        release_in_gate(thread, epoch_value(handles), false, report == NULL ? NULL : &of_handles) >= 0;
+    if (report != NULL) {
+        begin_report(thread, epoch, report);
+    }
     finish(thread, epoch, report);
+    if (report != NULL && has_handles) {
+        add_report(report, &of_handles);
+    }
     return SCOPE_OK;
 }
 
@@ -735,20 +868,8 @@ static enum scope_status release_in_gate(struct thread *thread, uint64_t value, 
         return SCOPE_STALE;
     }
     const uint64_t word = load_seq_cst(&epoch->word);
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
     if (epoch_word_state(word) == EPOCH_DRAINING) {
-        if (handles != NULL) {
-            (void)release_in_gate(thread, epoch_value(handles), false, NULL);
-            epoch = epoch_by_value(value);
-            if (epoch == NULL) {
-                return SCOPE_OK; /* that was all that pinned it */
-            }
-        }
-        if (report != NULL) {
-            begin_report(epoch, report);
-        }
-        stat_set(&epoch->reclaims, reclaims);
-        return release_draining(thread, epoch, load_seq_cst(&epoch->word), report);
+        return release_draining(thread, epoch, word, reclaims, report);
     }
     if (epoch_word_state(word) != EPOCH_OPEN) {
         return SCOPE_BUSY;
@@ -757,24 +878,25 @@ static enum scope_status release_in_gate(struct thread *thread, uint64_t value, 
     if (all == NULL) {
         return SCOPE_BUSY;
     }
-    stat_set(&epoch->closed_ms, os_now_ms());
     stat_set(&epoch->reclaims, reclaims);
     if (stat_get(&epoch->policy) != POLICY_TRAP) {
         stat_set(&epoch->policy, POLICY_RELEASE);
     }
     if (report != NULL) {
-        begin_report(epoch, report);
-    }
-    if (handles != NULL) {
-        stat_set(&handles->policy, stat_get(&epoch->policy));
-        (void)close_in_gate(thread, epoch_value(handles), false, NULL);
+        begin_report(thread, epoch, report);
     }
     uint64_t n = 1;
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
         hold_empty(epoch, hold);
         n++;
     }
-    return drop_held(thread, epoch, n, report) ? SCOPE_OK : SCOPE_PENDING;
+    if (drop_held(thread, epoch, n, report)) {
+        return SCOPE_OK;
+    }
+    if (report != NULL) {
+        report->recycled_bytes = 0; /* so far */
+    }
+    return SCOPE_PENDING;
 }
 
 enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
@@ -798,15 +920,17 @@ static bool begin_slabs(struct thread *thread, struct hold *hold)
     if (!epoch_need_partials(hold->epoch)) {
         return false;
     }
-    if (hold->kept_heap == NULL) {
-        hold->kept_heap = heap_make(hold->epoch);
+    struct heap *heap = stat_get(&hold->kept_heap);
+    if (heap == NULL) {
+        heap = heap_make(hold->epoch);
+        atomic_store_explicit(&hold->kept_heap, heap, memory_order_release);
     }
-    if (hold->kept_heap == NULL) {
+    if (heap == NULL) {
         return false;
     }
-    heap_retag(hold->kept_heap);
-    hold->kept_heap->thread = thread;
-    hold->heap = hold->kept_heap;
+    heap_retag(heap);
+    heap->thread = thread;
+    hold->heap = heap;
     ambient_set(thread);
     return true;
 }

@@ -91,7 +91,7 @@ void scope_leave_all(struct thread *thread);
 void scope_flush(struct thread *thread);
 
 /* The objects and bytes in an epoch that are alive now, as far as can be seen, and its memory. In the gate. */
-void scope_count(struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes,
+void scope_count(const struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes,
                  uint64_t *memory_bytes);
 
 void scope_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES]);

@@ -8,6 +8,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
+#include "core/trap.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -129,8 +130,9 @@ void stats_get(struct tslab_stats *stats)
     lock_release(&registry.lock);
 
     const size_t used = stat_get(&depot.used_units) << UNIT_SHIFT;
+    const size_t trapped = stat_get(&trap_units) << UNIT_SHIFT;
     add_epochs(stats);
-    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot) + blocks_bytes();
+    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped) + blocks_bytes();
     stats->dirty_bytes = stat_get(&depot.dirty_units) << UNIT_SHIFT;
     stats->clean_bytes = stat_get(&depot.clean_units) << UNIT_SHIFT;
     stats->committed_bytes = stat_get(&arena.committed_units) << UNIT_SHIFT;

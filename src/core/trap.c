@@ -13,6 +13,8 @@ static struct {
     } runs[TRAP_RUNS];
 } trapped = { .lock = LOCK_INIT(RANK_TRAP) };
 
+atomic_size_t trap_units;
+
 void trap_run(uint32_t first, uint32_t units)
 {
     char *const start = arena_address(first);
@@ -23,6 +25,7 @@ void trap_run(uint32_t first, uint32_t units)
         depot_put(first, units, false);
         return;
     }
+    (void)fetch_add_relaxed(&trap_units, units);
     lock_acquire(&trapped.lock);
     const uint32_t place = trapped.next++ % TRAP_RUNS;
     const uint32_t old_first = trapped.runs[place].first;
@@ -32,6 +35,7 @@ void trap_run(uint32_t first, uint32_t units)
     lock_release(&trapped.lock);
     /* Without memory for that, the old one stays as it is: it holds addresses, nothing else. */
     if (old_first != 0 && os_commit(arena_address(old_first), (size_t)old_units << UNIT_SHIFT)) {
+        (void)fetch_sub_relaxed(&trap_units, old_units);
         depot_put(old_first, old_units, true);
     }
 }

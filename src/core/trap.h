@@ -5,9 +5,12 @@
 #ifndef TSLAB_CORE_TRAP_H
 #define TSLAB_CORE_TRAP_H
 
-#include <stdint.h>
+#include "base/atomic.h"
 
 enum { TRAP_RUNS = TSLAB_SIM ? 2 : 4096 };
+
+/* Units of all trapped runs. */
+extern atomic_size_t trap_units;
 
 /* Takes over a used run without tags: traps it, and gives the run that was trapped longest to the depot when there are
  * too many. Where the kernel refuses, the run itself goes to the depot. */

@@ -74,8 +74,10 @@ static void json_string(struct json *json, const char *name, const char *value)
     json_key(json, name);
     text_string(&json->text, "\"");
     for (const char *c = value; *c != 0; c++) {
-        if ((unsigned char)*c < 0x20 || *c == '"' || *c == '\\') {
-            const char escape[6] = { '\\', 'u', '0', '0', digits[(unsigned char)*c >> 4], digits[*c & 15] };
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e || *c == '"' || *c == '\\') {
+            const char escape[6] = {
+                '\\', 'u', '0', '0', digits[(unsigned char)*c >> 4], digits[(unsigned char)*c & 15]
+            };
             text_part(&json->text, escape, sizeof escape);
         } else {
             text_part(&json->text, c, 1);
@@ -112,6 +114,16 @@ static void json_totals(struct json *json)
     json_number(json, "metadata_bytes", stats.metadata_bytes);
     json_number(json, "allocations", stats.allocations);
     json_number(json, "frees", stats.frees);
+    json_number(json, "refills", stats.refills);
+    json_number(json, "flushes", stats.flushes);
+    json_number(json, "bypassed_allocations", stats.bypassed_allocs);
+    json_number(json, "bypassed_frees", stats.bypassed_frees);
+    json_number(json, "remote_frees", stats.remote_frees);
+    json_number(json, "slabs_opened", stats.slabs_opened);
+    json_number(json, "slabs_recycled", stats.slabs_recycled);
+    json_number(json, "harvests", stats.harvests);
+    json_number(json, "harvested", stats.harvested);
+    json_number(json, "queue_longest", stats.queue_longest);
     json_number(json, "purge_calls", stats.purge_calls);
     json_number(json, "purged_bytes", stats.purged_bytes);
     json_number(json, "threads", stats.threads);
@@ -152,17 +164,18 @@ static void json_class_entry(struct json *json, unsigned class)
     json_close(json, "}");
 }
 
+static const char *const policy_names[] = { "drain", "release", "report", "trap" };
+static const char *const state_names[] = { "open", "closing", "draining" };
+
 static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
 {
-    static const char *const policies[] = { "drain", "release", "report", "trap" };
-    static const char *const states[] = { "open", "closing", "draining" };
     json_open(json, NULL, "{");
     json_identity(json, "epoch", stats->epoch.id);
     json_identity(json, "parent", stats->parent.id);
     json_identity(json, "instance", stats->instance.id);
     json_string(json, "label", stats->label);
-    json_string(json, "policy", policies[stats->policy]);
-    json_string(json, "state", states[stats->state]);
+    json_string(json, "policy", policy_names[stats->policy]);
+    json_string(json, "state", state_names[stats->state]);
     json_number(json, "inside", stats->inside);
     json_number(json, "age_ms", stats->age_ms);
     json_number(json, "closed_ms", stats->closed_ms);
@@ -185,6 +198,42 @@ static void json_epochs(struct json *json)
         }
     }
     json_close(json, "]");
+}
+
+void epochs_print(int fd)
+{
+    static const char *const heads[] = { "policy",    "state", "inside",     "age ms",
+                                         "closed ms", "live",  "live bytes", "memory" };
+    enum { COLUMN = 12 };
+    struct tslab_epoch_stats entries[EPOCHS_AT_ONCE];
+    uint32_t from = 0;
+    size_t n;
+    bool any = false;
+    while ((n = epochs_describe(&from, entries, EPOCHS_AT_ONCE)) > 0) {
+        char buffer[BUFFER_BYTES];
+        struct text text = { buffer, sizeof buffer, 0 };
+        text_string(&text, any ? "" : "epochs\n");
+        for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && !any; i++) {
+            text_right(&text, heads[i], COLUMN);
+        }
+        text_string(&text, any ? "" : "  label\n");
+        any = true;
+        for (size_t i = 0; i < n; i++) {
+            const struct tslab_epoch_stats *stats = &entries[i];
+            text_right(&text, policy_names[stats->policy], COLUMN);
+            text_right(&text, state_names[stats->state], COLUMN);
+            text_number(&text, stats->inside, COLUMN);
+            text_number(&text, stats->age_ms, COLUMN);
+            text_number(&text, stats->closed_ms, COLUMN);
+            text_number(&text, stats->live_objects, COLUMN);
+            text_number(&text, stats->live_bytes, COLUMN);
+            text_number(&text, stats->memory_bytes, COLUMN);
+            text_string(&text, "  ");
+            text_string(&text, stats->label);
+            text_string(&text, "\n");
+        }
+        os_write(fd, buffer, text.length);
+    }
 }
 
 TSLAB_API void tslab_stats_json(int fd)
