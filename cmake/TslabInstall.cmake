@@ -7,7 +7,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tslab)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS tslab tslab-static tslab-malloc EXPORT tslab-targets)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tslab TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tslab TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(EXPORT tslab-targets NAMESPACE tslab:: DESTINATION ${package_dir})
 configure_package_config_file(

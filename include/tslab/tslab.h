@@ -62,8 +62,7 @@ TSLAB_API size_t tslab_trim(void);
  *   tslab_epoch_enter(request);                    plain malloc of this thread, by any library, lands in it
  *   handle_request();
  *   tslab_epoch_leave(request);
- *   tslab_epoch_close(request, 0, NULL);           what was freed is back already; what survived is back when it is
- * freed
+ *   tslab_epoch_close(request, 0, NULL);           what was freed is back already; survivors come back as they die
  *
  * An epoch is named by a value that is checked: one that was closed and is gone, or never was, is refused
  * (TSLAB_STALE), also when its place serves another epoch by now. The value {0} names none.
@@ -243,18 +242,27 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
  *   never          nothing: all is of the process. Healthy, its memory bounded by the working set (the default)
  *   per-request    each unit has an epoch of its own, closed at its end
  *   batch-N        N units (1 to 1,000,000) of a thread share an epoch
- *   interval-MS    the units of a thread share an epoch, until MS milliseconds (1 to 86,400,000) have passed at a
- * unit's end manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
+ *   interval-MS    the units of a thread share an epoch until, at the end of one, MS milliseconds (1 to 86,400,000)
+ *                  have passed
+ *   manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
  *
  * All epochs that these open are TSLAB_DRAIN: what survives a unit stays valid. Units nest; only the outermost counts.
  * begin and end must be called on the same thread. Work that outlives its unit, or belongs to none, can say so: between
  * tslab_work_pause and tslab_work_resume, plain malloc lands outside of any epoch. */
-TSLAB_API int
-tslab_work_begin(const char *label);    /* TSLAB_OK, or TSLAB_NO_MEMORY: the unit then runs without an epoch */
-TSLAB_API int tslab_work_end(void);     /* TSLAB_OK, or TSLAB_NOT_INSIDE */
-TSLAB_API void tslab_work_rotate(void); /* each thread starts anew at the end of its current unit, or before the next */
-TSLAB_API void tslab_work_pause(void);  /* nests; also pauses epochs that were entered by hand */
-TSLAB_API int tslab_work_resume(void);  /* TSLAB_OK, or TSLAB_NOT_INSIDE */
+
+/* Begins a unit; label as in tslab_epoch_options. TSLAB_OK, or TSLAB_NO_MEMORY: then the unit runs without an epoch,
+ * and must be ended all the same. */
+TSLAB_API int tslab_work_begin(const char *label);
+
+/* Ends it. TSLAB_OK, or TSLAB_NOT_INSIDE: the thread is in no unit, or has entered an epoch in it and not left. */
+TSLAB_API int tslab_work_end(void);
+
+/* Every thread starts anew at the end of its current unit, or before the next. Any thread. */
+TSLAB_API void tslab_work_rotate(void);
+
+/* Nests, and pauses also epochs that were entered by hand. resume: TSLAB_OK, or TSLAB_NOT_INSIDE. */
+TSLAB_API void tslab_work_pause(void);
+TSLAB_API int tslab_work_resume(void);
 
 /* Statistics. Counters of other threads are as of their last slow path: exact when these are at rest, else a little
  * old. Bytes but for what is named otherwise. */

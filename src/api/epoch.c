@@ -290,7 +290,8 @@ static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_ep
     stats->recycled_runs = stat_get(&epoch->recycled_runs);
     scope_count(thread, epoch, &stats->live_objects, &stats->live_bytes, &stats->memory_bytes);
     struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
+    if (handles != NULL && stat_get(&handles->owner) == epoch &&
+        epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
         uint64_t objects;
         uint64_t bytes;
         uint64_t memory_bytes;

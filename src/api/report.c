@@ -68,20 +68,46 @@ static void json_number(struct json *json, const char *name, uint64_t value)
     text_number(&json->text, value, 0);
 }
 
+/* The bytes of the sign that starts at c, if it is well-formed UTF-8; else 0. */
+static size_t sign_bytes(const unsigned char *c)
+{
+    static const struct {
+        unsigned char mask, lead, bytes;
+        uint32_t least;
+    } kinds[] = { { 0x80, 0x00, 1, 0 }, { 0xe0, 0xc0, 2, 0x80 }, { 0xf0, 0xe0, 3, 0x800 }, { 0xf8, 0xf0, 4, 0x10000 } };
+    for (unsigned k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if ((*c & kinds[k].mask) != kinds[k].lead) {
+            continue;
+        }
+        uint32_t sign = *c & (unsigned char)~kinds[k].mask;
+        for (size_t i = 1; i < kinds[k].bytes; i++) {
+            if ((c[i] & 0xc0) != 0x80) {
+                return 0;
+            }
+            sign = sign << 6 | (c[i] & 0x3f);
+        }
+        const bool surrogate = sign >= 0xd800 && sign < 0xe000;
+        return sign >= kinds[k].least && sign < 0x110000 && !surrogate ? kinds[k].bytes : 0;
+    }
+    return 0;
+}
+
 static void json_string(struct json *json, const char *name, const char *value)
 {
     static const char digits[] = "0123456789abcdef";
     json_key(json, name);
     text_string(&json->text, "\"");
-    for (const char *c = value; *c != 0; c++) {
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e || *c == '"' || *c == '\\') {
-            const char escape[6] = {
-                '\\', 'u', '0', '0', digits[(unsigned char)*c >> 4], digits[(unsigned char)*c & 15]
-            };
+    for (const unsigned char *c = (const unsigned char *)value; *c != 0;) {
+        const size_t bytes = sign_bytes(c);
+        if (bytes == 0) {
+            text_string(&json->text, "\\ufffd");
+        } else if (*c < 0x20 || *c == 0x7f || *c == '"' || *c == '\\') {
+            const char escape[6] = { '\\', 'u', '0', '0', digits[*c >> 4], digits[*c & 15] };
             text_part(&json->text, escape, sizeof escape);
         } else {
-            text_part(&json->text, c, 1);
+            text_part(&json->text, (const char *)c, bytes);
         }
+        c += bytes == 0 ? 1 : bytes;
     }
     text_string(&json->text, "\"");
 }

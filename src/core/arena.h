@@ -5,8 +5,8 @@
  * tables with the units that they describe, so that strict overcommit accounting charges only what is in reach.
  *
  * Invariants: unit 0 is never used, so that 0 can mean none. A unit that is not part of a slab, nor the first of a
- * large run, has tag 0. Descriptors are never unmapped and never initialised again: who comes late may still look at
- * one.
+ * large run, has tag 0. Descriptors are never unmapped: who comes late may still look at one, and finds EMPTY, or
+ * zeros, which is the same, where the pages of those inside of a purged run were given back.
  *
  * Threads: arena_start once, before others; arena_extend under the depot's lock; reading tags and descriptors from
  * anywhere. */
@@ -36,6 +36,9 @@ enum {
 struct unit {
     atomic_u32 tag;
     uint32_t first; /* in slabs: the first unit of the run; else valid in the first and the last unit of a run */
+    /* Of the slab that starts here (partial.h); whoever comes late may write them, whatever the unit is by then. */
+    atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
+    atomic_u32 queue_next; /* belongs to the queue while queued */
 };
 
 enum run_kind { RUN_USED, RUN_DIRTY, RUN_CLEAN };
@@ -43,11 +46,9 @@ enum run_kind { RUN_USED, RUN_DIRTY, RUN_CLEAN };
 /* The descriptor of a run: a slab, a large block, or empty units in the depot. */
 struct slab {
     /* The protocol of a slab (slab.h, partial.h). */
-    atomic_u32 word;       /* state, class and epoch */
-    atomic_u32 full;       /* words of the bitmap that are whole */
-    atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
-    atomic_u32 queue_next; /* belongs to the queue while queued */
-    uint32_t prev, next;   /* the partial list under the list's lock, or a bin of the depot under its lock */
+    atomic_u32 word;     /* state, class and epoch */
+    atomic_u32 full;     /* words of the bitmap that are whole */
+    uint32_t prev, next; /* the partial list under the list's lock, or a bin of the depot under its lock */
 
     /* The run (depot.h), under the depot's lock. */
     uint32_t units;
@@ -112,6 +113,11 @@ always_inline bool arena_has_unit(size_t unit)
 always_inline uint32_t slab_index(const struct slab *slab)
 {
     return (uint32_t)(slab - arena.slabs);
+}
+
+always_inline struct unit *unit_of(const struct slab *slab)
+{
+    return &arena.units[slab_index(slab)];
 }
 
 always_inline uint32_t tag_of(unsigned class, uint32_t affinity)

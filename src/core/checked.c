@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/arena.h"
 #include "core/blocks.h"
+#include "core/chunk.h"
 #include "core/slab.h"
 
 #if TSLAB_CHECKED
@@ -32,6 +33,9 @@ static _Noreturn void complain_about(const void *p)
     const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
     if (tag_class(tag) != CLASS_NONE) {
         (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
+    }
+    if (tag == TAG_CHUNK) {
+        chunk_no_object(p);
     }
     const bool is_start = p == (const void *)arena_address((uint32_t)arena_unit(p));
     if (tag == TAG_LARGE && !is_start) {

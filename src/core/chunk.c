@@ -101,8 +101,8 @@ static void cursor_set(struct cursor *cursor, char *start, size_t bytes)
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
 {
     struct slab *const slab = &arena.slabs[first];
-    for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
-        arena.units[first + i].first = first;
+    for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
+        arena.units[first + i].first = first; /* the depot set both ends */
     }
     (void)fetch_add_relaxed(&chunk_units, CHUNK_UNITS);
     store_relaxed(&slab->live, CHUNK_OPEN);

@@ -6,7 +6,7 @@
 #include "core/partial.h"
 
 enum {
-    BLOCK_SHIFT = TSLAB_SIM ? 2 : 8,
+    BLOCK_SHIFT = TSLAB_SIM ? 3 : 8,
     BLOCK_RECORDS = 1 << BLOCK_SHIFT,
     BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> BLOCK_SHIFT,
 };

@@ -12,6 +12,13 @@ static atomic_u32 *lent(const void *object)
     return (atomic_u32 *)(uintptr_t)chunk_code(object);
 }
 
+/* What stands in the codes of a slot that is lent with a generation. No chunk can have such codes, whatever becomes of
+ * the memory while somebody comes late with an old handle: a code of 128 or more is followed by zeros. */
+static uint32_t lent_word(uint32_t generation)
+{
+    return 0x8080u | (generation & 0x7f) | (generation >> 7 & 0x7f) << 8 | generation >> 14 << 16;
+}
+
 static uint32_t next_generation(void)
 {
     uint32_t generation;
@@ -86,11 +93,13 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
     const uint64_t unit = slab_index(slot.slab);
     const uint64_t index = (uint64_t)slot.word * WORD_SLOTS + bit_lowest(slot.mask);
     if (unit >> UNIT_BITS != 0) {
-        heap_free_direct(&thread->heap, tag_class(stat_get(&arena.units[arena_unit(p)].tag)), p);
+        const unsigned class = tag_class(stat_get(&arena.units[arena_unit(p)].tag));
+        stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+        heap_free_direct(&thread->heap, class, p);
         return 0;
     }
     const uint32_t generation = next_generation();
-    store_release(lent(p), generation);
+    store_release(lent(p), lent_word(generation));
     *object = p;
     return unit << (GENERATION_BITS + SLOT_INDEX_BITS) | index << GENERATION_BITS | generation;
 }
@@ -105,10 +114,11 @@ static void *named_place(uint64_t value, uint64_t handle, unsigned *class)
     if (handles == NULL || !arena_has_unit(unit)) {
         return NULL;
     }
-    const uint32_t tag = stat_get(&arena.units[unit].tag);
-    *class = tag_class(tag);
-    if (*class == CLASS_NONE || tag != tag_of(*class, AFFINITY_EPOCH | AFFINITY_HANDLE | handles->id) ||
-        arena.units[unit].first != unit || slot >= class_geometry[*class].slots) {
+    /* A slab of that epoch starts at the unit, or has just been recycled, and then no slot in it is lent. */
+    const uint32_t word = load_seq_cst(&arena.slabs[unit].word);
+    *class = word_class(word);
+    if (word_state(word) == SLAB_EMPTY || *class == CLASS_NONE || word_epoch(word) != handles->id ||
+        slot >= class_geometry[*class].slots) {
         return NULL;
     }
     return arena_address((uint32_t)unit) + (size_t)slot * class_geometry[*class].size;
@@ -119,20 +129,22 @@ void *handle_get(uint64_t epoch, uint64_t handle)
     unsigned class;
     void *p = named_place(epoch, handle, &class);
     const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
-    return p != NULL && generation != 0 && load_acquire(lent(p)) == generation ? p : NULL;
+    return p != NULL && generation != 0 && load_acquire(lent(p)) == lent_word(generation) ? p : NULL;
 }
 
 bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
 {
     unsigned class;
     void *p = named_place(epoch, handle, &class);
-    uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
-    if (p == NULL || generation == 0 || !cas_acq_rel(lent(p), &generation, 0)) {
+    const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
+    uint32_t word = lent_word(generation);
+    if (p == NULL || generation == 0 || !cas_acq_rel(lent(p), &word, 0)) {
         return false;
     }
     if (TSLAB_CHECKED) {
         checked_dies(p);
     }
+    stat_add(&thread->heap.class[class].counters.remote_frees, 1);
     heap_free_direct(&thread->heap, class, p);
     return true;
 }

@@ -9,8 +9,8 @@ enum {
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     /* What one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    /* Shorter runs are not worth a call for the pages of their codes. */
-    CODES_UNITS = (1 << 20) / UNIT_BYTES,
+    /* Shorter runs are not worth the calls for their part of the side tables. */
+    TABLES_UNITS = (1 << 20) / UNIT_BYTES,
     LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the budget is never more than this for what was learned */
     RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of what is in use */
 };
@@ -68,15 +68,24 @@ bool reclaim_pages(char *start, size_t bytes)
     return purged;
 }
 
-/* The codes of a long empty run are 0 all of them, and pages full of them have done their work too. Not counted. */
-static void purge_codes(uint32_t first, uint32_t n)
+static void purge_table(void *table, size_t from, size_t to)
 {
     const size_t page = os_page_bytes();
-    const uintptr_t codes = (uintptr_t)arena.codes + ((size_t)first << (UNIT_SHIFT - GRANULE_SHIFT));
-    const uintptr_t from = round_up(codes, page);
-    const uintptr_t to = round_down(codes + ((size_t)n << (UNIT_SHIFT - GRANULE_SHIFT)), page);
-    if (n >= CODES_UNITS && to > from) {
-        (void)os_purge((void *)from, to - from);
+    const uintptr_t start = round_up((uintptr_t)table + from, page);
+    const uintptr_t end = round_down((uintptr_t)table + to, page);
+    if (end > start) {
+        (void)os_purge((void *)start, end - start);
+    }
+}
+
+/* What the side tables say of a long empty run is 0, or nothing: pages full of that have done their work too. Not
+ * counted. */
+static void purge_tables(uint32_t first, uint32_t n)
+{
+    if (n >= TABLES_UNITS) {
+        const size_t codes = UNIT_BYTES / GRANULE_BYTES;
+        purge_table(arena.codes, first * codes, (first + n) * codes);
+        purge_table(arena.slabs, (first + 1) * sizeof *arena.slabs, (first + n) * sizeof *arena.slabs);
     }
 }
 
@@ -89,7 +98,7 @@ static size_t purge_run(uint32_t first, uint32_t n)
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)start + bytes, page);
     const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
-    purge_codes(first, n);
+    purge_tables(first, n);
     /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
     depot_put(first, n, purged && from == start && to == start + bytes);
     return purged ? (size_t)(to - from) : 0;

@@ -1,0 +1,335 @@
+/* What the tests of epochs share. A case is a function that runs in a process of its own, where the engine has not
+ * started yet (unless it is the malloc of the program): it must end well, and say nothing on stderr. */
+#ifndef EPOCH_H
+#define EPOCH_H
+
+#include "child.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <tslab/tslab.h>
+
+/* A hang is a failure: a case that takes longer is ended by a signal. */
+enum { PATIENCE_SECONDS = 100 };
+
+/* What checks and sanitizers keep for themselves is memory, too. */
+enum { HEAVY = EPOCH_SANITIZED || TSLAB_CHECKED };
+
+enum { UNIT = 16 * 1024, KILOBYTE = 1024, MEGABYTE = 1024 * 1024 };
+
+/* So many times in a release build, and fewer times where every step is slow. */
+static inline size_t times(size_t count)
+{
+    return EPOCH_SANITIZED ? count / 20 : TSLAB_CHECKED ? count / 5 : count;
+}
+
+/* A case is run in a child; with an environment, in a program that has it from the start. A test is run as it is, and
+ * makes children of its own. */
+struct epoch_case {
+    const char *name;
+    void (*body)(void);
+    void (*test)(void **);
+    const char *environment; /* NAME=value */
+};
+#define CASE_WITH(environment, body)                                                                                   \
+    {                                                                                                                  \
+#body, body, NULL, environment                                                                                 \
+    }
+#define CASE(body) CASE_WITH(NULL, body)
+#define TEST(test)                                                                                                     \
+    {                                                                                                                  \
+#test, NULL, test, NULL                                                                                        \
+    }
+
+/* Whether the malloc of this program is that of the library whose functions it calls. */
+static inline bool malloc_is_ours(void)
+{
+    Dl_info ours, plain;
+    void *const of_library = dlsym(RTLD_DEFAULT, "tslab_malloc");
+    void *const of_program = dlsym(RTLD_DEFAULT, "malloc");
+    /* That of a sanitizer is in the program itself, as the static library is. */
+    return !EPOCH_SANITIZED && of_library != NULL && dladdr(of_library, &ours) != 0 &&
+           dladdr(of_program, &plain) != 0 && ours.dli_fbase == plain.dli_fbase;
+}
+
+static inline void *exit_at_once(void *unused)
+{
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+static inline void case_body(const void *argument)
+{
+    const struct epoch_case *one = (const struct epoch_case *)argument;
+    alarm(PATIENCE_SECONDS);
+    if (malloc_is_ours()) {
+        /* The first thread that starts, and the first that exits, have libc allocate what it keeps; not in a scope. */
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, exit_at_once, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    one->body();
+}
+
+/* Goes on in this program from its beginning, as the body of a case. */
+static inline void exec_case(const char *name, const char *environment)
+{
+    CHECK(putenv(strdup(environment)) == 0);
+    execl("/proc/self/exe", "epoch", "--body", name, (char *)NULL);
+    check_failed(__FILE__, __LINE__, "the program cannot be started again: %s", strerror(errno));
+}
+
+static inline void case_exec(const void *argument)
+{
+    const struct epoch_case *one = (const struct epoch_case *)argument;
+    exec_case(one->name, one->environment);
+}
+
+static inline void case_runs(void **state)
+{
+    const struct epoch_case *one = (const struct epoch_case *)*state;
+    child_succeeds(one->environment == NULL ? case_body : case_exec, one, "");
+}
+
+/* Runs all cases, or those that a pattern on the command line names, or the body of one. */
+static inline int cases_run(const struct epoch_case *cases, size_t count, int argc, char **argv)
+{
+    struct CMUnitTest tests[64];
+    CHECK(count <= COUNT_OF(tests));
+    for (size_t i = 0; i < count; i++) {
+        if (argc == 3 && strcmp(argv[1], "--body") == 0 && strcmp(argv[2], cases[i].name) == 0) {
+            case_body(&cases[i]);
+            return 0;
+        }
+        void *const state = (void *)(uintptr_t)&cases[i];
+        tests[i] =
+            (struct CMUnitTest){ cases[i].name, cases[i].test == NULL ? case_runs : cases[i].test, NULL, NULL, state };
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return _cmocka_run_group_tests("epoch", tests, count, NULL, NULL);
+}
+
+/* Epochs. */
+
+static const tslab_epoch no_epoch = { 0 };
+
+static inline bool same(tslab_epoch a, tslab_epoch b)
+{
+    return a.id == b.id;
+}
+
+static inline tslab_epoch opened_with(const struct tslab_epoch_options *options)
+{
+    const tslab_epoch epoch = tslab_epoch_open(options);
+    CHECK_SAY(epoch.id != 0, "no epoch was opened: %s", strerror(errno));
+    return epoch;
+}
+
+static inline tslab_epoch opened_as(const char *label, enum tslab_policy policy)
+{
+    return opened_with(&(struct tslab_epoch_options){ .label = label, .policy = policy });
+}
+
+static inline tslab_epoch opened(void)
+{
+    return opened_with(NULL);
+}
+
+static inline bool takes_plain(enum tslab_policy policy, unsigned flags)
+{
+    return policy == TSLAB_DRAIN || policy == TSLAB_REPORT || (flags & TSLAB_VOUCHED) != 0;
+}
+
+/* What entering an epoch answers. */
+static inline int entered_status(enum tslab_policy policy, unsigned flags)
+{
+    return malloc_is_ours() && takes_plain(policy, flags) ? TSLAB_OK : TSLAB_EXPLICIT;
+}
+
+static inline void is_status(int found, int wanted, const char *call, const char *file, int line)
+{
+    if (found != wanted) {
+        check_failed(file, line, "%s is %d (%s), not %d (%s)", call, found, tslab_status_text(found), wanted,
+                     tslab_status_text(wanted));
+    }
+}
+#define STATUS(call, wanted) is_status((call), (wanted), #call, __FILE__, __LINE__)
+
+static inline void enter(tslab_epoch epoch)
+{
+    const int status = tslab_epoch_enter(epoch);
+    CHECK_SAY(status == TSLAB_OK || status == TSLAB_EXPLICIT, "entering: %s", tslab_status_text(status));
+    CHECK(same(tslab_epoch_current(), epoch));
+}
+
+static inline void leave(tslab_epoch epoch)
+{
+    STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
+}
+
+static inline struct tslab_epoch_stats stats_of(tslab_epoch epoch)
+{
+    struct tslab_epoch_stats stats;
+    memset(&stats, 0xa5, sizeof stats);
+    STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_OK);
+    CHECK(same(stats.epoch, epoch));
+    return stats;
+}
+
+static inline void is_alive(tslab_epoch epoch, uint64_t objects, const char *file, int line)
+{
+    const struct tslab_epoch_stats stats = stats_of(epoch);
+    if (stats.live_objects != objects || (objects == 0 && stats.live_bytes != 0)) {
+        check_failed(file, line, "%llu objects of %llu bytes live in epoch %#llx, not %llu",
+                     (unsigned long long)stats.live_objects, (unsigned long long)stats.live_bytes,
+                     (unsigned long long)epoch.id, (unsigned long long)objects);
+    }
+}
+#define ALIVE(epoch, objects) is_alive((epoch), (objects), __FILE__, __LINE__)
+
+/* A value that names no epoch is refused by everything that takes one. */
+static inline void check_gone(tslab_epoch epoch)
+{
+    const tslab_epoch before = tslab_epoch_current();
+    struct tslab_epoch_stats stats;
+    STATUS(tslab_epoch_stats_get(epoch, &stats), TSLAB_STALE);
+    STATUS(tslab_epoch_enter(epoch), TSLAB_STALE);
+    const int left = tslab_epoch_leave(epoch);
+    CHECK_SAY(left == TSLAB_NOT_INSIDE || left == TSLAB_STALE, "leave: %s", tslab_status_text(left));
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
+    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_STALE);
+    tslab_epoch advanced = epoch;
+    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_STALE);
+    CHECK(same(advanced, epoch));
+    errno = 0;
+    CHECK(tslab_epoch_malloc(epoch, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(tslab_epoch_calloc(epoch, 1, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(tslab_epoch_aligned_alloc(epoch, 64, 10) == NULL && errno == EINVAL);
+    errno = 0;
+    void *p = NULL;
+    CHECK(tslab_handle_malloc(epoch, 10, &p).id == 0 && errno == EINVAL);
+    CHECK(same(tslab_epoch_current(), before));
+}
+
+/* Memory that carries its own proof. */
+
+static inline void *fill(void *p, size_t size, uint64_t seed)
+{
+    CHECK_SAY(p != NULL, "%zu bytes were refused: %s", size, strerror(errno));
+    CHECK((uintptr_t)p % 16 == 0);
+    CHECK(tslab_usable_size(p) >= size);
+    pattern_fill(p, size, seed);
+    return p;
+}
+
+static inline void *filled(tslab_epoch epoch, size_t size, uint64_t seed)
+{
+    void *const p = fill(tslab_epoch_malloc(epoch, size), size, seed);
+    CHECK(same(tslab_epoch_of(p), epoch));
+    return p;
+}
+
+static inline void verify(const void *p, size_t size, uint64_t seed)
+{
+    CHECK_SAY(pattern_holds(p, size, seed), "%zu bytes at %p were overwritten", size, p);
+}
+
+static inline void verify_and_free(void *p, size_t size, uint64_t seed)
+{
+    verify(p, size, seed);
+    tslab_free(p);
+}
+
+static inline size_t below(uint64_t *random, size_t limit)
+{
+    return random_next(random) % limit;
+}
+
+/* Mostly those of a request; some of every kind. */
+static inline size_t some_size(uint64_t *random)
+{
+    const size_t what = below(random, 1000);
+    return what < 900   ? 16 + below(random, 433)
+           : what < 970 ? 1 + below(random, 4000)
+           : what < 998 ? 1 + below(random, 33000)
+                        : 1 + below(random, 200000);
+}
+
+/* Threads. */
+
+static inline void in_a_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, argument) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* A thread that does one thing after another, each when it is told to, and is waited for each time. */
+struct helper {
+    pthread_t thread;
+    pthread_barrier_t barrier; /* met before each thing and after it */
+    void (*thing)(void *);
+    void *argument;
+};
+
+static inline void *helper_loop(void *argument)
+{
+    struct helper *const helper = (struct helper *)argument;
+    for (;;) {
+        pthread_barrier_wait(&helper->barrier);
+        if (helper->thing == NULL) {
+            return NULL;
+        }
+        helper->thing(helper->argument);
+        pthread_barrier_wait(&helper->barrier);
+    }
+}
+
+static inline void helper_start(struct helper *helper)
+{
+    CHECK(pthread_barrier_init(&helper->barrier, NULL, 2) == 0);
+    CHECK(pthread_create(&helper->thread, NULL, helper_loop, helper) == 0);
+}
+
+static inline void helper_does(struct helper *helper, void (*thing)(void *), void *argument)
+{
+    helper->thing = thing;
+    helper->argument = argument;
+    pthread_barrier_wait(&helper->barrier);
+    pthread_barrier_wait(&helper->barrier);
+}
+
+static inline void helper_ends(struct helper *helper)
+{
+    helper->thing = NULL;
+    pthread_barrier_wait(&helper->barrier);
+    CHECK(pthread_join(helper->thread, NULL) == 0);
+    CHECK(pthread_barrier_destroy(&helper->barrier) == 0);
+}
+
+/* The same for what such a thread often does. */
+
+static inline void do_enter(void *epoch)
+{
+    enter(*(tslab_epoch *)epoch);
+}
+
+static inline void do_leave(void *epoch)
+{
+    leave(*(tslab_epoch *)epoch);
+}
+
+static inline void do_free(void *p)
+{
+    tslab_free(p);
+}
+
+#endif

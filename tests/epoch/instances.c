@@ -1,0 +1,350 @@
+/* Instances: allocators beside the default one, that end with all that is in them and touch nothing else. */
+#include "epoch.h"
+
+static tslab_instance instance_opened(const char *label)
+{
+    const tslab_instance instance = tslab_instance_open(label);
+    CHECK_SAY(instance.id != 0, "no instance was opened: %s", strerror(errno));
+    CHECK(tslab_instance_root(instance).id != 0);
+    return instance;
+}
+
+static tslab_epoch opened_in(tslab_instance instance, enum tslab_policy policy)
+{
+    const tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .instance = instance, .policy = policy });
+    CHECK(stats_of(epoch).instance.id == instance.id);
+    return epoch;
+}
+
+/* A value that names no instance. */
+static void check_instance_gone(tslab_instance instance)
+{
+    struct tslab_epoch_report report, untouched;
+    memset(&report, 0x77, sizeof report);
+    memset(&untouched, 0x77, sizeof untouched);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_STALE);
+    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_STALE);
+    CHECK(memcmp(&report, &untouched, sizeof report) == 0);
+    CHECK(tslab_instance_root(instance).id == 0);
+    if (instance.id != 0) {
+        errno = 0;
+        CHECK(tslab_epoch_open(&(struct tslab_epoch_options){ .instance = instance }).id == 0 && errno == EINVAL);
+    }
+}
+
+static void an_instance_has_a_root(void)
+{
+    const tslab_instance cache = instance_opened("cache");
+    const tslab_epoch root = tslab_instance_root(cache);
+    CHECK(same(root, tslab_instance_root(cache)));
+    const struct tslab_epoch_stats stats = stats_of(root);
+    CHECK(stats.instance.id == cache.id && stats.state == TSLAB_EPOCH_OPEN);
+    CHECK(strcmp(stats.label, "cache") == 0);
+    void *const p = filled(root, 100, 1);
+    enter(root);
+    void *const q = filled(root, 100000, 2);
+    leave(root);
+    verify_and_free(p, 100, 1);
+    verify(q, 100000, 2);
+    struct tslab_epoch_report report;
+    STATUS(tslab_instance_close(cache, 0, &report), TSLAB_OK);
+    CHECK(report.survivors == 1 && report.survivor_bytes >= 100000);
+    check_gone(root);
+    check_instance_gone(cache);
+}
+
+static void values_that_name_none_are_refused(void)
+{
+    const tslab_instance instance = instance_opened(NULL);
+    void *const p = filled(tslab_instance_root(instance), 100, 1);
+    check_instance_gone((tslab_instance){ 0 }); /* the default one does not end */
+    for (unsigned bit = 0; bit < 64; bit++) {
+        check_instance_gone((tslab_instance){ instance.id ^ (uint64_t)1 << bit });
+    }
+    const tslab_epoch epoch = opened();
+    if (epoch.id != instance.id) {
+        check_instance_gone((tslab_instance){ epoch.id }); /* an epoch is no instance */
+    }
+    uint64_t random = 5;
+    for (size_t i = 0; i < times(100000); i++) {
+        check_instance_gone((tslab_instance){ random_next(&random) });
+    }
+    verify(p, 100, 1);
+    CHECK(stats_of(epoch).state == TSLAB_EPOCH_OPEN);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+}
+
+static void it_ends_with_all_that_is_in_it(void)
+{
+    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    const tslab_instance instance = instance_opened("all");
+    const tslab_epoch beside = opened(), root = tslab_instance_root(instance);
+    void *const p = filled(beside, 100, 3), *const q = fill(tslab_malloc(100), 100, 4);
+    tslab_epoch epochs[3 * COUNT_OF(policies)];
+    uint64_t objects = 0;
+    for (size_t i = 0; i < COUNT_OF(epochs); i++) {
+        epochs[i] = opened_in(instance, policies[i % COUNT_OF(policies)]);
+        for (size_t n = 0; n < 100; n++) {
+            (void)filled(epochs[i], 16 * (n + 1), n);
+            objects++;
+        }
+        CHECK(tslab_handle_malloc(epochs[i], 100, NULL).id != 0);
+        objects++;
+    }
+    /* One drains already. */
+    STATUS(tslab_epoch_close(epochs[0], 0, NULL), TSLAB_OK);
+    CHECK(stats_of(epochs[0]).state == TSLAB_EPOCH_DRAINING);
+    (void)filled(root, 5000, 1);
+    objects++;
+    struct tslab_epoch_report report;
+    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+    CHECK_SAY(report.survivors == objects, "%llu objects ended, not %llu", (unsigned long long)report.survivors,
+              (unsigned long long)objects);
+    CHECK(report.survivor_bytes >= 5000 && report.recycled_bytes > 0);
+    for (size_t i = 0; i < COUNT_OF(epochs); i++) {
+        check_gone(epochs[i]);
+    }
+    check_gone(root);
+    check_instance_gone(instance);
+    verify_and_free(p, 100, 3);
+    verify_and_free(q, 100, 4);
+    CHECK(stats_of(beside).state == TSLAB_EPOCH_OPEN);
+    STATUS(tslab_epoch_close(beside, 0, NULL), TSLAB_OK);
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
+static void check_instance_busy(tslab_instance instance)
+{
+    struct tslab_epoch_report report, untouched;
+    memset(&report, 0x77, sizeof report);
+    memset(&untouched, 0x77, sizeof untouched);
+    STATUS(tslab_instance_close(instance, 0, &report), TSLAB_BUSY);
+    CHECK(memcmp(&report, &untouched, sizeof report) == 0);
+}
+
+static void it_does_not_end_while_somebody_is_inside(void)
+{
+    const tslab_instance instance = instance_opened("busy");
+    tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_DRAIN);
+    void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
+    struct helper helper;
+    helper_start(&helper);
+    tslab_epoch *const both[] = { &root, &epoch };
+    for (size_t i = 0; i < COUNT_OF(both); i++) {
+        helper_does(&helper, do_enter, both[i]);
+        check_instance_busy(instance);
+        enter(*both[i]);
+        helper_does(&helper, do_leave, both[i]);
+        check_instance_busy(instance);
+        leave(*both[i]);
+    }
+    /* Also while it is closing. */
+    helper_does(&helper, do_enter, &epoch);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
+    check_instance_busy(instance);
+    CHECK(stats_of(root).live_objects == 1 && stats_of(epoch).live_objects == 1);
+    /* Nothing has changed: it can be used as before. */
+    const tslab_epoch another = opened_in(instance, TSLAB_DRAIN);
+    tslab_free(filled(root, 100, 3));
+    tslab_free(filled(another, 100, 3));
+    verify(p, 100, 1);
+    verify(q, 100, 2);
+    helper_does(&helper, do_leave, &epoch);
+    helper_ends(&helper);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    check_gone(epoch);
+    check_gone(another);
+    check_gone(root);
+}
+
+static void instances_do_not_see_each_other(void)
+{
+    enum { COUNT = 8, OBJECTS = 500 };
+    static void *objects[COUNT][OBJECTS];
+    static tslab_handle handles[COUNT];
+    tslab_instance instances[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        char label[16];
+        snprintf(label, sizeof label, "number %zu", i);
+        instances[i] = instance_opened(label);
+        handles[i] = tslab_handle_malloc(tslab_instance_root(instances[i]), 64, NULL);
+    }
+    for (size_t n = 0; n < OBJECTS; n++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            objects[i][n] = filled(tslab_instance_root(instances[i]), 16 + n, i * OBJECTS + n);
+        }
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct tslab_epoch_stats stats = stats_of(tslab_instance_root(instances[i]));
+        CHECK(stats.live_objects == OBJECTS + 1 && stats.instance.id == instances[i].id);
+        for (size_t other = 0; other < COUNT; other++) {
+            CHECK(other == i || instances[other].id != instances[i].id);
+            CHECK((tslab_handle_get(tslab_instance_root(instances[other]), handles[i]) != NULL) == (other == i));
+        }
+    }
+    /* They end in some order; those that are left are whole. */
+    for (size_t end = 0; end < COUNT; end++) {
+        const size_t at = end * 3 % COUNT;
+        STATUS(tslab_instance_close(instances[at], end % 2 == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+        for (size_t later = end + 1; later < COUNT; later++) {
+            const size_t i = later * 3 % COUNT;
+            for (size_t n = 0; n < OBJECTS; n++) {
+                verify(objects[i][n], 16 + n, i * OBJECTS + n);
+            }
+        }
+        const tslab_epoch others = opened();
+        for (size_t n = 0; n < 2000; n++) {
+            (void)filled(others, 100, n);
+        }
+        STATUS(tslab_epoch_release(others, 0, NULL), TSLAB_OK);
+    }
+}
+
+static void parents_may_be_anywhere_that_is_there(void)
+{
+    const tslab_instance instance = instance_opened("parents");
+    const tslab_epoch root = tslab_instance_root(instance);
+    const tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .instance = instance, .parent = root });
+    CHECK(same(stats_of(epoch).parent, root));
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    check_gone(epoch);
+}
+
+static void advance_stays_in_the_instance(void)
+{
+    const tslab_instance instance = instance_opened("generations");
+    tslab_epoch epoch = opened_in(instance, TSLAB_RELEASE);
+    enter(epoch);
+    for (int i = 0; i < 100; i++) {
+        (void)filled(epoch, 100, 1);
+        STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
+        CHECK(stats_of(epoch).instance.id == instance.id);
+    }
+    leave(epoch);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    check_gone(epoch);
+}
+
+/* Thousands, one after another and at once. */
+static void there_may_be_many(void)
+{
+    enum { AT_ONCE = 1000 };
+    static tslab_instance instances[AT_ONCE];
+    static void *objects[AT_ONCE];
+    size_t metadata = 0;
+    struct tslab_stats stats;
+    for (size_t i = 0; i < times(50000); i++) {
+        const size_t at = i % AT_ONCE;
+        if (instances[at].id != 0) {
+            verify(objects[at], 100, at);
+            STATUS(tslab_instance_close(instances[at], 0, NULL), TSLAB_OK);
+            if (i % 100 == 0) {
+                check_instance_gone(instances[at]);
+            }
+        }
+        instances[at] = instance_opened("one of many");
+        objects[at] = filled(tslab_instance_root(instances[at]), 100, at);
+        if (i == 2 * AT_ONCE) {
+            tslab_stats_get(&stats);
+            metadata = stats.metadata_bytes;
+        }
+    }
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.metadata_bytes <= metadata + 64 * KILOBYTE, "the metadata grew from %zu to %zu", metadata,
+              stats.metadata_bytes);
+    CHECK(tslab_epoch_list(NULL, 0) == AT_ONCE);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        STATUS(tslab_instance_close(instances[i], 0, NULL), TSLAB_OK);
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
+/* A hundred threads, each in every instance. */
+
+enum { INSTANCES = 4, THREADS = 100 };
+static tslab_instance shared[INSTANCES];
+
+static void *use_them_all(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    void *objects[50] = { NULL };
+    for (size_t i = 0; i < times(2000) + 100; i++) {
+        const tslab_epoch epoch = tslab_instance_root(shared[below(&random, INSTANCES)]);
+        const size_t at = below(&random, COUNT_OF(objects));
+        if (objects[at] != NULL) {
+            verify_and_free(objects[at], 100, at);
+        }
+        if (i % 3 == 0) {
+            enter(epoch);
+            objects[at] = filled(epoch, 100, at);
+            leave(epoch);
+        } else {
+            objects[at] = filled(epoch, 100, at);
+        }
+    }
+    for (size_t at = 0; at < COUNT_OF(objects); at++) {
+        if (objects[at] != NULL) {
+            verify_and_free(objects[at], 100, at);
+        }
+    }
+    return NULL;
+}
+
+static void any_number_of_threads(void)
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < INSTANCES; i++) {
+        shared[i] = instance_opened("shared");
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, use_them_all, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    for (size_t i = 0; i < INSTANCES; i++) {
+        ALIVE(tslab_instance_root(shared[i]), 0);
+        struct tslab_epoch_report report;
+        STATUS(tslab_instance_close(shared[i], 0, &report), TSLAB_OK);
+        CHECK(report.survivors == 0);
+    }
+}
+
+static void its_memory_comes_back(void)
+{
+    enum { BYTES = 64 * MEGABYTE };
+    tslab_free(tslab_malloc(1));
+    const size_t before = resident_kib() * KILOBYTE;
+    const tslab_instance instance = instance_opened("big");
+    uint64_t random = 9;
+    for (size_t sum = 0; sum < BYTES;) {
+        const size_t size = some_size(&random);
+        const tslab_epoch epoch = sum % 3 == 0 ? tslab_instance_root(instance) : opened_in(instance, TSLAB_DRAIN);
+        for (int i = 0; i < 200; i++) {
+            memset(tslab_epoch_malloc(epoch, size), 1, size);
+            sum += size;
+        }
+    }
+    const size_t full = resident_kib() * KILOBYTE;
+    struct tslab_epoch_report report;
+    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+    const size_t after = resident_kib() * KILOBYTE;
+    CHECK_SAY(HEAVY || after <= before + (full - before) / 50, "%zu KiB before, %zu full, %zu afterwards",
+              before / KILOBYTE, full / KILOBYTE, after / KILOBYTE);
+    CHECK(report.reclaimed_bytes >= (uint64_t)BYTES / 100 * 95);
+    CHECK(HEAVY || report.rss_change_bytes <= -(int64_t)((full - before) / 100 * 95));
+}
+
+static const struct epoch_case cases[] = {
+    CASE(an_instance_has_a_root),          CASE(values_that_name_none_are_refused),
+    CASE(it_ends_with_all_that_is_in_it),  CASE(it_does_not_end_while_somebody_is_inside),
+    CASE(instances_do_not_see_each_other), CASE(parents_may_be_anywhere_that_is_there),
+    CASE(advance_stays_in_the_instance),   CASE(there_may_be_many),
+    CASE(any_number_of_threads),           CASE(its_memory_comes_back),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}

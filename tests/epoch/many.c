@@ -1,0 +1,327 @@
+/* Epochs by the million: one after another, the process grows no further than in the first few thousand; and many at
+ * once. */
+#include "epoch.h"
+
+enum { WARM_SHARE = 20, OPEN_AT_ONCE = 10000 };
+
+/* What the process may grow by after its start: for tables that grow in steps, and what a sanitizer keeps. */
+enum { GROWTH = 768 * KILOBYTE };
+
+static size_t metadata_bytes(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats.metadata_bytes;
+}
+
+/* Runs a life many times, and compares what the process weighs after the first few with the weight at the end. */
+static void stays_flat(void (*life)(size_t), size_t count)
+{
+    size_t resident = 0, metadata = 0;
+    for (size_t i = 0; i < count; i++) {
+        life(i);
+        if (i == count / WARM_SHARE) {
+            resident = resident_kib() * KILOBYTE;
+            metadata = metadata_bytes();
+        }
+    }
+    const size_t metadata_after = metadata_bytes(), resident_after = resident_kib() * KILOBYTE;
+    CHECK_SAY(metadata_after <= metadata + 64 * KILOBYTE, "the metadata grew from %zu to %zu", metadata,
+              metadata_after);
+    CHECK_SAY(HEAVY || resident_after <= resident + GROWTH, "from %zu KiB to %zu KiB", resident / KILOBYTE,
+              resident_after / KILOBYTE);
+}
+
+static void live_empty(size_t i)
+{
+    (void)i;
+    STATUS(tslab_epoch_close(opened(), 0, NULL), TSLAB_OK);
+}
+
+static void empty_ones(void)
+{
+    stays_flat(live_empty, times(1000000));
+}
+
+static void live_inside(size_t i)
+{
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    void *objects[6];
+    for (size_t n = 0; n < COUNT_OF(objects); n++) {
+        objects[n] = tslab_malloc(16 + (i * 7 + n * 131) % 1000);
+        memset(objects[n], 1, 16);
+    }
+    for (size_t n = 0; n < COUNT_OF(objects); n++) {
+        tslab_free(objects[n]);
+    }
+    leave(epoch);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void with_objects_that_are_freed(void)
+{
+    stays_flat(live_inside, times(1000000));
+}
+
+static void live_and_die(size_t i)
+{
+    const tslab_epoch epoch = opened_as("release", i % 2 == 0 ? TSLAB_RELEASE : TSLAB_DRAIN);
+    for (size_t n = 0; n < 6; n++) {
+        memset(tslab_epoch_malloc(epoch, 16 + (i * 7 + n * 131) % 1000), 1, 16);
+    }
+    if (i % 64 == 0) {
+        memset(tslab_epoch_malloc(epoch, 50000), 1, 50000);
+    }
+    STATUS(i % 2 == 0 ? tslab_epoch_close(epoch, 0, NULL) : tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void with_objects_that_are_never_freed(void)
+{
+    stays_flat(live_and_die, times(1000000));
+}
+
+static void live_with_handles(size_t i)
+{
+    const tslab_epoch epoch = opened_as(NULL, TSLAB_RELEASE);
+    const tslab_handle handle = tslab_handle_malloc(epoch, 100, NULL);
+    (void)tslab_handle_malloc(epoch, i % 2000, NULL);
+    STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void with_handles(void)
+{
+    stays_flat(live_with_handles, times(200000));
+}
+
+static void live_trapped(size_t i)
+{
+    const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    for (size_t n = 0; n < 10; n++) {
+        memset(tslab_epoch_malloc(epoch, 100 + i % 3000), 1, 100);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void trapped_ones(void)
+{
+    /* So many that the first trapped runs have served again by the time that is compared with. */
+    stays_flat(live_trapped, HEAVY ? 120000 : 300000);
+}
+
+enum { WINDOW = 200, KEPT = 5 };
+static struct {
+    tslab_epoch epoch;
+    void *survivors[KEPT];
+} overlapping[WINDOW];
+
+static void live_among_others(size_t i)
+{
+    const size_t at = (i * 7) % WINDOW;
+    if (overlapping[at].epoch.id != 0) {
+        const bool close_first = i / WINDOW % 2 == 0;
+        if (close_first) {
+            STATUS(tslab_epoch_close(overlapping[at].epoch, 0, NULL), TSLAB_OK);
+        }
+        for (size_t n = 0; n < KEPT; n++) {
+            verify_and_free(overlapping[at].survivors[n], 100 * n + 10, n);
+        }
+        if (!close_first) {
+            STATUS(tslab_epoch_close(overlapping[at].epoch, 0, NULL), TSLAB_OK);
+        }
+    }
+    overlapping[at].epoch = opened();
+    for (size_t n = 0; n < KEPT; n++) {
+        overlapping[at].survivors[n] = filled(overlapping[at].epoch, 100 * n + 10, n);
+    }
+}
+
+static void that_overlap(void)
+{
+    stays_flat(live_among_others, times(400000));
+}
+
+/* Opened by one thread, used by another, closed by a third. */
+
+enum { STAGES = 3 };
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    tslab_epoch epochs[64];
+    size_t put, taken;
+} belts[STAGES];
+
+static void belt_put(size_t belt, tslab_epoch epoch)
+{
+    pthread_mutex_lock(&belts[belt].lock);
+    while (belts[belt].put - belts[belt].taken == COUNT_OF(belts[belt].epochs)) {
+        pthread_cond_wait(&belts[belt].changed, &belts[belt].lock);
+    }
+    belts[belt].epochs[belts[belt].put++ % COUNT_OF(belts[belt].epochs)] = epoch;
+    pthread_cond_broadcast(&belts[belt].changed);
+    pthread_mutex_unlock(&belts[belt].lock);
+}
+
+static tslab_epoch belt_take(size_t belt)
+{
+    pthread_mutex_lock(&belts[belt].lock);
+    while (belts[belt].put == belts[belt].taken) {
+        pthread_cond_wait(&belts[belt].changed, &belts[belt].lock);
+    }
+    const tslab_epoch epoch = belts[belt].epochs[belts[belt].taken++ % COUNT_OF(belts[belt].epochs)];
+    pthread_cond_broadcast(&belts[belt].changed);
+    pthread_mutex_unlock(&belts[belt].lock);
+    return epoch;
+}
+
+static void *stage(void *argument)
+{
+    const size_t self = (uintptr_t)argument;
+    for (size_t i = 0;; i++) {
+        const tslab_epoch epoch = belt_take(self);
+        if (epoch.id == 0) {
+            if (self + 1 < STAGES) {
+                belt_put(self + 1, epoch);
+            }
+            return NULL;
+        }
+        if (self + 1 < STAGES) {
+            enter(epoch);
+            memset(tslab_epoch_malloc(epoch, 16 + i % 500), 1, 16);
+            tslab_free(filled(epoch, 200, i));
+            leave(epoch);
+            belt_put(self + 1, epoch);
+        } else {
+            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        }
+    }
+}
+
+static void live_on_many_threads(size_t i)
+{
+    (void)i;
+    belt_put(0, opened_as("belt", TSLAB_RELEASE));
+}
+
+static void that_pass_through_threads(void)
+{
+    pthread_t threads[STAGES];
+    for (size_t i = 0; i < STAGES; i++) {
+        CHECK(pthread_mutex_init(&belts[i].lock, NULL) == 0 && pthread_cond_init(&belts[i].changed, NULL) == 0);
+    }
+    for (size_t i = 0; i < STAGES; i++) {
+        CHECK(pthread_create(&threads[i], NULL, stage, (void *)i) == 0);
+    }
+    stays_flat(live_on_many_threads, times(100000));
+    belt_put(0, no_epoch);
+    for (size_t i = 0; i < STAGES; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
+/* A thread for every epoch. */
+
+static void *live_in_a_thread(void *argument)
+{
+    live_inside((uintptr_t)argument);
+    return NULL;
+}
+
+static void live_with_a_thread(size_t i)
+{
+    in_a_thread(live_in_a_thread, (void *)i);
+}
+
+static void with_a_thread_each(void)
+{
+    stays_flat(live_with_a_thread, times(20000));
+}
+
+/* Many at once. */
+
+static void ten_thousand_are_open_at_once(void)
+{
+    static tslab_epoch epochs[OPEN_AT_ONCE];
+    static void *objects[OPEN_AT_ONCE];
+    uint64_t random = 31;
+    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "epoch %zu", i);
+        epochs[i] = opened_as(label, TSLAB_DRAIN);
+        if (i % 2 == 0) {
+            enter(epochs[i]);
+            objects[i] = fill(tslab_malloc(100 + i % 1000), 100 + i % 1000, i);
+            leave(epochs[i]);
+        } else {
+            objects[i] = filled(epochs[i], 100 + i % 1000, i);
+        }
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == OPEN_AT_ONCE);
+    for (size_t n = 0; n < times(100000); n++) {
+        const size_t i = below(&random, OPEN_AT_ONCE);
+        verify(objects[i], 100 + i % 1000, i);
+        CHECK(same(tslab_epoch_of(objects[i]), epochs[i]));
+        enter(epochs[i]);
+        tslab_free(objects[i]);
+        objects[i] = fill(tslab_malloc(100 + i % 1000), 100 + i % 1000, i);
+        leave(epochs[i]);
+    }
+    struct tslab_epoch_stats *const list = calloc(OPEN_AT_ONCE, sizeof *list);
+    CHECK(list != NULL);
+    CHECK(tslab_epoch_list(list, OPEN_AT_ONCE) == OPEN_AT_ONCE);
+    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
+        CHECK(list[i].live_objects == 1 && strncmp(list[i].label, "epoch ", 6) == 0);
+    }
+    free(list);
+    for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
+        const size_t at = i * 7919 % OPEN_AT_ONCE;
+        STATUS(tslab_epoch_close(epochs[at], 0, NULL), TSLAB_OK);
+        verify_and_free(objects[at], 100 + at % 1000, at);
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
+/* What an open request weighs beside the bytes that it asked for. */
+static void open_ones_are_small(void)
+{
+    enum { REQUESTS = 1000, OBJECTS = 225 };
+    static tslab_epoch epochs[REQUESTS];
+    uint64_t random = 17;
+    tslab_free(tslab_malloc(1));
+    const size_t before = resident_kib();
+    size_t asked = 0;
+    for (size_t i = 0; i < REQUESTS; i++) {
+        epochs[i] = opened_as(NULL, TSLAB_RELEASE);
+        for (size_t n = 0; n < OBJECTS; n++) {
+            const size_t size = 16 + below(&random, 433);
+            memset(tslab_epoch_malloc(epochs[i], size), 1, size);
+            asked += size;
+        }
+    }
+    const size_t grown = (resident_kib() - before) * KILOBYTE;
+    /* The figure to reach is 1.15; here is room for what a test program needs itself. */
+    CHECK_SAY(EPOCH_SANITIZED || grown * 100 <= asked * 125, "%zu bytes are resident for %zu", grown, asked);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
+    }
+}
+
+static const struct epoch_case cases[] = {
+    CASE(empty_ones),
+    CASE(with_objects_that_are_freed),
+    CASE(with_objects_that_are_never_freed),
+    CASE(with_handles),
+    CASE(trapped_ones),
+    CASE(that_overlap),
+    CASE(that_pass_through_threads),
+    CASE(with_a_thread_each),
+    CASE(ten_thousand_are_open_at_once),
+    CASE(open_ones_are_small),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}

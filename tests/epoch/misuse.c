@@ -1,0 +1,516 @@
+/* Misuse by pointer in epochs ends the program, by the same fixed lines as elsewhere. Each case is a process of its
+ * own.
+ *
+ * An epoch keeps the objects of its first while in another way than those of a long life, so the same misuse is tried
+ * in a young epoch and in an old one. */
+#include "epoch.h"
+
+/* The lines that there are, of which a case may allow several. */
+enum { DOUBLE = 1, DOUBLE_OR_WILD = 2, INTERIOR = 4, ANY_LINE = 8, NOTHING = 16 };
+static const char *const lines[] = { "double free of", "double or wild free of", "free of an interior pointer" };
+
+/* Where the parent reads which pointer the child misuses, whether it came as far as the call, and whether it survived
+ * it. */
+static int report_end;
+
+static tslab_epoch epoch; /* that the case is about */
+
+static void tell(void *p)
+{
+    CHECK(write(report_end, &p, sizeof p) == (ssize_t)sizeof p);
+}
+
+/* The case is about to make the call that must end it. */
+static void expect_end(void *p)
+{
+    tell(p);
+}
+
+/* It has made it. A slab of a long-lived epoch may see the misuse only when the slot comes to it, which is at the close
+ * at the latest. */
+static void expected_end(void)
+{
+    tell(NULL);
+    if (same(tslab_epoch_current(), epoch)) {
+        leave(epoch);
+    }
+    (void)tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL);
+    (void)tslab_trim();
+}
+
+static void free_misused(void *p)
+{
+    expect_end(p);
+    tslab_free(p);
+    expected_end();
+}
+
+/* Other objects of every kind keep what the object lies in from being recycled. */
+static void *object(size_t size)
+{
+    (void)filled(epoch, size, 0);
+    void *const p = filled(epoch, size, 1);
+    (void)filled(epoch, size, 2);
+    return p;
+}
+
+static const size_t sizes[] = { 16, 48, 64, 80, 100, 500, 1024, 3000, 8000, 20000 };
+
+/* Double frees: the sizes before the last are freed properly, to see that it is not that which ends the program. */
+
+static void twice_in_a_row(void)
+{
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        tslab_free(object(sizes[i]));
+    }
+    void *const p = object(64);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_in_a_row_inside(void)
+{
+    enter(epoch);
+    twice_in_a_row();
+}
+
+static void twice_a_greater_one(void)
+{
+    void *const p = object(20000);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_the_smallest(void)
+{
+    void *const p = object(1);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_with_others_between(void)
+{
+    enum { OTHERS = 300 };
+    static void *others[OTHERS];
+    enter(epoch);
+    void *const p = object(48);
+    for (size_t i = 0; i < OTHERS; i++) {
+        others[i] = filled(epoch, 48, i);
+    }
+    tslab_free(p);
+    for (size_t i = 0; i < OTHERS; i++) {
+        tslab_free(others[i]);
+    }
+    free_misused(p);
+}
+
+static void *free_it(void *p)
+{
+    tslab_free(p);
+    return NULL;
+}
+
+static void twice_by_two_threads(void)
+{
+    void *const p = object(80);
+    in_a_thread(free_it, p);
+    expect_end(p);
+    in_a_thread(free_it, p);
+    expected_end();
+}
+
+static void twice_by_owner_and_stranger(void)
+{
+    enter(epoch);
+    void *const p = object(64);
+    tslab_free(p);
+    expect_end(p);
+    in_a_thread(free_it, p);
+    expected_end();
+}
+
+static void twice_after_leaving(void)
+{
+    enter(epoch);
+    void *const p = object(64);
+    tslab_free(p);
+    leave(epoch);
+    free_misused(p);
+}
+
+static void twice_while_it_drains(void)
+{
+    void *const p = object(64);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void twice_after_close(void)
+{
+    void *const p = object(64);
+    tslab_free(p);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    free_misused(p);
+}
+
+static void twice_after_the_epoch_is_gone(void)
+{
+    void *const p = filled(epoch, 100, 1);
+    tslab_free(p);
+    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    (void)tslab_trim();
+    free_misused(p);
+}
+
+static void twice_a_large_one(void)
+{
+    void *const p = filled(epoch, 100000, 1);
+    tslab_free(p);
+    free_misused(p);
+}
+
+static void realloc_after_free(void)
+{
+    void *const p = object(64);
+    tslab_free(p);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 1000));
+    expected_end();
+}
+
+static void realloc_to_0_after_free(void)
+{
+    void *const p = object(64);
+    tslab_free(p);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 0));
+    expected_end();
+}
+
+/* Into an object. */
+
+static void interior_by_16(void)
+{
+    free_misused((char *)object(64) + 16);
+}
+
+static void interior_by_1(void)
+{
+    free_misused((char *)object(64) + 1);
+}
+
+static void interior_by_8_of_the_smallest(void)
+{
+    free_misused((char *)object(16) + 8);
+}
+
+static void interior_at_the_end(void)
+{
+    free_misused((char *)object(1024) + 1008);
+}
+
+static void interior_of_a_great_one(void)
+{
+    free_misused((char *)object(20000) + 10000);
+}
+
+static void interior_of_a_great_one_in_the_next_unit(void)
+{
+    free_misused((char *)object(32000) + UNIT);
+}
+
+static void interior_of_a_large_one(void)
+{
+    free_misused((char *)object(100000) + 16);
+}
+
+static void interior_of_a_large_one_far_in(void)
+{
+    free_misused((char *)object(100000) + 50000);
+}
+
+static void interior_by_a_stranger(void)
+{
+    void *const p = (char *)object(64) + 16;
+    expect_end(p);
+    in_a_thread(free_it, p);
+    expected_end();
+}
+
+static void interior_while_it_drains(void)
+{
+    void *const p = (char *)object(64) + 16;
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    free_misused(p);
+}
+
+static void realloc_interior(void)
+{
+    void *const p = (char *)object(64) + 16;
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 1000));
+    expected_end();
+}
+
+static void usable_size_interior(void)
+{
+    void *const p = (char *)object(64) + 1;
+    expect_end(p);
+    (void)tslab_usable_size(p);
+    expected_end();
+}
+
+/* Behind the last object of a young epoch there is memory that was never handed out. */
+static void wild_behind_the_last_object(void)
+{
+    char *const p = filled(epoch, 64, 1);
+    free_misused(p + 64 + 48);
+}
+
+/* After the end. */
+
+static void after_release_of(size_t size)
+{
+    void *const p = filled(epoch, size, 1);
+    (void)object(size);
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    free_misused(p);
+}
+
+static void after_release(void)
+{
+    after_release_of(64);
+}
+
+static void a_great_one_after_release(void)
+{
+    after_release_of(20000);
+}
+
+static void a_large_one_after_release(void)
+{
+    after_release_of(100000);
+}
+
+static void after_release_with_reclaim(void)
+{
+    void *const p = object(64);
+    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    free_misused(p);
+}
+
+static void after_a_trap(void)
+{
+    const tslab_epoch trap = opened_as("trap", TSLAB_TRAP);
+    void *const p = filled(trap, 64, 1);
+    STATUS(tslab_epoch_close(trap, 0, NULL), TSLAB_OK);
+    free_misused(p);
+}
+
+/* Objects of handles are freed by them alone. */
+
+static void the_object_of_a_handle(void)
+{
+    void *p;
+    CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
+    free_misused(p);
+}
+
+static void the_object_of_a_handle_inside(void)
+{
+    enter(epoch);
+    the_object_of_a_handle();
+}
+
+static void the_object_of_a_handle_by_a_stranger(void)
+{
+    void *p;
+    CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
+    expect_end(p);
+    in_a_thread(free_it, p);
+    expected_end();
+}
+
+static void realloc_of_the_object_of_a_handle(void)
+{
+    void *p;
+    CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
+    expect_end(p);
+    (void)keep(tslab_realloc(p, 10000));
+    expected_end();
+}
+
+static void into_the_object_of_a_handle(void)
+{
+    void *p;
+    CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
+    free_misused((char *)p + 16);
+}
+
+/* What is no misuse. */
+
+static void rightful_use(void)
+{
+    void *p;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        tslab_free(object(sizes[i]));
+        const tslab_handle handle = tslab_handle_malloc(epoch, sizes[i], &p);
+        CHECK(tslab_usable_size(p) >= sizes[i]);
+        STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
+        STATUS(tslab_handle_free(epoch, handle), TSLAB_STALE);
+        p = tslab_realloc(filled(epoch, sizes[i], 3), sizes[i] * 3);
+        verify_and_free(p, sizes[i], 3);
+    }
+    tslab_free(NULL);
+}
+
+#define MISUSE(name, allowed)                                                                                          \
+    {                                                                                                                  \
+#name, name, allowed                                                                                           \
+    }
+static const struct misuse {
+    const char *name;
+    void (*body)(void);
+    unsigned allowed; /* the lines */
+} cases[] = {
+    MISUSE(twice_in_a_row, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_in_a_row_inside, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_a_greater_one, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_the_smallest, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_with_others_between, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_by_two_threads, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_by_owner_and_stranger, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_after_leaving, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_while_it_drains, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_after_close, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(twice_after_the_epoch_is_gone, DOUBLE_OR_WILD),
+    MISUSE(twice_a_large_one, DOUBLE_OR_WILD),
+    MISUSE(realloc_after_free, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(realloc_to_0_after_free, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(interior_by_16, INTERIOR),
+    MISUSE(interior_by_1, INTERIOR),
+    MISUSE(interior_by_8_of_the_smallest, INTERIOR),
+    MISUSE(interior_at_the_end, INTERIOR),
+    MISUSE(interior_of_a_great_one, INTERIOR | DOUBLE_OR_WILD),
+    MISUSE(interior_of_a_great_one_in_the_next_unit, INTERIOR | DOUBLE_OR_WILD),
+    MISUSE(interior_of_a_large_one, INTERIOR | DOUBLE_OR_WILD),
+    MISUSE(interior_of_a_large_one_far_in, INTERIOR | DOUBLE_OR_WILD),
+    MISUSE(interior_by_a_stranger, INTERIOR),
+    MISUSE(interior_while_it_drains, INTERIOR),
+    MISUSE(realloc_interior, INTERIOR),
+    MISUSE(usable_size_interior, INTERIOR),
+    MISUSE(wild_behind_the_last_object, DOUBLE | DOUBLE_OR_WILD | INTERIOR),
+    MISUSE(after_release, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(a_great_one_after_release, DOUBLE | DOUBLE_OR_WILD),
+    MISUSE(a_large_one_after_release, DOUBLE_OR_WILD),
+    MISUSE(after_release_with_reclaim, DOUBLE_OR_WILD),
+    MISUSE(after_a_trap, DOUBLE_OR_WILD),
+    MISUSE(the_object_of_a_handle, ANY_LINE),
+    MISUSE(the_object_of_a_handle_inside, ANY_LINE),
+    MISUSE(the_object_of_a_handle_by_a_stranger, ANY_LINE),
+    MISUSE(realloc_of_the_object_of_a_handle, ANY_LINE),
+    MISUSE(into_the_object_of_a_handle, ANY_LINE),
+    MISUSE(rightful_use, NOTHING),
+};
+
+/* Whether the child said one of the lines that the case allows, with the pointer to its last digit. */
+static bool said_as_allowed(const struct misuse *misuse, const char *said, void *misused)
+{
+    char line[128];
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        snprintf(line, sizeof line, "tslab: %s %#llx\n", lines[i], (unsigned long long)(uintptr_t)misused);
+        if ((misuse->allowed & (1u << i | ANY_LINE)) != 0 && strcmp(said, line) == 0) {
+            return true;
+        }
+    }
+    snprintf(line, sizeof line, " %#llx\n", (unsigned long long)(uintptr_t)misused);
+    const char *const end = strstr(said, line);
+    return misuse->allowed == ANY_LINE && strncmp(said, "tslab: ", 7) == 0 && end != NULL && strchr(said, '\n')[1] == 0;
+}
+
+/* A life after which an epoch is no longer young. */
+static void grow_old(void)
+{
+    enum { LIVE = 1000 };
+    static void *live[LIVE];
+    uint64_t random = 19;
+    enter(epoch);
+    for (size_t i = 0; i < times(400000); i++) {
+        const size_t at = below(&random, LIVE);
+        tslab_free(live[at]);
+        live[at] = tslab_epoch_malloc(epoch, some_size(&random) % 1000);
+    }
+    for (size_t i = 0; i < LIVE; i++) {
+        tslab_free(live[i]);
+    }
+    leave(epoch);
+}
+
+struct attempt {
+    const struct misuse *misuse;
+    bool old;
+};
+
+static void run_attempt(const void *argument)
+{
+    const struct attempt *const attempt = argument;
+    alarm(PATIENCE_SECONDS);
+    epoch = opened();
+    if (attempt->old) {
+        grow_old();
+    }
+    attempt->misuse->body();
+}
+
+static void check_attempt(const struct misuse *misuse, bool old)
+{
+    const struct attempt attempt = { misuse, old };
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    report_end = ends[1];
+    const struct child child = child_run(run_attempt, &attempt);
+    close(ends[1]);
+    void *told[2] = { NULL, NULL };
+    const ssize_t length = read(ends[0], told, sizeof told);
+    close(ends[0]);
+    if (misuse->allowed == NOTHING) {
+        assert_string_equal(child.said, "");
+        assert_int_equal(child.status, 0);
+        return;
+    }
+    if (length < (ssize_t)sizeof told[0]) {
+        fail_msg("%s epoch: it came not as far as the call: \"%s\"", old ? "old" : "young", child.said);
+    }
+    if (!said_as_allowed(misuse, child.said, told[0])) {
+        fail_msg("%s epoch, %p: \"%s\"", old ? "old" : "young", told[0], child.said);
+    }
+    assert_true(child_aborted(&child));
+    if (!old || TSLAB_CHECKED) {
+        assert_int_equal(length, sizeof told[0]); /* at the very call */
+    }
+}
+
+static void in_a_young_epoch(void **state)
+{
+    check_attempt(*state, false);
+}
+
+static void in_an_old_epoch(void **state)
+{
+    check_attempt(*state, true);
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[2 * COUNT_OF(cases)];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        void *const state = (void *)(uintptr_t)&cases[i];
+        tests[2 * i] = (struct CMUnitTest){ cases[i].name, in_a_young_epoch, NULL, NULL, state };
+        tests[2 * i + 1] = (struct CMUnitTest){ cases[i].name, in_an_old_epoch, NULL, NULL, state };
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,587 @@
+/* What becomes of survivors under each policy, as a user would write it, and what comes back of the memory. */
+#include "epoch.h"
+
+#include <ctype.h>
+
+static struct tslab_stats process_stats(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats;
+}
+
+/* The request of the examples: it parses something, keeps something, and drops the rest. */
+
+enum { PARSED = 500, SESSIONS = 10 };
+
+struct request {
+    void *parsed[PARSED];
+    size_t sizes[PARSED];
+};
+
+static void parse(struct request *request, tslab_epoch epoch, uint64_t seed)
+{
+    uint64_t random = seed;
+    for (size_t i = 0; i < PARSED; i++) {
+        request->sizes[i] = some_size(&random);
+        request->parsed[i] = filled(epoch, request->sizes[i], seed + i);
+    }
+}
+
+static void drop(struct request *request, uint64_t seed, size_t first)
+{
+    for (size_t i = first; i < PARSED; i++) {
+        verify_and_free(request->parsed[i], request->sizes[i], seed + i);
+    }
+}
+
+static size_t usable(const struct request *request, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += tslab_usable_size(request->parsed[i]);
+    }
+    return bytes;
+}
+
+/* DRAIN. */
+
+static void drain_keeps_survivors_until_they_are_freed(void)
+{
+    static struct request request;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const tslab_epoch epoch = opened_as("drain", TSLAB_DRAIN);
+        enter(epoch);
+        parse(&request, epoch, seed);
+        drop(&request, seed, SESSIONS);
+        leave(epoch);
+        struct tslab_epoch_report report;
+        STATUS(tslab_epoch_close(epoch, seed % 2 == 0 ? TSLAB_RECLAIM : 0, &report), TSLAB_OK);
+        CHECK(report.survivors == SESSIONS && report.survivor_bytes == usable(&request, SESSIONS));
+        /* Others come and go on the memory that came back. */
+        static struct request others;
+        for (uint64_t other = 100; other < 110; other++) {
+            const tslab_epoch next = opened();
+            parse(&others, next, other);
+            drop(&others, other, 0);
+            STATUS(tslab_epoch_close(next, TSLAB_RECLAIM, NULL), TSLAB_OK);
+        }
+        uint64_t before = UINT64_MAX;
+        for (size_t i = 0; i < SESSIONS; i++) {
+            const struct tslab_epoch_stats stats = stats_of(epoch);
+            CHECK(stats.state == TSLAB_EPOCH_DRAINING && stats.policy == TSLAB_DRAIN);
+            CHECK(stats.live_objects == SESSIONS - i && stats.memory_bytes <= before && stats.memory_bytes > 0);
+            before = stats.memory_bytes;
+            CHECK(same(tslab_epoch_of(request.parsed[i]), epoch));
+            verify_and_free(request.parsed[i], request.sizes[i], seed + i);
+        }
+        check_gone(epoch);
+    }
+}
+
+static void drain_says_how_long_it_has_been_closed(void)
+{
+    const tslab_epoch epoch = opened_as("slow", TSLAB_DRAIN);
+    void *const p = filled(epoch, 100, 1);
+    usleep(40 * 1000);
+    CHECK(stats_of(epoch).age_ms >= 20 && stats_of(epoch).closed_ms == 0);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    usleep(40 * 1000);
+    const struct tslab_epoch_stats stats = stats_of(epoch);
+    CHECK(stats.closed_ms >= 20 && stats.age_ms >= stats.closed_ms + 20);
+    CHECK(stats.age_ms < 1000 * PATIENCE_SECONDS);
+    tslab_free(p);
+    check_gone(epoch);
+}
+
+/* RELEASE. */
+
+static void release_needs_no_free(void)
+{
+    static struct request request;
+    const struct tslab_stats before = process_stats();
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        const tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+        enter(epoch);
+        parse(&request, epoch, seed);
+        for (size_t i = 0; i < PARSED; i++) {
+            verify(request.parsed[i], request.sizes[i], seed + i);
+        }
+        leave(epoch);
+        struct tslab_epoch_report report;
+        const size_t bytes = usable(&request, PARSED);
+        STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
+        CHECK(report.survivors == PARSED && report.survivor_bytes == bytes);
+        CHECK_SAY(report.recycled_bytes >= bytes - bytes / 10, "%llu bytes came back of %zu",
+                  (unsigned long long)report.recycled_bytes, bytes);
+        check_gone(epoch);
+    }
+    const struct tslab_stats after = process_stats();
+    CHECK(after.live_objects == before.live_objects && after.large_bytes == before.large_bytes);
+}
+
+static void release_waits_for_the_last_to_leave(void)
+{
+    static struct request request;
+    tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+    struct helper helper;
+    helper_start(&helper);
+    helper_does(&helper, do_enter, &epoch);
+    enter(epoch);
+    parse(&request, epoch, 1);
+    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_PENDING);
+    leave(epoch);
+    drop(&request, 1, PARSED / 2); /* they are alive, and may be freed */
+    for (size_t i = 0; i < PARSED / 2; i++) {
+        verify(request.parsed[i], request.sizes[i], 1 + i);
+    }
+    ALIVE(epoch, PARSED / 2);
+    helper_does(&helper, do_leave, &epoch);
+    helper_ends(&helper);
+    check_gone(epoch);
+}
+
+/* What libraries allocate for themselves is safe. */
+static void release_does_not_touch_what_others_allocated(void)
+{
+    const tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+    enter(epoch);
+    static void *own[300];
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        (void)filled(epoch, 64, i);
+        own[i] = fill(tslab_malloc(64 + i), 64 + i, i);
+    }
+    leave(epoch);
+    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    const tslab_epoch next = opened();
+    for (size_t i = 0; i < 1000; i++) {
+        (void)filled(next, 100, i);
+    }
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        verify_and_free(own[i], 64 + i, i);
+    }
+    STATUS(tslab_epoch_release(next, 0, NULL), TSLAB_OK);
+}
+
+/* REPORT. */
+
+static struct {
+    struct tslab_epoch_report report;
+    uintptr_t survivors[SESSIONS];
+} * told; /* by the child to the parent, in shared memory */
+
+static void report_some_survivors(const void *argument)
+{
+    const size_t count = *(const size_t *)argument;
+    static struct request request;
+    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_REPORT);
+    enter(epoch);
+    parse(&request, epoch, 1);
+    drop(&request, 1, count);
+    leave(epoch);
+    for (size_t i = 0; i < count; i++) {
+        told->survivors[i] = (uintptr_t)request.parsed[i];
+    }
+    STATUS(tslab_epoch_close(epoch, 0, &told->report), TSLAB_OK);
+    CHECK(told->report.survivors == count);
+    /* They are valid, as with DRAIN. */
+    for (size_t i = 0; i < count; i++) {
+        CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING);
+        verify_and_free(request.parsed[i], request.sizes[i], 1 + i);
+    }
+    check_gone(epoch);
+}
+
+static void report_at_the_last_leave(const void *argument)
+{
+    const size_t count = *(const size_t *)argument;
+    static struct request request;
+    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_REPORT);
+    enter(epoch);
+    parse(&request, epoch, 1);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
+    drop(&request, 1, count);
+    for (size_t i = 0; i < count; i++) {
+        told->survivors[i] = (uintptr_t)request.parsed[i];
+    }
+    told->report.survivor_bytes = usable(&request, count);
+    leave(epoch);
+    for (size_t i = 0; i < count; i++) {
+        verify_and_free(request.parsed[i], request.sizes[i], 1 + i);
+    }
+    check_gone(epoch);
+}
+
+/* Whether the number stands in the text, and not as a part of a longer one. */
+static bool says_number(const char *text, uint64_t number)
+{
+    char digits[32];
+    const size_t length = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    for (const char *at = text; (at = strstr(at, digits)) != NULL; at++) {
+        if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != ',')) && !isalnum((unsigned char)at[length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_report_line(const char *said, size_t count)
+{
+    if (count == 0) {
+        assert_string_equal(said, "");
+        return;
+    }
+    const char *const end = strchr(said, '\n');
+    assert_non_null(end);
+    assert_int_equal(end[1], 0); /* one line */
+    assert_memory_equal(said, "tslab: ", 7);
+    assert_non_null(strstr(said, "a request to /login"));
+    assert_true(says_number(said, count));
+    assert_true(says_number(said, told->report.survivor_bytes));
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%#llx", (unsigned long long)told->survivors[i]);
+        named += strstr(said, name) != NULL;
+    }
+    assert_true(named > 0);
+}
+
+static void report_is_a_line_about_the_survivors(void **state)
+{
+    (void)state;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(told != MAP_FAILED);
+    static void (*const ways[])(const void *) = { report_some_survivors, report_at_the_last_leave };
+    static const size_t counts[] = { 0, 1, 3, SESSIONS };
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        for (size_t i = 0; i < COUNT_OF(counts); i++) {
+            const struct child child = child_run(ways[way], &counts[i]);
+            check_report_line(child.said, counts[i]);
+            assert_int_equal(child.status, 0);
+        }
+    }
+}
+
+/* A label comes from the program's user now and then; a line stays one line. */
+static void report_with_an_odd_label(const void *argument)
+{
+    const tslab_epoch epoch = opened_as((const char *)argument, TSLAB_REPORT);
+    void *const p = filled(epoch, 100, 1);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    verify_and_free(p, 100, 1);
+}
+
+static void report_needs_no_nice_label(void **state)
+{
+    (void)state;
+    static const char *const labels[] = { NULL, "", "%s%n%d", "0123456789012345678901234567890123456789" };
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        const struct child child = child_run(report_with_an_odd_label, labels[i]);
+        assert_int_equal(child.status, 0);
+        const char *const end = strchr(child.said, '\n');
+        assert_true(end != NULL && end[1] == 0);
+        assert_true(says_number(child.said, 1));
+        if (labels[i] != NULL) {
+            char label[32] = "";
+            strncpy(label, labels[i], 31);
+            assert_non_null(strstr(child.said, label));
+        }
+    }
+}
+
+/* TRAP. */
+
+static const size_t trapped_sizes[] = { 1, 100, 3000, 30000, 100000, 5000000 };
+
+struct trap {
+    size_t size;
+    void (*touch)(char *);
+    bool handle;
+};
+
+static void touch_by_reading(char *p)
+{
+    static char seen;
+    seen = *(volatile char *)p;
+    (void)keep(&seen);
+}
+
+static void touch_by_writing(char *p)
+{
+    *(volatile char *)p = 1;
+}
+
+static void (*const touches[])(char *) = { touch_by_reading, touch_by_writing };
+
+static void touch_what_is_trapped(const void *argument)
+{
+    const struct trap *const trap = argument;
+    const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    char *const own = fill(tslab_malloc(trap->size), trap->size, 5);
+    enter(epoch);
+    void *p = NULL;
+    for (size_t i = 0; i < 50; i++) {
+        (void)filled(epoch, trap->size / 10 + 1, i);
+    }
+    if (trap->handle) {
+        CHECK(tslab_handle_malloc(epoch, trap->size, &p).id != 0);
+        fill(p, trap->size, 1);
+    } else {
+        p = filled(epoch, trap->size, 1);
+    }
+    leave(epoch);
+    verify(p, trap->size, 1);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    check_gone(epoch);
+    /* Life goes on beside it, and does not come by its memory. */
+    for (size_t i = 0; i < 300; i++) {
+        const tslab_epoch next = opened();
+        tslab_free(filled(next, trap->size, i));
+        tslab_free(fill(tslab_malloc(trap->size), trap->size, i));
+        STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
+    }
+    verify_and_free(own, trap->size, 5);
+    CHECK(write(STDERR_FILENO, "touching", 8) == 8);
+    trap->touch(p);
+}
+
+static void trap_faults_at_a_later_touch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(trapped_sizes); i++) {
+        for (size_t way = 0; way < COUNT_OF(touches); way++) {
+            for (int handle = 0; handle <= (trapped_sizes[i] <= 32 * KILOBYTE); handle++) {
+                const struct trap trap = { trapped_sizes[i], touches[way], handle != 0 };
+                const struct child child = child_run(touch_what_is_trapped, &trap);
+                assert_string_equal(child.said, "touching");
+                assert_true(WIFSIGNALED(child.status));
+                assert_int_equal(WTERMSIG(child.status), SIGSEGV);
+            }
+        }
+    }
+}
+
+/* While the epoch lives, its objects are as any. */
+static void trap_is_harmless_before_close(void)
+{
+    static struct request request;
+    tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        enter(epoch);
+        parse(&request, epoch, seed);
+        drop(&request, seed, PARSED / 2);
+        for (size_t i = 0; i < PARSED / 2; i++) {
+            verify(request.parsed[i], request.sizes[i], seed + i);
+        }
+        leave(epoch);
+        struct tslab_epoch_report report;
+        STATUS(tslab_epoch_advance(&epoch, 0, &report), TSLAB_OK);
+        CHECK(report.survivors == PARSED / 2);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    check_gone(epoch);
+}
+
+/* What is trapped has no pages, and is used again when enough others were trapped. */
+static void trap_costs_no_memory_for_ever(void)
+{
+    const size_t rounds = 12000;
+    size_t most = 0;
+    for (size_t i = 0; i < rounds; i++) {
+        const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+        memset(tslab_epoch_malloc(epoch, 40000), 1, 40000);
+        memset(tslab_epoch_malloc(epoch, 100), 1, 100);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        if (i % 1000 == 0) {
+            const size_t now = resident_kib();
+            most = now > most ? now : most;
+        }
+    }
+    /* Each held 56 KiB or more: 656 MiB in all. */
+    const struct tslab_stats stats = process_stats();
+    CHECK_SAY(stats.committed_bytes < (size_t)600 * MEGABYTE, "%zu bytes are accessible", stats.committed_bytes);
+    CHECK_SAY(EPOCH_SANITIZED || most < 32 * KILOBYTE, "%zu KiB are resident", most);
+}
+
+/* Memory comes back. */
+
+enum { BIG = 64 * MEGABYTE, BIG_OBJECTS = 400000 };
+static void *big[BIG_OBJECTS];
+static size_t big_sizes[BIG_OBJECTS];
+
+/* Fills an epoch with as many bytes of objects of mixed sizes. */
+static size_t fill_up(tslab_epoch epoch, size_t bytes)
+{
+    uint64_t random = 77;
+    size_t count = 0;
+    for (size_t sum = 0; sum < bytes; sum += big_sizes[count++]) {
+        CHECK(count < BIG_OBJECTS);
+        big_sizes[count] = some_size(&random);
+        big[count] = filled(epoch, big_sizes[count], count);
+    }
+    return count;
+}
+
+/* How many of the pages on which these objects start are in memory. */
+static size_t resident_pages(size_t count)
+{
+    size_t resident = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned char in_memory = 0;
+        void *const page = (void *)((uintptr_t)big[i] & ~(uintptr_t)(4 * KILOBYTE - 1));
+        resident += mincore(page, 1, &in_memory) == 0 && (in_memory & 1) != 0;
+    }
+    return resident;
+}
+
+static void memory_is_back_after(tslab_epoch epoch, int (*end)(tslab_epoch, unsigned, struct tslab_epoch_report *),
+                                 size_t count, size_t resident_before)
+{
+    const size_t full = resident_kib() * KILOBYTE;
+    CHECK(full >= resident_before + BIG);
+    CHECK(resident_pages(count) == count);
+    const struct tslab_stats before = process_stats();
+    struct tslab_epoch_report report;
+    STATUS(end(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    const struct tslab_stats after = process_stats();
+    const size_t empty = resident_kib() * KILOBYTE;
+    check_gone(epoch);
+    const size_t left = resident_pages(count);
+    CHECK_SAY(left * 100 <= count, "%zu of %zu objects' pages are still in memory", left, count);
+    const size_t gained = full - resident_before;
+    CHECK_SAY(HEAVY || empty <= resident_before + gained / 100, "%zu KiB before, %zu full, %zu afterwards",
+              resident_before / KILOBYTE, full / KILOBYTE, empty / KILOBYTE);
+    CHECK_SAY(HEAVY || report.rss_change_bytes <= -(int64_t)(gained / 100 * 98),
+              "the report says that %lld bytes are gone of %zu", (long long)report.rss_change_bytes, gained);
+    CHECK_SAY(report.reclaimed_bytes >= (uint64_t)BIG / 100 * 99, "%llu bytes were reclaimed",
+              (unsigned long long)report.reclaimed_bytes);
+    /* In few, large ranges: at least a MiB on average. */
+    const uint64_t calls = after.purge_calls - before.purge_calls;
+    CHECK(after.purged_bytes - before.purged_bytes >= report.reclaimed_bytes);
+    CHECK_SAY(calls >= 1 && calls <= BIG / MEGABYTE, "%llu calls gave %llu bytes back", (unsigned long long)calls,
+              (unsigned long long)report.reclaimed_bytes);
+    CHECK(after.dirty_bytes == 0 && after.large_bytes == 0);
+}
+
+static void reclaim_gives_back_a_released_epoch(void)
+{
+    tslab_free(tslab_malloc(1));
+    memset(big, 0, sizeof big);
+    memset(big_sizes, 0, sizeof big_sizes);
+    const size_t before = resident_kib() * KILOBYTE;
+    const tslab_epoch epoch = opened_as("big", TSLAB_RELEASE);
+    const size_t count = fill_up(epoch, BIG);
+    memory_is_back_after(epoch, tslab_epoch_close, count, before);
+}
+
+static void reclaim_gives_back_by_release(void)
+{
+    tslab_free(tslab_malloc(1));
+    memset(big, 0, sizeof big);
+    memset(big_sizes, 0, sizeof big_sizes);
+    const size_t before = resident_kib() * KILOBYTE;
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    const size_t count = fill_up(epoch, BIG);
+    leave(epoch);
+    memory_is_back_after(epoch, tslab_epoch_release, count, before);
+}
+
+/* The process is told to keep what is empty; so this is what close itself does. */
+static const char keep_what_is_empty[] = "TSLAB_OPTIONS=retain_bytes=1T,purge_delay_ms=3600000";
+
+static void reclaim_gives_back_a_drained_epoch(void)
+{
+    tslab_free(tslab_malloc(1));
+    memset(big, 0, sizeof big);
+    memset(big_sizes, 0, sizeof big_sizes);
+    const size_t before = resident_kib() * KILOBYTE;
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    const size_t count = fill_up(epoch, BIG);
+    const size_t full = resident_kib() * KILOBYTE;
+    for (size_t i = 0; i < count; i++) {
+        verify_and_free(big[i], big_sizes[i], i);
+    }
+    leave(epoch);
+    CHECK_SAY(EPOCH_SANITIZED || resident_kib() * KILOBYTE >= full - (size_t)4 * MEGABYTE,
+              "nobody asked for it, but of %zu KiB %zu are left", full / KILOBYTE, resident_kib());
+    struct tslab_epoch_report report;
+    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    const size_t empty = resident_kib() * KILOBYTE;
+    CHECK_SAY(HEAVY || empty <= before + (full - before) / 100, "%zu KiB before, %zu full, %zu afterwards",
+              before / KILOBYTE, full / KILOBYTE, empty / KILOBYTE);
+    CHECK(resident_pages(count) * 100 <= count);
+    CHECK(process_stats().dirty_bytes == 0);
+    check_gone(epoch);
+}
+
+/* One object in a thousand survives, and pins the pages that it lies in, not the epoch's memory. */
+static void reclaim_leaves_survivors_alone(void)
+{
+    enum { EACH = 1000 };
+    tslab_free(tslab_malloc(1));
+    const tslab_epoch epoch = opened();
+    const size_t count = fill_up(epoch, BIG);
+    size_t survivors = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i % EACH == 0) {
+            survivors++;
+        } else {
+            verify_and_free(big[i], big_sizes[i], i);
+        }
+    }
+    struct tslab_epoch_report report;
+    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    CHECK(report.survivors == survivors);
+    CHECK(process_stats().dirty_bytes == 0);
+    for (size_t i = 0; i < count; i += EACH) {
+        verify_and_free(big[i], big_sizes[i], i);
+    }
+    check_gone(epoch);
+}
+
+/* Without TSLAB_RECLAIM, nothing is purged by close when the process is told to keep. */
+static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
+{
+    tslab_free(tslab_malloc(1));
+    const struct tslab_stats before = process_stats();
+    const tslab_epoch epoch = opened_as("kept", TSLAB_RELEASE);
+    (void)fill_up(epoch, BIG / 4);
+    struct tslab_epoch_report report;
+    STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
+    const struct tslab_stats after = process_stats();
+    CHECK(after.purged_bytes == before.purged_bytes && after.purge_calls == before.purge_calls);
+    CHECK(report.reclaimed_bytes == 0 && report.recycled_bytes >= BIG / 4);
+    /* All of it serves the next one, and not a page is asked for. */
+    const size_t resident = resident_kib();
+    const tslab_epoch next = opened_as("next", TSLAB_RELEASE);
+    (void)fill_up(next, BIG / 4);
+    CHECK_SAY(EPOCH_SANITIZED || resident_kib() <= resident + KILOBYTE, "from %zu to %zu KiB", resident,
+              resident_kib());
+    STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(drain_keeps_survivors_until_they_are_freed),
+    CASE(drain_says_how_long_it_has_been_closed),
+    CASE(release_needs_no_free),
+    CASE(release_waits_for_the_last_to_leave),
+    CASE(release_does_not_touch_what_others_allocated),
+    TEST(report_is_a_line_about_the_survivors),
+    TEST(report_needs_no_nice_label),
+    TEST(trap_faults_at_a_later_touch),
+    CASE(trap_is_harmless_before_close),
+    CASE(trap_costs_no_memory_for_ever),
+    CASE(reclaim_gives_back_a_released_epoch),
+    CASE(reclaim_gives_back_by_release),
+    CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch),
+    CASE(reclaim_leaves_survivors_alone),
+    CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}

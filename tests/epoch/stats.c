@@ -1,0 +1,361 @@
+/* What can be learned of epochs while they live: by structure, as text and as JSON. */
+#include "epoch.h"
+
+#include <spawn.h>
+
+/* The structures. */
+
+static void the_numbers_are_exact(void)
+{
+    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    for (size_t way = 0; way < 2 * COUNT_OF(policies); way++) {
+        const enum tslab_policy policy = policies[way / 2];
+        const bool inside = way % 2 == 1;
+        const tslab_epoch epoch = opened_as("exact", policy);
+        enum { OBJECTS = 3000 };
+        static void *objects[OBJECTS];
+        uint64_t random = way + 1;
+        size_t count = 0, bytes = 0;
+        if (inside) {
+            enter(epoch);
+        }
+        for (size_t i = 0; i < OBJECTS; i++) {
+            objects[i] = filled(epoch, some_size(&random), i);
+            bytes += tslab_usable_size(objects[i]);
+            count++;
+            if (i % 3 == 2) {
+                bytes -= tslab_usable_size(objects[i - 1]);
+                count--;
+                tslab_free(objects[i - 1]);
+                objects[i - 1] = NULL;
+            }
+            if (i % 100 == 0) {
+                const struct tslab_epoch_stats stats = stats_of(epoch);
+                CHECK_SAY(stats.live_objects == count, "%llu objects live, not %zu",
+                          (unsigned long long)stats.live_objects, count);
+                CHECK_SAY(stats.live_bytes == bytes, "%llu bytes live, not %zu", (unsigned long long)stats.live_bytes,
+                          bytes);
+                CHECK(stats.memory_bytes >= bytes);
+                CHECK(stats.policy == policy && stats.state == TSLAB_EPOCH_OPEN && stats.inside == inside);
+                CHECK(stats.closed_ms == 0);
+            }
+        }
+        if (inside) {
+            leave(epoch);
+        }
+        for (size_t i = 0; i < OBJECTS; i++) {
+            tslab_free(objects[i]);
+        }
+        const struct tslab_epoch_stats stats = stats_of(epoch);
+        CHECK(stats.live_objects == 0 && stats.live_bytes == 0);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        check_gone(epoch);
+    }
+}
+
+static void a_list_has_all_that_are_there(void)
+{
+    enum { OPEN = 50 };
+    tslab_epoch epochs[OPEN];
+    void *survivor = NULL;
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+    for (size_t i = 0; i < OPEN; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "epoch %zu", i);
+        epochs[i] = opened_as(label, TSLAB_DRAIN);
+        for (size_t n = 0; n < i; n++) {
+            survivor = filled(epochs[i], 100, n);
+        }
+    }
+    /* One drains, one is closing, and both are there. */
+    STATUS(tslab_epoch_close(epochs[7], 0, NULL), TSLAB_OK);
+    enter(epochs[8]);
+    STATUS(tslab_epoch_close(epochs[8], 0, NULL), TSLAB_PENDING);
+    struct tslab_epoch_stats list[OPEN + 10];
+    for (size_t capacity = 0; capacity <= OPEN + 10; capacity++) {
+        memset(list, 0x77, sizeof list);
+        CHECK(tslab_epoch_list(list, capacity) == OPEN);
+        const size_t wanted = capacity < OPEN ? capacity : OPEN;
+        unsigned seen[OPEN] = { 0 };
+        for (size_t i = 0; i < wanted; i++) {
+            unsigned number = OPEN;
+            CHECK(sscanf(list[i].label, "epoch %u", &number) == 1 && number < OPEN);
+            CHECK(seen[number]++ == 0);
+            const struct tslab_epoch_stats stats = stats_of(epochs[number]);
+            CHECK(same(list[i].epoch, epochs[number]) && list[i].state == stats.state);
+            CHECK(list[i].live_objects == number && list[i].live_bytes == stats.live_bytes);
+            CHECK(list[i].memory_bytes == stats.memory_bytes && list[i].inside == (number == 8));
+            CHECK(list[i].state == (number == 7   ? TSLAB_EPOCH_DRAINING
+                                    : number == 8 ? TSLAB_EPOCH_CLOSING
+                                                  : TSLAB_EPOCH_OPEN));
+        }
+        struct tslab_epoch_stats untouched;
+        memset(&untouched, 0x77, sizeof untouched);
+        CHECK(memcmp(&list[wanted < OPEN + 9 ? wanted : OPEN + 9], &untouched, sizeof untouched) == 0);
+    }
+    leave(epochs[8]);
+    CHECK(survivor != NULL);
+    for (size_t i = 0; i < OPEN; i++) {
+        STATUS(tslab_epoch_release(epochs[i], 0, NULL), TSLAB_OK);
+        CHECK(tslab_epoch_list(NULL, 0) == OPEN - 1 - i);
+    }
+}
+
+/* One that does not drain can be found: closed for so long, held by so many. */
+static void what_does_not_drain_can_be_found(void)
+{
+    const tslab_epoch good = opened_as("good", TSLAB_DRAIN), bad = opened_as("pinned", TSLAB_DRAIN);
+    void *p = NULL;
+    for (size_t i = 0; i < 1000; i++) {
+        tslab_free(p);
+        tslab_free(filled(good, 200, i));
+        p = filled(bad, 200, i);
+    }
+    STATUS(tslab_epoch_close(good, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(bad, 0, NULL), TSLAB_OK);
+    usleep(40 * 1000);
+    struct tslab_epoch_stats list[4];
+    CHECK(tslab_epoch_list(list, COUNT_OF(list)) == 1);
+    CHECK(strcmp(list[0].label, "pinned") == 0 && list[0].state == TSLAB_EPOCH_DRAINING);
+    CHECK(list[0].live_objects == 1 && list[0].closed_ms >= 20 && list[0].age_ms >= list[0].closed_ms);
+    CHECK_SAY(list[0].memory_bytes <= 256 * KILOBYTE, "one object holds %llu bytes",
+              (unsigned long long)list[0].memory_bytes);
+    tslab_free(p);
+    CHECK(tslab_epoch_list(list, COUNT_OF(list)) == 0);
+}
+
+/* The statistics of the process count what is in epochs. */
+static void the_process_counts_epochs_too(void)
+{
+    struct tslab_stats before, during, after;
+    tslab_free(tslab_malloc(1));
+    tslab_stats_get(&before);
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    for (size_t i = 0; i < 10000; i++) {
+        (void)filled(epoch, 500, i);
+    }
+    leave(epoch);
+    tslab_stats_get(&during);
+    CHECK_SAY(during.committed_bytes - during.dirty_bytes - during.clean_bytes >= (size_t)10000 * 500,
+              "%zu bytes are in use", during.committed_bytes - during.dirty_bytes - during.clean_bytes);
+    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    tslab_stats_get(&after);
+    CHECK(after.live_objects == before.live_objects && after.live_bytes == before.live_bytes);
+    CHECK(after.purged_bytes >= during.purged_bytes + (uint64_t)10000 * 500 / 100 * 99);
+}
+
+/* Others look on while epochs come and go. */
+
+static atomic_bool done;
+
+static void *look_on(void *unused)
+{
+    (void)unused;
+    struct tslab_epoch_stats list[16];
+    const int nowhere = open("/dev/null", O_WRONLY);
+    CHECK(nowhere >= 0);
+    for (size_t n = 0; !atomic_load(&done); n++) {
+        const size_t count = tslab_epoch_list(list, COUNT_OF(list));
+        for (size_t i = 0; i < count && i < COUNT_OF(list); i++) {
+            struct tslab_epoch_stats again;
+            const int status = tslab_epoch_stats_get(list[i].epoch, &again);
+            CHECK(status == TSLAB_OK || status == TSLAB_STALE);
+            CHECK(strncmp(list[i].label, "moving", 6) == 0);
+            CHECK(list[i].live_objects <= 2000 && list[i].state <= TSLAB_EPOCH_DRAINING);
+        }
+        if (n % 10 == 0) {
+            tslab_stats_print(nowhere);
+            tslab_stats_json(nowhere);
+        }
+    }
+    close(nowhere);
+    return NULL;
+}
+
+static void *move(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    for (size_t i = 0; i < times(20000); i++) {
+        const tslab_epoch epoch = opened_as("moving", i % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        void *objects[20];
+        enter(epoch);
+        for (size_t n = 0; n < COUNT_OF(objects); n++) {
+            objects[n] = filled(epoch, some_size(&random), n);
+        }
+        if (i % 2 == 0) {
+            for (size_t n = 1; n < COUNT_OF(objects); n++) {
+                tslab_free(objects[n]);
+            }
+        }
+        leave(epoch);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        if (i % 2 == 0) {
+            tslab_free(objects[0]);
+        }
+    }
+    return NULL;
+}
+
+static void one_may_look_at_any_time(void)
+{
+    pthread_t watcher, movers[2];
+    CHECK(pthread_create(&watcher, NULL, look_on, NULL) == 0);
+    for (size_t i = 0; i < COUNT_OF(movers); i++) {
+        CHECK(pthread_create(&movers[i], NULL, move, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(movers); i++) {
+        CHECK(pthread_join(movers[i], NULL) == 0);
+    }
+    atomic_store(&done, true);
+    CHECK(pthread_join(watcher, NULL) == 0);
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
+/* Text and JSON. */
+
+enum { LABELS = 9 };
+static const char *const labels[LABELS] = {
+    "plain",
+    "quote \" and \\ backslash",
+    "line\nbreak\ttab\rreturn",
+    "control \x01\x02\x1f\x7f",
+    "Gr\xc3\xbc\xc3\x9f, \xe2\x82\xac \xf0\x9f\x90\x98",
+    "cut in the middle of a sign: \xe2\x82\xac",
+    "no text: \xff\xfe\x80\xc0\xaf",
+    "</script>{}[],:",
+    "",
+};
+
+static tslab_epoch labelled[LABELS];
+
+static void open_labelled(void)
+{
+    for (size_t i = 0; i < LABELS; i++) {
+        labelled[i] = opened_as(labels[i], i % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        for (size_t n = 0; n <= i; n++) {
+            (void)filled(labelled[i], 100, n);
+        }
+    }
+    STATUS(tslab_epoch_close(labelled[0], 0, NULL), TSLAB_OK); /* it drains */
+    enter(labelled[1]);
+    (void)tslab_handle_malloc(labelled[1], 100, NULL);
+}
+
+static void write_to_file(void (*writer)(int), char *name)
+{
+    const int descriptor = mkstemp(name);
+    CHECK(descriptor >= 0);
+    writer(descriptor);
+    CHECK(lseek(descriptor, 0, SEEK_END) > 0);
+    CHECK(close(descriptor) == 0);
+}
+
+/* The output of the child, which is python's complaint, goes to stderr, where the case fails for it. */
+static void python(const char *const *arguments)
+{
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    CHECK(posix_spawn_file_actions_init(&actions) == 0);
+    CHECK(posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0);
+    CHECK(posix_spawn(&pid, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ) == 0);
+    CHECK(posix_spawn_file_actions_destroy(&actions) == 0);
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK_SAY(status == 0, "%s %s: status %#x", arguments[0], arguments[2], (unsigned)status);
+}
+
+/* Finds every epoch in the list of epochs, whatever the names of its members are. */
+static const char find_epochs[] = "import json, sys\n"
+                                  "def values(x):\n"
+                                  "    if isinstance(x, dict): x = list(x.values())\n"
+                                  "    return [v for y in x for v in values(y)] if isinstance(x, list) else "
+                                  "[x]\n"
+                                  "data = json.load(open(sys.argv[1], encoding='utf-8'))\n"
+                                  "epochs = data['epochs']\n"
+                                  "assert isinstance(epochs, list), type(epochs)\n"
+                                  "wanted = int(sys.argv[2])\n"
+                                  "assert len(epochs) == wanted, f'{len(epochs)} epochs, not {wanted}'\n"
+                                  "plain = [e for e in epochs if 'plain' in values(e)]\n"
+                                  "assert len(plain) == 1, plain\n"
+                                  "for label in ['quote \" and \\\\ backslash', 'Gr\\xfc\\xdf, \\u20ac "
+                                  "\\U0001f418', '</script>{}[],:']:\n"
+                                  "    assert sum(label in values(e) for e in epochs) == 1, label\n";
+
+static void json_is_json(void)
+{
+    open_labelled();
+    char name[] = "/tmp/tslab-json-XXXXXX";
+    write_to_file(tslab_stats_json, name);
+    python((const char *[]){ "/usr/bin/python3", "-m", "json.tool", name, NULL });
+    char count[16];
+    snprintf(count, sizeof count, "%d", LABELS);
+    python((const char *[]){ "/usr/bin/python3", "-c", find_epochs, name, count, NULL });
+    CHECK(unlink(name) == 0);
+}
+
+static void json_of_an_idle_process_is_json(void)
+{
+    char name[] = "/tmp/tslab-json-XXXXXX";
+    write_to_file(tslab_stats_json, name);
+    python((const char *[]){ "/usr/bin/python3", "-m", "json.tool", name, NULL });
+    CHECK(unlink(name) == 0);
+}
+
+static void json_of_many_epochs_is_json(void)
+{
+    for (size_t i = 0; i < 3000; i++) {
+        char label[32];
+        snprintf(label, sizeof label, "%s\"%zu\"", i % 2 == 0 ? "\\" : "\t", i);
+        (void)filled(opened_as(label, TSLAB_DRAIN), 100, i);
+    }
+    char name[] = "/tmp/tslab-json-XXXXXX";
+    write_to_file(tslab_stats_json, name);
+    python((const char *[]){ "/usr/bin/python3", "-m", "json.tool", name, NULL });
+    CHECK(unlink(name) == 0);
+}
+
+static void text_names_the_epochs(void)
+{
+    open_labelled();
+    char name[] = "/tmp/tslab-text-XXXXXX";
+    write_to_file(tslab_stats_print, name);
+    static char text[1 << 16];
+    const int descriptor = open(name, O_RDONLY);
+    const ssize_t length = read(descriptor, text, sizeof text - 1);
+    CHECK(length > 0);
+    close(descriptor);
+    CHECK(strstr(text, "plain") != NULL && strstr(text, "quote \" and") != NULL);
+    CHECK(unlink(name) == 0);
+}
+
+static void writing_does_not_allocate(void)
+{
+    open_labelled();
+    struct tslab_stats before, after;
+    const int nowhere = open("/dev/null", O_WRONLY);
+    /* The first time, counters that threads keep for themselves may come to light. */
+    for (int i = 0; i < 2; i++) {
+        tslab_stats_get(&before);
+        tslab_stats_print(nowhere);
+        tslab_stats_json(nowhere);
+        tslab_stats_get(&after);
+    }
+    CHECK(after.allocations == before.allocations && after.committed_bytes == before.committed_bytes);
+    CHECK(close(nowhere) == 0);
+    /* A descriptor that takes nothing is no reason to fail. */
+    tslab_stats_json(-1);
+    tslab_stats_print(-1);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(the_numbers_are_exact),           CASE(a_list_has_all_that_are_there), CASE(what_does_not_drain_can_be_found),
+    CASE(the_process_counts_epochs_too),   CASE(one_may_look_at_any_time),      CASE(json_is_json),
+    CASE(json_of_an_idle_process_is_json), CASE(json_of_many_epochs_is_json),   CASE(text_names_the_epochs),
+    CASE(writing_does_not_allocate),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}
