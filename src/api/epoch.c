@@ -93,7 +93,9 @@ TSLAB_API int tslab_epoch_leave(tslab_epoch epoch)
     return thread == NULL ? TSLAB_NOT_INSIDE : (int)scope_leave(thread, epoch.id);
 }
 
-static int end_epoch(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report, bool release)
+/* One of the ways to end an epoch; *epoch may name another afterwards. */
+static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report,
+                     enum scope_status (*verb)(struct thread *, uint64_t *, bool, struct scope_report *))
 {
     if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
         return TSLAB_INVALID;
@@ -104,10 +106,7 @@ static int end_epoch(tslab_epoch epoch, unsigned how, struct tslab_epoch_report 
     }
     const int saved = errno;
     struct scope_report made = { 0 };
-    struct scope_report *wanted = report == NULL ? NULL : &made;
-    const bool reclaims = (how & TSLAB_RECLAIM) != 0;
-    const int status =
-        release ? scope_release(thread, epoch.id, reclaims, wanted) : scope_close(thread, epoch.id, reclaims, wanted);
+    const int status = verb(thread, &epoch->id, (how & TSLAB_RECLAIM) != 0, report == NULL ? NULL : &made);
     if (report != NULL && status >= 0) {
         *report = (struct tslab_epoch_report){
             .survivors = made.survivors,
@@ -123,56 +122,33 @@ static int end_epoch(tslab_epoch epoch, unsigned how, struct tslab_epoch_report 
     return status;
 }
 
+static enum scope_status close_verb(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report)
+{
+    return scope_close(thread, *value, reclaims, report);
+}
+
+static enum scope_status release_verb(struct thread *thread, uint64_t *value, bool reclaims,
+                                      struct scope_report *report)
+{
+    return scope_release(thread, *value, reclaims, report);
+}
+
 TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
 {
-    return end_epoch(epoch, how, report, false);
+    return end_epoch(&epoch, how, report, close_verb);
 }
 
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
 {
-    return end_epoch(epoch, how, report, true);
+    return end_epoch(&epoch, how, report, release_verb);
 }
 
 TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report)
 {
-    struct epoch *old = epoch == NULL ? NULL : epoch_by_value(epoch->id);
-    if (epoch == NULL || (how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+    if (epoch == NULL) {
         return TSLAB_INVALID;
     }
-    if (old == NULL || !epoch_is_open(old)) {
-        return old == NULL ? TSLAB_STALE : TSLAB_CLOSED;
-    }
-    struct thread *thread = current_enter();
-    if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
-    }
-    char label[EPOCH_LABEL_BYTES];
-    scope_label(old, label);
-    const struct scope_options next_options = {
-        .label = label,
-        .parent = stat_get(&old->parent),
-        .instance = stat_get(&old->instance),
-        .policy = (enum epoch_policy)stat_get(&old->policy),
-        .plain = stat_get(&old->plain) != 0,
-    };
-    const tslab_epoch next = { scope_open(thread, &next_options) };
-    int status = next.id == 0 ? TSLAB_NO_MEMORY : TSLAB_OK;
-    const bool inside = scope_value(thread) == epoch->id;
-    if (status == TSLAB_OK && inside) {
-        (void)scope_leave(thread, epoch->id);
-        if (scope_enter(thread, next.id) < 0) {
-            (void)scope_enter(thread, epoch->id);
-            status = TSLAB_NO_MEMORY;
-        }
-    }
-    if (status == TSLAB_OK) {
-        status = end_epoch(*epoch, how, report, false);
-        *epoch = next;
-    } else if (next.id != 0) {
-        (void)scope_close(thread, next.id, false, NULL);
-    }
-    current_leave(thread);
-    return status;
+    return end_epoch(epoch, how, report, scope_advance);
 }
 
 /* In an epoch that the thread is not innermost in, or that has no room at hand. */
@@ -455,7 +431,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
             continue;
         }
         struct tslab_epoch_report part = { 0 };
-        const int status = end_epoch((tslab_epoch){ epoch_value(epoch) }, 0, &part, true);
+        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, 0, &part, release_verb);
         if (status == TSLAB_BUSY) {
             return status; /* somebody came in between; what is over is over */
         }
@@ -464,7 +440,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
         sum.recycled_bytes += part.recycled_bytes;
     }
     struct tslab_epoch_report last = { 0 };
-    const int status = end_epoch((tslab_epoch){ instance.id }, how, &last, true);
+    const int status = end_epoch(&(tslab_epoch){ instance.id }, how, &last, release_verb);
     if (report != NULL && status >= 0) {
         *report = last;
         report->survivors += sum.survivors;

@@ -77,31 +77,41 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum s
     return scope_borrow(thread, epoch_value(handles), status);
 }
 
-uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status)
+/* Lends a slot that is allocated; 0: it lies beyond what handles can name, and was given back. */
+static uint64_t lend(struct thread *thread, void *p)
 {
-    struct hold *hold = borrow_serving(thread, epoch, status);
-    if (hold == NULL) {
-        return 0;
-    }
-    *status = SCOPE_NO_MEMORY;
-    char *const p = scope_alloc_slot(thread, hold, size, HANDLE_ALIGN);
-    scope_return(thread, hold);
-    if (p == NULL) {
-        return 0;
-    }
-    const struct slot slot = slot_of(p, tag_class(stat_get(&arena.units[arena_unit(p)].tag)));
+    const unsigned class = tag_class(stat_get(&arena.units[arena_unit(p)].tag));
+    const struct slot slot = slot_of(p, class);
     const uint64_t unit = slab_index(slot.slab);
     const uint64_t index = (uint64_t)slot.word * WORD_SLOTS + bit_lowest(slot.mask);
     if (unit >> UNIT_BITS != 0) {
-        const unsigned class = tag_class(stat_get(&arena.units[arena_unit(p)].tag));
         stat_add(&thread->heap.class[class].counters.remote_frees, 1);
         heap_free_direct(&thread->heap, class, p);
         return 0;
     }
     const uint32_t generation = next_generation();
     store_release(lent(p), lent_word(generation));
-    *object = p;
     return unit << (GENERATION_BITS + SLOT_INDEX_BITS) | index << GENERATION_BITS | generation;
+}
+
+uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status)
+{
+    struct hold *hold = borrow_serving(thread, epoch, status);
+    if (hold == NULL) {
+        return 0;
+    }
+    char *const p = scope_alloc_slot(thread, hold, size, HANDLE_ALIGN);
+    uint64_t handle = 0;
+    if (p == NULL) {
+        *status = epoch_is_open(hold->epoch) ? SCOPE_NO_MEMORY : SCOPE_CLOSED;
+    } else {
+        /* While the hold is ours: afterwards the slab may be released. */
+        handle = lend(thread, p);
+        *status = SCOPE_NO_MEMORY;
+        *object = p;
+    }
+    scope_return(thread, hold);
+    return handle;
 }
 
 /* The place that a handle names in the epoch, whether it is lent to this handle or not; NULL: none. */

@@ -40,14 +40,17 @@ static bool hold_claim(struct hold *hold, struct thread *holder)
 /* The same by who closes: a report that is just looking at an idle hold is waited for. */
 static bool hold_claim_to_close(struct hold *hold)
 {
-    while (!hold_claim(hold, HOLD_TAKEN)) {
-        if (load_seq_cst(&hold->holder) != HOLD_READ) {
+    for (;;) {
+        struct thread *found = HOLD_IDLE;
+        if (cas_seq_cst(&hold->holder, &found, HOLD_TAKEN)) {
+            return true;
+        }
+        if (found != HOLD_READ) {
             return false;
         }
         lock_acquire(&hold->epoch->lock);
         lock_release(&hold->epoch->lock);
     }
-    return true;
 }
 
 static bool is_open(const struct epoch *epoch, uint64_t value)
@@ -435,7 +438,8 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
 /* The record is pinned no more by its finisher. */
 static void drain_or_retire(struct thread *thread, struct epoch *epoch)
 {
-    if (load_acquire(&epoch->pins) == 1) {
+    uint32_t pins = 1;
+    if (cas_seq_cst(&epoch->pins, &pins, 0)) {
         retire_at_once(thread, epoch);
         return;
     }
@@ -728,6 +732,46 @@ static void begin_report(const struct thread *thread, struct epoch *epoch, struc
     report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
 }
 
+/* Nobody is inside of an open epoch: takes all its holds, links them by `outer`, and makes it FINISHING at one stroke.
+ * NULL: somebody is inside, or it is not open (any more), and nothing has changed. */
+static struct hold *take_all(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    struct hold *all = NULL;
+    uint64_t taken = 0;
+    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+        if (hold_claim_to_close(hold)) {
+            hold->outer = all;
+            all = hold;
+            taken++;
+        }
+    }
+    uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+        epoch_word_held(word) == taken + 1 &&
+        cas_seq_cst(&epoch->word, &word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FINISHING)) {
+        return all;
+    }
+    while (all != NULL) {
+        struct hold *hold = all;
+        all = hold->outer;
+        if (make_idle(hold)) {
+            help_close(thread, epoch);
+        }
+    }
+    return NULL;
+}
+
+/* The epoch is FINISHING, with these holds. */
+static void finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
+                        struct scope_report *report)
+{
+    stat_set(&epoch->reclaims, reclaims);
+    for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
+        hold_empty(epoch, hold);
+    }
+    finish(thread, epoch, report);
+}
+
 /* Changes an OPEN epoch's word to CLOSED. */
 static enum scope_status mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
 {
@@ -745,10 +789,14 @@ static enum scope_status mark_closed(struct epoch *epoch, uint64_t value, bool r
     return SCOPE_OK;
 }
 
-/* The closing thread itself may be inside: it gets nothing more from what it holds. */
+/* The closing thread itself is inside: it gets nothing more from what it holds, and its plain malloc lands in the
+ * process. */
 static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->ambient != NULL && hold->ambient->epoch == epoch && hold->ambient->value == value) {
+            hold->ambient = NULL;
+        }
         if (hold->epoch == epoch && hold->value == value) {
             chunk_shut(&hold->cursor);
             if (hold->heap != NULL) {
@@ -756,20 +804,12 @@ static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t 
             }
         }
     }
+    ambient_set(thread);
 }
 
-static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
-                                       struct scope_report *report)
+/* The epoch is CLOSED by the caller, who was the first: empties what is idle. */
+static enum scope_status end_close(struct thread *thread, struct epoch *epoch, struct scope_report *report)
 {
-    struct epoch *epoch = epoch_by_value(value);
-    const enum scope_status status = epoch == NULL ? SCOPE_STALE : mark_closed(epoch, value, reclaims);
-    if (status != SCOPE_OK) {
-        return status;
-    }
-    if (report != NULL) {
-        begin_report(thread, epoch, report);
-    }
-    shut_own_holds(thread, epoch, value);
     const uint64_t n = empty_idle_holds(epoch) + 1;
     if (epoch_word_held(stat_get(&epoch->word)) != n) {
         stat_set(&epoch->closed_ms, os_now_ms()); /* it may take a while */
@@ -783,6 +823,29 @@ static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bo
     return SCOPE_PENDING;
 }
 
+static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
+                                       struct scope_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL || !is_open(epoch, value)) {
+        return refusal(value);
+    }
+    if (report != NULL) {
+        begin_report(thread, epoch, report);
+    }
+    struct hold *all = take_all(thread, epoch, value);
+    if (likely(all != NULL)) {
+        finish_with(thread, epoch, all, reclaims, report);
+        return SCOPE_OK;
+    }
+    const enum scope_status status = mark_closed(epoch, value, reclaims);
+    if (status != SCOPE_OK) {
+        return status;
+    }
+    shut_own_holds(thread, epoch, value);
+    return end_close(thread, epoch, report);
+}
+
 enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
 {
     const bool measures = reclaims && report != NULL;
@@ -794,34 +857,6 @@ enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclai
         report->rss_change_bytes = (int64_t)os_resident_bytes() - (int64_t)before;
     }
     return status;
-}
-
-/* Closes an open epoch, with all its holds taken, linked by `outer`; NULL when a thread is in one of them. */
-static struct hold *close_with_all_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
-{
-    struct hold *all = NULL;
-    uint64_t taken = 0;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        if (hold_claim_to_close(hold)) {
-            hold->outer = all;
-            all = hold;
-            taken++;
-        }
-    }
-    uint64_t word = load_seq_cst(&epoch->word);
-    if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
-        epoch_word_held(word) == taken + 1 &&
-        cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_CLOSED)) {
-        return all;
-    }
-    while (all != NULL) {
-        struct hold *hold = all;
-        all = hold->outer;
-        if (make_idle(hold)) {
-            help_close(thread, epoch);
-        }
-    }
-    return NULL;
 }
 
 static enum scope_status release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
@@ -874,29 +909,64 @@ static enum scope_status release_in_gate(struct thread *thread, uint64_t value, 
     if (epoch_word_state(word) != EPOCH_OPEN) {
         return SCOPE_BUSY;
     }
-    struct hold *all = close_with_all_holds(thread, epoch, value);
-    if (all == NULL) {
-        return SCOPE_BUSY;
-    }
-    stat_set(&epoch->reclaims, reclaims);
-    if (stat_get(&epoch->policy) != POLICY_TRAP) {
-        stat_set(&epoch->policy, POLICY_RELEASE);
-    }
     if (report != NULL) {
         begin_report(thread, epoch, report);
     }
-    uint64_t n = 1;
-    for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
-        hold_empty(epoch, hold);
-        n++;
+    struct hold *all = take_all(thread, epoch, value);
+    if (all == NULL) {
+        return SCOPE_BUSY;
     }
-    if (drop_held(thread, epoch, n, report)) {
-        return SCOPE_OK;
+    if (stat_get(&epoch->policy) != POLICY_TRAP) {
+        stat_set(&epoch->policy, POLICY_RELEASE);
     }
+    finish_with(thread, epoch, all, reclaims, report);
+    return SCOPE_OK;
+}
+
+enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report)
+{
+    struct epoch *epoch = epoch_by_value(*value);
+    if (epoch == NULL || !is_open(epoch, *value)) {
+        return refusal(*value);
+    }
+    char label[EPOCH_LABEL_BYTES];
+    scope_label(epoch, label);
+    const struct scope_options options = {
+        .label = label,
+        .parent = stat_get(&epoch->parent),
+        .instance = stat_get(&epoch->instance),
+        .policy = (enum epoch_policy)stat_get(&epoch->policy),
+        .plain = stat_get(&epoch->plain) != 0,
+    };
+    const uint64_t next = scope_open(thread, &options);
+    if (next == 0) {
+        return SCOPE_NO_MEMORY;
+    }
+    const bool inside = scope_value(thread) == *value;
+    if (!inside) {
+        const enum scope_status status = scope_close(thread, *value, reclaims, report);
+        (void)scope_close(thread, status < 0 ? next : 0, false, NULL);
+        *value = status < 0 ? *value : next;
+        return status;
+    }
+    /* Whoever marks it first closes it, and another who tries has changed nothing. */
+    gate_enter(thread);
     if (report != NULL) {
-        report->recycled_bytes = 0; /* so far */
+        begin_report(thread, epoch, report);
     }
-    return SCOPE_PENDING;
+    enum scope_status status = mark_closed(epoch, *value, reclaims);
+    gate_leave(thread);
+    if (status != SCOPE_OK) {
+        (void)scope_close(thread, next, false, NULL);
+        return status;
+    }
+    leave(thread);
+    (void)scope_enter(thread, next); /* its first hold is idle: that needs no memory */
+    gate_enter(thread);
+    status = end_close(thread, epoch, report);
+    gate_leave(thread);
+    *value = next;
+    return status;
 }
 
 enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
@@ -1013,6 +1083,9 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
 noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
     *zero = false;
+    if (hold->heap != NULL && !epoch_is_open(hold->epoch)) {
+        return NULL;
+    }
     if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
         void *p = alloc_from_chunk(hold, size, alignment);
         if (p != NULL) {

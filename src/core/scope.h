@@ -53,6 +53,9 @@ enum scope_status scope_leave(struct thread *thread, uint64_t value);
 enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report);
 enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report);
 
+/* As tslab_epoch_advance: *value becomes that of the next epoch. */
+enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report);
+
 /* The thread's plain malloc lands outside of any epoch, until as many times resumed; false: it was not paused. */
 void scope_pause(struct thread *thread);
 bool scope_resume(struct thread *thread);
