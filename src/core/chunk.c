@@ -48,9 +48,14 @@ static uint32_t alive_in(const struct cursor *cursor)
     return stat_get(&cursor->allocated) - stat_get(&cursor->freed);
 }
 
+static bool is_shut(const struct cursor *cursor)
+{
+    return cursor->end != cursor_start(cursor) + CHUNK_BYTES;
+}
+
 noinline void chunk_try_reset(struct cursor *cursor)
 {
-    if (chunk_is_empty(cursor)) {
+    if (chunk_is_empty(cursor) && !is_shut(cursor)) {
         stat_set(&cursor->at, cursor_start(cursor));
     }
 }
@@ -77,7 +82,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 {
     char *const start = p;
     const size_t usable = chunk_usable(p);
-    if (size > CHUNK_OBJECT_MOST || start + usable != stat_get(&cursor->at)) {
+    if (size > CHUNK_OBJECT_MOST || start + usable != stat_get(&cursor->at) || is_shut(cursor)) {
         return size <= usable && size >= usable / 2;
     }
     const unsigned code = code_of_size(size);

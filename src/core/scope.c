@@ -202,7 +202,9 @@ static void discount_cached(const struct heap *heap, struct tally *tally)
 static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct tally *tally)
 {
     const struct thread *holder = stat_get(&hold->holder);
-    const bool own = holder == thread || finishing;
+    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. */
+    const bool emptied = holder == HOLD_TAKEN && epoch_word_state(load_seq_cst(&hold->epoch->word)) == EPOCH_CLOSED;
+    const bool own = holder == thread || finishing || emptied;
     const bool idle = !own && hold_claim(hold, HOLD_READ);
     const char *start = cursor_start(&hold->cursor);
     if (start != NULL && (own || idle)) {
@@ -451,6 +453,9 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     epoch_unpin(epoch);
 }
 
+/* Finishing an epoch closes the one that serves its handles, which has none of its own: two deep at most. */
+/* NOLINTBEGIN(misc-no-recursion) */
+
 static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
                                        struct scope_report *report);
 
@@ -544,6 +549,10 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
         return false;
     }
+    /* Reports may be looking at what is left in the holds. */
+    lock_acquire(&epoch->lock);
+    store_release(&epoch->word, old >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FINISHING);
+    lock_release(&epoch->lock);
     finish(thread, epoch, report);
     return true;
 }
@@ -587,15 +596,20 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
     epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
     set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
+    struct hold *const holds = first_hold(epoch);
     uint64_t held = 1;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
         hold->heap = NULL;
         hold->filled_bytes = 0;
-        store_release(&hold->holder, HOLD_IDLE);
         held++;
     }
+    /* The word comes before the holds: one who comes late to help with a close of the record's earlier life may claim a
+     * hold as soon as it is idle, and counts it in the word. */
     const uint64_t generation = (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | held << EPOCH_HELD_SHIFT | EPOCH_OPEN);
+    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
+        store_release(&hold->holder, HOLD_IDLE);
+    }
     return generation << EPOCH_GENERATION_SHIFT | epoch->id;
 }
 
@@ -732,9 +746,9 @@ static void begin_report(const struct thread *thread, struct epoch *epoch, struc
     report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
 }
 
-/* Nobody is inside of an open epoch: takes all its holds, links them by `outer`, and makes it FINISHING at one stroke.
- * NULL: somebody is inside, or it is not open (any more), and nothing has changed. */
-static struct hold *take_all(struct thread *thread, struct epoch *epoch, uint64_t value)
+/* Nobody is inside of an open epoch: takes all its holds, links them by `outer` in *taken_holds, and makes it FINISHING
+ * at one stroke. False: somebody is inside, or it is not open (any more), and nothing has changed. */
+static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, struct hold **taken_holds)
 {
     struct hold *all = NULL;
     uint64_t taken = 0;
@@ -749,7 +763,8 @@ static struct hold *take_all(struct thread *thread, struct epoch *epoch, uint64_
     if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
         epoch_word_held(word) == taken + 1 &&
         cas_seq_cst(&epoch->word, &word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FINISHING)) {
-        return all;
+        *taken_holds = all;
+        return true;
     }
     while (all != NULL) {
         struct hold *hold = all;
@@ -758,7 +773,7 @@ static struct hold *take_all(struct thread *thread, struct epoch *epoch, uint64_
             help_close(thread, epoch);
         }
     }
-    return NULL;
+    return false;
 }
 
 /* The epoch is FINISHING, with these holds. */
@@ -833,8 +848,8 @@ static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bo
     if (report != NULL) {
         begin_report(thread, epoch, report);
     }
-    struct hold *all = take_all(thread, epoch, value);
-    if (likely(all != NULL)) {
+    struct hold *all;
+    if (likely(take_all(thread, epoch, value, &all))) {
         finish_with(thread, epoch, all, reclaims, report);
         return SCOPE_OK;
     }
@@ -912,8 +927,8 @@ static enum scope_status release_in_gate(struct thread *thread, uint64_t value, 
     if (report != NULL) {
         begin_report(thread, epoch, report);
     }
-    struct hold *all = take_all(thread, epoch, value);
-    if (all == NULL) {
+    struct hold *all;
+    if (!take_all(thread, epoch, value, &all)) {
         return SCOPE_BUSY;
     }
     if (stat_get(&epoch->policy) != POLICY_TRAP) {
@@ -955,16 +970,19 @@ enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool rec
         begin_report(thread, epoch, report);
     }
     enum scope_status status = mark_closed(epoch, *value, reclaims);
+    if (status == SCOPE_OK) {
+        struct hold *hold = thread->scope;
+        thread->scope = hold->outer;
+        (void)make_idle(hold); /* we look ourselves */
+        shut_own_holds(thread, epoch, *value);
+        (void)scope_enter(thread, next); /* its first hold is idle: that needs neither memory nor the gate */
+        status = end_close(thread, epoch, report);
+    }
     gate_leave(thread);
-    if (status != SCOPE_OK) {
+    if (status < 0) {
         (void)scope_close(thread, next, false, NULL);
         return status;
     }
-    leave(thread);
-    (void)scope_enter(thread, next); /* its first hold is idle: that needs no memory */
-    gate_enter(thread);
-    status = end_close(thread, epoch, report);
-    gate_leave(thread);
     *value = next;
     return status;
 }
@@ -981,6 +999,8 @@ enum scope_status scope_release(struct thread *thread, uint64_t value, bool recl
     }
     return status;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* Allocating. */
 
