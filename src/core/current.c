@@ -16,6 +16,15 @@ static struct {
     pthread_key_t key;
 } engine = { .lock = LOCK_INIT(RANK_START) };
 
+/* Nothing of a record may stay warm or cached when it becomes idle. */
+static void record_shut(struct thread *thread)
+{
+    gate_enter(thread);
+    scope_flush(thread);
+    gate_leave(thread);
+    thread_shut(thread);
+}
+
 /* The thread's destructor. Others may run after it and allocate or free: a borrowed record serves them. To wait for a
  * later round would leak the heap of a thread that joins only in one of its destructors, for then there may be no later
  * round. */
@@ -25,10 +34,7 @@ static void thread_ends(void *value)
     scope_leave_all(thread);
     work_close(thread, thread);
     heap_current = &heap_gone;
-    gate_enter(thread);
-    scope_flush(thread);
-    gate_leave(thread);
-    thread_shut(thread);
+    record_shut(thread);
 }
 
 static noinline bool engine_start(void)
@@ -73,7 +79,7 @@ noinline struct thread *current_enter_slow(void)
 noinline void current_leave_slow(struct thread *thread)
 {
     if (heap_current == &heap_gone) {
-        thread_shut(thread);
+        record_shut(thread);
     }
 }
 
@@ -96,7 +102,7 @@ static void fork_done(void)
     lock_release(&engine.lock);
     if (borrowed != NULL) {
         heap_current = &heap_gone;
-        thread_shut(borrowed);
+        record_shut(borrowed);
     }
 }
 

@@ -35,24 +35,6 @@ static struct epoch *serving(const struct epoch *epoch)
     return handles != NULL && stat_get(&handles->owner) == epoch ? handles : NULL;
 }
 
-/* Makes the epoch that serves the handles of `epoch`, of which the caller has a hold. NULL: no memory. */
-static struct epoch *make_serving(struct thread *thread, struct epoch *epoch)
-{
-    const struct scope_options options = { .policy = (enum epoch_policy)stat_get(&epoch->policy), .serves = epoch };
-    const uint64_t made = scope_open(thread, &options);
-    if (made == 0) {
-        return NULL;
-    }
-    struct epoch *handles = epoch_by_value(made);
-    struct epoch *there = NULL;
-    (void)fetch_add_relaxed(&epoch->pins, 1);
-    if (!cas_seq_cst(&epoch->handles, &there, handles)) {
-        (void)scope_close(thread, made, false, NULL); /* another thread was first */
-        return there;
-    }
-    return handles;
-}
-
 /* A hold of the epoch that serves the handles of an epoch. */
 static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum scope_status *status)
 {
@@ -67,7 +49,7 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum s
         if (hold == NULL) {
             return NULL;
         }
-        handles = make_serving(thread, hold->epoch);
+        handles = scope_serve_handles(thread, hold->epoch);
         scope_return(thread, hold);
         if (handles == NULL) {
             *status = SCOPE_NO_MEMORY;

@@ -568,20 +568,20 @@ static void help_close(struct thread *thread, struct epoch *epoch)
 
 /* Verbs. */
 
-uint64_t scope_open(struct thread *thread, const struct scope_options *options)
+/* A record that the thread kept warm; NULL: none. */
+static struct epoch *take_warm(struct thread *thread)
 {
     struct epoch *epoch = thread->warm;
     if (epoch != NULL) {
         thread->warm = epoch->next_idle;
         thread->warm_count--;
-    } else {
-        gate_enter(thread);
-        epoch = epoch_take_record();
-        gate_leave(thread);
-        if (epoch == NULL) {
-            return 0;
-        }
     }
+    return epoch;
+}
+
+/* Makes a FREE record an OPEN epoch; returns its value. */
+static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
+{
     stat_set(&epoch->policy, options->policy);
     stat_set(&epoch->plain, options->plain);
     stat_set(&epoch->reclaims, 0);
@@ -611,6 +611,39 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
         store_release(&hold->holder, HOLD_IDLE);
     }
     return generation << EPOCH_GENERATION_SHIFT | epoch->id;
+}
+
+uint64_t scope_open(struct thread *thread, const struct scope_options *options)
+{
+    struct epoch *epoch = take_warm(thread);
+    if (epoch == NULL) {
+        gate_enter(thread);
+        epoch = epoch_take_record();
+        gate_leave(thread);
+    }
+    return epoch == NULL ? 0 : open_record(epoch, options);
+}
+
+struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
+{
+    const struct scope_options options = { .policy = (enum epoch_policy)stat_get(&owner->policy), .serves = owner };
+    struct epoch *there = NULL;
+    /* All in the gate: the child of a fork must not find the one without the other. */
+    gate_enter(thread);
+    struct epoch *made = take_warm(thread);
+    if (made == NULL) {
+        made = epoch_take_record();
+    }
+    if (made != NULL) {
+        const uint64_t value = open_record(made, &options);
+        (void)fetch_add_relaxed(&owner->pins, 1);
+        if (!cas_seq_cst(&owner->handles, &there, made)) {
+            (void)close_in_gate(thread, value, false, NULL); /* another thread was first */
+            made = there;
+        }
+    }
+    gate_leave(thread);
+    return made;
 }
 
 struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
@@ -1248,8 +1281,16 @@ void scope_fork_child(struct thread *self)
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
         struct epoch *epoch = epoch_by_id(id);
         const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
+        uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
         for (struct hold *hold = first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {
             recover_hold(hold, self);
+            held += stat_get(&hold->holder) != HOLD_TAKEN;
+        }
+        if (state == EPOCH_OPEN || state == EPOCH_CLOSED) {
+            /* The opening thread may have been cut before it had made all holds idle. */
+            const uint64_t word = stat_get(&epoch->word);
+            stat_set(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
+                                       held << EPOCH_HELD_SHIFT);
         }
         if (state == EPOCH_CLOSED && self != NULL) {
             help_close(self, epoch);

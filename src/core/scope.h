@@ -79,6 +79,10 @@ void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, si
 void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero,
                      enum scope_status *status);
 
+/* Makes the epoch that serves the handles of `owner`, of which the caller has a hold, unless there is one by now. NULL:
+ * no memory. */
+struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner);
+
 /* A hold of an epoch, for a short while, not as a scope; NULL with *status. And back. */
 struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status);
 void scope_return(struct thread *thread, struct hold *hold);
