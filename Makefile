@@ -9,7 +9,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-all demo bench install format lint clean
+.PHONY: build help setup test test-all demo bench requests epochs install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -39,6 +39,18 @@ bench: ## Compare tslab with Debian's other allocators, pattern by pattern (BENC
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) lab/bench.py $(BENCH)
+
+requests: ## Compare a request server on tslab's policies and Debian's other allocators (REQUESTS=options)
+	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@$(call configure,deferred)
+	@cmake --build build/deferred --target tslab-malloc
+	@$(PYTHON) lab/requests.py --deferred build/deferred/libtslab-malloc.so $(REQUESTS)
+
+epochs: ## Measure what epochs cost and weigh, against pools and other allocators (EPOCHS=options)
+	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) lab/epochs.py $(EPOCHS)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

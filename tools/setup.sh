@@ -7,10 +7,11 @@ set -eu
 
 build="cmake ninja-build gcc g++ libc6-dev pkg-config"
 requests="libmicrohttpd-dev nghttp2-client"
+pools="libapr1-dev"
 figures="python3-numpy python3-matplotlib"
 demo="python3 python3-rich redis-server redis-tools $requests"
-bench="python3 python3-rich libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $figures"
-test="$build $demo $figures libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
+bench="python3 python3-rich libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
+test="$build $demo $pools $figures libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {

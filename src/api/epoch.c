@@ -76,6 +76,9 @@ TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options
 
 TSLAB_API int tslab_epoch_enter(tslab_epoch epoch)
 {
+    if (likely(heap_current->thread != NULL)) {
+        return scope_enter(heap_current->thread, epoch.id);
+    }
     /* A thread whose own heap is gone, since it ends, has nothing that could be inside. */
     struct thread *thread = current_enter();
     if (thread == NULL || heap_current == &heap_gone) {

@@ -3,6 +3,9 @@
 #include "base/fatal.h"
 #include "os/os.h"
 
+/* In place of a time, of a clean run whose part of the side tables has no pages. What merges has them again. */
+enum { SWEPT = 1 };
+
 enum {
     EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
     EXACT_SHIFT = 5,
@@ -91,6 +94,8 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     depot.occupied[kind - RUN_DIRTY][bin / 64] |= (uint64_t)1 << (bin % 64);
     if (kind == RUN_DIRTY) {
         age_link(first, since_ms);
+    } else {
+        run->dirty_since_ms = since_ms; /* SWEPT or 0 */
     }
 }
 
@@ -159,13 +164,16 @@ static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     const uint32_t behind = first + n;
+    const bool clean = kind == RUN_CLEAN;
     if (behind < arena.used_units && arena.slabs[behind].kind == kind) {
         n += arena.slabs[behind].units;
+        since_ms = clean ? min_size(since_ms, arena.slabs[behind].dirty_since_ms) : since_ms;
         run_unlink(behind);
     }
     const uint32_t before = first == 1 ? 0 : arena.units[first - 1].first;
     if (before != 0 && arena.slabs[before].kind == kind) {
         n += arena.slabs[before].units;
+        since_ms = clean ? min_size(since_ms, arena.slabs[before].dirty_since_ms) : since_ms;
         run_unlink(before);
         first = before;
     }
@@ -262,6 +270,33 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     }
     lock_release(&depot.lock);
     return first;
+}
+
+uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n)
+{
+    uint32_t first = 0;
+    lock_acquire(&depot.lock);
+    for (unsigned bin = bin_of(min_units); bin < DEPOT_BINS && first == 0; bin++) {
+        for (uint32_t run = *bin_head(RUN_CLEAN, bin); run != 0 && first == 0; run = arena.slabs[run].next) {
+            if (arena.slabs[run].units >= min_units && arena.slabs[run].dirty_since_ms != SWEPT) {
+                first = run;
+            }
+        }
+    }
+    if (first != 0) {
+        *n = arena.slabs[first].units;
+        first = run_cut(first, *n, 1);
+    }
+    lock_release(&depot.lock);
+    return first;
+}
+
+void depot_put_swept(uint32_t first, uint32_t n)
+{
+    lock_acquire(&depot.lock);
+    run_unmark(first);
+    run_join(first, n, RUN_CLEAN, SWEPT);
+    lock_release(&depot.lock);
 }
 
 uint32_t hot_take(struct hot_runs *hot, uint32_t n)

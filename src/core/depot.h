@@ -49,6 +49,11 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
  * are dirty. Of a longer run at most max_units, the rest stays. Returns the first unit or 0; *n receives its units. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
 
+/* Takes a clean run of at least min_units whose part of the side tables may still have pages, and puts it back without.
+ * *n receives its units. Returns the first unit, 0 when there is none. */
+uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n);
+void depot_put_swept(uint32_t first, uint32_t n);
+
 /* Hot runs: a few runs of large blocks that a heap's holder freed lately, for its next ones. Private to the holder, who
  * needs no lock and no gate: one store takes a run out and one store puts it in, so that a fork may cut anywhere. To
  * the depot they are used. */

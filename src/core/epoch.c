@@ -5,21 +5,16 @@
 #include "core/meta.h"
 #include "core/partial.h"
 
-enum {
-    BLOCK_SHIFT = TSLAB_SIM ? 3 : 8,
-    BLOCK_RECORDS = 1 << BLOCK_SHIFT,
-    BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> BLOCK_SHIFT,
-};
-
 static struct partial process_partials[CLASS_LIMIT];
 
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
+
+_Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
 
 static struct {
     struct lock lock;
     struct epoch *idle; /* linked by next_idle */
     atomic_u32 limit;   /* records that were ever made have lower indices */
-    _Atomic(struct epoch *) blocks[BLOCKS];
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
 static void partials_start(struct partial *partials)
@@ -40,17 +35,6 @@ uint32_t epoch_limit(void)
     return load_acquire(&epochs.limit);
 }
 
-struct epoch *epoch_by_id(uint32_t id)
-{
-    if (id <= EPOCH_PROCESS) {
-        return &epoch_process;
-    }
-    struct epoch *block = id >= BLOCKS * BLOCK_RECORDS
-                              ? NULL
-                              : atomic_load_explicit(&epochs.blocks[id >> BLOCK_SHIFT], memory_order_acquire);
-    return block == NULL ? NULL : &block[id & (BLOCK_RECORDS - 1)];
-}
-
 struct epoch *epoch_by_value(uint64_t value)
 {
     const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
@@ -69,18 +53,18 @@ struct epoch *epoch_by_value(uint64_t value)
 static struct epoch *record_make(void)
 {
     const uint32_t id = stat_get(&epochs.limit);
-    if (id >= BLOCKS * BLOCK_RECORDS) {
+    if (id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS) {
         return NULL;
     }
-    struct epoch *block = atomic_load_explicit(&epochs.blocks[id >> BLOCK_SHIFT], memory_order_relaxed);
+    struct epoch *block = atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_relaxed);
     if (block == NULL) {
-        block = meta_alloc(BLOCK_RECORDS * sizeof *block);
+        block = meta_alloc(EPOCH_BLOCK_RECORDS * sizeof *block);
         if (block == NULL) {
             return NULL;
         }
-        atomic_store_explicit(&epochs.blocks[id >> BLOCK_SHIFT], block, memory_order_release);
+        atomic_store_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block, memory_order_release);
     }
-    struct epoch *epoch = &block[id & (BLOCK_RECORDS - 1)];
+    struct epoch *epoch = &block[id & (EPOCH_BLOCK_RECORDS - 1)];
     epoch->id = id;
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;

@@ -116,8 +116,25 @@ always_inline uint64_t epoch_value(const struct epoch *epoch)
     return (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
 }
 
+/* The table of records, in blocks that are made as they are needed. */
+enum {
+    EPOCH_BLOCK_SHIFT = TSLAB_SIM ? 4 : 8,
+    EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
+    EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
+};
+extern _Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
+
 /* The record with an index that is in use or was; NULL when there never was one. No gate. */
-struct epoch *epoch_by_id(uint32_t id);
+always_inline struct epoch *epoch_by_id(uint32_t id)
+{
+    if (unlikely(id <= EPOCH_PROCESS)) {
+        return &epoch_process;
+    }
+    struct epoch *block = id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
+                              ? NULL
+                              : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
+    return unlikely(block == NULL) ? NULL : &block[id & (EPOCH_BLOCK_RECORDS - 1)];
+}
 
 /* The record that a value names, if it is of its generation and not FREE; else NULL. No gate. */
 struct epoch *epoch_by_value(uint64_t value);

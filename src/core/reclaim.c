@@ -11,6 +11,8 @@ enum {
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
     /* Shorter runs are not worth the calls for their part of the side tables. */
     TABLES_UNITS = (1 << 20) / UNIT_BYTES,
+    SWEEP_UNITS = (8 << 20) / UNIT_BYTES,     /* so much purged is worth a look for them, */
+    SWEEP_RUNS = 64,                          /* of at most so many runs */
     LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the budget is never more than this for what was learned */
     RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of what is in use */
 };
@@ -21,6 +23,7 @@ struct reclaim_counters reclaim_counters;
 static struct {
     struct lock lock;
     atomic_size_t budget_units; /* learned: what programs wanted back soon after it was purged */
+    size_t unswept_units;       /* purged since the side tables were swept */
     size_t purged_units;        /* for the sake of the budget, and not wanted back so far */
     uint64_t purged_ms;         /* when that was last done */
     uint64_t fresh_units;       /* what the depot had handed out without pages by then */
@@ -78,14 +81,25 @@ static void purge_table(void *table, size_t from, size_t to)
     }
 }
 
-/* What the side tables say of a long empty run is 0, or nothing: pages full of that have done their work too. Not
- * counted. */
-static void purge_tables(uint32_t first, uint32_t n)
+/* What the side tables say of a long empty run is 0, or nothing: pages full of that have done their work too. So the
+ * longest clean runs lose them, each time that much was purged. Not counted. Under the lock. */
+static void sweep_tables(size_t purged_units)
 {
-    if (n >= TABLES_UNITS) {
-        const size_t codes = UNIT_BYTES / GRANULE_BYTES;
+    purger.unswept_units += purged_units;
+    if (purger.unswept_units < SWEEP_UNITS) {
+        return;
+    }
+    purger.unswept_units = 0;
+    const size_t codes = UNIT_BYTES / GRANULE_BYTES;
+    for (unsigned i = 0; i < SWEEP_RUNS; i++) {
+        uint32_t n;
+        const uint32_t first = depot_take_unswept(TABLES_UNITS, &n);
+        if (first == 0) {
+            return;
+        }
         purge_table(arena.codes, first * codes, (first + n) * codes);
         purge_table(arena.slabs, (first + 1) * sizeof *arena.slabs, (first + n) * sizeof *arena.slabs);
+        depot_put_swept(first, n);
     }
 }
 
@@ -98,7 +112,6 @@ static size_t purge_run(uint32_t first, uint32_t n)
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)start + bytes, page);
     const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
-    purge_tables(first, n);
     /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
     depot_put(first, n, purged && from == start && to == start + bytes);
     return purged ? (size_t)(to - from) : 0;
@@ -117,6 +130,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
         bytes += purge_run(first, n);
         units += n;
     }
+    sweep_tables(bytes >> UNIT_SHIFT);
     return bytes;
 }
 

@@ -18,7 +18,7 @@
 enum {
     WARM_EPOCHS = 4, /* that a thread keeps, with a chunk each */
     /* A hold that used up so much in chunks goes over to slabs (docs/decisions/chunks.md). */
-    SLABS_FROM_BYTES = TSLAB_SIM ? 2 * CHUNK_BYTES : 1 << 20,
+    SLABS_FROM_BYTES = TSLAB_SIM ? 2 * CHUNK_BYTES : 2 << 20,
     REPORT_NAMED = 8,
 };
 
@@ -66,13 +66,13 @@ static bool is_doomed(const struct epoch *epoch)
 }
 
 /* Why an epoch that is not open is refused. */
-static enum scope_status refusal(uint64_t value)
+static noinline enum scope_status refusal(uint64_t value)
 {
     return epoch_by_value(value) == NULL ? SCOPE_STALE : SCOPE_CLOSED;
 }
 
 /* One more place in an epoch: all others are held. NULL: no memory, or it is closed. */
-static struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+static noinline struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     gate_enter(thread);
     struct hold *hold = meta_alloc(sizeof *hold);
@@ -646,7 +646,7 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
     return made;
 }
 
-struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
+always_inline struct hold *borrow(struct thread *thread, uint64_t value, enum scope_status *status)
 {
     const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
     struct epoch *epoch = epoch_by_id(id);
@@ -678,6 +678,11 @@ struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_stat
     return hold;
 }
 
+struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
+{
+    return borrow(thread, value, status);
+}
+
 void scope_return(struct thread *thread, struct hold *hold)
 {
     if (unlikely(make_idle(hold))) {
@@ -704,8 +709,8 @@ static void ambient_set(struct thread *thread)
 enum scope_status scope_enter(struct thread *thread, uint64_t value)
 {
     enum scope_status status;
-    struct hold *hold = scope_borrow(thread, value, &status);
-    if (hold == NULL) {
+    struct hold *hold = borrow(thread, value, &status);
+    if (unlikely(hold == NULL)) {
         return status;
     }
     const bool plain = stat_get(&hold->epoch->plain) != 0;

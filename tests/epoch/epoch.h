@@ -263,6 +263,24 @@ static inline size_t some_size(uint64_t *random)
                         : 1 + below(random, 200000);
 }
 
+/* An epoch keeps the objects of its first while in another way than those of a long life: this is one. */
+static inline void grow_old(tslab_epoch epoch)
+{
+    enum { LIVE = 1000 };
+    void *live[LIVE] = { NULL };
+    uint64_t random = 19;
+    enter(epoch);
+    for (size_t i = 0; i < times(200000) + 20000; i++) {
+        const size_t at = below(&random, LIVE);
+        tslab_free(live[at]);
+        live[at] = tslab_epoch_malloc(epoch, some_size(&random) % 1000);
+    }
+    for (size_t i = 0; i < LIVE; i++) {
+        tslab_free(live[i]);
+    }
+    leave(epoch);
+}
+
 /* Threads. */
 
 static inline void in_a_thread(void *(*body)(void *), void *argument)

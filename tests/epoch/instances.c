@@ -39,7 +39,7 @@ static void an_instance_has_a_root(void)
     CHECK(same(root, tslab_instance_root(cache)));
     const struct tslab_epoch_stats stats = stats_of(root);
     CHECK(stats.instance.id == cache.id && stats.state == TSLAB_EPOCH_OPEN);
-    CHECK(strcmp(stats.label, "cache") == 0);
+    CHECK(strcmp(stats.label, "cache") == 0 && stats.policy == TSLAB_RELEASE);
     void *const p = filled(root, 100, 1);
     enter(root);
     void *const q = filled(root, 100000, 2);

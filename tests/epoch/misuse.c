@@ -429,24 +429,6 @@ static bool said_as_allowed(const struct misuse *misuse, const char *said, void 
     return misuse->allowed == ANY_LINE && strncmp(said, "tslab: ", 7) == 0 && end != NULL && strchr(said, '\n')[1] == 0;
 }
 
-/* A life after which an epoch is no longer young. */
-static void grow_old(void)
-{
-    enum { LIVE = 1000 };
-    static void *live[LIVE];
-    uint64_t random = 19;
-    enter(epoch);
-    for (size_t i = 0; i < times(400000); i++) {
-        const size_t at = below(&random, LIVE);
-        tslab_free(live[at]);
-        live[at] = tslab_epoch_malloc(epoch, some_size(&random) % 1000);
-    }
-    for (size_t i = 0; i < LIVE; i++) {
-        tslab_free(live[i]);
-    }
-    leave(epoch);
-}
-
 struct attempt {
     const struct misuse *misuse;
     bool old;
@@ -458,7 +440,7 @@ static void run_attempt(const void *argument)
     alarm(PATIENCE_SECONDS);
     epoch = opened();
     if (attempt->old) {
-        grow_old();
+        grow_old(epoch);
     }
     attempt->misuse->body();
 }

@@ -146,26 +146,20 @@ static void objects_end_before(struct model *model, uint64_t *survivors, uint64_
     }
 }
 
-/* Where plain malloc has landed: in the innermost scope whose epoch takes it. When that is closed, which one takes its
- * place is not said, but the closed one must not. */
+/* Where plain malloc has landed: in the innermost scope whose epoch takes it; when that is closed, in the process. */
 static struct model *landed(const void *p)
 {
-    const tslab_epoch epoch = tslab_epoch_of(p);
-    bool closed = false;
-    for (size_t i = depth; i-- > 0;) {
-        struct model *const model = scopes[i];
-        if (!takes_plain(model->options.policy, model->options.flags)) {
-            continue;
-        }
-        if (model->state == TSLAB_EPOCH_OPEN && (!closed || same(epoch, model->epoch))) {
-            CHECK_SAY(same(epoch, model->epoch), "plain malloc lands in epoch %#llx, not in %#llx",
-                      (unsigned long long)epoch.id, (unsigned long long)model->epoch.id);
-            return model;
-        }
-        closed |= model->state != TSLAB_EPOCH_OPEN;
+    struct model *wanted = NULL;
+    for (size_t i = depth; i-- > 0 && wanted == NULL;) {
+        wanted = takes_plain(scopes[i]->options.policy, scopes[i]->options.flags) ? scopes[i] : NULL;
     }
-    CHECK_SAY(epoch.id == 0, "plain malloc lands in epoch %#llx", (unsigned long long)epoch.id);
-    return NULL;
+    if (wanted != NULL && wanted->state != TSLAB_EPOCH_OPEN) {
+        wanted = NULL;
+    }
+    const tslab_epoch found = tslab_epoch_of(p), right = wanted == NULL ? no_epoch : wanted->epoch;
+    CHECK_SAY(same(found, right), "plain malloc lands in epoch %#llx, not in %#llx", (unsigned long long)found.id,
+              (unsigned long long)right.id);
+    return wanted;
 }
 
 static size_t model_size(void)
@@ -484,14 +478,13 @@ static void open_instance(size_t i)
         return;
     }
     *model = (struct model){ .label = "an instance", .state = TSLAB_EPOCH_OPEN, .root = true };
+    model->options.policy = TSLAB_RELEASE;
     instances[i] = tslab_instance_open(model->label);
     CHECK(instances[i].id != 0);
     model->options.label = model->label;
     model->options.instance = instances[i];
     model->epoch = tslab_instance_root(instances[i]);
     CHECK(model->epoch.id != 0);
-    /* The header does not say which policy a root has. */
-    model->options.policy = stats_of(model->epoch).policy;
 }
 
 static void close_instance(void)

@@ -337,7 +337,7 @@ static void realloc_inside_of_a_closed_epoch_leaves_it(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
     p = tslab_realloc(p, 5000);
     verify(p, 100, 1);
-    CHECK(!same(tslab_epoch_of(p), epoch));
+    CHECK(same(tslab_epoch_of(p), no_epoch));
     leave(epoch);
     check_gone(epoch);
     verify(p, 100, 1);
@@ -388,6 +388,33 @@ static void plain_allocation_follows_the_scope(void)
             STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
         }
     }
+}
+
+/* Scopes that do not take plain malloc let it through to the next that does. */
+static void plain_allocation_lands_in_the_innermost_scope_that_takes_it(void)
+{
+    const tslab_epoch drain = opened(), release = opened_as("release", TSLAB_RELEASE),
+                      trap = opened_as("t", TSLAB_TRAP);
+    const struct {
+        tslab_epoch entered, lands;
+    } scopes[] = { { release, no_epoch }, { drain, drain }, { release, drain }, { trap, drain },
+                   { release, drain },    { drain, drain }, { trap, drain } };
+    for (size_t i = 0; i < COUNT_OF(scopes); i++) {
+        enter(scopes[i].entered);
+        void *const p = tslab_malloc(100);
+        CHECK_SAY(same(tslab_epoch_of(p), scopes[i].lands), "scope %zu", i);
+        tslab_free(p);
+        tslab_free(filled(scopes[i].entered, 100, i));
+    }
+    for (size_t i = COUNT_OF(scopes); i-- > 0;) {
+        void *const p = tslab_malloc(100);
+        CHECK_SAY(same(tslab_epoch_of(p), scopes[i].lands), "scope %zu", i);
+        tslab_free(p);
+        leave(scopes[i].entered);
+    }
+    STATUS(tslab_epoch_close(drain, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(release, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(trap, 0, NULL), TSLAB_OK);
 }
 
 /* An explicit call is not about scopes. */
@@ -577,6 +604,7 @@ static const struct epoch_case cases[] = {
     CASE(realloc_inside_of_a_closed_epoch_leaves_it),
     CASE(an_object_of_the_process_stays_there),
     CASE(plain_allocation_follows_the_scope),
+    CASE(plain_allocation_lands_in_the_innermost_scope_that_takes_it),
     CASE(a_call_that_names_an_epoch_lands_there),
     CASE(any_thread_may_free),
     CASE(scopes_do_not_matter_to_free),

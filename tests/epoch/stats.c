@@ -294,6 +294,38 @@ static void json_is_json(void)
     CHECK(unlink(name) == 0);
 }
 
+/* With TSLAB_STATS=2 a process says it at its end. */
+
+static void exit_with_epochs(void)
+{
+    const char *const name = getenv("EPOCH_TEST_FILE");
+    if (name != NULL) {
+        open_labelled();
+        const int descriptor = open(name, O_WRONLY);
+        CHECK(descriptor >= 0 && dup2(descriptor, STDERR_FILENO) == STDERR_FILENO);
+    }
+}
+
+static void exit_in_json(const void *name)
+{
+    CHECK(setenv("EPOCH_TEST_FILE", (const char *)name, 1) == 0);
+    exec_case("exit_with_epochs", "TSLAB_STATS=2");
+}
+
+static void json_is_said_at_exit(void **state)
+{
+    (void)state;
+    char name[] = "/tmp/tslab-json-XXXXXX";
+    const int descriptor = mkstemp(name);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    child_succeeds(exit_in_json, name, "");
+    char count[16];
+    snprintf(count, sizeof count, "%d", LABELS);
+    python((const char *[]){ "/usr/bin/python3", "-c", find_epochs, name, count, NULL });
+    assert_int_equal(unlink(name), 0);
+}
+
 static void json_of_an_idle_process_is_json(void)
 {
     char name[] = "/tmp/tslab-json-XXXXXX";
@@ -349,9 +381,17 @@ static void writing_does_not_allocate(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(the_numbers_are_exact),           CASE(a_list_has_all_that_are_there), CASE(what_does_not_drain_can_be_found),
-    CASE(the_process_counts_epochs_too),   CASE(one_may_look_at_any_time),      CASE(json_is_json),
-    CASE(json_of_an_idle_process_is_json), CASE(json_of_many_epochs_is_json),   CASE(text_names_the_epochs),
+    CASE(the_numbers_are_exact),
+    CASE(a_list_has_all_that_are_there),
+    CASE(what_does_not_drain_can_be_found),
+    CASE(the_process_counts_epochs_too),
+    CASE(one_may_look_at_any_time),
+    CASE(json_is_json),
+    CASE(exit_with_epochs),
+    TEST(json_is_said_at_exit),
+    CASE(json_of_an_idle_process_is_json),
+    CASE(json_of_many_epochs_is_json),
+    CASE(text_names_the_epochs),
     CASE(writing_does_not_allocate),
 };
 

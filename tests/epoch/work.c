@@ -376,6 +376,23 @@ static void units_and_scopes_nest(void)
     STATUS(tslab_epoch_close(by_hand, 0, NULL), TSLAB_OK);
 }
 
+/* Who has entered an epoch in a unit leaves it first. */
+static void a_unit_ends_where_it_began(void)
+{
+    const tslab_epoch by_hand = opened();
+    begin();
+    const tslab_epoch of_unit = lands();
+    enter(by_hand);
+    STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+    CHECK(same(tslab_epoch_current(), by_hand) && same(lands(), by_hand));
+    leave(by_hand);
+    CHECK(same(lands(), of_unit));
+    end();
+    STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+    CHECK(same(lands(), no_epoch));
+    STATUS(tslab_epoch_close(by_hand, 0, NULL), TSLAB_OK);
+}
+
 /* A worker as in a server, in every policy: memory does not grow. */
 static void serve(void)
 {
@@ -500,6 +517,8 @@ static const struct epoch_case cases[] = {
     CASE_WITH(POLICY("never"), pause_also_pauses_epochs_entered_by_hand),
     CASE_WITH(POLICY("manual"), pause_also_pauses_epochs_entered_by_hand),
     CASE_WITH(POLICY("per-request"), units_and_scopes_nest),
+    CASE_WITH(POLICY("per-request"), a_unit_ends_where_it_began),
+    CASE_WITH(POLICY("batch-3"), a_unit_ends_where_it_began),
     CASE_WITH(POLICY("never"), serve),
     CASE_WITH(POLICY("per-request"), serve),
     CASE_WITH(POLICY("batch-10"), serve),

@@ -4,11 +4,12 @@
 
 void sim_point(void);
 
-/* The functions of magazine.h, once more, with their stores cut apart. */
+/* The functions of magazine.h and chunk.h, once more, with their stores cut apart. */
 #undef atomic_store_explicit
 #define atomic_store_explicit(p, v, order) (sim_point(), (void)(*(p) = (v)), sim_point())
 
 #include "core/arena.h"
+#include "core/chunk.h"
 #include "core/current.h"
 
 void *sim_fast_alloc(unsigned class)
@@ -28,4 +29,14 @@ bool sim_fast_free(void *p)
     }
     magazine_push(m, head, p);
     return true;
+}
+
+void *sim_chunk_alloc(struct cursor *cursor, size_t size)
+{
+    return chunk_alloc(cursor, size);
+}
+
+void sim_chunk_free(struct cursor *cursor, void *p)
+{
+    chunk_free_own(cursor, p);
 }

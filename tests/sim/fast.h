@@ -4,11 +4,18 @@
 #define TSLAB_TESTS_SIM_FAST_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct cursor;
 
 /* NULL when the magazine is empty. */
 void *sim_fast_alloc(unsigned class);
 
 /* False when the magazine does not take it. */
 bool sim_fast_free(void *p);
+
+/* The next object of the cursor's chunk; NULL when it does not fit. And its free. */
+void *sim_chunk_alloc(struct cursor *cursor, size_t size);
+void sim_chunk_free(struct cursor *cursor, void *p);
 
 #endif

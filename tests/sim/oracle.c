@@ -27,10 +27,17 @@ static const struct class_geometry *geometry_of(uint32_t word)
     return &class_geometry[word_class(word)];
 }
 
-static bool is_listed(uint32_t unit, unsigned class)
+/* The lists of the epoch that a slab's word names. */
+static const struct partial *partials_of(uint32_t word)
 {
+    return epoch_partials(word_epoch(word) <= EPOCH_PROCESS ? &epoch_process : epochs_record(word_epoch(word)));
+}
+
+static bool is_listed(uint32_t unit, uint32_t word)
+{
+    const unsigned class = word_class(word);
     unsigned length = 0;
-    for (uint32_t at = stat_get(&epoch_partials(&epoch_process)[class].head); at != 0; at = arena.slabs[at].next) {
+    for (uint32_t at = stat_get(&partials_of(word)[class].head); at != 0; at = arena.slabs[at].next) {
         if (at == unit) {
             return true;
         }
@@ -61,13 +68,26 @@ static bool bits_are_zero(const struct slab *slab, const struct class_geometry *
     return true;
 }
 
+static bool heap_has(const struct heap *heap, const struct slab *slab)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap->class[c].slab == slab) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_attached_somewhere(const struct slab *slab)
 {
     for (unsigned i = 0; i < world_record_count; i++) {
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (world_records[i]->heap.class[c].slab == slab) {
-                return true;
-            }
+        if (heap_has(&world_records[i]->heap, slab)) {
+            return true;
+        }
+    }
+    for (const struct heap *heap = epochs_heaps(); heap != NULL; heap = heap->next) {
+        if (heap_has(heap, slab)) {
+            return true;
         }
     }
     return false;
@@ -90,24 +110,36 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
     const enum slab_state from = word_state(before);
     const enum slab_state to = word_state(now);
     const struct class_geometry *geometry = geometry_of(now);
+    const struct epoch *epoch = word_epoch(before) == 0 ? NULL : epochs_record(word_epoch(before));
+    const bool released = epoch != NULL && epoch_word_state(stat_get(&epoch->word)) == EPOCH_FINISHING;
+    if (from == SLAB_EMPTY && to == SLAB_EMPTY) {
+        return; /* the rest of the word means nothing then */
+    }
+    const bool has_class = word_class(from == SLAB_EMPTY ? now : before) != CLASS_NONE;
     const bool legal = from == SLAB_EMPTY      ? to == SLAB_ATTACHED
+                       : !has_class            ? to == SLAB_EMPTY
                        : from == SLAB_ATTACHED ? to == SLAB_FULL
-                       : from == SLAB_FULL     ? to == SLAB_PARTIAL
+                       : from == SLAB_FULL     ? to == SLAB_PARTIAL || released
                                                : to == SLAB_ATTACHED || to == SLAB_EMPTY;
-    if (!legal || (from != SLAB_EMPTY && word_class(before) != word_class(now))) {
+    if (!legal || (from != SLAB_EMPTY && to != SLAB_EMPTY && word_class(before) != word_class(now))) {
         sim_fail("slab %u went from %s to %s", unit, names[from], names[to]);
     }
     if (slab->kind != RUN_USED) {
         sim_fail("slab %u went from %s to %s in the depot", unit, names[from], names[to]);
     }
-    if (from != SLAB_EMPTY && (stat_get(&epoch_partials(&epoch_process)[word_class(now)].lock.word) & 1) == 0) {
+    if (!has_class) {
+        check_nobody_in(unit, slab->units, to == SLAB_EMPTY ? "was recycled" : "was opened");
+        return;
+    }
+    if (from != SLAB_EMPTY && (stat_get(&partials_of(now)[word_class(now)].lock.word) & 1) == 0) {
         sim_fail("slab %u went from %s to %s without the lock", unit, names[from], names[to]);
     }
-    if (to != SLAB_PARTIAL && is_listed(unit, word_class(now))) {
+    if (to != SLAB_PARTIAL && is_listed(unit, now)) {
         sim_fail("slab %u went from %s to %s on the list", unit, names[from], names[to]);
     }
     if (from == SLAB_EMPTY || to == SLAB_EMPTY) {
-        if (!bits_are_whole(slab, geometry) || stat_get(&slab->full) != geometry->words) {
+        if (!(to == SLAB_EMPTY && released) &&
+            (!bits_are_whole(slab, geometry) || stat_get(&slab->full) != geometry->words)) {
             sim_fail("slab %u went from %s to %s, and not all bits are there", unit, names[from], names[to]);
         }
         check_nobody_in(unit, geometry->units, to == SLAB_EMPTY ? "was claimed" : "was opened");
@@ -120,10 +152,9 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
 void oracle_step(void)
 {
     for (struct flight *f = world.flights; f < world.flights + ACTORS; f++) {
-        if (f->frees != NULL && !f->given && (stat_get(f->word) & f->mask) != 0) {
-            f->given = true;
-        }
+        f->given |= f->frees != NULL && flight_has_landed(f);
     }
+    epochs_step();
     if (arena.used_units > UNITS_MAX) {
         sim_fail("more units than the rig looks at");
     }
@@ -218,7 +249,7 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
     if ((state == SLAB_ATTACHED) != is_attached_somewhere(slab)) {
         return WRONG("slab %u: attached and in a heap are not the same", unit);
     }
-    if ((state == SLAB_PARTIAL) != is_listed(unit, word_class(word))) {
+    if ((state == SLAB_PARTIAL) != is_listed(unit, word)) {
         return WRONG("slab %u: partial and on the list are not the same", unit);
     }
     if (state != SLAB_ATTACHED && full == geometry->words) {
@@ -251,7 +282,8 @@ static const char *check_runs(unsigned *lost)
             arena.units[unit].first != unit || arena.units[unit + run->units - 1].first != unit) {
             return WRONG("unit %u is not the start of a run", unit);
         }
-        const bool is_slab = word_state(stat_get(&run->word)) != SLAB_EMPTY;
+        const uint32_t word = stat_get(&run->word);
+        const bool is_slab = word_state(word) != SLAB_EMPTY;
         if (run->kind != RUN_USED && (is_slab || run->kind == before)) {
             return WRONG(is_slab ? "slab %u is in the depot" : "unit %u: a run was not merged", unit);
         }
@@ -263,7 +295,12 @@ static const char *check_runs(unsigned *lost)
         if (run->kind == RUN_USED && !is_slab && !is_held_run(unit, run->units)) {
             return WRONG("unit %u is stranded: no slab, and not in the depot", unit);
         }
-        const char *bad = is_slab ? check_slab(unit, lost) : NULL;
+        const char *bad = !is_slab                         ? NULL
+                          : word_class(word) == CLASS_NONE ? epochs_check_run(unit, lost)
+                                                           : check_slab(unit, lost);
+        const bool has_codes = is_slab && (stat_get(&arena.units[unit].tag) == TAG_CHUNK ||
+                                           (stat_get(&arena.units[unit].tag) & tag_of(0, AFFINITY_HANDLE)) != 0);
+        bad = bad != NULL || has_codes ? bad : epochs_check_codes(unit, run->units);
         if (bad != NULL) {
             return bad;
         }
@@ -303,7 +340,7 @@ static const char *check_locks(void)
         }
     }
     for (uint32_t unit = 0; unit < arena.used_units; unit++) {
-        if (stat_get(&arena.slabs[unit].queued) != 0) {
+        if (stat_get(&arena.units[unit].queued) != 0) {
             return WRONG("slab %u is still flagged as queued", unit);
         }
     }
@@ -333,7 +370,7 @@ static const char *check_registry(void)
     }
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         n++;
-        if (world.forked && &thread->heap != sim_heap[sim_self()]) {
+        if (world.forked && thread != sim_heap[sim_self()]->thread) {
             return WRONG("a thread that is gone is still on the registry");
         }
     }
@@ -350,6 +387,12 @@ const char *oracle_rest(void)
             bad = count_cached(&world_records[i]->heap, c);
         }
     }
+    for (const struct heap *heap = epochs_heaps(); heap != NULL; heap = heap->next) {
+        for (unsigned c = 1; bad == NULL && c < CLASS_LIMIT; c++) {
+            bad = count_cached(heap, c);
+        }
+    }
+    bad = bad != NULL ? bad : epochs_rest();
     for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
         if (o->address != NULL && !o->leaves) {
             (*place_of(o->address))++;

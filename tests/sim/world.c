@@ -4,6 +4,7 @@
 #include "core/depot.h"
 #include "core/fast.h"
 #include "core/holes.h"
+#include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "fast.h"
@@ -15,7 +16,14 @@
 #include <string.h>
 
 enum { POST_BOX = 0 /* semaphore: the objects in it */, HANDLER_CLASS = 3 };
-enum { LINK_WORDS = 2, LINKS_MAX = 256, REGIONS_MAX = 32, SAVED_BYTES = 128 * 1024 };
+enum {
+    LINK_WORDS = 2,
+    LINKS_MAX = 256,
+    REGIONS_MAX = 32,
+    SAVED_BYTES = 128 * 1024,
+    META_BYTES = 32 * 1024, /* that a run may take for records */
+    UNIT_CODES = UNIT_BYTES / GRANULE_BYTES,
+};
 
 struct world world;
 struct thread *world_records[RECORDS_MAX];
@@ -30,7 +38,25 @@ struct saved {
         uint64_t words[LINK_WORDS];
     } links[LINKS_MAX];
     unsigned link_count;
+    unsigned char meta[META_BYTES];
+    size_t meta_used;
+    unsigned char codes[UNITS_MAX * UNIT_CODES];
+    uint32_t codes_units;
 };
+
+/* What runs take for records, and the codes of units: only what was in reach can have changed. */
+static unsigned char *meta_start;
+static size_t meta_before;
+
+static size_t meta_used(void)
+{
+    return meta_start == NULL ? 0 : stat_get(&meta_bytes) - meta_before;
+}
+
+static unsigned char *codes_start(void)
+{
+    return (unsigned char *)(uintptr_t)arena.codes;
+}
 
 static struct {
     void *start;
@@ -67,10 +93,23 @@ static void save(struct saved *saved)
             sim_fail("more to save than there is room");
         }
     }
+    saved->meta_used = meta_used();
+    if (saved->meta_used > META_BYTES || arena.used_units > UNITS_MAX) {
+        sim_fail("more records or units to save than there is room");
+    }
+    memcpy(saved->meta, meta_start, saved->meta_used);
+    saved->codes_units = (uint32_t)arena.used_units;
+    memcpy(saved->codes, codes_start(), (size_t)saved->codes_units * UNIT_CODES);
     saved->link_count = 0;
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address != NULL && tag_class(o->tag) == CLASS_NONE) {
+            save_links(saved, o->address);
+        }
+    }
     for (uint32_t unit = 1; unit < arena.used_units; unit++) {
         const uint32_t word = stat_get(&arena.slabs[unit].word);
         const struct class_geometry *geometry = &class_geometry[word_class(word)];
+        /* Chunks have no slots: their objects are in the ledger. */
         const unsigned slots = word_state(word) == SLAB_EMPTY ? 1 : geometry->slots;
         for (unsigned slot = 0; slot < slots; slot++) {
             save_links(saved, (uint64_t *)(arena_address(unit) + (size_t)slot * geometry->size));
@@ -80,6 +119,20 @@ static void save(struct saved *saved)
 
 static void restore(const struct saved *saved)
 {
+    const size_t used = meta_used();
+    if (used > META_BYTES) {
+        sim_fail("a run took more records than the rig can take back");
+    }
+    memcpy(meta_start, saved->meta, saved->meta_used);
+    if (used > saved->meta_used) {
+        memset(meta_start + saved->meta_used, 0, used - saved->meta_used);
+    }
+    const uint32_t units = (uint32_t)min_size(arena.used_units, UNITS_MAX);
+    memcpy(codes_start(), saved->codes, (size_t)saved->codes_units * UNIT_CODES);
+    if (units > saved->codes_units) {
+        memset(codes_start() + (size_t)saved->codes_units * UNIT_CODES, 0,
+               (size_t)(units - saved->codes_units) * UNIT_CODES);
+    }
     size_t at = 0;
     for (unsigned i = 0; i < region_count; i++) {
         memcpy(regions[i].start, saved->bytes + at, regions[i].bytes);
@@ -148,6 +201,8 @@ static void start_engine(void)
     /* So that the side tables of all units exist. */
     bool clean;
     depot_put(depot_take(UNITS_MAX, 1, &clean), UNITS_MAX, true);
+    meta_start = meta_alloc(CACHE_LINE);
+    meta_before = stat_get(&meta_bytes) - CACHE_LINE;
     add_region(&world, sizeof world);
     add_region(engine_start, (size_t)(engine_end - engine_start));
     add_region(arena.slabs, (UNITS_MAX + 1) * sizeof *arena.slabs);
@@ -187,6 +242,7 @@ void world_set_up(const struct world_start *start)
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
         world.seen[unit] = stat_get(&arena.slabs[unit].word);
     }
+    epochs_look();
     for (int i = 0; i < ACTORS; i++) {
         sim_heap[i] = world.heaps[i];
     }
@@ -208,10 +264,25 @@ static uint64_t stamp_of(const void *p)
     return ~(uint64_t)(uintptr_t)p;
 }
 
-static void born(int actor, void *p, unsigned class)
+void world_died(struct object *object)
+{
+    if (object->owner < 0) {
+        sim_add_to(POST_BOX, -1); /* nobody can fetch it any more */
+    }
+    object->address = NULL;
+    for (struct flight *f = world.flights; f <= world.flights + BUILDER; f++) {
+        f->frees = f->frees == object ? NULL : f->frees;
+    }
+}
+
+struct object *world_born(int actor, void *p, size_t bytes)
 {
     if (p == NULL) {
         sim_fail("no memory");
+    }
+    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
+    if (tag_class(tag) != CLASS_NONE) {
+        bytes = class_geometry[tag_class(tag)].size;
     }
     struct object *place = NULL;
     for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
@@ -219,20 +290,38 @@ static void born(int actor, void *p, unsigned class)
             place = place == NULL ? o : place;
             continue;
         }
-        const bool overlaps = (uintptr_t)p < (uintptr_t)o->address + class_geometry[o->class].size &&
-                              (uintptr_t)o->address < (uintptr_t)p + class_geometry[class].size;
+        const bool overlaps =
+            (uintptr_t)p < (uintptr_t)o->address + o->bytes && (uintptr_t)o->address < (uintptr_t)p + bytes;
         if (overlaps && object_is_in_use(o)) {
-            sim_fail("slot %p handed out twice: T%d %s it", p, o->owner, o->leaves ? "is about to free" : "has");
+            sim_fail("place %p handed out twice: T%d %s it", p, o->owner, o->leaves ? "is about to free" : "has");
         }
     }
     if (place == NULL) {
         sim_fail("too many objects");
     }
-    *place = (struct object){ .address = p, .class = class, .owner = actor, .turn = ++world.turn };
+    const struct epoch *epoch = object_epoch(p);
+    *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
+    place->epoch = epoch == &epoch_process ? 0 : epoch_value(epoch);
     *(uint64_t *)p = stamp_of(p);
+    return place;
 }
 
-static struct object *held_by(int actor, bool newest)
+static void born(int actor, void *p, size_t bytes)
+{
+    const struct object *object = world_born(actor, p, bytes);
+    if (object->epoch == 0) {
+        return;
+    }
+    const struct epoch_ledger *ledger = &world.epochs;
+    for (unsigned i = 0; i < ledger->depth[actor]; i++) {
+        if (ledger->inside[actor][i] == object->epoch) {
+            return;
+        }
+    }
+    sim_fail("plain malloc lands in an epoch that T%d is not inside of", actor);
+}
+
+struct object *world_held_by(int actor, bool newest)
 {
     struct object *found = NULL;
     for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
@@ -244,23 +333,52 @@ static struct object *held_by(int actor, bool newest)
     return found;
 }
 
-static struct flight *take_off(int actor)
+struct flight *world_take_off(int actor, struct object *object)
 {
     struct flight *flight = &world.flights[actor];
-    *flight = (struct flight){ .on = true };
+    *flight = (struct flight){ .on = true, .frees = object };
+    if (object != NULL && tag_class(object->tag) != CLASS_NONE) {
+        const struct slot slot = slot_of(object->address, tag_class(object->tag));
+        flight->word = &slot.slab->bitmap[slot.word];
+        flight->mask = slot.mask;
+    }
     return flight;
+}
+
+void world_land(struct flight *flight)
+{
+    flight->frees = NULL;
+    flight->on = false;
+}
+
+bool flight_has_landed(const struct flight *flight)
+{
+    const void *const p = flight->frees->address;
+    if (flight->word != NULL) {
+        return (stat_get(flight->word) & flight->mask) != 0;
+    }
+    return flight->frees->tag == TAG_CHUNK ? stat_get(chunk_code(p)) == 0
+                                           : stat_get(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
+}
+
+void world_check_stamp(const struct object *object)
+{
+    if (*(uint64_t *)object->address != stamp_of(object->address)) {
+        sim_fail("object %p was written to", object->address);
+    }
 }
 
 /* Operations. */
 
 static void alloc(int actor, unsigned class, bool magazine_alone)
 {
-    struct flight *flight = take_off(actor);
+    struct flight *flight = world_take_off(actor, NULL);
     flight->allocates = true;
-    void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(class_geometry[class].size);
-    flight->on = false;
+    const size_t bytes = class_geometry[class].size;
+    void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(bytes);
+    world_land(flight);
     if (p != NULL || !magazine_alone) {
-        born(actor, p, class);
+        born(actor, p, bytes);
     }
 }
 
@@ -275,34 +393,27 @@ static bool free_direct(void *p, unsigned class)
 
 static void free_object(int actor, struct object *object, char how)
 {
-    if (object == NULL) {
+    if (object == NULL || object->handle != 0) {
         return;
     }
     void *const p = object->address;
-    if (*(uint64_t *)p != stamp_of(p)) {
-        sim_fail("object %p was written to", p);
-    }
-    const struct slot slot = slot_of(p, object->class);
-    struct flight *flight = take_off(actor);
-    flight->frees = object;
-    flight->word = &slot.slab->bitmap[slot.word];
-    flight->mask = slot.mask;
+    world_check_stamp(object);
+    struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
     bool freed = true;
     if (how == 'f') {
         fast_free(p);
     } else {
         checked_dies(p);
-        freed = how == 'u' ? sim_fast_free(p) : free_direct(p, object->class);
+        freed = how == 'u' ? sim_fast_free(p) : free_direct(p, tag_class(object->tag));
     }
     if (freed) {
-        object->address = NULL;
+        world_died(object);
     } else {
         (void)checked_born(p);
         object->leaves = false;
     }
-    flight->frees = NULL;
-    flight->on = false;
+    world_land(flight);
 }
 
 static void empty(void)
@@ -343,25 +454,52 @@ static void evaluate_all(void)
     current_leave(thread);
 }
 
+/* As current.c gives a record back. */
+static void record_shut(struct thread *thread)
+{
+    gate_enter(thread);
+    scope_flush(thread);
+    gate_leave(thread);
+    thread_shut(thread);
+}
+
 /* As the destructor of the engine does in its last round. */
-static void thread_ends(void)
+static void thread_ends(int actor)
 {
     struct thread *thread = heap_current->thread;
+    if (thread != NULL) {
+        epochs_thread_ends(actor, thread);
+    }
     heap_current = &heap_gone;
     if (thread != NULL) {
-        thread_shut(thread);
+        record_shut(thread);
+    }
+}
+
+static void fork_done(bool borrowed, struct thread *self)
+{
+    if (borrowed) {
+        heap_current = &heap_gone;
+        record_shut(self);
     }
 }
 
 static void fork_process(int actor, char what)
 {
-    struct thread *self = heap_current->thread;
+    /* As the engine does it (current.c): whoever forks has a record, and keeps a borrowed one until the fork is done.
+     */
+    struct thread *self = current_enter();
+    const bool borrowed = heap_current == &heap_gone;
+    if (borrowed) {
+        heap_current = &self->heap;
+    }
     thread_fork_prepare(self);
-    if (what == 'j' && self != NULL) {
+    if (what == 'j') {
         alloc(actor, HANDLER_CLASS, false); /* as a fork handler of the program may do */
     }
     if (what == 'K') {
         thread_fork_parent(self);
+        fork_done(borrowed, self);
         return;
     }
     sim_freeze_others();
@@ -376,7 +514,10 @@ static void fork_process(int actor, char what)
         run->owner = actor;
     }
     world.forked = true;
+    epochs_forked(actor);
+    scope_fork_child(self);
     thread_fork_child(self);
+    fork_done(borrowed, self);
 }
 
 static void take_run(int actor, uint32_t units)
@@ -425,8 +566,8 @@ static void put_run(int actor)
 
 static void send(int actor)
 {
-    struct object *object = held_by(actor, true);
-    if (object != NULL) {
+    struct object *object = world_held_by(actor, true);
+    if (object != NULL && object->handle == 0) {
         object->owner = -1;
         sim_add_to(POST_BOX, 1);
     }
@@ -435,7 +576,7 @@ static void send(int actor)
 static void receive(int actor)
 {
     if (sim_wait_for(POST_BOX)) {
-        held_by(-1, false)->owner = actor;
+        world_held_by(-1, false)->owner = actor;
         sim_add_to(POST_BOX, -1);
     }
 }
@@ -462,14 +603,14 @@ static void operate(int actor, char what, int number)
         return;
     case 'f':
     case 'F':
-        free_object(actor, held_by(actor, what == 'F'), 'f');
+        free_object(actor, world_held_by(actor, what == 'F'), 'f');
         return;
     case 'g':
     case 'G':
-        free_object(actor, held_by(actor, what == 'G'), 'g');
+        free_object(actor, world_held_by(actor, what == 'G'), 'g');
         return;
     case 'u':
-        free_object(actor, held_by(actor, true), 'u');
+        free_object(actor, world_held_by(actor, true), 'u');
         return;
     case 'e':
         empty();
@@ -487,7 +628,7 @@ static void operate(int actor, char what, int number)
         evaluate_all();
         return;
     case 'x':
-        thread_ends();
+        thread_ends(actor);
         return;
     case 'k':
     case 'j':
@@ -516,6 +657,9 @@ static void operate(int actor, char what, int number)
         visit_section(actor);
         return;
     default:
+        if (epochs_operate(actor, what, number)) {
+            return;
+        }
         sim_fail("no such operation: %c", what);
     }
 }
@@ -529,14 +673,18 @@ void world_follow(int actor, const char *script)
             number = number * 10 + (*at - '0');
         }
         if (what == '@') {
+            world.heaps[actor] = heap_current;
             actor = number;
             heap_current = world.heaps[actor];
         } else if (what == '>') {
-            held_by(actor, true)->owner = number;
+            world_held_by(actor, true)->owner = number;
         } else if (what != ' ') {
             sim_note(what, number);
             operate(actor, what, number);
         }
+    }
+    if (!sim_is_running()) {
+        world.heaps[actor] = heap_current;
     }
 }
 
@@ -548,6 +696,7 @@ const char *world_tear_down(void)
             free_object(BUILDER, o, 'f');
         }
     }
+    const char *wrong = epochs_end(current_enter());
     for (unsigned i = 0; i < world_record_count; i++) {
         heap_empty(&world_records[i]->heap);
     }
@@ -555,7 +704,8 @@ const char *world_tear_down(void)
         put_run(run->owner);
     }
     heap_current = &heap_none;
-    const char *wrong = oracle_rest();
+    wrong = wrong != NULL ? wrong : oracle_rest();
+    wrong = wrong != NULL ? wrong : epochs_gone();
     if (wrong == NULL && !world.forked && stat_get(&depot.used_units) != 0) {
         wrong = "all is free, but not all in the depot";
     }

@@ -19,6 +19,8 @@
  *   w          wait for an object from the post box    l     take a lock and let go of it
  *   p<number>  say that a point is reached             q<number>   wait for that
  *
+ * some about epochs (epochs.h),
+ *
  * and to set the start up:
  *
  *   @<thread>  whose turn it is                        ><thread>   hand the newest object to another thread
@@ -27,6 +29,7 @@
 #define TSLAB_TESTS_SIM_WORLD_H
 
 #include "core/thread.h"
+#include "epochs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,10 +39,13 @@ enum { ACTORS = 4, BUILDER = ACTORS, OBJECTS_MAX = 64, RUNS_MAX = 8, RECORDS_MAX
 
 struct object {
     void *address; /* NULL: none */
-    unsigned class;
-    int owner;     /* an actor, or -1 in the post box */
-    uint32_t turn; /* objects are held in this order */
-    bool leaves;   /* its free is under way */
+    size_t bytes;
+    uint32_t tag;    /* of its unit: it lies in a slab of the tag's class, in a chunk, or is a run */
+    uint64_t epoch;  /* the value of the epoch that it belongs to; 0: the process */
+    unsigned handle; /* above 0: the handle with this number, less 1, names it */
+    int owner;       /* an actor, or -1 in the post box */
+    uint32_t turn;   /* objects are held in this order */
+    bool leaves;     /* its free is under way */
 };
 
 /* The operation of an actor that is under way. */
@@ -47,9 +53,9 @@ struct flight {
     bool on;
     bool allocates;
     struct object *frees;
-    atomic_u64 *word; /* of the bitmap, where the slot's bit will be */
+    atomic_u64 *word; /* of the bitmap, where the slot's bit will be; NULL: the object is in no slab */
     uint64_t mask;
-    bool given; /* the bit was seen there */
+    bool given; /* the bit was seen there, or the object's code or tag was seen cleared */
 };
 
 struct held_run {
@@ -67,12 +73,32 @@ struct world {
     struct lock section_lock;
     int in_section;
     bool forked;
+    struct epoch_ledger epochs;
 };
 
 extern struct world world;
 
 /* Whether its place is not to be touched: until it is given back. */
 bool object_is_in_use(const struct object *object);
+
+/* Whether the place of an object that is being freed is seen to be the engine's again. */
+bool flight_has_landed(const struct flight *flight);
+
+/* Enters an object into the ledger, as the actor's; the result is its place there. */
+struct object *world_born(int actor, void *p, size_t bytes);
+
+/* Ends an object in the ledger, whoever frees it. */
+void world_died(struct object *object);
+
+/* Marks the beginning of an actor's operation; `object`: that it frees, or NULL. And its end. */
+struct flight *world_take_off(int actor, struct object *object);
+void world_land(struct flight *flight);
+
+/* The actor's oldest or newest object; NULL: none. */
+struct object *world_held_by(int actor, bool newest);
+
+/* Ends the run if the object was written to since it was born. */
+void world_check_stamp(const struct object *object);
 
 /* Every record that the engine made. */
 extern struct thread *world_records[RECORDS_MAX];

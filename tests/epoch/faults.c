@@ -1,0 +1,322 @@
+/* Every call of the operating system that epochs make fails in turn, once or from then on. What fails is refused
+ * cleanly, nothing is lost, and afterwards all works again. */
+#include "epoch.h"
+
+#include "os/os.h"
+
+/* The calls that can fail. */
+enum call { COMMIT, MAP, PURGE, FORBID, CALLS };
+
+static struct os_calls real;
+static enum call failing;
+static unsigned fail_from, fail_until; /* the calls of this kind that fail, counted from 0 */
+static atomic_uint calls_made[CALLS];
+
+static bool fails(enum call call)
+{
+    const unsigned n = atomic_fetch_add(&calls_made[call], 1);
+    const bool failed = call == failing && n >= fail_from && n < fail_until;
+    if (failed) {
+        errno = call == PURGE ? EINVAL : ENOMEM;
+    }
+    return failed;
+}
+
+static bool test_commit(void *start, size_t bytes)
+{
+    return !fails(COMMIT) && real.commit(start, bytes);
+}
+
+static void *test_map(size_t bytes)
+{
+    return fails(MAP) ? NULL : real.map(bytes);
+}
+
+static bool test_purge(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool purged = !fails(PURGE) && real.purge(start, bytes);
+    errno = saved; /* as the interface asks */
+    return purged;
+}
+
+static bool test_forbid(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool forbidden = !fails(FORBID) && real.forbid(start, bytes);
+    errno = saved;
+    return forbidden;
+}
+
+static void inject(enum call call, unsigned from, unsigned until)
+{
+    real = os_calls;
+    failing = call;
+    fail_from = from;
+    fail_until = until;
+    os_calls.commit = test_commit;
+    os_calls.map = test_map;
+    os_calls.purge = test_purge;
+    os_calls.forbid = test_forbid;
+}
+
+/* The work: epochs of every policy, in and beside an instance, with objects of every kind, on two threads. */
+
+enum { EPOCHS = 12, EACH = 150 };
+
+struct object {
+    void *p;
+    size_t size;
+    tslab_handle handle;
+};
+
+struct life {
+    tslab_epoch epoch; /* {0}: it was refused */
+    enum tslab_policy policy;
+    uint64_t random;
+    size_t alive;
+    struct object objects[EACH];
+};
+
+static struct life lives[EPOCHS];
+static size_t refused;
+
+/* Whether it was granted; if not, for want of memory. */
+static bool granted(bool yes)
+{
+    CHECK_SAY(yes || errno == ENOMEM, "%s", strerror(errno));
+    refused += !yes;
+    return yes;
+}
+
+static void open_life(size_t i, tslab_instance instance)
+{
+    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_TRAP };
+    struct life *const life = &lives[i];
+    *life = (struct life){ .policy = policies[i % COUNT_OF(policies)], .random = i + 1 };
+    errno = 0;
+    life->epoch = tslab_epoch_open(
+        &(struct tslab_epoch_options){ .label = "life", .policy = life->policy, .instance = instance });
+    (void)granted(life->epoch.id != 0);
+}
+
+static void drop_object(struct life *life, struct object *object)
+{
+    if (object->p == NULL) {
+        return;
+    }
+    verify(object->p, object->size, object->size);
+    if (object->handle.id != 0) {
+        CHECK(tslab_handle_get(life->epoch, object->handle) == object->p);
+        STATUS(tslab_handle_free(life->epoch, object->handle), TSLAB_OK);
+    } else {
+        tslab_free(object->p);
+    }
+    object->p = NULL;
+    life->alive--;
+}
+
+static void allocate_object(struct life *life, struct object *object)
+{
+    void *p = NULL;
+    *object = (struct object){ .size = some_size(&life->random) };
+    if (below(&life->random, EACH) == 0) {
+        object->size = MEGABYTE + below(&life->random, 3 * MEGABYTE);
+    }
+    errno = 0;
+    const size_t way = below(&life->random, 8);
+    if (way == 0 && object->size <= 32 * KILOBYTE) {
+        object->handle = tslab_handle_malloc(life->epoch, object->size, &p);
+        CHECK((p != NULL) == (object->handle.id != 0));
+    } else if (way == 1) {
+        p = tslab_epoch_aligned_alloc(life->epoch, 1024, object->size);
+    } else {
+        p = tslab_epoch_malloc(life->epoch, object->size);
+    }
+    if (granted(p != NULL)) {
+        object->p = fill(p, object->size, object->size);
+        CHECK(same(tslab_epoch_of(p), life->epoch));
+        life->alive++;
+    }
+}
+
+static void resize_object(struct life *life, struct object *object)
+{
+    if (object->p == NULL || object->handle.id != 0) {
+        return;
+    }
+    const size_t size = some_size(&life->random);
+    errno = 0;
+    void *const p = tslab_realloc(object->p, size);
+    /* Refused or not, the contents are there. */
+    verify(p == NULL ? object->p : p, p == NULL || object->size < size ? object->size : size, object->size);
+    if (granted(p != NULL)) {
+        object->p = fill(p, size, size);
+        object->size = size;
+    }
+}
+
+static void *live(void *argument)
+{
+    struct life *const life = argument;
+    const int entered = tslab_epoch_enter(life->epoch);
+    CHECK(entered >= 0 || entered == TSLAB_NO_MEMORY);
+    refused += entered < 0;
+    for (size_t i = 0; i < EACH; i++) {
+        allocate_object(life, &life->objects[i]);
+        resize_object(life, &life->objects[below(&life->random, i + 1)]);
+        if (i % 3 == 0) {
+            drop_object(life, &life->objects[below(&life->random, i + 1)]);
+        }
+    }
+    if (entered >= 0) {
+        leave(life->epoch);
+    }
+    ALIVE(life->epoch, life->alive);
+    return NULL;
+}
+
+static void close_life(struct life *life, unsigned how)
+{
+    for (size_t i = 0; i < EACH; i++) {
+        if (life->objects[i].p != NULL) {
+            verify(life->objects[i].p, life->objects[i].size, life->objects[i].size);
+        }
+    }
+    struct tslab_epoch_report report;
+    STATUS(tslab_epoch_close(life->epoch, how, &report), TSLAB_OK);
+    CHECK_SAY(report.survivors == life->alive, "%llu survive, not %zu", (unsigned long long)report.survivors,
+              life->alive);
+    if (life->policy == TSLAB_DRAIN) {
+        for (size_t i = 0; i < EACH; i++) {
+            drop_object(life, &life->objects[i]);
+        }
+    }
+    check_gone(life->epoch);
+}
+
+static size_t work(void)
+{
+    refused = 0;
+    errno = 0;
+    const tslab_instance instance = tslab_instance_open("instance");
+    (void)granted(instance.id != 0);
+    for (size_t i = 0; i < EPOCHS; i++) {
+        open_life(i, i % 2 == 0 ? instance : (tslab_instance){ 0 });
+        if (lives[i].epoch.id == 0) {
+            continue;
+        }
+        if (i % 4 == 0) {
+            in_a_thread(live, &lives[i]);
+        } else {
+            (void)live(&lives[i]);
+        }
+        if (i % 2 == 1) {
+            close_life(&lives[i], i % 3 == 0 ? TSLAB_RECLAIM : 0);
+        }
+    }
+    if (instance.id != 0) {
+        STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    } else {
+        /* Those that were opened without it are in the default one. */
+        for (size_t i = 0; i < EPOCHS; i += 2) {
+            if (lives[i].epoch.id != 0) {
+                close_life(&lives[i], 0);
+            }
+        }
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+    return refused;
+}
+
+static void check_nothing_is_lost(void)
+{
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.live_objects == 0 && stats.slab_bytes == 0 && stats.large_bytes == 0 && stats.cached_bytes == 0,
+              "%zu objects, %zu bytes of slabs, %zu of large ones, %zu cached", stats.live_objects, stats.slab_bytes,
+              stats.large_bytes, stats.cached_bytes);
+    CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
+    CHECK(stats.threads == 1);
+}
+
+struct plan {
+    enum call call;
+    unsigned from;
+    bool once;
+};
+
+/* Works with failures, then without. Exit code 2: the call that should fail was never made. */
+static void run_plan(const void *argument)
+{
+    const struct plan *const plan = argument;
+    alarm(PATIENCE_SECONDS);
+    inject(plan->call, plan->from, plan->once ? plan->from + 1 : UINT32_MAX);
+    const size_t refused_then = work();
+    if (calls_made[plan->call] <= plan->from) {
+        _exit(2);
+    }
+    /* A hint that fails concerns nobody. */
+    CHECK_SAY((plan->call != PURGE && plan->call != FORBID) || refused_then == 0, "%zu were refused", refused_then);
+    os_calls = real;
+    CHECK_SAY(work() == 0, "it does not work again");
+    check_nothing_is_lost();
+}
+
+/* Lets the calls of a kind fail from the first on, from the second on, and so on until there are no more of them, or
+ * enough were tried. */
+static void fail_in_turn(enum call call, unsigned least, unsigned most)
+{
+    for (int once = 0; once < 2; once++) {
+        unsigned tried = 0;
+        for (unsigned from = 0; from < (EPOCH_SANITIZED ? most / 8 : most); from += 1 + from / 4) {
+            const struct plan plan = { call, from, once != 0 };
+            const struct child child = child_run(run_plan, &plan);
+            if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2) {
+                break;
+            }
+            if (child.status != 0 || child.said[0] != 0) {
+                fail_msg("call %u fails%s: status %#x, \"%s\"", from, once != 0 ? "" : " from then on",
+                         (unsigned)child.status, child.said);
+            }
+            tried++;
+        }
+        assert_true(tried >= least);
+    }
+}
+
+static void a_refused_commit(void **state)
+{
+    (void)state;
+    fail_in_turn(COMMIT, 5, 100);
+}
+
+static void a_refused_mapping(void **state)
+{
+    (void)state;
+    fail_in_turn(MAP, 0, 20);
+}
+
+static void a_refused_purge(void **state)
+{
+    (void)state;
+    fail_in_turn(PURGE, 5, 200);
+}
+
+static void a_refused_trap(void **state)
+{
+    (void)state;
+    fail_in_turn(FORBID, 5, 100);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct epoch_case cases[] = {
+        TEST(a_refused_commit),
+        TEST(a_refused_mapping),
+        TEST(a_refused_purge),
+        TEST(a_refused_trap),
+    };
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}

@@ -1,0 +1,779 @@
+#include "epochs.h"
+
+#include "core/checked.h"
+#include "core/depot.h"
+#include "core/fast.h"
+#include "core/handle.h"
+#include "fast.h"
+#include "scheduler.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The oracle runs before every atomic operation, so it must not do one itself: only looks that are at no point. */
+
+struct epoch *epochs_record(uint32_t id)
+{
+    return id > EPOCH_PROCESS && id < EPOCH_RECORDS ? epoch_by_id(id) : NULL;
+}
+
+struct heap *epochs_heaps(void)
+{
+    return atomic_load_explicit(&heaps_of_epochs, memory_order_relaxed);
+}
+
+static uint64_t word_of(const struct epoch *epoch)
+{
+    return stat_get(&epoch->word);
+}
+
+static struct hold *holds_of(const struct epoch *epoch)
+{
+    return atomic_load_explicit(&epoch->holds, memory_order_relaxed);
+}
+
+static struct thread *holder_of(const struct hold *hold)
+{
+    return stat_get(&hold->holder);
+}
+
+/* The record that a value names, if it is of that generation still, and not FREE. */
+static struct epoch *named(uint64_t value)
+{
+    struct epoch *epoch = epochs_record((uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT)));
+    return epoch != NULL && epoch_same_generation(word_of(epoch), value) &&
+                   epoch_word_state(word_of(epoch)) != EPOCH_FREE
+               ? epoch
+               : NULL;
+}
+
+/* Whether the epoch's objects ended with it. */
+static bool has_ended(uint64_t value)
+{
+    const struct epoch_ledger *ledger = &world.epochs;
+    for (unsigned i = 0; i < ledger->ended_count && i < ENDED_MAX; i++) {
+        if (ledger->ended[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool anyone_is_inside(uint64_t value)
+{
+    for (int actor = 0; actor < INSIDERS; actor++) {
+        for (unsigned i = 0; i < world.epochs.depth[actor]; i++) {
+            if (world.epochs.inside[actor][i] == value) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Operations. */
+
+static uint64_t *value_of(int number)
+{
+    if (number >= EPOCHS_MAX) {
+        sim_fail("no such epoch: %d", number);
+    }
+    return &world.epochs.value[number];
+}
+
+static void open_epoch(struct thread *thread, int number, enum epoch_policy policy)
+{
+    const struct scope_options options = { .policy = policy, .plain = true };
+    const uint64_t value = scope_open(thread, &options);
+    if (value == 0) {
+        return; /* more are open, or other threads keep them warm, than there are records */
+    }
+    if (named(value) == NULL || epoch_word_state(word_of(named(value))) != EPOCH_OPEN) {
+        sim_fail("an epoch that was just opened is not open");
+    }
+    *value_of(number) = value;
+}
+
+static void enter_epoch(struct thread *thread, int actor, uint64_t value)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    const enum scope_status status = scope_enter(thread, value);
+    if (status != SCOPE_OK && status != SCOPE_EXPLICIT) {
+        if (status != SCOPE_STALE && status != SCOPE_CLOSED) {
+            sim_fail("enter says %d", status);
+        }
+        return;
+    }
+    const struct epoch *epoch = named(value);
+    if (epoch == NULL ||
+        (epoch_word_state(word_of(epoch)) != EPOCH_OPEN && epoch_word_state(word_of(epoch)) != EPOCH_CLOSED)) {
+        sim_fail("T%d has entered an epoch that is over", actor);
+    }
+    if (ledger->depth[actor] == INSIDE_MAX) {
+        sim_fail("scopes are nested too deep");
+    }
+    ledger->inside[actor][ledger->depth[actor]++] = value;
+}
+
+static void leave_epoch(struct thread *thread, int actor, uint64_t value)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    const unsigned depth = ledger->depth[actor];
+    const bool inside = depth > 0 && ledger->inside[actor][depth - 1] == value;
+    ledger->depth[actor] -= inside;
+    const enum scope_status status = scope_leave(thread, value);
+    if (status != (inside ? SCOPE_OK : SCOPE_NOT_INSIDE)) {
+        sim_fail("leave says %d to T%d, which is %s", status, actor, inside ? "inside" : "not inside");
+    }
+}
+
+static void close_epoch(struct thread *thread, uint64_t value)
+{
+    const enum scope_status status = scope_close(thread, value, false, NULL);
+    const struct epoch *epoch = named(value);
+    if (status != SCOPE_OK && status != SCOPE_PENDING && status != SCOPE_CLOSED && status != SCOPE_STALE) {
+        sim_fail("close says %d", status);
+    }
+    if (epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN) {
+        sim_fail("closed, and open");
+    }
+    if (status == SCOPE_OK && anyone_is_inside(value)) {
+        sim_fail("close is complete, and somebody is inside");
+    }
+}
+
+static void release_epoch(struct thread *thread, uint64_t value)
+{
+    const enum scope_status status = scope_release(thread, value, false, NULL);
+    if (status == SCOPE_BUSY || status == SCOPE_STALE) {
+        return;
+    }
+    if (status != SCOPE_OK) {
+        sim_fail("release says %d", status);
+    }
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address != NULL && o->epoch == value && o->handle == 0) {
+            sim_fail("released, and an object is alive");
+        }
+    }
+    if (anyone_is_inside(value)) {
+        sim_fail("released, and somebody is inside");
+    }
+}
+
+/* Whether records are left that nobody keeps. */
+static bool has_spare_records(void)
+{
+    unsigned used = 0;
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        used += epochs_record(id) != NULL && epoch_word_state(word_of(epochs_record(id))) != EPOCH_FREE;
+    }
+    for (unsigned i = 0; i < world_record_count; i++) {
+        used += world_records[i]->warm_count;
+    }
+    return used < EPOCH_RECORDS - EPOCH_PROCESS - 2;
+}
+
+static void advance_epoch(struct thread *thread, int actor, uint64_t *value)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    const uint64_t old = *value;
+    const unsigned depth = ledger->depth[actor];
+    const bool inside = depth > 0 && ledger->inside[actor][depth - 1] == old;
+    uint64_t next = old;
+    ledger->depth[actor] -= inside;
+    const enum scope_status status = scope_advance(thread, &next, false, NULL);
+    if ((status >= 0) != (next != old) || (status == SCOPE_NO_MEMORY && has_spare_records())) {
+        sim_fail("advance says %d", status);
+    }
+    if (inside != (scope_value(thread) == next)) {
+        sim_fail("after an advance, T%d is not where it should be", actor);
+    }
+    if (inside) {
+        ledger->inside[actor][ledger->depth[actor]++] = next;
+    }
+    *value = next;
+}
+
+static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size_t bytes, bool in_slab)
+{
+    struct flight *flight = world_take_off(actor, NULL);
+    enum scope_status status;
+    void *p = NULL;
+    if (in_slab) {
+        struct hold *hold = scope_borrow(thread, value, &status);
+        if (hold != NULL) {
+            p = scope_alloc_slot(thread, hold, bytes, GRANULE_BYTES);
+            p = checked_born(p);
+            scope_return(thread, hold);
+        }
+    } else {
+        bool zero;
+        p = checked_born(scope_alloc_in(thread, value, bytes, 1, &zero, &status));
+    }
+    world_land(flight);
+    if (p == NULL || has_ended(value)) {
+        return; /* it was closed, or released right afterwards */
+    }
+    if (world_born(actor, p, bytes)->epoch != value) {
+        sim_fail("allocated in another epoch than was named");
+    }
+}
+
+static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
+{
+    struct hold *hold = thread->scope;
+    if (hold == NULL || hold->heap != NULL) {
+        return;
+    }
+    struct flight *flight = world_take_off(actor, NULL);
+    void *p = checked_born(sim_chunk_alloc(&hold->cursor, bytes));
+    world_land(flight);
+    if (p != NULL) {
+        (void)world_born(actor, p, bytes);
+    }
+}
+
+static void free_in_chunk(const struct thread *thread, int actor)
+{
+    struct hold *hold = thread->scope;
+    struct object *object = world_held_by(actor, true);
+    if (hold == NULL || object == NULL || !chunk_is_own(&hold->cursor, object->address)) {
+        return;
+    }
+    world_check_stamp(object);
+    struct flight *flight = world_take_off(actor, object);
+    object->leaves = true;
+    checked_dies(object->address);
+    sim_chunk_free(&hold->cursor, object->address);
+    world_died(object);
+    world_land(flight);
+}
+
+/* Whether the slot at p is lent: its codes say to which handle. */
+static bool is_lent(const void *p)
+{
+    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
+    return tag_class(tag) != CLASS_NONE && (tag & tag_of(0, AFFINITY_HANDLE)) != 0 &&
+           stat_get((atomic_u32 *)(uintptr_t)chunk_code(p)) != 0;
+}
+
+static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    struct flight *flight = world_take_off(actor, NULL);
+    void *p = NULL;
+    enum scope_status status;
+    const uint64_t handle = handle_alloc(thread, value, class_geometry[CLASS_1024].size, &p, &status);
+    world_land(flight);
+    if (handle == 0) {
+        const struct epoch *epoch = named(value);
+        if (status == SCOPE_NO_MEMORY && epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN &&
+            has_spare_records()) {
+            sim_fail("no memory for a handle");
+        }
+        return;
+    }
+    if (!is_lent(p) || has_ended(epoch_value(object_epoch(p)))) {
+        if (!has_ended(value)) {
+            sim_fail("a new handle names nothing");
+        }
+        return;
+    }
+    struct object *object = world_born(actor, checked_born(p), class_geometry[CLASS_1024].size);
+    if (ledger->handle_count == HANDLES_MAX) {
+        sim_fail("too many handles");
+    }
+    ledger->handles[ledger->handle_count].handle = handle;
+    ledger->handles[ledger->handle_count].epoch = value;
+    ledger->handles[ledger->handle_count].object = object;
+    object->handle = ++ledger->handle_count;
+}
+
+static void free_handle(struct thread *thread, int actor, int number)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    if (number >= (int)ledger->handle_count) {
+        return;
+    }
+    struct object *object = ledger->handles[number].object;
+    struct flight *flight = world_take_off(actor, object);
+    if (object != NULL) {
+        if (!object->leaves) {
+            world_check_stamp(object);
+        }
+        object->leaves = true;
+        ledger->handles[number].leaves = true;
+    }
+    const bool freed = handle_free_object(thread, ledger->handles[number].epoch, ledger->handles[number].handle);
+    world_land(flight);
+    struct object *const now = ledger->handles[number].object;
+    if (freed && now == NULL) {
+        sim_fail("handle %d was freed twice", number);
+    }
+    if (freed) {
+        ledger->handles[number].object = NULL;
+        world_died(now);
+    }
+    if (!freed && object != NULL && now == object && !has_ended(ledger->handles[number].epoch)) {
+        /* Then another thread frees it right now. */
+        bool under_way = false;
+        for (const struct flight *f = world.flights; f < world.flights + ACTORS; f++) {
+            under_way |= f->frees == object;
+        }
+        if (!under_way) {
+            sim_fail("handle %d names an object, and cannot be freed", number);
+        }
+    }
+}
+
+static void look_at_handle(int number)
+{
+    struct epoch_ledger *ledger = &world.epochs;
+    if (number >= (int)ledger->handle_count) {
+        return;
+    }
+    struct object *const before = ledger->handles[number].object;
+    void *const place = before == NULL ? NULL : before->address;
+    /* As long as the release is under way, the object may be seen. */
+    const bool ends = has_ended(ledger->handles[number].epoch) && named(ledger->handles[number].epoch) != NULL;
+    const void *p = handle_get(ledger->handles[number].epoch, ledger->handles[number].handle);
+    const struct object *const now = ledger->handles[number].object;
+    if (p != NULL && p != place && !ends) {
+        sim_fail("handle %d names what is not its object", number);
+    }
+    if (p == NULL && now != NULL && !ledger->handles[number].leaves && !has_ended(ledger->handles[number].epoch)) {
+        sim_fail("handle %d names nothing, and its object is alive", number);
+    }
+}
+
+static void count(struct thread *thread, uint64_t value)
+{
+    gate_enter(thread);
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch != NULL) {
+        uint64_t objects;
+        uint64_t bytes;
+        uint64_t memory_bytes;
+        scope_count(thread, epoch, &objects, &bytes, &memory_bytes);
+    }
+    gate_leave(thread);
+}
+
+static void flush(struct thread *thread)
+{
+    gate_enter(thread);
+    scope_flush(thread);
+    gate_leave(thread);
+}
+
+/* The number's digits: of the epoch, and of the class. */
+static size_t size_of(int number)
+{
+    return class_geometry[number % 10].size;
+}
+
+static bool needs_scope(char what)
+{
+    return strchr("ELMUV", what) != NULL;
+}
+
+bool epochs_operate(int actor, char what, int number)
+{
+    if (strchr("OPELCRVASMUHDJyz", what) == NULL) {
+        return false;
+    }
+    struct thread *thread = current_enter();
+    if (heap_current == &heap_gone && needs_scope(what)) {
+        current_leave(thread); /* as the interface refuses it */
+        return true;
+    }
+    switch (what) {
+    case 'O':
+        open_epoch(thread, number, POLICY_DRAIN);
+        break;
+    case 'P':
+        open_epoch(thread, number, POLICY_RELEASE);
+        break;
+    case 'E':
+        enter_epoch(thread, actor, *value_of(number));
+        break;
+    case 'L':
+        leave_epoch(thread, actor, *value_of(number));
+        break;
+    case 'C':
+        close_epoch(thread, *value_of(number));
+        break;
+    case 'R':
+        release_epoch(thread, *value_of(number));
+        break;
+    case 'V':
+        advance_epoch(thread, actor, value_of(number));
+        break;
+    case 'A':
+    case 'S':
+        alloc_by_name(thread, actor, *value_of(number / 10), size_of(number), what == 'S');
+        break;
+    case 'M':
+        alloc_in_chunk(thread, actor, size_of(number));
+        break;
+    case 'U':
+        free_in_chunk(thread, actor);
+        break;
+    case 'H':
+        alloc_with_handle(thread, actor, *value_of(number));
+        break;
+    case 'D':
+        free_handle(thread, actor, number);
+        break;
+    case 'J':
+        look_at_handle(number);
+        break;
+    case 'y':
+        count(thread, *value_of(number));
+        break;
+    default:
+        flush(thread);
+        break;
+    }
+    current_leave(thread);
+    return true;
+}
+
+void epochs_thread_ends(int actor, struct thread *thread)
+{
+    world.epochs.depth[actor] = 0;
+    scope_leave_all(thread);
+}
+
+void epochs_forked(int actor)
+{
+    for (int other = 0; other < INSIDERS; other++) {
+        world.epochs.depth[other] = other == actor ? world.epochs.depth[other] : 0;
+    }
+}
+
+/* At every step. */
+
+static const char *const states[] = { "FREE", "OPEN", "CLOSED", "FINISHING", "DRAINING" };
+
+/* All objects of a released epoch end, and nobody may be inside of it then. */
+static void end_objects(uint64_t value)
+{
+    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address != NULL && o->epoch == value) {
+            if (o->handle != 0) {
+                world.epochs.handles[o->handle - 1].object = NULL;
+            }
+            world_died(o);
+        }
+    }
+}
+
+static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before, uint64_t now)
+{
+    const enum epoch_state from = epoch_word_state(before);
+    const enum epoch_state to = epoch_word_state(now);
+    const uint64_t value = (now >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | id;
+    const bool reopened = (now >> EPOCH_GENERATION_SHIFT) == (before >> EPOCH_GENERATION_SHIFT) + 1;
+    bool legal = from == to && (from == EPOCH_OPEN || from == EPOCH_CLOSED);
+    legal |= from == EPOCH_OPEN && to == EPOCH_CLOSED && epoch_word_held(before) == epoch_word_held(now);
+    legal |= (from == EPOCH_OPEN || from == EPOCH_CLOSED) && to == EPOCH_FINISHING && epoch_word_held(now) == 0;
+    legal |= from == EPOCH_FINISHING && (to == EPOCH_DRAINING || to == EPOCH_FREE);
+    legal |= from == EPOCH_DRAINING && (to == EPOCH_FINISHING || to == EPOCH_FREE);
+    legal = from == EPOCH_FREE ? to == EPOCH_OPEN && reopened : legal && epoch_same_generation(before, now);
+    if (!legal) {
+        sim_fail("epoch %u went from %s to %s", id, states[from], states[to]);
+    }
+    unsigned holds = 0;
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+        holds++;
+    }
+    if (epoch_word_held(now) > holds + 1) {
+        sim_fail("epoch %u counts %u holds of %u", id, (unsigned)epoch_word_held(now), holds);
+    }
+    if (to == EPOCH_CLOSED && epoch_word_held(before) < epoch_word_held(now)) {
+        sim_fail("epoch %u gets a hold after it was closed", id);
+    }
+    if (to == EPOCH_FINISHING && anyone_is_inside(value)) {
+        sim_fail("epoch %u is finished with somebody inside", id);
+    }
+    if (to == EPOCH_FINISHING &&
+        (stat_get(&epoch->policy) == POLICY_RELEASE || stat_get(&epoch->policy) == POLICY_TRAP)) {
+        world.epochs.ended[world.epochs.ended_count++ % ENDED_MAX] = value;
+        end_objects(value);
+    }
+    if (to == EPOCH_FREE) {
+        if (epoch->runs != 0) {
+            sim_fail("epoch %u retires, and has a run", id);
+        }
+        for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+            if (o->epoch == value && object_is_in_use(o)) {
+                sim_fail("epoch %u retires, and has an object of T%d", id, o->owner);
+            }
+        }
+    }
+}
+
+void epochs_look(void)
+{
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *epoch = epochs_record(id);
+        world.epochs.seen[id] = epoch == NULL ? 0 : word_of(epoch);
+    }
+}
+
+void epochs_step(void)
+{
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *epoch = epochs_record(id);
+        if (epoch != NULL && word_of(epoch) != world.epochs.seen[id]) {
+            check_record(id, epoch, world.epochs.seen[id], word_of(epoch));
+            world.epochs.seen[id] = word_of(epoch);
+        }
+    }
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address != NULL && !o->leaves && o->tag == TAG_CHUNK &&
+            (stat_get(chunk_code(o->address)) != code_of_size(o->bytes) ||
+             stat_get(&arena.units[arena_unit(o->address)].tag) != TAG_CHUNK)) {
+            sim_fail("object %p has lost its code", o->address);
+        }
+    }
+}
+
+/* At rest. */
+
+static char wrong[160];
+
+#define WRONG(...) (snprintf(wrong, sizeof wrong, __VA_ARGS__), wrong)
+
+static bool is_linked(const struct epoch *epoch, uint32_t unit)
+{
+    unsigned length = 0;
+    for (uint32_t at = epoch->runs; at != 0 && length++ < UNITS_MAX; at = arena.slabs[at].age_next) {
+        if (at == unit) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct object *object_at(const void *p)
+{
+    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        if (o->address == p && !o->leaves) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const struct cursor *cursor, unsigned *lost)
+{
+    uint32_t objects = 0;
+    const char *const start = arena_address(unit);
+    const char *const end = cursor == NULL ? start + CHUNK_BYTES : (const char *)stat_get(&cursor->at);
+    for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
+        const unsigned code = stat_get(chunk_code(at));
+        const struct object *object = object_at(at);
+        if (object != NULL && code != code_of_size(object->bytes)) {
+            return WRONG("object %p has no code", (const void *)at);
+        }
+        if (code != 0 && at >= end) {
+            return WRONG("a code beyond what was allocated, at %p", (const void *)at);
+        }
+        objects += code != 0;
+        *lost += code != 0 && object == NULL;
+    }
+    const uint32_t live = stat_get(&arena.slabs[unit].live);
+    const uint32_t counted =
+        cursor == NULL ? live : stat_get(&cursor->allocated) - stat_get(&cursor->freed) - (CHUNK_OPEN - live);
+    if (counted != objects) {
+        return WRONG("chunk %u counts %u objects of %u", unit, counted, objects);
+    }
+    if (cursor == NULL && objects == 0) {
+        return WRONG("chunk %u is stranded: empty, and not recycled", unit);
+    }
+    return is_linked(epoch, unit) == (cursor == NULL) ? NULL : WRONG("chunk %u is linked, and being filled", unit);
+}
+
+const char *epochs_check_codes(uint32_t unit, uint32_t units)
+{
+    static const unsigned char zero[UNIT_BYTES / GRANULE_BYTES];
+    for (uint32_t i = 0; i < units; i++) {
+        if (memcmp((const void *)(uintptr_t)chunk_code(arena_address(unit + i)), zero, sizeof zero) != 0) {
+            return WRONG("unit %u has codes, and no object can be there", unit + i);
+        }
+    }
+    return NULL;
+}
+
+const char *epochs_check_run(uint32_t unit, unsigned *lost)
+{
+    const uint32_t tag = stat_get(&arena.units[unit].tag);
+    const struct epoch *epoch = epochs_record(word_epoch(stat_get(&arena.slabs[unit].word)));
+    if (epoch == NULL || (tag != TAG_CHUNK && tag != TAG_LARGE)) {
+        return WRONG("run %u is of no epoch, or of no kind", unit);
+    }
+    if (tag == TAG_LARGE) {
+        *lost += object_at(arena_address(unit)) == NULL;
+        return is_linked(epoch, unit) ? NULL : WRONG("run %u is not linked to its epoch", unit);
+    }
+    const struct cursor *cursor = NULL;
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+        if (cursor_start(&hold->cursor) == arena_address(unit)) {
+            cursor = &hold->cursor;
+        }
+    }
+    return check_chunk(unit, epoch, cursor, lost);
+}
+
+static const char *check_linked(uint32_t id, const struct epoch *epoch, unsigned *runs)
+{
+    uint32_t before = 0;
+    for (uint32_t at = epoch->runs; at != 0; at = arena.slabs[at].age_next) {
+        const uint32_t word = stat_get(&arena.slabs[at].word);
+        if (++*runs > UNITS_MAX || word_epoch(word) != id || word_state(word) == SLAB_EMPTY ||
+            arena.slabs[at].age_prev != before) {
+            return WRONG("the runs of epoch %u are linked wrongly", id);
+        }
+        before = at;
+    }
+    return NULL;
+}
+
+/* Other epochs that serve the handles of this one pin it. */
+static unsigned count_served(const struct epoch *epoch)
+{
+    unsigned n = 0;
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *other = epochs_record(id);
+        n += other != NULL && epoch_word_state(word_of(other)) != EPOCH_FREE && stat_get(&other->owner) == epoch;
+    }
+    return n;
+}
+
+static const char *check_holds(uint32_t id, const struct epoch *epoch)
+{
+    const enum epoch_state state = epoch_word_state(word_of(epoch));
+    unsigned held = state == EPOCH_OPEN;
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+        const struct thread *holder = holder_of(hold);
+        held += holder != HOLD_TAKEN;
+        if (holder == HOLD_READ) {
+            return WRONG("a hold of epoch %u is left to a report", id);
+        }
+        if (state != EPOCH_OPEN && holder == HOLD_IDLE) {
+            return WRONG("epoch %u is stranded: closed, and a hold is idle", id);
+        }
+        if (state == EPOCH_DRAINING && cursor_start(&hold->cursor) != NULL && !chunk_is_empty(&hold->cursor)) {
+            return WRONG("epoch %u drains, and a hold has a chunk that is not empty", id);
+        }
+        bool inside = holder == HOLD_IDLE || holder == HOLD_TAKEN;
+        for (unsigned i = 0; !inside && i < world_record_count; i++) {
+            for (const struct hold *scope = world_records[i]->scope; scope != NULL; scope = scope->outer) {
+                inside |= scope == hold && holder == world_records[i];
+            }
+        }
+        if (!inside) {
+            return WRONG("a hold of epoch %u is a thread's that is not inside", id);
+        }
+    }
+    return held == epoch_word_held(word_of(epoch))
+               ? NULL
+               : WRONG("epoch %u counts %u holds, and has %u", id, (unsigned)epoch_word_held(word_of(epoch)), held);
+}
+
+static const char *check_epoch(uint32_t id, const struct epoch *epoch)
+{
+    const enum epoch_state state = epoch_word_state(word_of(epoch));
+    unsigned runs = 0;
+    const char *bad = check_linked(id, epoch, &runs);
+    if (bad != NULL) {
+        return bad;
+    }
+    if (stat_get(&epoch->lock.word) != 0) {
+        return WRONG("the lock of epoch %u was left held", id);
+    }
+    for (unsigned c = 1; epoch_partials(epoch) != NULL && c < CLASS_LIMIT; c++) {
+        if (stat_get(&epoch_partials(epoch)[c].lock.word) != 0) {
+            return WRONG("the lock of class %u of epoch %u is not free, or its queue not empty", c, id);
+        }
+    }
+    if (state == EPOCH_FREE) {
+        return runs == 0 ? NULL : WRONG("epoch %u is free, and has a run", id);
+    }
+    if (state == EPOCH_FINISHING) {
+        return WRONG("epoch %u is stranded: nobody finishes it", id);
+    }
+    const unsigned pins = runs + count_served(epoch) + (state != EPOCH_DRAINING);
+    if (stat_get(&epoch->pins) != pins) {
+        return WRONG("epoch %u has %u pins, and should have %u", id, stat_get(&epoch->pins), pins);
+    }
+    return pins == 0 ? WRONG("epoch %u is stranded: it drains, and nothing pins it", id) : check_holds(id, epoch);
+}
+
+const char *epochs_rest(void)
+{
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *epoch = epochs_record(id);
+        const char *bad = epoch == NULL ? NULL : check_epoch(id, epoch);
+        if (bad != NULL) {
+            return bad;
+        }
+    }
+    return NULL;
+}
+
+/* Everybody leaves, everything is closed and freed: every record is FREE then, and its memory back in the depot. */
+const char *epochs_end(struct thread *thread)
+{
+    struct heap *const outside = heap_current;
+    for (unsigned i = 0; i < world_record_count; i++) {
+        scope_leave_all(world_records[i]);
+    }
+    memset(world.epochs.depth, 0, sizeof world.epochs.depth);
+    heap_current = outside;
+    for (unsigned i = 0; i < world.epochs.handle_count; i++) {
+        if (world.epochs.handles[i].object != NULL) {
+            free_handle(thread, BUILDER, (int)i);
+        }
+    }
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        struct epoch *epoch = epochs_record(id);
+        if (epoch == NULL || epoch_word_state(word_of(epoch)) == EPOCH_FREE) {
+            continue;
+        }
+        const uint64_t value = epoch_value(epoch);
+        (void)scope_close(thread, value, false, NULL);
+        /* In the child of a fork there are objects that only threads knew that it does not have. */
+        if (world.forked && named(value) != NULL) {
+            (void)scope_release(thread, value, false, NULL);
+        }
+        if (named(value) != NULL) {
+            return WRONG("epoch %u is %s, and all that was in it is freed", id,
+                         states[epoch_word_state(word_of(epoch))]);
+        }
+    }
+    for (unsigned i = 0; i < world_record_count; i++) {
+        flush(world_records[i]);
+    }
+    return NULL;
+}
+
+const char *epochs_gone(void)
+{
+    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+        const uint32_t word = stat_get(&arena.slabs[unit].word);
+        if (word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS) {
+            return WRONG("run %u is stranded: its epoch %u is over", unit, word_epoch(word));
+        }
+    }
+    /* Every record can be had, once. */
+    unsigned taken = 0;
+    while (taken <= EPOCH_RECORDS && epoch_take_record() != NULL) {
+        taken++;
+    }
+    return taken == EPOCH_RECORDS - EPOCH_PROCESS - 1 ? NULL : WRONG("%u records of epochs can be had", taken);
+}

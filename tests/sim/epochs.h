@@ -1,0 +1,75 @@
+/* Epochs in the world of the simulation: the operations of scripts that are about them, and what the oracle asks of
+ * them.
+ *
+ *   O<n>     open epoch n (0 to 3), drained when it is closed; its objects stay until they are freed
+ *   P<n>     the same, released: its objects end with it
+ *   E<n>     enter it                                   L<n>    leave it
+ *   C<n>     close it                                   R<n>    release it
+ *   V<n>     advance: close it and open the next, which the thread is inside of if it was inside of it
+ *   A<n><c>  allocate so much as class c has, by name   S<n><c> the same, in a slab
+ *   M<c>     allocate in the chunk of the scope, if it can, with a switch at each write
+ *   U        free one's newest object so, if it is one of the chunk of the scope
+ *   H<n>     allocate an object with a handle           D<i>, J<i>   free, look at the i-th handle
+ *   y<n>     count what is alive                        z       put away the warm epochs
+ *
+ * Plain a<c> inside of a scope lands in its epoch: classes 1 and 2 in its chunk, class 3 as a run. */
+#ifndef TSLAB_TESTS_SIM_EPOCHS_H
+#define TSLAB_TESTS_SIM_EPOCHS_H
+
+#include "core/scope.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { EPOCHS_MAX = 4, EPOCH_RECORDS = 1 << EPOCH_BLOCK_SHIFT, INSIDERS = 5, INSIDE_MAX = 16, HANDLES_MAX = 8, ENDED_MAX = 8 };
+
+struct object;
+
+/* What the rig knows of epochs. */
+struct epoch_ledger {
+    uint64_t value[EPOCHS_MAX];
+    uint64_t seen[EPOCH_RECORDS]; /* the records' words at the last step */
+    struct {
+        uint64_t handle, epoch;
+        struct object *object; /* NULL: it was freed, or its epoch released */
+        bool leaves;           /* a free of it is under way, or was */
+    } handles[HANDLES_MAX];
+    unsigned handle_count;
+    uint64_t ended[ENDED_MAX]; /* values of epochs whose objects ended with them, the latest ones */
+    unsigned ended_count;
+    uint64_t inside[INSIDERS][INSIDE_MAX]; /* what each actor has entered and not begun to leave, innermost last */
+    unsigned depth[INSIDERS];
+};
+
+/* The record with an index below EPOCH_RECORDS; NULL: not there. Unlike the engine's own functions, at no point
+ * switches. */
+struct epoch *epochs_record(uint32_t id);
+
+/* Of all heaps of epochs, the first one; the others by next. */
+struct heap *epochs_heaps(void);
+
+/* Does an operation of a script; false when it is about something else. */
+bool epochs_operate(int actor, char what, int number);
+
+/* What a thread that ends does first. */
+void epochs_thread_ends(int actor, struct thread *thread);
+
+/* The ledger in the child of a fork: nobody is inside but the forking thread. */
+void epochs_forked(int actor);
+
+/* Codes where no object can have one. NULL, or what is wrong. */
+const char *epochs_check_codes(uint32_t unit, uint32_t units);
+
+/* A run with a word of no class, where users' objects may lie. NULL, or what is wrong. */
+const char *epochs_check_run(uint32_t unit, unsigned *lost);
+
+/* What the records are at the start of a run. */
+void epochs_look(void);
+
+/* Parts of the oracle and of the world: see there. */
+void epochs_step(void);
+const char *epochs_rest(void);
+const char *epochs_end(struct thread *thread);
+const char *epochs_gone(void);
+
+#endif
