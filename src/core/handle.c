@@ -35,15 +35,20 @@ static struct epoch *serving(const struct epoch *epoch)
     return handles != NULL && stat_get(&handles->owner) == epoch ? handles : NULL;
 }
 
+static bool is_serving(const struct epoch *handles, const struct epoch *epoch)
+{
+    return serving(epoch) == handles;
+}
+
 /* A hold of the epoch that serves the handles of an epoch. */
 static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum scope_status *status)
 {
     struct epoch *epoch = epoch_by_value(value);
-    struct epoch *handles = epoch == NULL ? NULL : serving(epoch);
-    if (epoch != NULL && !epoch_is_open(epoch)) {
-        *status = SCOPE_CLOSED;
+    if (epoch == NULL || !epoch_is_open(epoch)) {
+        *status = epoch == NULL ? SCOPE_STALE : SCOPE_CLOSED;
         return NULL;
     }
+    struct epoch *handles = serving(epoch);
     if (handles == NULL) {
         struct hold *hold = scope_borrow(thread, value, status);
         if (hold == NULL) {
@@ -56,7 +61,15 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum s
             return NULL;
         }
     }
-    return scope_borrow(thread, epoch_value(handles), status);
+    struct hold *hold = scope_borrow(thread, epoch_value(handles), status);
+    /* By then the user's epoch may be gone, and the other record serve somebody else. */
+    if (hold != NULL && !(is_serving(hold->epoch, epoch) && epoch_is_open(epoch) &&
+                          epoch_same_generation(load_seq_cst(&epoch->word), value))) {
+        scope_return(thread, hold);
+        *status = SCOPE_CLOSED;
+        return NULL;
+    }
+    return hold;
 }
 
 /* Lends a slot that is allocated; 0: it lies beyond what handles can name, and was given back. */
