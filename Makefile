@@ -34,6 +34,7 @@ demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) lab/demo.py
+	@$(PYTHON) lab/requests.py --quick --brief --no-figures --scenarios server
 
 bench: ## Compare tslab with Debian's other allocators, pattern by pattern (BENCH=options)
 	@tools/setup.sh bench

@@ -9,7 +9,7 @@ build="cmake ninja-build gcc g++ libc6-dev pkg-config"
 requests="libmicrohttpd-dev nghttp2-client"
 pools="libapr1-dev"
 figures="python3-numpy python3-matplotlib"
-demo="python3 python3-rich redis-server redis-tools $requests"
+demo="python3 python3-rich redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 bench="python3 python3-rich libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
 test="$build $demo $pools $figures libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
 
