@@ -736,7 +736,8 @@ const char *epochs_end(struct thread *thread)
     memset(world.epochs.depth, 0, sizeof world.epochs.depth);
     heap_current = outside;
     for (unsigned i = 0; i < world.epochs.handle_count; i++) {
-        if (world.epochs.handles[i].object != NULL) {
+        const struct object *object = world.epochs.handles[i].object;
+        if (object != NULL && !object->leaves) {
             free_handle(thread, BUILDER, (int)i);
         }
     }

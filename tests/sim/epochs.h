@@ -21,7 +21,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EPOCHS_MAX = 4, EPOCH_RECORDS = 1 << EPOCH_BLOCK_SHIFT, INSIDERS = 5, INSIDE_MAX = 16, HANDLES_MAX = 8, ENDED_MAX = 8 };
+enum {
+    EPOCHS_MAX = 4,
+    EPOCH_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
+    INSIDERS = 5,
+    INSIDE_MAX = 16,
+    HANDLES_MAX = 8,
+    ENDED_MAX = 8
+};
 
 struct object;
 
