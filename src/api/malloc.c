@@ -26,11 +26,12 @@ TSLAB_API void *malloc(size_t size)
 }
 
 /* Another library, or the program, may have a malloc that comes before this one. */
-void *malloc_of_this_library(size_t size) __attribute__((alias("malloc"), copy(malloc), visibility("hidden")));
-
 __attribute__((constructor(102))) static void find_out_whose_malloc(void)
 {
-    scope_malloc_is_ours = dlsym(RTLD_DEFAULT, "malloc") == (void *)malloc_of_this_library;
+    Dl_info theirs;
+    Dl_info ours;
+    scope_malloc_is_ours = dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 &&
+                           dladdr(&scope_malloc_is_ours, &ours) != 0 && theirs.dli_fbase == ours.dli_fbase;
 }
 
 TSLAB_API void free(void *p)

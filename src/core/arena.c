@@ -11,7 +11,7 @@ enum {
     STEP_SHIFT = 3, /* a step is an eighth of what is committed */
     RESERVED_UNITS_MIN = 64,
     /* Room between the tables, so that each starts at a page whatever the page size. */
-    TABLES_SLACK = 1 << 18,
+    TABLES_SLACK = 1 << 19,
 };
 
 struct arena arena;
@@ -28,8 +28,8 @@ static size_t live_bytes(size_t units)
 
 static size_t reservation_bytes(size_t units)
 {
-    return units * (UNIT_BYTES + sizeof(struct unit) + sizeof(struct slab)) + codes_bytes(units) + live_bytes(units) +
-           TABLES_SLACK;
+    return units * (UNIT_BYTES + sizeof(struct unit) + sizeof(struct slab) + sizeof(struct revisit)) +
+           codes_bytes(units) + live_bytes(units) + TABLES_SLACK;
 }
 
 bool arena_start(size_t bytes)
@@ -58,6 +58,8 @@ bool arena_start(size_t bytes)
     at = round_up(at + units * sizeof(struct unit), align);
     arena.slabs = (struct slab *)at;
     at = round_up(at + units * sizeof(struct slab), align);
+    arena.revisits = (struct revisit *)at;
+    at = round_up(at + units * sizeof(struct revisit), align);
     arena.codes = (atomic_u8 *)at;
     at = round_up(at + codes_bytes(units), align);
 #if TSLAB_CHECKED
@@ -86,6 +88,7 @@ static bool commit_units(size_t from, size_t to)
      * is committed again, for nothing, by the next attempt. */
     return commit_part(arena.units, from * sizeof(struct unit), to * sizeof(struct unit)) &&
            commit_part(arena.slabs, from * sizeof(struct slab), to * sizeof(struct slab)) &&
+           commit_part(arena.revisits, from * sizeof(struct revisit), to * sizeof(struct revisit)) &&
            commit_part(arena.codes, codes_bytes(from), codes_bytes(to)) &&
 #if TSLAB_CHECKED
            commit_part(arena.live, live_bytes(from), live_bytes(to)) &&

@@ -36,7 +36,11 @@ enum {
 struct unit {
     atomic_u32 tag;
     uint32_t first; /* in slabs: the first unit of the run; else valid in the first and the last unit of a run */
-    /* Of the slab that starts here (partial.h); whoever comes late may write them, whatever the unit is by then. */
+};
+
+/* Of the slab that starts at a unit (partial.h). Whoever comes late may write it, whatever the unit is by then: so it
+ * is apart from what is purged with empty runs. */
+struct revisit {
     atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
     atomic_u32 queue_next; /* belongs to the queue while queued */
 };
@@ -71,6 +75,7 @@ struct arena {
     atomic_size_t committed_units; /* tables and memory of the units below are accessible */
     struct unit *units;
     struct slab *slabs;
+    struct revisit *revisits;
     atomic_u8 *codes;         /* a byte a granule: chunk.h, handle.h */
     atomic_u8 *codes_of_zero; /* where that of address 0 would be */
 #if TSLAB_CHECKED
@@ -115,9 +120,9 @@ always_inline uint32_t slab_index(const struct slab *slab)
     return (uint32_t)(slab - arena.slabs);
 }
 
-always_inline struct unit *unit_of(const struct slab *slab)
+always_inline struct revisit *revisit_of(const struct slab *slab)
 {
-    return &arena.units[slab_index(slab)];
+    return &arena.revisits[slab_index(slab)];
 }
 
 always_inline uint32_t tag_of(unsigned class, uint32_t affinity)

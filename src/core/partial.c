@@ -79,17 +79,17 @@ static void harvest(struct partial *partial, uint32_t queue, struct afterwards *
         struct slab *slab = &arena.slabs[queue];
         /* The order is the protocol: the link, then the flag, then the word. Who sets the flag after us pushes the slab
          * again; who saw it set before us relies on the look that follows. */
-        queue = load_relaxed(&unit_of(slab)->queue_next);
-        (void)exchange_seq_cst(&unit_of(slab)->queued, 0);
+        queue = load_relaxed(&revisit_of(slab)->queue_next);
+        (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
         const uint32_t word = load_seq_cst(&slab->word);
         if (is_evaluable(word)) {
             if (partial_of(word) == partial) {
                 evaluate_locked(partial, slab, word, after);
-            } else if (exchange_seq_cst(&unit_of(slab)->queued, 1) == 0) {
+            } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) == 0) {
                 /* It was recycled and belongs to another list. A free of its new life may have relied on the flag, so
                  * it is not dropped: it waits on a queue of our own. Had the flag been set again, another would look.
                  */
-                store_relaxed(&unit_of(slab)->queue_next, after->followed == NULL ? 0 : slab_index(after->followed));
+                store_relaxed(&revisit_of(slab)->queue_next, after->followed == NULL ? 0 : slab_index(after->followed));
                 after->followed = slab;
             }
         }
@@ -125,8 +125,8 @@ static void look(struct slab *slab, struct afterwards *after)
         if (is_evaluable(now) && partial_of(now) == partial) {
             evaluate_locked(partial, slab, now, after);
         }
-    } else if (exchange_seq_cst(&unit_of(slab)->queued, 1) != 0 ||
-               !lock_push(&partial->lock, slab_index(slab), &unit_of(slab)->queue_next)) {
+    } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0 ||
+               !lock_push(&partial->lock, slab_index(slab), &revisit_of(slab)->queue_next)) {
         return; /* somebody will look */
     }
     release(partial, after);
@@ -149,9 +149,9 @@ static void settle(struct afterwards *after)
             }
         } else if (after->followed != NULL) {
             struct slab *slab = after->followed;
-            const uint32_t next = load_relaxed(&unit_of(slab)->queue_next);
+            const uint32_t next = load_relaxed(&revisit_of(slab)->queue_next);
             after->followed = next == 0 ? NULL : &arena.slabs[next];
-            (void)exchange_seq_cst(&unit_of(slab)->queued, 0);
+            (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
             look(slab, after);
         } else {
             return;

@@ -216,7 +216,8 @@ static void count_hold(const struct thread *thread, struct hold *hold, bool fini
         tally->memory_bytes += CHUNK_BYTES;
     }
     struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
-    if (heap != NULL && (own || idle)) {
+    /* An emptied one was published by who emptied it. */
+    if (heap != NULL && (own || idle) && !emptied) {
         heap_publish(heap);
     }
     if (heap != NULL) {

@@ -108,7 +108,7 @@ static void check_slab(const struct slab *slab, size_t *listed)
         whole += bits == class_word_mask(geometry, word);
     }
     CHECK(stat_get(&slab->full) == whole);
-    CHECK(stat_get(&unit_of(slab)->queued) == 0);
+    CHECK(stat_get(&revisit_of(slab)->queued) == 0);
     CHECK_SAY(free_slots + accounted[first] == geometry->slots, "a slab of %u slots of %u bytes: %u free, %u in use",
               geometry->slots, geometry->size, free_slots, accounted[first]);
     const uint32_t word = stat_get(&slab->word);

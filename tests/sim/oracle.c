@@ -340,7 +340,7 @@ static const char *check_locks(void)
         }
     }
     for (uint32_t unit = 0; unit < arena.used_units; unit++) {
-        if (stat_get(&arena.units[unit].queued) != 0) {
+        if (stat_get(&arena.revisits[unit].queued) != 0) {
             return WRONG("slab %u is still flagged as queued", unit);
         }
     }

@@ -207,6 +207,7 @@ static void start_engine(void)
     add_region(engine_start, (size_t)(engine_end - engine_start));
     add_region(arena.slabs, (UNITS_MAX + 1) * sizeof *arena.slabs);
     add_region(arena.units, (UNITS_MAX + 1) * sizeof *arena.units);
+    add_region(arena.revisits, (UNITS_MAX + 1) * sizeof *arena.revisits);
     add_region(arena.live, UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 8);
     for (unsigned i = 0; i < world_record_count; i++) {
         add_region(world_records[i], sizeof *world_records[i]);

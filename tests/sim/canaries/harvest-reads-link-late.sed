@@ -1,4 +1,4 @@
 # core/partial.c: a harvest reads the link after it cleared the flag: by then the slab may be on another queue.
-/^        queue = load_relaxed(&unit_of(slab)->queue_next);/d
-/^        (void)exchange_seq_cst(&unit_of(slab)->queued, 0);/a\
-        queue = load_relaxed(\&unit_of(slab)->queue_next);
+/^        queue = load_relaxed(&revisit_of(slab)->queue_next);/d
+/^        (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);/a\
+        queue = load_relaxed(\&revisit_of(slab)->queue_next);
