@@ -203,7 +203,7 @@ def prepare(arguments):
         packages = " and ".join(epochs_build.POOL_PACKAGES)
         left_out.append(f"APR's pools take no part: their packages, {packages}, are not installed.")
     wanted = {program.name: program for program in (*epochs_build.request_programs(arguments.library), *pools)}
-    if "request-static" not in wanted:
+    if OURS in found and "request-static" not in wanted:
         left_out.append(f"There is no {epochs_build.ARCHIVE} beside the library: nothing is linked with it.")
     for sentence in left_out:
         print(f"epochs: {sentence}", file=sys.stderr)

@@ -24,7 +24,7 @@ class Program:
     source: str
     options: tuple = ()  # for the source
     libraries: tuple = ()
-    inputs: tuple = ()  # beside the sources
+    linked_anew: bool = False  # each time: the archive may be another one
 
 
 def _pool_options(*words):
@@ -55,18 +55,18 @@ def request_programs(library):
     archive = library.absolute().parent / ARCHIVE
     if archive.is_file():
         libraries = ("-pthread", "-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive")
-        yield Program("request-static", "request.c", libraries=libraries, inputs=(archive,))
+        yield Program("request-static", "request.c", libraries=libraries, linked_anew=True)
 
 
-def _is_fresh(target, program):
-    inputs = [*SOURCES.glob("*.[ch]"), ROOT / "include/tslab/tslab.h", *program.inputs]
+def _is_fresh(target):
+    inputs = [*SOURCES.glob("*.[ch]"), ROOT / "include/tslab/tslab.h"]
     return target.exists() and target.stat().st_mtime >= max(file.stat().st_mtime for file in inputs)
 
 
 def build(program, compiler):
     """Compiles a program when it is missing, or older than any source."""
     target = BUILT / program.name
-    if _is_fresh(target, program):
+    if _is_fresh(target) and not program.linked_anew:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(f"{target.name}.{os.getpid()}")

@@ -434,13 +434,15 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
             continue;
         }
         struct tslab_epoch_report part = { 0 };
-        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, 0, &part, release_verb);
+        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, how, &part, release_verb);
         if (status == TSLAB_BUSY) {
             return status; /* somebody came in between; what is over is over */
         }
         sum.survivors += part.survivors;
         sum.survivor_bytes += part.survivor_bytes;
         sum.recycled_bytes += part.recycled_bytes;
+        sum.reclaimed_bytes += part.reclaimed_bytes;
+        sum.rss_change_bytes += part.rss_change_bytes;
     }
     struct tslab_epoch_report last = { 0 };
     const int status = end_epoch(&(tslab_epoch){ instance.id }, how, &last, release_verb);
@@ -449,6 +451,8 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
         report->survivors += sum.survivors;
         report->survivor_bytes += sum.survivor_bytes;
         report->recycled_bytes += sum.recycled_bytes;
+        report->reclaimed_bytes += sum.reclaimed_bytes;
+        report->rss_change_bytes += sum.rss_change_bytes;
     }
     return status;
 }

@@ -295,11 +295,14 @@ static void end_all(struct epoch *epoch)
             chunk_reset(&hold->cursor);
         }
     }
-    for (;;) {
+    for (bool any = false;; any = true) {
         lock_acquire(&epoch->lock);
         const uint32_t first = epoch->runs;
         lock_release(&epoch->lock);
         if (first == 0) {
+            if (any && stat_get(&epoch->reclaims) == 0) {
+                reclaim_tick();
+            }
             return;
         }
         struct slab *run = &arena.slabs[first];
@@ -418,7 +421,8 @@ static void say_survivors(struct epoch *epoch, const struct tally *tally)
 static void retire_at_once(struct thread *thread, struct epoch *epoch)
 {
     struct epoch *owner = stat_get(&epoch->owner);
-    const bool keep = thread->warm_count < WARM_EPOCHS && stat_get(&epoch->reclaims) == 0;
+    const bool reclaims = stat_get(&epoch->reclaims) != 0;
+    const bool keep = thread->warm_count < WARM_EPOCHS && !reclaims;
     for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
         if (!keep || hold != &epoch->first) {
             chunk_drop(&hold->cursor);
@@ -432,6 +436,9 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
         thread->warm_count++;
     } else {
         epoch_put_record(epoch);
+        if (!reclaims) {
+            reclaim_tick();
+        }
     }
     if (owner != NULL) {
         epoch_unpin(owner);
