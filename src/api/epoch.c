@@ -5,16 +5,12 @@
 #include "core/fast.h"
 #include "core/handle.h"
 #include "core/scope.h"
+#include "core/survivors.h"
 #include "core/work.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
-
-_Static_assert((int)TSLAB_PENDING == SCOPE_PENDING && (int)TSLAB_STALE == SCOPE_STALE &&
-                   (int)TSLAB_INVALID == SCOPE_INVALID && (int)TSLAB_TRAP == POLICY_TRAP,
-               "the engine's words for these are the interface's");
-_Static_assert(sizeof(struct tslab_epoch_report) == sizeof(struct scope_report), "so are its reports");
 
 TSLAB_API const char *tslab_status_text(int status)
 {
@@ -66,7 +62,7 @@ TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options
         .label = wanted->label,
         .parent = wanted->parent.id,
         .instance = wanted->instance.id,
-        .policy = (enum epoch_policy)wanted->policy,
+        .policy = wanted->policy,
         .plain = !dies || (wanted->flags & TSLAB_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);
@@ -98,7 +94,7 @@ TSLAB_API int tslab_epoch_leave(tslab_epoch epoch)
 
 /* One of the ways to end an epoch; *epoch may name another afterwards. */
 static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report,
-                     enum scope_status (*verb)(struct thread *, uint64_t *, bool, struct scope_report *))
+                     int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
 {
     if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
         return TSLAB_INVALID;
@@ -108,30 +104,22 @@ static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report
         return TSLAB_NO_MEMORY;
     }
     const int saved = errno;
-    struct scope_report made = { 0 };
+    struct tslab_epoch_report made;
     const int status = verb(thread, &epoch->id, (how & TSLAB_RECLAIM) != 0, report == NULL ? NULL : &made);
     if (report != NULL && status >= 0) {
-        *report = (struct tslab_epoch_report){
-            .survivors = made.survivors,
-            .survivor_bytes = made.survivor_bytes,
-            .recycled_bytes = made.recycled_bytes,
-            .reclaimed_bytes = made.reclaimed_bytes,
-            .rss_change_bytes = made.rss_change_bytes,
-            .age_ms = made.age_ms,
-        };
+        *report = made;
     }
     current_leave(thread);
     errno = saved;
     return status;
 }
 
-static enum scope_status close_verb(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report)
+static int close_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
 {
     return scope_close(thread, *value, reclaims, report);
 }
 
-static enum scope_status release_verb(struct thread *thread, uint64_t *value, bool reclaims,
-                                      struct scope_report *report)
+static int release_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
 {
     return scope_release(thread, *value, reclaims, report);
 }
@@ -162,11 +150,11 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
         errno = ENOMEM;
         return NULL;
     }
-    enum scope_status status;
+    int status;
     void *p = scope_alloc_in(thread, epoch.id, size, alignment, zero, &status);
     current_leave(thread);
     if (p == NULL) {
-        errno = status == SCOPE_NO_MEMORY ? ENOMEM : EINVAL;
+        errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
     }
     return p;
 }
@@ -243,12 +231,20 @@ static enum tslab_epoch_state state_of(uint64_t word)
 static uint32_t threads_inside(const struct epoch *epoch)
 {
     uint32_t inside = 0;
-    for (const struct hold *hold = atomic_load_explicit(&epoch->holds, memory_order_acquire); hold != NULL;
-         hold = hold->next) {
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         const struct thread *holder = stat_get(&hold->holder);
         inside += holder != HOLD_IDLE && holder != HOLD_TAKEN && holder != HOLD_READ;
     }
     return inside;
+}
+
+static void add_survivors(const struct thread *thread, struct epoch *epoch, struct tslab_epoch_stats *stats)
+{
+    struct survivors sum;
+    survivors_count(thread, epoch, false, &sum);
+    stats->live_objects += sum.objects;
+    stats->live_bytes += sum.bytes;
+    stats->memory_bytes += sum.memory_bytes;
 }
 
 /* False when the epoch is gone. */
@@ -257,27 +253,20 @@ static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_ep
     const uint64_t word = load_seq_cst(&epoch->word);
     const uint64_t now_ms = os_now_ms();
     memset(stats, 0, sizeof *stats);
-    stats->epoch.id = (word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
+    stats->epoch.id = epoch_generation(word) | epoch->id;
     stats->parent.id = stat_get(&epoch->parent);
     stats->instance.id = stat_get(&epoch->is_instance) != 0 ? stats->epoch.id : stat_get(&epoch->instance);
-    scope_label(epoch, stats->label);
+    (void)epoch_label(epoch, stats->label);
     stats->policy = (enum tslab_policy)stat_get(&epoch->policy);
     stats->state = state_of(word);
     stats->inside = threads_inside(epoch);
     stats->age_ms = now_ms - stat_get(&epoch->opened_ms);
     stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : now_ms - stat_get(&epoch->closed_ms);
     stats->recycled_runs = stat_get(&epoch->recycled_runs);
-    scope_count(thread, epoch, &stats->live_objects, &stats->live_bytes, &stats->memory_bytes);
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    if (handles != NULL && stat_get(&handles->owner) == epoch &&
-        epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
-        uint64_t objects;
-        uint64_t bytes;
-        uint64_t memory_bytes;
-        scope_count(thread, handles, &objects, &bytes, &memory_bytes);
-        stats->live_objects += objects;
-        stats->live_bytes += bytes;
-        stats->memory_bytes += memory_bytes;
+    add_survivors(thread, epoch, stats);
+    struct epoch *handles = epoch_serving(epoch);
+    if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
+        add_survivors(thread, handles, stats);
     }
     return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
@@ -359,12 +348,12 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
         errno = ENOMEM;
         return handle;
     }
-    enum scope_status status;
+    int status;
     void *object;
     handle.id = handle_alloc(thread, epoch.id, size, &object, &status);
     current_leave(thread);
     if (handle.id == 0) {
-        errno = status == SCOPE_NO_MEMORY ? ENOMEM : EINVAL;
+        errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
     } else {
         object = checked_born(object);
         if (p != NULL) {
@@ -395,7 +384,7 @@ TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 TSLAB_API tslab_instance tslab_instance_open(const char *label)
 {
     struct thread *thread = current_enter();
-    const struct scope_options options = { .label = label, .policy = POLICY_RELEASE, .is_instance = true };
+    const struct scope_options options = { .label = label, .policy = TSLAB_RELEASE, .is_instance = true };
     const uint64_t value = thread == NULL ? 0 : scope_open(thread, &options);
     if (thread != NULL) {
         current_leave(thread);

@@ -5,6 +5,8 @@
 #include "core/meta.h"
 #include "core/partial.h"
 
+#include <string.h>
+
 static struct partial process_partials[CLASS_LIMIT];
 
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
@@ -97,6 +99,29 @@ void epoch_put_record(struct epoch *epoch)
     lock_release(&epochs.lock);
 }
 
+size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
+{
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        const uint64_t part = stat_get(&epoch->label[i]);
+        memcpy(label + i * sizeof part, &part, sizeof part);
+    }
+    label[EPOCH_LABEL_BYTES - 1] = 0;
+    return strlen(label);
+}
+
+void epoch_set_label(struct epoch *epoch, const char *label)
+{
+    char padded[EPOCH_LABEL_BYTES] = { 0 };
+    if (label != NULL) {
+        memcpy(padded, label, strnlen(label, EPOCH_LABEL_BYTES - 1));
+    }
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        uint64_t part;
+        memcpy(&part, padded + i * sizeof part, sizeof part);
+        stat_set(&epoch->label[i], part);
+    }
+}
+
 bool epoch_need_partials(struct epoch *epoch)
 {
     lock_acquire(&epoch->lock);
@@ -154,13 +179,12 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
  * keeps them warm (scope.h), and then it is not here that it retires. */
 static void retire(struct epoch *epoch)
 {
-    for (struct hold *hold = atomic_load_explicit(&epoch->holds, memory_order_relaxed); hold != NULL;
-         hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         chunk_drop(&hold->cursor);
     }
     struct epoch *owner = stat_get(&epoch->owner);
     const uint64_t word = stat_get(&epoch->word);
-    store_seq_cst(&epoch->word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
     if (owner != NULL) {
         epoch_unpin(owner);
@@ -182,8 +206,7 @@ void epoch_fork_child(void)
     for (uint32_t id = EPOCH_PROCESS + 1; id < stat_get(&epochs.limit); id++) {
         struct epoch *epoch = epoch_by_id(id);
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
-            for (struct hold *hold = atomic_load_explicit(&epoch->holds, memory_order_relaxed); hold != NULL;
-                 hold = hold->next) {
+            for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
                 chunk_drop(&hold->cursor);
             }
             epoch_put_record(epoch);

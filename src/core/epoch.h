@@ -23,6 +23,8 @@
 #ifndef TSLAB_CORE_EPOCH_H
 #define TSLAB_CORE_EPOCH_H
 
+#include <tslab/tslab.h>
+
 #include "base/lock.h"
 #include "core/chunk.h"
 
@@ -31,7 +33,6 @@ struct thread;
 struct partial;
 
 enum epoch_state { EPOCH_FREE, EPOCH_OPEN, EPOCH_CLOSED, EPOCH_FINISHING, EPOCH_DRAINING };
-enum epoch_policy { POLICY_DRAIN, POLICY_RELEASE, POLICY_REPORT, POLICY_TRAP };
 
 enum {
     EPOCH_STATE_MASK = 7,
@@ -105,15 +106,50 @@ always_inline bool epoch_same_generation(uint64_t a, uint64_t b)
     return (a ^ b) >> EPOCH_GENERATION_SHIFT == 0;
 }
 
-/* A relaxed look. */
-always_inline bool epoch_is_open(const struct epoch *epoch)
+/* The generation of a word or a value, in its place; and a word in another state. */
+always_inline uint64_t epoch_generation(uint64_t word)
 {
-    return epoch_word_state(stat_get(&epoch->word)) == EPOCH_OPEN;
+    return word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT;
+}
+
+always_inline uint64_t epoch_word_with(uint64_t word, enum epoch_state state)
+{
+    return (word & ~(uint64_t)EPOCH_STATE_MASK) | state;
 }
 
 always_inline uint64_t epoch_value(const struct epoch *epoch)
 {
-    return (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT) | epoch->id;
+    return epoch_generation(stat_get(&epoch->word)) | epoch->id;
+}
+
+/* The epoch that serves the handles of this one; NULL when there is none (any more). */
+always_inline struct epoch *epoch_serving(const struct epoch *epoch)
+{
+    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
+    return unlikely(handles != NULL) && atomic_load_explicit(&handles->owner, memory_order_relaxed) == epoch ? handles
+                                                                                                             : NULL;
+}
+
+always_inline struct hold *epoch_first_hold(const struct epoch *epoch)
+{
+    return atomic_load_explicit(&epoch->holds, memory_order_acquire);
+}
+
+/* Makes an idle hold the holder's; false: it is not idle. */
+always_inline bool hold_claim(struct hold *hold, struct thread *holder)
+{
+    struct thread *idle = HOLD_IDLE;
+    return load_relaxed(&hold->holder) == HOLD_IDLE && cas_seq_cst(&hold->holder, &idle, holder);
+}
+
+/* The epoch's label as a string, and its length; and sets it, cut to fit. NULL: none. */
+size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES]);
+void epoch_set_label(struct epoch *epoch, const char *label);
+
+/* A relaxed look. */
+always_inline bool epoch_is_open(const struct epoch *epoch)
+{
+    return epoch_word_state(stat_get(&epoch->word)) == EPOCH_OPEN;
 }
 
 /* The table of records, in blocks that are made as they are needed. */

@@ -28,27 +28,15 @@ static uint32_t next_generation(void)
     return generation;
 }
 
-/* The epoch that serves the handles of this one; NULL when there is none (any more). */
-static struct epoch *serving(const struct epoch *epoch)
-{
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    return handles != NULL && stat_get(&handles->owner) == epoch ? handles : NULL;
-}
-
-static bool is_serving(const struct epoch *handles, const struct epoch *epoch)
-{
-    return serving(epoch) == handles;
-}
-
 /* A hold of the epoch that serves the handles of an epoch. */
-static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum scope_status *status)
+static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *status)
 {
     struct epoch *epoch = epoch_by_value(value);
     if (epoch == NULL || !epoch_is_open(epoch)) {
-        *status = epoch == NULL ? SCOPE_STALE : SCOPE_CLOSED;
+        *status = epoch == NULL ? TSLAB_STALE : TSLAB_CLOSED;
         return NULL;
     }
-    struct epoch *handles = serving(epoch);
+    struct epoch *handles = epoch_serving(epoch);
     if (handles == NULL) {
         struct hold *hold = scope_borrow(thread, value, status);
         if (hold == NULL) {
@@ -57,16 +45,16 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, enum s
         handles = scope_serve_handles(thread, hold->epoch);
         scope_return(thread, hold);
         if (handles == NULL) {
-            *status = SCOPE_NO_MEMORY;
+            *status = TSLAB_NO_MEMORY;
             return NULL;
         }
     }
     struct hold *hold = scope_borrow(thread, epoch_value(handles), status);
     /* By then the user's epoch may be gone, and the other record serve somebody else. */
-    if (hold != NULL && !(is_serving(hold->epoch, epoch) && epoch_is_open(epoch) &&
+    if (hold != NULL && !(epoch_serving(epoch) == hold->epoch && epoch_is_open(epoch) &&
                           epoch_same_generation(load_seq_cst(&epoch->word), value))) {
         scope_return(thread, hold);
-        *status = SCOPE_CLOSED;
+        *status = TSLAB_CLOSED;
         return NULL;
     }
     return hold;
@@ -89,7 +77,7 @@ static uint64_t lend(struct thread *thread, void *p)
     return unit << (GENERATION_BITS + SLOT_INDEX_BITS) | index << GENERATION_BITS | generation;
 }
 
-uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status)
+uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status)
 {
     struct hold *hold = borrow_serving(thread, epoch, status);
     if (hold == NULL) {
@@ -98,11 +86,11 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
     char *const p = scope_alloc_slot(thread, hold, size, HANDLE_ALIGN);
     uint64_t handle = 0;
     if (p == NULL) {
-        *status = epoch_is_open(hold->epoch) ? SCOPE_NO_MEMORY : SCOPE_CLOSED;
+        *status = epoch_is_open(hold->epoch) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
     } else {
         /* While the hold is ours: afterwards the slab may be released. */
         handle = lend(thread, p);
-        *status = SCOPE_NO_MEMORY;
+        *status = TSLAB_NO_MEMORY;
         *object = p;
     }
     scope_return(thread, hold);
@@ -113,7 +101,7 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
 static void *named_place(uint64_t value, uint64_t handle, unsigned *class)
 {
     const struct epoch *epoch = epoch_by_value(value);
-    const struct epoch *handles = epoch == NULL ? NULL : serving(epoch);
+    const struct epoch *handles = epoch == NULL ? NULL : epoch_serving(epoch);
     const size_t unit = handle >> (GENERATION_BITS + SLOT_INDEX_BITS);
     const unsigned slot = (unsigned)(handle >> GENERATION_BITS & bit_mask(SLOT_INDEX_BITS));
     if (handles == NULL || !arena_has_unit(unit)) {

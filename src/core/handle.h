@@ -15,7 +15,7 @@
 #include "core/scope.h"
 
 /* A handle, and *object, in an epoch by value; 0 with *status. Size is at most SMALL_MAX. */
-uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, enum scope_status *status);
+uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status);
 
 /* The object that a handle of the epoch names, or NULL. Needs no thread. */
 void *handle_get(uint64_t epoch, uint64_t handle);

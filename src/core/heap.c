@@ -381,16 +381,6 @@ static bool claim(struct heap *heap, unsigned class)
     }
 }
 
-/* The lowest claimed slot, straight to the caller. */
-static void *hand_out(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const unsigned bit = bit_lowest(hc->claimed);
-    hc->claimed &= hc->claimed - 1;
-    stat_add(&hc->counters.bypassed_allocs, 1);
-    return hc->claimed_start + (size_t)bit * class_geometry[class].size;
-}
-
 /* Links up to `most` claimed slots into a list, in the order of their addresses. Returns how many. */
 static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, void **list)
 {
@@ -504,7 +494,7 @@ static void *refill(struct heap *heap, unsigned class)
         return NULL;
     }
     if (hc->bypass_alloc) {
-        return hand_out(heap, class);
+        return heap_hand_out(heap, class);
     }
     void *list;
     const unsigned n =

@@ -108,6 +108,16 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
 /* A slot of the class, when the magazine is empty. NULL: no memory. Enters the gate. */
 void *heap_alloc_slow(struct heap *heap, unsigned class);
 
+/* The lowest claimed slot, of which there is one, straight to the caller. */
+always_inline void *heap_hand_out(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    char *const p = hc->claimed_start + (size_t)bit_lowest(hc->claimed) * class_geometry[class].size;
+    hc->claimed &= hc->claimed - 1;
+    stat_add(&hc->counters.bypassed_allocs, 1);
+    return p;
+}
+
 /* A slot of the class where magazines do not help; NULL when this is not so, or the claimed slots run out. Only private
  * state moves, so no gate is needed. */
 always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
@@ -117,10 +127,7 @@ always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
     if (!hc->bypass_alloc || rest == 0 || hc->stock_slots != 0) {
         return NULL;
     }
-    char *const p = hc->claimed_start + (size_t)bit_lowest(hc->claimed) * class_geometry[class].size;
-    hc->claimed = rest;
-    stat_add(&hc->counters.bypassed_allocs, 1);
-    return p;
+    return heap_hand_out(heap, class);
 }
 
 /* Frees a slot whose magazine would take it, but has no room. Enters the gate. */

@@ -312,9 +312,9 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
     if (!epoch_is_open(epoch)) {
         return fast_alloc(size);
     }
-    enum scope_status status;
+    int status;
     void *moved = checked_born(scope_alloc_in(thread, epoch_value(epoch), size, 1, &zero, &status));
-    return moved == NULL && status == SCOPE_CLOSED ? fast_alloc(size) : moved;
+    return moved == NULL && status == TSLAB_CLOSED ? fast_alloc(size) : moved;
 }
 
 struct epoch *object_epoch(const void *p)

@@ -46,6 +46,8 @@ struct afterwards {
     struct slab *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
 };
 
+/* In a build of the lab's alone (TSLAB_DEFERRED) an emptied slab is recycled only when its epoch is closed, to show
+ * what that costs. */
 static bool recycles_now(uint32_t word)
 {
     return !TSLAB_DEFERRED || !epoch_is_open(epoch_by_id(word_epoch(word)));

@@ -13,12 +13,6 @@
 
 #include "core/epoch.h"
 
-/* 1 in a build of the lab's alone: an emptied slab is recycled only when its epoch is closed, to show what that costs.
- */
-#ifndef TSLAB_DEFERRED
-#define TSLAB_DEFERRED 0
-#endif
-
 struct partial {
     struct lock lock;
     atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */

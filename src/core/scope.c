@@ -1,43 +1,28 @@
 #include "core/scope.h"
 
 #include "base/fatal.h"
-#include "base/text.h"
-#include "core/checked.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/large.h"
 #include "core/meta.h"
 #include "core/reclaim.h"
-#include "core/trap.h"
+#include "core/survivors.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     WARM_EPOCHS = 4, /* that a thread keeps, with a chunk each */
     /* A hold that used up so much in chunks goes over to slabs (docs/decisions/chunks.md). */
     SLABS_FROM_BYTES = TSLAB_SIM ? 2 * CHUNK_BYTES : 2 << 20,
-    REPORT_NAMED = 8,
 };
 
 bool scope_malloc_is_ours;
 
 /* Holds. */
 
-static struct hold *first_hold(const struct epoch *epoch)
-{
-    return atomic_load_explicit(&epoch->holds, memory_order_acquire);
-}
-
-static bool hold_claim(struct hold *hold, struct thread *holder)
-{
-    struct thread *idle = HOLD_IDLE;
-    return load_relaxed(&hold->holder) == HOLD_IDLE && cas_seq_cst(&hold->holder, &idle, holder);
-}
-
-/* The same by who closes: a report that is just looking at an idle hold is waited for. */
+/* Claims a hold for who closes: a report that is just looking at an idle hold is waited for. */
 static bool hold_claim_to_close(struct hold *hold)
 {
     for (;;) {
@@ -62,13 +47,13 @@ static bool is_open(const struct epoch *epoch, uint64_t value)
 static bool is_doomed(const struct epoch *epoch)
 {
     const uint32_t policy = stat_get(&epoch->policy);
-    return policy == POLICY_RELEASE || policy == POLICY_TRAP;
+    return policy == TSLAB_RELEASE || policy == TSLAB_TRAP;
 }
 
 /* Why an epoch that is not open is refused. */
-static noinline enum scope_status refusal(uint64_t value)
+static noinline int refusal(uint64_t value)
 {
-    return epoch_by_value(value) == NULL ? SCOPE_STALE : SCOPE_CLOSED;
+    return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
 }
 
 /* One more place in an epoch: all others are held. NULL: no memory, or it is closed. */
@@ -80,7 +65,7 @@ static noinline struct hold *make_hold(struct thread *thread, struct epoch *epoc
         hold->epoch = epoch;
         chunk_abandon(&hold->cursor);
         store_relaxed(&hold->holder, HOLD_TAKEN);
-        hold->next = first_hold(epoch);
+        hold->next = epoch_first_hold(epoch);
         while (!cas_seq_cst(&epoch->holds, &hold->next, hold)) {
         }
         /* Linked but not counted it is nobody's, and waits for the record's next life. */
@@ -135,7 +120,7 @@ static void hold_empty(struct epoch *epoch, struct hold *hold)
 static uint64_t empty_idle_holds(struct epoch *epoch)
 {
     uint64_t n = 0;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         if (hold_claim_to_close(hold)) {
             hold_empty(epoch, hold);
             n++;
@@ -154,267 +139,6 @@ static bool make_idle(struct hold *hold)
 
 static void help_close(struct thread *thread, struct epoch *epoch);
 
-/* Survivors. */
-
-static uint64_t slab_live(const struct slab *slab, unsigned class)
-{
-    return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
-}
-
-struct tally {
-    uint64_t objects, bytes, memory_bytes;
-};
-
-static void count_run(uint32_t first, struct tally *tally)
-{
-    const struct slab *run = &arena.slabs[first];
-    const uint32_t tag = stat_get(&arena.units[first].tag);
-    size_t bytes = 0;
-    if (tag == TAG_CHUNK) {
-        tally->objects += chunk_count(first, &bytes);
-        tally->bytes += bytes;
-        tally->memory_bytes += CHUNK_BYTES;
-    } else if (tag == TAG_LARGE) {
-        tally->objects++;
-        tally->bytes += run->large_bytes;
-        tally->memory_bytes += (size_t)run->units << UNIT_SHIFT;
-    } else if (tag_class(tag) != CLASS_NONE) {
-        const unsigned class = tag_class(tag);
-        const uint64_t live = slab_live(run, class);
-        tally->objects += live;
-        tally->bytes += live * class_geometry[class].size;
-        tally->memory_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
-    }
-}
-
-/* Slots that a heap caches are in no bitmap, and not alive. */
-static void discount_cached(const struct heap *heap, struct tally *tally)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const uint64_t cached = min_size(stat_get(&heap->class[c].counters.cached), tally->objects);
-        tally->objects -= cached;
-        tally->bytes -= min_size(cached * class_geometry[c].size, tally->bytes);
-    }
-}
-
-/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Who finishes the epoch has all
- * of its holds. Under the lock of the epoch. */
-static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct tally *tally)
-{
-    const struct thread *holder = stat_get(&hold->holder);
-    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. */
-    const bool emptied = holder == HOLD_TAKEN && epoch_word_state(load_seq_cst(&hold->epoch->word)) == EPOCH_CLOSED;
-    const bool own = holder == thread || finishing || emptied;
-    const bool idle = !own && hold_claim(hold, HOLD_READ);
-    const char *start = cursor_start(&hold->cursor);
-    if (start != NULL && (own || idle)) {
-        count_run((uint32_t)arena_unit(start), tally);
-    } else if (start != NULL) {
-        size_t bytes;
-        tally->objects += chunk_estimate(&hold->cursor, &bytes);
-        tally->bytes += bytes;
-        tally->memory_bytes += CHUNK_BYTES;
-    }
-    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
-    /* An emptied one was published by who emptied it. */
-    if (heap != NULL && (own || idle) && !emptied) {
-        heap_publish(heap);
-    }
-    if (heap != NULL) {
-        discount_cached(heap, tally);
-    }
-    if (idle) {
-        /* Who closes waits for the lock, and claims it then. */
-        store_seq_cst(&hold->holder, HOLD_IDLE);
-    }
-}
-
-static void tally_up(const struct thread *thread, struct epoch *epoch, bool finishing, struct tally *tally)
-{
-    *tally = (struct tally){ 0, 0, 0 };
-    lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
-        count_run(run, tally);
-    }
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        count_hold(thread, hold, finishing, tally);
-    }
-    lock_release(&epoch->lock);
-}
-
-/* The memory of the epoch's linked runs. */
-static uint64_t linked_bytes(struct epoch *epoch)
-{
-    uint64_t units = 0;
-    lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
-        units += arena.slabs[run].units;
-    }
-    lock_release(&epoch->lock);
-    return units << UNIT_SHIFT;
-}
-
-void scope_count(const struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes,
-                 uint64_t *memory_bytes)
-{
-    struct tally tally;
-    tally_up(thread, epoch, false, &tally);
-    *objects = tally.objects;
-    *bytes = tally.bytes;
-    *memory_bytes = tally.memory_bytes;
-}
-
-/* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
-static void end_run(uint32_t first, uint32_t units, bool trap)
-{
-    const uint32_t tag = stat_get(&arena.units[first].tag);
-    if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
-        run_clear(first, units);
-    } else {
-        checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
-    }
-    run_untag(first, units);
-    store_relaxed(&arena.slabs[first].word, SLAB_EMPTY);
-    if (trap) {
-        trap_run(first, units);
-    } else {
-        depot_put(first, units, false);
-    }
-}
-
-/* Ends all objects of the epoch: nobody uses one, frees one, or holds a place in it. */
-static void end_all(struct epoch *epoch)
-{
-    const bool trap = stat_get(&epoch->policy) == POLICY_TRAP;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
-        char *const start = cursor_start(&hold->cursor);
-        if (start != NULL && trap) {
-            chunk_abandon(&hold->cursor);
-            end_run((uint32_t)arena_unit(start), CHUNK_UNITS, trap);
-        } else if (start != NULL) {
-            chunk_reset(&hold->cursor);
-        }
-    }
-    for (bool any = false;; any = true) {
-        lock_acquire(&epoch->lock);
-        const uint32_t first = epoch->runs;
-        lock_release(&epoch->lock);
-        if (first == 0) {
-            if (any && stat_get(&epoch->reclaims) == 0) {
-                reclaim_tick();
-            }
-            return;
-        }
-        struct slab *run = &arena.slabs[first];
-        const uint32_t units = run->units;
-        if (word_class(stat_get(&run->word)) != CLASS_NONE) {
-            partial_discard(run);
-        }
-        epoch_unlink_run(epoch, first);
-        end_run(first, units, trap);
-        epoch_unpin(epoch);
-    }
-}
-
-static size_t copy_label(const struct epoch *epoch, char *label)
-{
-    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
-        const uint64_t part = stat_get(&epoch->label[i]);
-        memcpy(label + i * sizeof part, &part, sizeof part);
-    }
-    label[EPOCH_LABEL_BYTES - 1] = 0;
-    return strlen(label);
-}
-
-static void set_label(struct epoch *epoch, const char *label)
-{
-    char padded[EPOCH_LABEL_BYTES] = { 0 };
-    if (label != NULL) {
-        memcpy(padded, label, strnlen(label, EPOCH_LABEL_BYTES - 1));
-    }
-    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
-        uint64_t part;
-        memcpy(&part, padded + i * sizeof part, sizeof part);
-        stat_set(&epoch->label[i], part);
-    }
-}
-
-void scope_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
-{
-    (void)copy_label(epoch, label);
-}
-
-struct naming {
-    struct text *text;
-    unsigned named;
-};
-
-static void name_object(struct naming *naming, const void *p, size_t bytes)
-{
-    if (naming->named++ < REPORT_NAMED) {
-        text_string(naming->text, naming->named == 1 ? ": " : ", ");
-        text_hex(naming->text, (uintptr_t)p);
-        text_string(naming->text, " (");
-        text_number(naming->text, bytes, 0);
-        text_string(naming->text, ")");
-    }
-}
-
-static void name_run(struct naming *naming, uint32_t first)
-{
-    const uint32_t tag = stat_get(&arena.units[first].tag);
-    char *const start = arena_address(first);
-    if (tag == TAG_LARGE) {
-        name_object(naming, start, arena.slabs[first].large_bytes);
-    } else if (tag == TAG_CHUNK) {
-        for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
-            const unsigned code = stat_get(chunk_code(start + at));
-            if (code != 0) {
-                name_object(naming, start + at, code_bytes(code));
-            }
-        }
-    } else if (tag_class(tag) != CLASS_NONE) {
-        const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
-        for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
-            if ((stat_get(&arena.slabs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
-                name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
-            }
-        }
-    }
-}
-
-/* One line on stderr. */
-static void say_survivors(struct epoch *epoch, const struct tally *tally)
-{
-    char buffer[640];
-    char label[EPOCH_LABEL_BYTES];
-    struct text text = { buffer, sizeof buffer - 1, 0 };
-    text_string(&text, "tslab: epoch ");
-    if (copy_label(epoch, label) > 0) {
-        text_string(&text, "'");
-        text_string(&text, label);
-        text_string(&text, "'");
-    } else {
-        text_number(&text, epoch_value(epoch), 0);
-    }
-    text_string(&text, " closed with ");
-    text_number(&text, tally->objects, 0);
-    text_string(&text, tally->objects == 1 ? " survivor, " : " survivors, ");
-    text_number(&text, tally->bytes, 0);
-    text_string(&text, " bytes");
-    struct naming naming = { &text, 0 };
-    lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.slabs[run].age_next) {
-        name_run(&naming, run);
-    }
-    lock_release(&epoch->lock);
-    if (tally->objects > naming.named) {
-        text_string(&text, ", ...");
-    }
-    buffer[text.length++] = '\n';
-    os_write(STDERR_FILENO, buffer, text.length);
-}
-
 /* Finishing. */
 
 /* Nothing pins the record but its being open: it is FREE without waiting for anybody, and may stay warm. */
@@ -423,13 +147,13 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     struct epoch *owner = stat_get(&epoch->owner);
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool keep = thread->warm_count < WARM_EPOCHS && !reclaims;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         if (!keep || hold != &epoch->first) {
             chunk_drop(&hold->cursor);
         }
     }
     const uint64_t word = stat_get(&epoch->word);
-    store_release(&epoch->word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
         epoch->next_idle = thread->warm;
         thread->warm = epoch;
@@ -457,28 +181,27 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
         stat_set(&epoch->closed_ms, os_now_ms());
     }
     const uint64_t word = stat_get(&epoch->word);
-    store_seq_cst(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_DRAINING);
+    store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
     epoch_unpin(epoch);
 }
 
 /* Finishing an epoch closes the one that serves its handles, which has none of its own: two deep at most. */
 /* NOLINTBEGIN(misc-no-recursion) */
 
-static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
-                                       struct scope_report *report);
+static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 /* Closes the epoch that serves the handles of one that is closed; false: there is none. */
-static bool close_handles(struct thread *thread, struct epoch *epoch, struct scope_report *report)
+static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    if (likely(handles == NULL) || stat_get(&handles->owner) != epoch) {
+    struct epoch *handles = epoch_serving(epoch);
+    if (handles == NULL) {
         return false;
     }
     stat_set(&handles->policy, stat_get(&epoch->policy));
     return close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
-static void add_report(struct scope_report *report, const struct scope_report *part)
+static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
 {
     report->survivors += part->survivors;
     report->survivor_bytes += part->survivor_bytes;
@@ -508,19 +231,19 @@ static void recycle_at_last(struct epoch *epoch)
 }
 
 /* All holds are empty: treats the survivors. Whoever brought the count to 0. */
-static void finish(struct thread *thread, struct epoch *epoch, struct scope_report *report)
+static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     const uint64_t word = stat_get(&epoch->word);
-    store_release(&epoch->word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING);
+    store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool doomed = is_doomed(epoch);
-    struct scope_report of_handles;
+    struct tslab_epoch_report of_handles;
     const bool has_handles = close_handles(thread, epoch, report == NULL ? NULL : &of_handles);
-    if (report != NULL || stat_get(&epoch->policy) == POLICY_REPORT) {
-        struct tally tally;
-        tally_up(thread, epoch, true, &tally);
-        if (stat_get(&epoch->policy) == POLICY_REPORT && tally.objects > 0) {
-            say_survivors(epoch, &tally);
+    if (report != NULL || stat_get(&epoch->policy) == TSLAB_REPORT) {
+        struct survivors tally;
+        survivors_count(thread, epoch, true, &tally);
+        if (stat_get(&epoch->policy) == TSLAB_REPORT && tally.objects > 0) {
+            survivors_say(epoch, &tally);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
@@ -528,13 +251,13 @@ static void finish(struct thread *thread, struct epoch *epoch, struct scope_repo
         }
     }
     if (doomed) {
-        end_all(epoch);
+        survivors_end(epoch);
     } else if (TSLAB_DEFERRED) {
         recycle_at_last(epoch);
     }
     if (report != NULL) {
         /* What it had when closing began, less what its survivors keep. */
-        const uint64_t kept = linked_bytes(epoch);
+        const uint64_t kept = survivors_kept_bytes(epoch);
         report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
         if (has_handles) {
             add_report(report, &of_handles);
@@ -546,12 +269,13 @@ static void finish(struct thread *thread, struct epoch *epoch, struct scope_repo
         const size_t bytes = reclaim_all();
         if (report != NULL) {
             report->reclaimed_bytes = bytes;
+            report->rss_change_bytes += (int64_t)os_resident_bytes();
         }
     }
 }
 
 /* So many holds, or shares of who closes, are empty. True: the epoch is finished. */
-static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct scope_report *report)
+static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct tslab_epoch_report *report)
 {
     const uint64_t old = fetch_sub_seq_cst(&epoch->word, n << EPOCH_HELD_SHIFT);
     if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
@@ -559,7 +283,7 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     }
     /* Reports may be looking at what is left in the holds. */
     lock_acquire(&epoch->lock);
-    store_release(&epoch->word, old >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FINISHING);
+    store_release(&epoch->word, epoch_generation(old) | EPOCH_FINISHING);
     lock_release(&epoch->lock);
     finish(thread, epoch, report);
     return true;
@@ -602,9 +326,9 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     stat_set(&epoch->is_instance, options->is_instance);
     stat_set(&epoch->owner, options->serves);
     epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
-    set_label(epoch, options->label);
+    epoch_set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
-    struct hold *const holds = first_hold(epoch);
+    struct hold *const holds = epoch_first_hold(epoch);
     uint64_t held = 1;
     for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
         hold->heap = NULL;
@@ -634,7 +358,7 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
 {
-    const struct scope_options options = { .policy = (enum epoch_policy)stat_get(&owner->policy), .serves = owner };
+    const struct scope_options options = { .policy = (enum tslab_policy)stat_get(&owner->policy), .serves = owner };
     struct epoch *there = NULL;
     /* All in the gate: the child of a fork must not find the one without the other. */
     gate_enter(thread);
@@ -654,7 +378,7 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
     return made;
 }
 
-always_inline struct hold *borrow(struct thread *thread, uint64_t value, enum scope_status *status)
+always_inline struct hold *borrow(struct thread *thread, uint64_t value, int *status)
 {
     const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
     struct epoch *epoch = epoch_by_id(id);
@@ -662,7 +386,7 @@ always_inline struct hold *borrow(struct thread *thread, uint64_t value, enum sc
         *status = refusal(value);
         return NULL;
     }
-    struct hold *hold = first_hold(epoch);
+    struct hold *hold = epoch_first_hold(epoch);
     while (hold != NULL && !hold_claim(hold, thread)) {
         hold = hold->next;
     }
@@ -670,7 +394,7 @@ always_inline struct hold *borrow(struct thread *thread, uint64_t value, enum sc
         hold = make_hold(thread, epoch, value);
     }
     if (hold == NULL) {
-        *status = is_open(epoch, value) ? SCOPE_NO_MEMORY : refusal(value);
+        *status = is_open(epoch, value) ? TSLAB_NO_MEMORY : refusal(value);
         return NULL;
     }
     /* Who closed meanwhile may have passed by this hold. */
@@ -686,7 +410,7 @@ always_inline struct hold *borrow(struct thread *thread, uint64_t value, enum sc
     return hold;
 }
 
-struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status)
+struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
 {
     return borrow(thread, value, status);
 }
@@ -714,9 +438,9 @@ static void ambient_set(struct thread *thread)
     }
 }
 
-enum scope_status scope_enter(struct thread *thread, uint64_t value)
+int scope_enter(struct thread *thread, uint64_t value)
 {
-    enum scope_status status;
+    int status;
     struct hold *hold = borrow(thread, value, &status);
     if (unlikely(hold == NULL)) {
         return status;
@@ -726,7 +450,7 @@ enum scope_status scope_enter(struct thread *thread, uint64_t value)
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
     ambient_set(thread);
-    return plain && scope_malloc_is_ours ? SCOPE_OK : SCOPE_EXPLICIT;
+    return plain && scope_malloc_is_ours ? TSLAB_OK : TSLAB_EXPLICIT;
 }
 
 static void leave(struct thread *thread)
@@ -737,13 +461,13 @@ static void leave(struct thread *thread)
     scope_return(thread, hold);
 }
 
-enum scope_status scope_leave(struct thread *thread, uint64_t value)
+int scope_leave(struct thread *thread, uint64_t value)
 {
     if (thread->scope == NULL || thread->scope->value != value) {
-        return SCOPE_NOT_INSIDE;
+        return TSLAB_NOT_INSIDE;
     }
     leave(thread);
-    return SCOPE_OK;
+    return TSLAB_OK;
 }
 
 uint64_t scope_value(const struct thread *thread)
@@ -782,12 +506,14 @@ bool scope_resume(struct thread *thread)
     return true;
 }
 
-/* recycled_bytes is all the memory of the epoch, until it is finished. */
-static void begin_report(const struct thread *thread, struct epoch *epoch, struct scope_report *report)
+/* Until it is finished, recycled_bytes is all the memory of the epoch, and what is resident counts as gone. */
+static void begin_report(const struct thread *thread, struct epoch *epoch, bool reclaims,
+                         struct tslab_epoch_report *report)
 {
-    struct tally tally;
-    tally_up(thread, epoch, false, &tally);
+    struct survivors tally;
+    survivors_count(thread, epoch, false, &tally);
     memset(report, 0, sizeof *report);
+    report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
     report->recycled_bytes = tally.memory_bytes;
     report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
 }
@@ -798,7 +524,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 {
     struct hold *all = NULL;
     uint64_t taken = 0;
-    for (struct hold *hold = first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         if (hold_claim_to_close(hold)) {
             hold->outer = all;
             all = hold;
@@ -808,7 +534,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
     uint64_t word = load_seq_cst(&epoch->word);
     if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
         epoch_word_held(word) == taken + 1 &&
-        cas_seq_cst(&epoch->word, &word, word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT | EPOCH_FINISHING)) {
+        cas_seq_cst(&epoch->word, &word, epoch_generation(word) | EPOCH_FINISHING)) {
         *taken_holds = all;
         return true;
     }
@@ -824,7 +550,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 
 /* The epoch is FINISHING, with these holds. */
 static void finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
-                        struct scope_report *report)
+                        struct tslab_epoch_report *report)
 {
     stat_set(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
@@ -834,20 +560,20 @@ static void finish_with(struct thread *thread, struct epoch *epoch, struct hold 
 }
 
 /* Changes an OPEN epoch's word to CLOSED. */
-static enum scope_status mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
+static int mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
 {
     uint64_t word = load_seq_cst(&epoch->word);
     do {
         if (!epoch_same_generation(word, value)) {
-            return SCOPE_STALE;
+            return TSLAB_STALE;
         }
         if (epoch_word_state(word) != EPOCH_OPEN) {
-            return epoch_word_state(word) == EPOCH_FREE ? SCOPE_STALE : SCOPE_CLOSED;
+            return epoch_word_state(word) == EPOCH_FREE ? TSLAB_STALE : TSLAB_CLOSED;
         }
-    } while (!cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_CLOSED));
+    } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
     /* Nobody finishes it before we drop our share. */
     stat_set(&epoch->reclaims, reclaims);
-    return SCOPE_OK;
+    return TSLAB_OK;
 }
 
 /* The closing thread itself is inside: it gets nothing more from what it holds, and its plain malloc lands in the
@@ -869,154 +595,148 @@ static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t 
 }
 
 /* The epoch is CLOSED by the caller, who was the first: empties what is idle. */
-static enum scope_status end_close(struct thread *thread, struct epoch *epoch, struct scope_report *report)
+static int end_close(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     const uint64_t n = empty_idle_holds(epoch) + 1;
     if (epoch_word_held(stat_get(&epoch->word)) != n) {
         stat_set(&epoch->closed_ms, os_now_ms()); /* it may take a while */
     }
     if (drop_held(thread, epoch, n, report)) {
-        return SCOPE_OK;
+        return TSLAB_OK;
     }
     if (report != NULL) {
         report->recycled_bytes = 0; /* so far */
+        report->rss_change_bytes = 0;
     }
-    return SCOPE_PENDING;
+    return TSLAB_PENDING;
 }
 
-static enum scope_status close_in_gate(struct thread *thread, uint64_t value, bool reclaims,
-                                       struct scope_report *report)
+static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(value);
     if (epoch == NULL || !is_open(epoch, value)) {
         return refusal(value);
     }
     if (report != NULL) {
-        begin_report(thread, epoch, report);
+        begin_report(thread, epoch, reclaims, report);
     }
     struct hold *all;
     if (likely(take_all(thread, epoch, value, &all))) {
         finish_with(thread, epoch, all, reclaims, report);
-        return SCOPE_OK;
+        return TSLAB_OK;
     }
-    const enum scope_status status = mark_closed(epoch, value, reclaims);
-    if (status != SCOPE_OK) {
+    const int status = mark_closed(epoch, value, reclaims);
+    if (status != TSLAB_OK) {
         return status;
     }
     shut_own_holds(thread, epoch, value);
     return end_close(thread, epoch, report);
 }
 
-enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
+int scope_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    const bool measures = reclaims && report != NULL;
-    const size_t before = measures ? os_resident_bytes() : 0;
     gate_enter(thread);
-    const enum scope_status status = close_in_gate(thread, value, reclaims, report);
+    const int status = close_in_gate(thread, value, reclaims, report);
     gate_leave(thread);
-    if (measures && status >= 0) {
-        report->rss_change_bytes = (int64_t)os_resident_bytes() - (int64_t)before;
-    }
     return status;
 }
 
-static enum scope_status release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
-                                         struct scope_report *report);
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 /* An epoch that drains: nobody is inside, and what is in it is to end now. */
-static enum scope_status release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
-                                          struct scope_report *report)
+static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
+                            struct tslab_epoch_report *report)
 {
     uint32_t pins = load_relaxed(&epoch->pins);
     do {
         if (pins == 0) {
-            return SCOPE_STALE; /* its last object has just died */
+            return TSLAB_STALE; /* its last object has just died */
         }
     } while (!cas_seq_cst(&epoch->pins, &pins, pins + 1));
-    if (!cas_seq_cst(&epoch->word, &word, (word & ~(uint64_t)EPOCH_STATE_MASK) | EPOCH_FINISHING)) {
+    if (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_FINISHING))) {
         epoch_unpin(epoch);
-        return SCOPE_BUSY;
+        return TSLAB_BUSY;
     }
     stat_set(&epoch->reclaims, reclaims);
-    if (stat_get(&epoch->policy) != POLICY_TRAP) {
-        stat_set(&epoch->policy, POLICY_RELEASE);
+    if (stat_get(&epoch->policy) != TSLAB_TRAP) {
+        stat_set(&epoch->policy, TSLAB_RELEASE);
     }
-    struct scope_report of_handles;
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    const bool has_handles =
-        handles != NULL && stat_get(&handles->owner) == epoch &&
-        release_in_gate(thread, epoch_value(handles), false, report == NULL ? NULL : &of_handles) >= 0;
+    struct tslab_epoch_report of_handles;
+    struct epoch *handles = epoch_serving(epoch);
+    const bool has_handles = handles != NULL && release_in_gate(thread, epoch_value(handles), false,
+                                                                report == NULL ? NULL : &of_handles) >= 0;
     if (report != NULL) {
-        begin_report(thread, epoch, report);
+        begin_report(thread, epoch, reclaims, report);
     }
     finish(thread, epoch, report);
     if (report != NULL && has_handles) {
         add_report(report, &of_handles);
     }
-    return SCOPE_OK;
+    return TSLAB_OK;
 }
 
-static enum scope_status release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
-                                         struct scope_report *report)
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(value);
     if (epoch == NULL) {
-        return SCOPE_STALE;
+        return TSLAB_STALE;
     }
     const uint64_t word = load_seq_cst(&epoch->word);
     if (epoch_word_state(word) == EPOCH_DRAINING) {
         return release_draining(thread, epoch, word, reclaims, report);
     }
     if (epoch_word_state(word) != EPOCH_OPEN) {
-        return SCOPE_BUSY;
+        return TSLAB_BUSY;
     }
     if (report != NULL) {
-        begin_report(thread, epoch, report);
+        begin_report(thread, epoch, reclaims, report);
     }
     struct hold *all;
     if (!take_all(thread, epoch, value, &all)) {
-        return SCOPE_BUSY;
+        return TSLAB_BUSY;
     }
-    if (stat_get(&epoch->policy) != POLICY_TRAP) {
-        stat_set(&epoch->policy, POLICY_RELEASE);
+    if (stat_get(&epoch->policy) != TSLAB_TRAP) {
+        stat_set(&epoch->policy, TSLAB_RELEASE);
     }
     finish_with(thread, epoch, all, reclaims, report);
-    return SCOPE_OK;
+    return TSLAB_OK;
 }
 
-enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report)
+int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(*value);
     if (epoch == NULL || !is_open(epoch, *value)) {
         return refusal(*value);
     }
     char label[EPOCH_LABEL_BYTES];
-    scope_label(epoch, label);
+    (void)epoch_label(epoch, label);
     const struct scope_options options = {
         .label = label,
         .parent = stat_get(&epoch->parent),
         .instance = stat_get(&epoch->instance),
-        .policy = (enum epoch_policy)stat_get(&epoch->policy),
+        .policy = (enum tslab_policy)stat_get(&epoch->policy),
         .plain = stat_get(&epoch->plain) != 0,
     };
     const uint64_t next = scope_open(thread, &options);
     if (next == 0) {
-        return SCOPE_NO_MEMORY;
+        return TSLAB_NO_MEMORY;
     }
-    const bool inside = scope_value(thread) == *value;
-    if (!inside) {
-        const enum scope_status status = scope_close(thread, *value, reclaims, report);
-        (void)scope_close(thread, status < 0 ? next : 0, false, NULL);
-        *value = status < 0 ? *value : next;
+    if (scope_value(thread) != *value) {
+        const int status = scope_close(thread, *value, reclaims, report);
+        if (status < 0) {
+            (void)scope_close(thread, next, false, NULL);
+        } else {
+            *value = next;
+        }
         return status;
     }
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
     gate_enter(thread);
     if (report != NULL) {
-        begin_report(thread, epoch, report);
+        begin_report(thread, epoch, reclaims, report);
     }
-    enum scope_status status = mark_closed(epoch, *value, reclaims);
-    if (status == SCOPE_OK) {
+    int status = mark_closed(epoch, *value, reclaims);
+    if (status == TSLAB_OK) {
         struct hold *hold = thread->scope;
         thread->scope = hold->outer;
         (void)make_idle(hold); /* we look ourselves */
@@ -1033,16 +753,11 @@ enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool rec
     return status;
 }
 
-enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report)
+int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    const bool measures = reclaims && report != NULL;
-    const size_t before = measures ? os_resident_bytes() : 0;
     gate_enter(thread);
-    const enum scope_status status = release_in_gate(thread, value, reclaims, report);
+    const int status = release_in_gate(thread, value, reclaims, report);
     gate_leave(thread);
-    if (measures && status >= 0) {
-        report->rss_change_bytes = (int64_t)os_resident_bytes() - (int64_t)before;
-    }
     return status;
 }
 
@@ -1173,15 +888,14 @@ noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size
     return alloc_run(thread, hold, size, alignment, zero);
 }
 
-void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero,
-                     enum scope_status *status)
+void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status)
 {
-    *status = SCOPE_NO_MEMORY;
+    *status = TSLAB_NO_MEMORY;
     for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
         if (hold->value == value) {
             void *p = scope_alloc(thread, hold, size, alignment, zero);
             if (p == NULL && !is_open(hold->epoch, value)) {
-                *status = SCOPE_CLOSED;
+                *status = TSLAB_CLOSED;
             }
             return p;
         }
@@ -1190,7 +904,7 @@ void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t 
     if (hold == NULL) {
         return NULL;
     }
-    *status = SCOPE_NO_MEMORY;
+    *status = TSLAB_NO_MEMORY;
     void *p = scope_alloc(thread, hold, size, alignment, zero);
     scope_return(thread, hold);
     return p;
@@ -1295,7 +1009,7 @@ void scope_fork_child(struct thread *self)
         struct epoch *epoch = epoch_by_id(id);
         const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
         uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
-        for (struct hold *hold = first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {
+        for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {
             recover_hold(hold, self);
             held += stat_get(&hold->holder) != HOLD_TAKEN;
         }

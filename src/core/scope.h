@@ -16,45 +16,27 @@
 
 #include "core/thread.h"
 
-enum scope_status {
-    SCOPE_OK = 0,
-    SCOPE_EXPLICIT = 1,
-    SCOPE_PENDING = 2,
-    SCOPE_STALE = -1,
-    SCOPE_CLOSED = -2,
-    SCOPE_NOT_INSIDE = -3,
-    SCOPE_BUSY = -4,
-    SCOPE_NO_MEMORY = -5,
-    SCOPE_INVALID = -6,
-};
-
 struct scope_options {
     const char *label;
     uint64_t parent, instance;
-    enum epoch_policy policy;
+    enum tslab_policy policy;
     bool plain; /* plain malloc may land in it */
     bool is_instance;
     struct epoch *serves; /* for objects with handles: of this epoch, which is pinned for it */
 };
 
-struct scope_report {
-    uint64_t survivors, survivor_bytes, recycled_bytes, reclaimed_bytes;
-    int64_t rss_change_bytes;
-    uint64_t age_ms;
-};
-
 /* Opens an epoch; its value, or 0: no memory. */
 uint64_t scope_open(struct thread *thread, const struct scope_options *options);
 
-enum scope_status scope_enter(struct thread *thread, uint64_t value);
-enum scope_status scope_leave(struct thread *thread, uint64_t value);
+int scope_enter(struct thread *thread, uint64_t value);
+int scope_leave(struct thread *thread, uint64_t value);
 
 /* As tslab_epoch_close and tslab_epoch_release; report may be NULL. */
-enum scope_status scope_close(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report);
-enum scope_status scope_release(struct thread *thread, uint64_t value, bool reclaims, struct scope_report *report);
+int scope_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 /* As tslab_epoch_advance: *value becomes that of the next epoch. */
-enum scope_status scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct scope_report *report);
+int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report);
 
 /* The thread's plain malloc lands outside of any epoch, until as many times resumed; false: it was not paused. */
 void scope_pause(struct thread *thread);
@@ -76,15 +58,14 @@ void *scope_alloc(struct thread *thread, struct hold *hold, size_t size, size_t 
 void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment);
 
 /* Allocates in an epoch by value. NULL: no memory, or *status says why not. */
-void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero,
-                     enum scope_status *status);
+void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status);
 
 /* Makes the epoch that serves the handles of `owner`, of which the caller has a hold, unless there is one by now. NULL:
  * no memory. */
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner);
 
 /* A hold of an epoch, for a short while, not as a scope; NULL with *status. And back. */
-struct hold *scope_borrow(struct thread *thread, uint64_t value, enum scope_status *status);
+struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status);
 void scope_return(struct thread *thread, struct hold *hold);
 
 /* Frees an object of a chunk, or a large run of an epoch. */
@@ -96,12 +77,6 @@ void scope_leave_all(struct thread *thread);
 
 /* Puts away the warm epochs. In the gate. */
 void scope_flush(struct thread *thread);
-
-/* The objects and bytes in an epoch that are alive now, as far as can be seen, and its memory. In the gate. */
-void scope_count(const struct thread *thread, struct epoch *epoch, uint64_t *objects, uint64_t *bytes,
-                 uint64_t *memory_bytes);
-
-void scope_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES]);
 
 /* Takes leave for the threads that the child of a fork does not have, and ends what they were cut in. */
 void scope_fork_child(struct thread *self);

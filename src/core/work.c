@@ -10,13 +10,17 @@ void work_rotate(void)
     (void)fetch_add_relaxed(&rotations, 1);
 }
 
+static void close_epoch(struct thread *closer, struct work *work)
+{
+    (void)scope_close(closer, work->epoch, false, NULL);
+    work->epoch = 0;
+}
+
 void work_close(struct thread *closer, struct thread *thread)
 {
-    const uint64_t value = thread->work.epoch;
-    thread->work.epoch = 0;
     thread->work.depth = 0;
-    if (value != 0) {
-        (void)scope_close(closer, value, false, NULL);
+    if (thread->work.epoch != 0) {
+        close_epoch(closer, &thread->work);
     }
 }
 
@@ -39,47 +43,41 @@ static bool is_due(const struct work *work)
     return false;
 }
 
-static void close_epoch(struct thread *thread)
-{
-    (void)scope_close(thread, thread->work.epoch, false, NULL);
-    thread->work.epoch = 0;
-}
-
-enum scope_status work_begin(struct thread *thread, const char *label)
+int work_begin(struct thread *thread, const char *label)
 {
     struct work *work = &thread->work;
     if (work->depth++ > 0 || option_policy() == WORK_NEVER) {
-        return SCOPE_OK;
+        return TSLAB_OK;
     }
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {
-        close_epoch(thread);
+        close_epoch(thread, work);
     }
     if (work->epoch == 0) {
-        const struct scope_options options = { .label = label, .policy = POLICY_DRAIN, .plain = true };
+        const struct scope_options options = { .label = label, .policy = TSLAB_DRAIN, .plain = true };
         work->rotations = load_relaxed(&rotations);
         work->epoch = scope_open(thread, &options);
         work->units = 0;
         work->opened_ms = option_policy() == WORK_INTERVAL ? os_now_ms() : 0;
     }
-    return work->epoch != 0 && scope_enter(thread, work->epoch) >= 0 ? SCOPE_OK : SCOPE_NO_MEMORY;
+    return work->epoch != 0 && scope_enter(thread, work->epoch) >= 0 ? TSLAB_OK : TSLAB_NO_MEMORY;
 }
 
-enum scope_status work_end(struct thread *thread)
+int work_end(struct thread *thread)
 {
     struct work *work = &thread->work;
     if (work->depth == 0) {
-        return SCOPE_NOT_INSIDE;
+        return TSLAB_NOT_INSIDE;
     }
     if (work->depth == 1 && work->epoch != 0) {
         /* A unit that had no memory for its scope is not inside, and nobody else's scope is ours to leave. */
-        if (scope_is_inside(thread, work->epoch) && scope_leave(thread, work->epoch) != SCOPE_OK) {
-            return SCOPE_NOT_INSIDE;
+        if (scope_is_inside(thread, work->epoch) && scope_leave(thread, work->epoch) != TSLAB_OK) {
+            return TSLAB_NOT_INSIDE;
         }
         work->units++;
         if (is_due(work)) {
-            close_epoch(thread);
+            close_epoch(thread, work);
         }
     }
     work->depth--;
-    return SCOPE_OK;
+    return TSLAB_OK;
 }

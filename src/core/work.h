@@ -6,8 +6,8 @@
 
 #include "core/scope.h"
 
-enum scope_status work_begin(struct thread *thread, const char *label);
-enum scope_status work_end(struct thread *thread);
+int work_begin(struct thread *thread, const char *label);
+int work_end(struct thread *thread);
 void work_rotate(void);
 
 /* Closes the epoch of a thread that ends, or that the child of a fork does not have; it is not inside any more. */

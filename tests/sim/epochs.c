@@ -4,6 +4,7 @@
 #include "core/depot.h"
 #include "core/fast.h"
 #include "core/handle.h"
+#include "core/survivors.h"
 #include "fast.h"
 #include "scheduler.h"
 #include "world.h"
@@ -82,7 +83,7 @@ static uint64_t *value_of(int number)
     return &world.epochs.value[number];
 }
 
-static void open_epoch(struct thread *thread, int number, enum epoch_policy policy)
+static void open_epoch(struct thread *thread, int number, enum tslab_policy policy)
 {
     const struct scope_options options = { .policy = policy, .plain = true };
     const uint64_t value = scope_open(thread, &options);
@@ -98,9 +99,9 @@ static void open_epoch(struct thread *thread, int number, enum epoch_policy poli
 static void enter_epoch(struct thread *thread, int actor, uint64_t value)
 {
     struct epoch_ledger *ledger = &world.epochs;
-    const enum scope_status status = scope_enter(thread, value);
-    if (status != SCOPE_OK && status != SCOPE_EXPLICIT) {
-        if (status != SCOPE_STALE && status != SCOPE_CLOSED) {
+    const int status = scope_enter(thread, value);
+    if (status != TSLAB_OK && status != TSLAB_EXPLICIT) {
+        if (status != TSLAB_STALE && status != TSLAB_CLOSED) {
             sim_fail("enter says %d", status);
         }
         return;
@@ -122,34 +123,34 @@ static void leave_epoch(struct thread *thread, int actor, uint64_t value)
     const unsigned depth = ledger->depth[actor];
     const bool inside = depth > 0 && ledger->inside[actor][depth - 1] == value;
     ledger->depth[actor] -= inside;
-    const enum scope_status status = scope_leave(thread, value);
-    if (status != (inside ? SCOPE_OK : SCOPE_NOT_INSIDE)) {
+    const int status = scope_leave(thread, value);
+    if (status != (inside ? TSLAB_OK : TSLAB_NOT_INSIDE)) {
         sim_fail("leave says %d to T%d, which is %s", status, actor, inside ? "inside" : "not inside");
     }
 }
 
 static void close_epoch(struct thread *thread, uint64_t value)
 {
-    const enum scope_status status = scope_close(thread, value, false, NULL);
+    const int status = scope_close(thread, value, false, NULL);
     const struct epoch *epoch = named(value);
-    if (status != SCOPE_OK && status != SCOPE_PENDING && status != SCOPE_CLOSED && status != SCOPE_STALE) {
+    if (status != TSLAB_OK && status != TSLAB_PENDING && status != TSLAB_CLOSED && status != TSLAB_STALE) {
         sim_fail("close says %d", status);
     }
     if (epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN) {
         sim_fail("closed, and open");
     }
-    if (status == SCOPE_OK && anyone_is_inside(value)) {
+    if (status == TSLAB_OK && anyone_is_inside(value)) {
         sim_fail("close is complete, and somebody is inside");
     }
 }
 
 static void release_epoch(struct thread *thread, uint64_t value)
 {
-    const enum scope_status status = scope_release(thread, value, false, NULL);
-    if (status == SCOPE_BUSY || status == SCOPE_STALE) {
+    const int status = scope_release(thread, value, false, NULL);
+    if (status == TSLAB_BUSY || status == TSLAB_STALE) {
         return;
     }
-    if (status != SCOPE_OK) {
+    if (status != TSLAB_OK) {
         sim_fail("release says %d", status);
     }
     for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
@@ -183,8 +184,8 @@ static void advance_epoch(struct thread *thread, int actor, uint64_t *value)
     const bool inside = depth > 0 && ledger->inside[actor][depth - 1] == old;
     uint64_t next = old;
     ledger->depth[actor] -= inside;
-    const enum scope_status status = scope_advance(thread, &next, false, NULL);
-    if ((status >= 0) != (next != old) || (status == SCOPE_NO_MEMORY && has_spare_records())) {
+    const int status = scope_advance(thread, &next, false, NULL);
+    if ((status >= 0) != (next != old) || (status == TSLAB_NO_MEMORY && has_spare_records())) {
         sim_fail("advance says %d", status);
     }
     if (inside != (scope_value(thread) == next)) {
@@ -199,7 +200,7 @@ static void advance_epoch(struct thread *thread, int actor, uint64_t *value)
 static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size_t bytes, bool in_slab)
 {
     struct flight *flight = world_take_off(actor, NULL);
-    enum scope_status status;
+    int status;
     void *p = NULL;
     if (in_slab) {
         struct hold *hold = scope_borrow(thread, value, &status);
@@ -264,12 +265,12 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     struct epoch_ledger *ledger = &world.epochs;
     struct flight *flight = world_take_off(actor, NULL);
     void *p = NULL;
-    enum scope_status status;
+    int status;
     const uint64_t handle = handle_alloc(thread, value, class_geometry[CLASS_1024].size, &p, &status);
     world_land(flight);
     if (handle == 0) {
         const struct epoch *epoch = named(value);
-        if (status == SCOPE_NO_MEMORY && epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN &&
+        if (status == TSLAB_NO_MEMORY && epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN &&
             has_spare_records()) {
             sim_fail("no memory for a handle");
         }
@@ -353,10 +354,8 @@ static void count(struct thread *thread, uint64_t value)
     gate_enter(thread);
     struct epoch *epoch = epoch_by_value(value);
     if (epoch != NULL) {
-        uint64_t objects;
-        uint64_t bytes;
-        uint64_t memory_bytes;
-        scope_count(thread, epoch, &objects, &bytes, &memory_bytes);
+        struct survivors sum;
+        survivors_count(thread, epoch, false, &sum);
     }
     gate_leave(thread);
 }
@@ -391,10 +390,10 @@ bool epochs_operate(int actor, char what, int number)
     }
     switch (what) {
     case 'O':
-        open_epoch(thread, number, POLICY_DRAIN);
+        open_epoch(thread, number, TSLAB_DRAIN);
         break;
     case 'P':
-        open_epoch(thread, number, POLICY_RELEASE);
+        open_epoch(thread, number, TSLAB_RELEASE);
         break;
     case 'E':
         enter_epoch(thread, actor, *value_of(number));
@@ -500,7 +499,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         sim_fail("epoch %u is finished with somebody inside", id);
     }
     if (to == EPOCH_FINISHING &&
-        (stat_get(&epoch->policy) == POLICY_RELEASE || stat_get(&epoch->policy) == POLICY_TRAP)) {
+        (stat_get(&epoch->policy) == TSLAB_RELEASE || stat_get(&epoch->policy) == TSLAB_TRAP)) {
         world.epochs.ended[world.epochs.ended_count++ % ENDED_MAX] = value;
         end_objects(value);
     }

@@ -1,0 +1,227 @@
+#include "core/survivors.h"
+
+#include "base/text.h"
+#include "core/checked.h"
+#include "core/depot.h"
+#include "core/heap.h"
+#include "core/reclaim.h"
+#include "core/trap.h"
+#include "os/os.h"
+
+#include <unistd.h>
+
+enum { REPORT_NAMED = 8 };
+
+static uint64_t slab_live(const struct slab *slab, unsigned class)
+{
+    return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
+}
+
+static void count_run(uint32_t first, struct survivors *sum)
+{
+    const struct slab *run = &arena.slabs[first];
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    size_t bytes = 0;
+    if (tag == TAG_CHUNK) {
+        sum->objects += chunk_count(first, &bytes);
+        sum->bytes += bytes;
+        sum->memory_bytes += CHUNK_BYTES;
+    } else if (tag == TAG_LARGE) {
+        sum->objects++;
+        sum->bytes += run->large_bytes;
+        sum->memory_bytes += (size_t)run->units << UNIT_SHIFT;
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const unsigned class = tag_class(tag);
+        const uint64_t live = slab_live(run, class);
+        sum->objects += live;
+        sum->bytes += live * class_geometry[class].size;
+        sum->memory_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+    }
+}
+
+/* Slots that a heap caches are in no bitmap, and not alive. */
+static void discount_cached(const struct heap *heap, struct survivors *sum)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const uint64_t cached = min_size(stat_get(&heap->class[c].counters.cached), sum->objects);
+        sum->objects -= cached;
+        sum->bytes -= min_size(cached * class_geometry[c].size, sum->bytes);
+    }
+}
+
+/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Who finishes the epoch has all
+ * of its holds. Under the lock of the epoch. */
+static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct survivors *sum)
+{
+    const struct thread *holder = stat_get(&hold->holder);
+    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. */
+    const bool emptied = holder == HOLD_TAKEN && epoch_word_state(load_seq_cst(&hold->epoch->word)) == EPOCH_CLOSED;
+    const bool own = holder == thread || finishing || emptied;
+    const bool idle = !own && hold_claim(hold, HOLD_READ);
+    const char *start = cursor_start(&hold->cursor);
+    if (start != NULL && (own || idle)) {
+        count_run((uint32_t)arena_unit(start), sum);
+    } else if (start != NULL) {
+        size_t bytes;
+        sum->objects += chunk_estimate(&hold->cursor, &bytes);
+        sum->bytes += bytes;
+        sum->memory_bytes += CHUNK_BYTES;
+    }
+    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
+    /* An emptied one was published by who emptied it. */
+    if (heap != NULL && (own || idle) && !emptied) {
+        heap_publish(heap);
+    }
+    if (heap != NULL) {
+        discount_cached(heap, sum);
+    }
+    if (idle) {
+        /* Who closes waits for the lock, and claims it then. */
+        store_seq_cst(&hold->holder, HOLD_IDLE);
+    }
+}
+
+void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum)
+{
+    *sum = (struct survivors){ 0, 0, 0 };
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
+        count_run(run, sum);
+    }
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        count_hold(thread, hold, finishing, sum);
+    }
+    lock_release(&epoch->lock);
+}
+
+uint64_t survivors_kept_bytes(struct epoch *epoch)
+{
+    uint64_t units = 0;
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
+        units += arena.slabs[run].units;
+    }
+    lock_release(&epoch->lock);
+    return units << UNIT_SHIFT;
+}
+
+/* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
+static void end_run(uint32_t first, uint32_t units, bool trap)
+{
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
+        run_clear(first, units);
+    } else {
+        checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
+    }
+    run_untag(first, units);
+    store_relaxed(&arena.slabs[first].word, SLAB_EMPTY);
+    if (trap) {
+        trap_run(first, units);
+    } else {
+        depot_put(first, units, false);
+    }
+}
+
+void survivors_end(struct epoch *epoch)
+{
+    const bool trap = stat_get(&epoch->policy) == TSLAB_TRAP;
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        char *const start = cursor_start(&hold->cursor);
+        if (start != NULL && trap) {
+            chunk_abandon(&hold->cursor);
+            end_run((uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+        } else if (start != NULL) {
+            chunk_reset(&hold->cursor);
+        }
+    }
+    for (bool any = false;; any = true) {
+        lock_acquire(&epoch->lock);
+        const uint32_t first = epoch->runs;
+        lock_release(&epoch->lock);
+        if (first == 0) {
+            if (any && stat_get(&epoch->reclaims) == 0) {
+                reclaim_tick();
+            }
+            return;
+        }
+        struct slab *run = &arena.slabs[first];
+        const uint32_t units = run->units;
+        if (word_class(stat_get(&run->word)) != CLASS_NONE) {
+            partial_discard(run);
+        }
+        epoch_unlink_run(epoch, first);
+        end_run(first, units, trap);
+        epoch_unpin(epoch);
+    }
+}
+
+struct naming {
+    struct text *text;
+    unsigned named;
+};
+
+static void name_object(struct naming *naming, const void *p, size_t bytes)
+{
+    if (naming->named++ < REPORT_NAMED) {
+        text_string(naming->text, naming->named == 1 ? ": " : ", ");
+        text_hex(naming->text, (uintptr_t)p);
+        text_string(naming->text, " (");
+        text_number(naming->text, bytes, 0);
+        text_string(naming->text, ")");
+    }
+}
+
+static void name_run(struct naming *naming, uint32_t first)
+{
+    const uint32_t tag = stat_get(&arena.units[first].tag);
+    char *const start = arena_address(first);
+    if (tag == TAG_LARGE) {
+        name_object(naming, start, arena.slabs[first].large_bytes);
+    } else if (tag == TAG_CHUNK) {
+        for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
+            const unsigned code = stat_get(chunk_code(start + at));
+            if (code != 0) {
+                name_object(naming, start + at, code_bytes(code));
+            }
+        }
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
+        for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
+            if ((stat_get(&arena.slabs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
+                name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
+            }
+        }
+    }
+}
+
+void survivors_say(struct epoch *epoch, const struct survivors *sum)
+{
+    char buffer[640];
+    char label[EPOCH_LABEL_BYTES];
+    struct text text = { buffer, sizeof buffer - 1, 0 };
+    text_string(&text, "tslab: epoch ");
+    if (epoch_label(epoch, label) > 0) {
+        text_string(&text, "'");
+        text_string(&text, label);
+        text_string(&text, "'");
+    } else {
+        text_number(&text, epoch_value(epoch), 0);
+    }
+    text_string(&text, " closed with ");
+    text_number(&text, sum->objects, 0);
+    text_string(&text, sum->objects == 1 ? " survivor, " : " survivors, ");
+    text_number(&text, sum->bytes, 0);
+    text_string(&text, " bytes");
+    struct naming naming = { &text, 0 };
+    lock_acquire(&epoch->lock);
+    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.slabs[run].age_next) {
+        name_run(&naming, run);
+    }
+    lock_release(&epoch->lock);
+    if (sum->objects > naming.named) {
+        text_string(&text, ", ...");
+    }
+    buffer[text.length++] = '\n';
+    os_write(STDERR_FILENO, buffer, text.length);
+}

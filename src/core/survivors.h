@@ -1,0 +1,28 @@
+/* Survivors: the objects of an epoch that are alive, counted, named on stderr, or ended.
+ *
+ * Linked runs are looked at under the epoch's lock; what a hold has (a chunk that is being filled, a heap that caches)
+ * only where nobody allocates from it meanwhile: an idle hold is HOLD_READ for that moment, which who closes waits for.
+ *
+ * Threads: any, inside a gate. */
+#ifndef TSLAB_CORE_SURVIVORS_H
+#define TSLAB_CORE_SURVIVORS_H
+
+#include "core/epoch.h"
+
+struct survivors {
+    uint64_t objects, bytes, memory_bytes; /* memory: of all runs that the epoch has, empty ones too */
+};
+
+/* Counts, exactly but for what other threads allocate and free meanwhile. `finishing`: the caller has all holds. */
+void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum);
+
+/* The memory of the epoch's linked runs. */
+uint64_t survivors_kept_bytes(struct epoch *epoch);
+
+/* One line on stderr: how many, and some of them. The caller has all holds. */
+void survivors_say(struct epoch *epoch, const struct survivors *sum);
+
+/* Ends them all, as the policy says: nobody uses one, frees one, or holds a place in the epoch. */
+void survivors_end(struct epoch *epoch);
+
+#endif
