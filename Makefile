@@ -4,12 +4,12 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 
-PYTHON := /usr/bin/python3
+TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-all demo bench requests epochs install format lint clean
+.PHONY: build help setup test test-all demo lab bench requests epochs install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -33,25 +33,29 @@ test-all: ## Build and run all tests, also the long ones
 demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) lab/demo.py
-	@$(PYTHON) lab/requests.py --quick --brief --no-figures --scenarios server
+	@$(TSLAB) demo
+	@$(TSLAB) requests --quick --brief --no-figures --scenarios server
 
-bench: ## Compare tslab with Debian's other allocators, pattern by pattern (BENCH=options)
-	@tools/setup.sh bench
+bench: ## Compare tslab with Debian's other allocators where it is held to limits (BENCH=options)
+	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) lab/bench.py $(BENCH)
+	@$(TSLAB) bench patterns --allocators tslab,debian $(BENCH)
 
 requests: ## Compare a request server on tslab's policies and Debian's other allocators (REQUESTS=options)
-	@tools/setup.sh bench
+	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 	@$(call configure,deferred)
 	@cmake --build build/deferred --target tslab-malloc
-	@$(PYTHON) lab/requests.py --deferred build/deferred/libtslab-malloc.so $(REQUESTS)
+	@$(TSLAB) requests --deferred build/deferred/libtslab-malloc.so $(REQUESTS)
 
 epochs: ## Measure what epochs cost and weigh, against pools and other allocators (EPOCHS=options)
-	@tools/setup.sh bench
+	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) lab/epochs.py $(EPOCHS)
+	@$(TSLAB) epochs $(EPOCHS)
+
+lab: ## Install what the command lab/tslab needs, and build the library
+	@tools/setup.sh lab
+	@$(MAKE) --no-print-directory build
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

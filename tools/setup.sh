@@ -2,7 +2,7 @@
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
 # saying how. Silent when nothing is missing.
 #
-# usage: tools/setup.sh build|test|demo|bench|test-all
+# usage: tools/setup.sh build|test|demo|lab|test-all
 set -eu
 
 build="cmake ninja-build gcc g++ libc6-dev pkg-config"
@@ -10,8 +10,9 @@ requests="libmicrohttpd-dev nghttp2-client"
 pools="libapr1-dev"
 figures="python3-numpy python3-matplotlib"
 demo="python3 python3-rich redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
-bench="python3 python3-rich libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $pools $figures libcmocka-dev valgrind nginx sqlite3 perl git curl clang clang-format clang-tidy libclang-rt-14-dev llvm"
+programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
+lab="python3 python3-rich valgrind $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
+test="$build $demo $pools $figures $programs libcmocka-dev valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {
@@ -26,12 +27,12 @@ case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
     demo) wanted="$build $demo" ;;
-    bench) wanted="$build $bench" ;;
+    lab) wanted="$build $lab" ;;
     test-all)
         wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
         ;;
-    *) echo "usage: tools/setup.sh build|test|demo|bench|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh build|test|demo|lab|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -1,0 +1,20 @@
+"""Where the lab is, and where it may put what it builds."""
+
+import os
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def _checkout():
+    """The checkout of tslab that this package runs from; None where it was installed."""
+    root = PACKAGE.parent.parent
+    return root if (root / "CMakeLists.txt").is_file() and (root / "src/core").is_dir() else None
+
+
+ROOT = _checkout()
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tslab"
+# The programs that are measured. Two checkouts never share them.
+BUILT = ROOT / "build/lab" if ROOT else CACHE / "programs"
+LIBRARY = ROOT / "build/release/libtslab-malloc.so" if ROOT else None
+HEADERS = [f"-I{ROOT / 'include'}"] if ROOT else []  # installed ones are found without being told

@@ -1,0 +1,68 @@
+"""What a series of samples says: pure functions. A sample holds for the time that is nearer to it than to others, so
+that a series with gaps is not misread."""
+
+from statistics import median
+
+ENOUGH = 100  # samples for a p95: five of them lie above it
+SHARE = 0.95
+ENOUGH_RARE = 5  # readings of what is read seldom, for a mean
+
+
+def area(times_ms, values):
+    """Value times seconds under the line through the samples."""
+    pairs = zip(times_ms, times_ms[1:], values, values[1:])
+    return sum((after - before) * (one + other) / 2 for before, after, one, other in pairs) / 1000
+
+
+def mean(times_ms, values):
+    """Over time; of a single instant, what was there."""
+    seconds = (times_ms[-1] - times_ms[0]) / 1000
+    return area(times_ms, values) / seconds if seconds else sum(values) / len(values)
+
+
+def weights(times_ms):
+    """How long each sample speaks for."""
+    if len(times_ms) < 2:
+        return [1.0] * len(times_ms)
+    middles = [(before + after) / 2 for before, after in zip(times_ms, times_ms[1:])]
+    return [after - before for before, after in zip([times_ms[0], *middles], [*middles, times_ms[-1]])]
+
+
+def p95(times_ms, values):
+    """For 95 % of the time there was no more than this; None where samples are too few to say so."""
+    if len(values) < ENOUGH:
+        return None
+    left = SHARE * (times_ms[-1] - times_ms[0])
+    for value, weight in sorted(zip(values, weights(times_ms))):
+        left -= weight
+        if left <= 0:
+            break
+    return value
+
+
+def interval_ms(times_ms):
+    """The usual time from one sample to the next; None for a single one."""
+    return median(after - before for before, after in zip(times_ms, times_ms[1:])) if len(times_ms) > 1 else None
+
+
+def known(times_ms, values):
+    """The samples that were taken, of a column in which some were not."""
+    pairs = [(time, value) for time, value in zip(times_ms, values) if value is not None]
+    return [time for time, _ in pairs], [value for _, value in pairs]
+
+
+def figures(columns):
+    """The figures of one run, from its columns by name."""
+    times, rss = columns["t_ms"], columns["rss_kb"]
+    rare, pss = known(times, columns["pss_kb"])
+    return {
+        "mean_kib": round(mean(times, rss), 1),
+        "p95_kib": p95(times, rss),
+        "peak_kib": max(rss),
+        "rss_kib": rss[-1],
+        "area_mib_s": round(area(times, rss) / 1024, 4),
+        "mean_pss_kib": round(mean(rare, pss), 1) if len(pss) >= ENOUGH_RARE else None,
+        "samples": len(rss),
+        "sampled_every_ms": interval_ms(times),
+        "pss_every_ms": interval_ms(rare),
+    }

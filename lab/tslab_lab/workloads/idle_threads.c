@@ -1,0 +1,92 @@
+// idle-threads: very many threads. Each has allocated a little of many sizes and freed half of it, and now does
+// nothing: what a thread weighs is reported, and how much of it is there before the first object. An operation is one
+// object.
+
+#include "pattern.h"
+
+#include <limits.h>
+
+enum {
+    IDLE_MOST = 4000,
+    SIZES = 25, // from 16 to 1,024 bytes, four to each doubling
+    STACK_BYTES = 256 << 10,
+};
+
+static actor *actors;
+static void ***tables;
+static pthread_barrier_t everybody;
+static uint32_t each; // objects of each size
+
+static uint32_t size_of(unsigned i)
+{
+    uint32_t base = UINT32_C(16) << i / 4;
+    return base + base / 4 * (i % 4);
+}
+
+static void *work(void *argument)
+{
+    actor *a = argument;
+    void **own = tables[a->index];
+    pthread_barrier_wait(&everybody); // all have started, and are weighed
+    gate_wait(&everybody);            // the clock starts
+    for (uint32_t i = 0; i < SIZES * each; i++) {
+        own[i] = object_make(a, size_of(i % SIZES));
+    }
+    for (uint32_t i = 0; i < SIZES * each; i += 2) {
+        object_drop(a, own[i]);
+    }
+    gate_wait(&everybody);            // the clock stops
+    pthread_barrier_wait(&everybody); // idle until this
+    for (uint32_t i = 1; i < SIZES * each; i += 2) {
+        object_drop(a, own[i]);
+    }
+    return NULL;
+}
+
+static void start_all(unsigned threads)
+{
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_create(&actors[i].thread, &small, work, &actors[i]) != 0) {
+            fail("cannot start so many threads");
+        }
+    }
+    pthread_attr_destroy(&small);
+}
+
+int main(int count, char **words)
+{
+    uint64_t values[2];
+    arguments_read(count, words, "THREADS OBJECTS", values, 2);
+    require(values[0] != 0 && values[0] <= IDLE_MOST, "there must be from 1 to 4000 threads");
+    require(values[1] != 0 && values[1] <= 1000, "each must have from 1 to 1000 objects of each size");
+    unsigned threads = (unsigned)values[0];
+    each = (uint32_t)values[1];
+
+    pthread_barrier_init(&everybody, NULL, threads + 1);
+    actors = table_map(threads * sizeof *actors);
+    tables = table_map(threads * sizeof *tables);
+    for (unsigned i = 0; i < threads; i++) {
+        actor_init(&actors[i], i);
+        actors[i].serial = (uint64_t)i * SIZES * each; // so many actors have fewer serials each
+        tables[i] = table_map(SIZES * each * sizeof *tables[i]);
+    }
+    base_measure();
+    long before_kib = rss_kib();
+    start_all(threads);
+    pthread_barrier_wait(&everybody);
+    long started_kib = rss_kib();
+    double start = gate_begin(&everybody);
+    double seconds = gate_end(&everybody, start);
+    live_sample(actors, threads);
+    rss_measure();
+    pthread_barrier_wait(&everybody);
+    threads_join(actors, threads);
+
+    fact facts[] = { { "thread_kib", (double)(rss_after_kib - before_kib) / threads },
+                     { "thread_started_kib", (double)(started_kib - before_kib) / threads } };
+    report((uint64_t)threads * SIZES * each, seconds, actors, threads, facts, 2);
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* The file of the drop-in that has the names of libc, under other names. What it includes is included before: those
+ * headers mean the real ones. */
+#include "core/fast.h"
+#include "core/scope.h"
+#include "core/stats.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tslab/tslab.h>
+#include <unistd.h>
+
+#define malloc             fuzzed_malloc
+#define free               fuzzed_free
+#define calloc             fuzzed_calloc
+#define realloc            fuzzed_realloc
+#define reallocarray       fuzzed_reallocarray
+#define memalign           fuzzed_memalign
+#define aligned_alloc      fuzzed_aligned_alloc
+#define posix_memalign     fuzzed_posix_memalign
+#define valloc             fuzzed_valloc
+#define pvalloc            fuzzed_pvalloc
+#define malloc_usable_size fuzzed_malloc_usable_size
+#define free_sized         fuzzed_free_sized
+#define free_aligned_sized fuzzed_free_aligned_sized
+#define cfree              fuzzed_cfree
+#define malloc_trim        fuzzed_malloc_trim
+#define mallopt            fuzzed_mallopt
+#define mallinfo           fuzzed_mallinfo
+#define mallinfo2          fuzzed_mallinfo2
+#define malloc_stats       fuzzed_malloc_stats
+#define malloc_info        fuzzed_malloc_info
+
+/* The structures keep their names. */
+struct fuzzed_mallinfo {
+    int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct fuzzed_mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+
+#include "names.h"
+
+#include "api/malloc.c"
+
+/* What libc makes of its malloc. */
+char *fuzzed_strndup(const char *text, size_t most)
+{
+    const size_t length = strnlen(text, most);
+    char *const copy = fuzzed_malloc(length + 1);
+    if (copy != NULL) {
+        memcpy(copy, text, length);
+        copy[length] = 0;
+    }
+    return copy;
+}

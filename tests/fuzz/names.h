@@ -1,0 +1,31 @@
+/* The names of libc that the drop-in library defines. Where it is linked they are the program's own; elsewhere, as in
+ * builds whose sanitizer has a malloc, names.c compiles the same file under names that nobody else has. */
+#ifndef NAMES_H
+#define NAMES_H
+
+#include <stddef.h>
+
+#if FUZZ_DROPIN
+#define NAME(name) name
+#else
+#define NAME(name) fuzzed_##name
+#endif
+
+void *NAME(malloc)(size_t size);
+void NAME(free)(void *p);
+void *NAME(calloc)(size_t count, size_t size);
+void *NAME(realloc)(void *p, size_t size);
+void *NAME(reallocarray)(void *p, size_t count, size_t size);
+void *NAME(memalign)(size_t alignment, size_t size);
+void *NAME(aligned_alloc)(size_t alignment, size_t size);
+int NAME(posix_memalign)(void **where, size_t alignment, size_t size);
+void *NAME(valloc)(size_t size);
+void *NAME(pvalloc)(size_t size);
+size_t NAME(malloc_usable_size)(void *p);
+void NAME(free_sized)(void *p, size_t size);
+void NAME(free_aligned_sized)(void *p, size_t alignment, size_t size);
+void NAME(cfree)(void *p);
+int NAME(malloc_trim)(size_t pad);
+char *NAME(strndup)(const char *text, size_t most);
+
+#endif

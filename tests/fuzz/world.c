@@ -1,0 +1,312 @@
+/* Runs a case: the lanes, their turns, what is done for each record, and forks. */
+#include "world.h"
+
+#include "model.h"
+#include "names.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if !FUZZ_DROPIN
+#include "core/option.h"
+#include "os/os.h"
+#endif
+
+enum { PATIENCE_SECONDS = 60, SMALL_ARENA_BYTES = 256 << 20 };
+
+static const uint8_t *records;
+static size_t record_count;
+static size_t next_record;
+
+static sem_t turns[LANES];
+static sem_t over;
+static pthread_t threads[LANES];
+static bool runs[LANES];    /* there is a thread */
+static bool is_over[LANES]; /* it is to end when its turn comes */
+static bool forked;         /* this is a child, which has one lane */
+
+/* The clock, and the options. Those that the library reads once come from the environment. */
+
+static uint64_t clock_ms;
+
+uint64_t world_now_ms(void)
+{
+    return clock_ms;
+}
+
+static void set_up(const uint8_t *record)
+{
+    static const size_t objects_most[] = { 4000, 100, 1000, 5000 };
+    world.objects_most = objects_most[record[3] % COUNT_OF(objects_most)];
+    world.bytes_most = 24 << 20;
+    world.mode_number = 1 + record[4] % 20;
+    const char *const arena = getenv("TSLAB_ARENA_BYTES");
+    if (arena != NULL && strtoull(arena, NULL, 10) < SMALL_ARENA_BYTES) {
+        world.may_refuse = true;
+        world.bytes_most = 16 << 20;
+    }
+#if !FUZZ_DROPIN
+    static const uint64_t retain_bytes[] = { 512 * KIB, 0, 16 * MIB, 512 * KIB };
+    static const uint64_t purge_delay_ms[] = { 500, 0, 20, 3600000 };
+    static const enum work_policy policies[MODES] = { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL,
+                                                      WORK_MANUAL };
+    option_values[OPTION_RETAIN_BYTES] = retain_bytes[record[0] % COUNT_OF(retain_bytes)];
+    option_values[OPTION_PURGE_DELAY_MS] = purge_delay_ms[record[1] % COUNT_OF(purge_delay_ms)];
+    world.mode = (enum work_mode)(record[2] % MODES);
+    option_values[OPTION_EPOCH_POLICY] = world.mode_number << WORK_POLICY_SHIFT | policies[world.mode];
+    clock_ms += 1000000;
+    os_calls.now_ms = world_now_ms;
+#endif
+}
+
+/* Whether plain malloc follows the scopes depends on how the program is linked. */
+static void find_out_where_malloc_lands(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    CHECK(epoch.id != 0);
+    world.lands = tslab_epoch_enter(epoch);
+    CHECK(world.lands == TSLAB_OK || (!FUZZ_DROPIN && world.lands == TSLAB_EXPLICIT));
+    STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+/* Turns. */
+
+static void do_records(void);
+
+static void *lane_body(void *argument)
+{
+    const size_t me = (size_t)argument;
+    CHECK(sem_wait(&turns[me]) == 0);
+    while (!is_over[me]) {
+        do_records();
+        CHECK(sem_post(world.here == NOBODY ? &over : &turns[world.here]) == 0);
+        while (sem_wait(&turns[me]) != 0) {
+        }
+    }
+    return NULL;
+}
+
+static void lane_begin(size_t lane)
+{
+    if (!runs[lane]) {
+        is_over[lane] = false;
+        CHECK(sem_init(&turns[lane], 0, 0) == 0);
+        CHECK(pthread_create(&threads[lane], NULL, lane_body, (void *)lane) == 0);
+        runs[lane] = true;
+    }
+}
+
+/* The thread of another lane ends, with all that it has. */
+static void lane_end(size_t lane)
+{
+    lane_before_end((unsigned)lane);
+    is_over[lane] = true;
+    CHECK(sem_post(&turns[lane]) == 0);
+    CHECK(pthread_join(threads[lane], NULL) == 0);
+    runs[lane] = false;
+    lane_after_end((unsigned)lane);
+}
+
+/* What libc allocates for a thread must not land in an epoch. */
+static void switch_lane(const struct operation *operation)
+{
+    const size_t lane = operation->place % LANES;
+    if (forked || lane == world.here) {
+        return;
+    }
+    tslab_work_pause();
+    lane_begin(lane);
+    STATUS(tslab_work_resume(), TSLAB_OK);
+    world.here = (unsigned)lane;
+}
+
+static void end_thread(const struct operation *operation)
+{
+    const size_t lane = operation->place % LANES;
+    if (!forked && lane != world.here && runs[lane]) {
+        tslab_work_pause();
+        lane_end(lane);
+        STATUS(tslab_work_resume(), TSLAB_OK);
+    }
+}
+
+/* The rare ones. */
+
+static void check_all(const struct operation *operation)
+{
+    (void)operation;
+    models_check();
+}
+
+static void pass_time(const struct operation *operation)
+{
+    clock_ms += clock_ms == 0 ? 0 : operation->way == 0 ? operation->value % 4000000 : operation->value % 30;
+}
+
+static void trim(const struct operation *operation)
+{
+    if (operation->way < 4) {
+        (void)tslab_trim();
+    } else {
+        const int trimmed = NAME(malloc_trim)(operation->value);
+        CHECK(trimmed == 0 || trimmed == 1);
+    }
+}
+
+static void report_statistics(const struct operation *operation)
+{
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    CHECK(nowhere >= 0);
+    if (operation->way < 4) {
+        tslab_stats_print(nowhere);
+    } else {
+        tslab_stats_json(nowhere);
+    }
+    CHECK(close(nowhere) == 0);
+}
+
+static void nothing_is_left(void)
+{
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.epochs_open == 0 && stats.epochs_draining == 0);
+    /* Where malloc is the library's, libc's objects live, too. */
+    CHECK_SAY(FUZZ_DROPIN || (stats.live_objects == 0 && stats.live_bytes == 0 && stats.slab_bytes == 0 &&
+                              stats.large_bytes == 0 && stats.cached_bytes == 0 && stats.chunk_bytes == 0 &&
+                              stats.dirty_bytes == 0),
+              "at the end there are %zu objects of %zu bytes, %zu bytes of slabs, %zu of large runs, %zu cached, "
+              "%zu of chunks, %zu dirty",
+              stats.live_objects, stats.live_bytes, stats.slab_bytes, stats.large_bytes, stats.cached_bytes,
+              stats.chunk_bytes, stats.dirty_bytes);
+}
+
+/* The other lanes' threads do not exist in the child; their scopes are left. It goes on for a while, then ends
+ * everything. */
+static _Noreturn void be_the_child(const struct operation *operation)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(PATIENCE_SECONDS);
+    forked = true;
+    lanes_vanish();
+    models_check();
+    record_count = next_record + operation->index % 64 < record_count ? next_record + operation->index % 64
+                                                                      : record_count;
+    do_records();
+    everything_ends();
+    nothing_is_left();
+    _exit(0);
+}
+
+static void fork_one(const struct operation *operation)
+{
+    if (forked || !FUZZ_FORKS) {
+        return;
+    }
+    const uint64_t number = progress->operation;
+    objects_check(); /* what is lost with the threads that the child does not have can be checked only now */
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        be_the_child(operation);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    progress->operation = number;
+    CHECK_SAY(status == 0, "the child of a fork ended with status %#x", (unsigned)status);
+}
+
+static void do_one(const struct operation *operation)
+{
+    static void (*const table[KINDS])(const struct operation *) = {
+        [ALLOCATE] = allocate_plain,
+        [ALLOCATE_BY_LIBC] = allocate_by_libc,
+        [ALLOCATE_IN_EPOCH] = allocate_in_epoch,
+        [ALLOCATE_WITH_HANDLE] = allocate_with_handle,
+        [FREE] = free_one,
+        [RESIZE] = resize_one,
+        [LOOK] = look_at_one,
+        [OPEN] = epoch_open_one,
+        [ENTER] = epoch_enter_one,
+        [LEAVE] = epoch_leave_one,
+        [CLOSE] = epoch_close_one,
+        [RELEASE] = epoch_release_one,
+        [ADVANCE] = epoch_advance_one,
+        [TRY_STALE] = try_stale,
+        [TRY_INVALID] = try_invalid,
+        [BEGIN] = unit_begin,
+        [END] = unit_end,
+        [PAUSE] = unit_pause,
+        [RESUME] = unit_resume,
+        [SWITCH] = switch_lane,
+        [ALLOCATE_MANY] = allocate_many,
+        [FREE_MANY] = free_many,
+        [CHECK_ALL] = check_all,
+        [PASS_TIME] = pass_time,
+        [TRIM] = trim,
+        [REPORT_STATISTICS] = report_statistics,
+        [ROTATE] = units_rotate,
+        [CLOSE_INSTANCE] = instance_close_one,
+        [END_THREAD] = end_thread,
+        [GROW_OLD] = grow_old,
+        [FORK] = fork_one,
+    };
+    table[operation->kind](operation);
+}
+
+/* Goes on until the lane hands over to another, or to who watches. */
+static void do_records(void)
+{
+    const unsigned me = world.here;
+    while (world.here == me) {
+        if (next_record == record_count) {
+            if (!forked) {
+                world.here = NOBODY;
+            }
+            return;
+        }
+        progress->operation = next_record;
+        const struct operation operation = operation_decode(records + next_record++ * RECORD_BYTES);
+        do_one(&operation);
+    }
+}
+
+void world_run(const uint8_t *given, size_t bytes)
+{
+    records = given;
+    record_count = bytes / RECORD_BYTES;
+    if (record_count == 0) {
+        return;
+    }
+    memset(&world, 0, sizeof world);
+    world.here = NOBODY;
+    set_up(records);
+    find_out_where_malloc_lands();
+    next_record = 1;
+    for (unsigned i = 0; i < INSTANCES; i++) {
+        instance_open_one(i);
+    }
+    CHECK(sem_init(&over, 0, 0) == 0);
+    lane_begin(0);
+    world.here = 0;
+    CHECK(sem_post(&turns[0]) == 0);
+    while (sem_wait(&over) != 0) {
+    }
+    progress->operation = record_count;
+    models_check();
+    for (size_t lane = 0; lane < LANES; lane++) {
+        if (runs[lane]) {
+            lane_end(lane);
+        }
+    }
+    models_check();
+    everything_ends();
+    nothing_is_left();
+}

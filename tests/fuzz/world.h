@@ -1,0 +1,12 @@
+/* A case: records of operations, done from the beginning to the end on a fresh world. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Does all operations of the records (what is less than a record at the end is ignored), then ends everything and
+ * checks that nothing is left. What the library does wrong ends the program. Not again in the child of a fork. */
+void world_run(const uint8_t *records, size_t bytes);
+
+#endif

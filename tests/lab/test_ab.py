@@ -1,0 +1,432 @@
+"""`tslab ab`: the rule of decision against known answers and simulated noise, its words, and tiny runs of the command.
+usage: test_ab.py LIBRARY"""
+
+import itertools
+import json
+import math
+import random
+import shutil
+import signal
+import subprocess
+import types
+import unittest
+import unittest.mock
+
+from lab_test import ONE_PLACE, TIMEOUT, LabTest, main
+
+from tslab_lab import ab, ab_page, ab_sides, decision, programs
+from tslab_lab.decision import BETTER, GO, NO_GO, NOT_SHOWN, WORSE, Row
+
+ROWS, TABLES = 14, 100
+NOISE = 0.015
+
+# A library to preload that is the C library's malloc, and fills 32 MiB when it is loaded.
+WASTES = """
+#include <stddef.h>
+#include <string.h>
+void *__libc_malloc(size_t size);
+void __libc_free(void *start);
+static char waste[32 << 20];
+__attribute__((constructor)) static void fill(void) { memset(waste, 1, sizeof(waste)); }
+void *malloc(size_t size) { return __libc_malloc(size); }
+void free(void *start) { __libc_free(start); }
+"""
+
+
+def row(rounds, case="case", figure="time"):
+    """`rounds`: a list of (A, B, A2)."""
+    return Row(case, figure, *map(tuple, zip(*rounds)))
+
+
+def simulated(generator, rounds, effects=()):
+    """A table measured on a machine that drifts, with noise, and a run in twenty that is disturbed. `effects`: what B
+    does to the rows, by index; without, the rows differ in how noisy they are."""
+    rows = []
+    for index in range(ROWS):
+        usual, drift, columns = generator.uniform(5, 500), 0.0, {"a": [], "b": [], "a2": []}
+        noise = NOISE if effects else NOISE * generator.uniform(0.3, 2)
+        for _ in range(rounds):
+            drift += generator.gauss(0, 0.02)
+            for name in generator.sample(list(columns), 3):
+                drift += generator.gauss(0, 0.003)
+                value = usual * math.exp(drift + generator.gauss(0, noise))
+                if generator.random() < 0.05:
+                    value *= generator.uniform(1.05, 1.6)
+                if name == "b" and index in effects:
+                    value *= effects[index]
+                columns[name].append(value)
+        rows.append(Row(str(index), "time", *map(tuple, columns.values())))
+    return rows
+
+
+def verdicts(rows, least_effect=0.01):
+    chances = decision.adjusted([found.chance for found in rows])
+    return [decision.verdict(found, chance, least_effect) for found, chance in zip(rows, chances)]
+
+
+class Chances(unittest.TestCase):
+    def test_what_is_always_apart_has_the_least_chance(self):
+        for rounds in range(1, 13):
+            for factor in (0.5, 2):
+                found = row([(100 + i, factor * (100 + i), 101 + i) for i in range(rounds)])
+                self.assertAlmostEqual(found.chance, 2 / 3**rounds, delta=1e-15)
+
+    def test_what_never_varies_has_no_chance_to_differ(self):
+        self.assertEqual(row([(7, 7, 7)] * 8).chance, 1)
+
+    def test_all_ways_are_counted(self):
+        generator = random.Random(1)
+        for _ in range(50):
+            # Few values, so that there are ties.
+            rounds = [[generator.randrange(10, 14) for _ in range(3)] for _ in range(4)]
+            ranked = decision._aligned_ranks([(b, a, a2) for a, b, a2 in rounds])
+            sums = [sum(way) for way in itertools.product(*ranked)]
+            seen = sum(ranks[0] for ranks in ranked)
+            apart = min(sum(one <= seen for one in sums), sum(one >= seen for one in sums))
+            self.assertEqual(row(rounds).chance, min(1, 2 * apart / len(sums)))
+
+    def test_ranks_share_what_is_tied(self):
+        self.assertEqual(decision._aligned_ranks([(10, 20, 10), (30, 30, 90)]), [[5, 10, 5], [5, 5, 12]])
+
+    def test_how_far_away_an_outlier_is_does_not_matter(self):
+        quiet = [(100, 110 + i % 3, 101) for i in range(9)]
+        self.assertEqual(row(quiet + [(200, 110, 101)]).chance, row(quiet + [(90000, 110, 101)]).chance)
+
+    def test_both_runs_of_a_are_equal_in_rights(self):
+        generator = random.Random(2)
+        rounds = [[generator.uniform(1, 2) for _ in range(3)] for _ in range(7)]
+        self.assertEqual(row(rounds).chance, row([(a2, b, a) for a, b, a2 in rounds]).chance)
+
+    def test_adjusting_is_benjamini_and_hochberg(self):
+        found = decision.adjusted([0.01, 0.04, 0.03, 0.005, 0.9])
+        for value, known in zip(found, (0.025, 0.05, 0.05, 0.025, 0.9), strict=True):
+            self.assertAlmostEqual(value, known)
+        self.assertEqual(decision.adjusted([]), [])
+
+    def test_rounds_that_it_takes(self):
+        # 2 / 3^3 is above 5 %, 2 / 3^4 is not; 42 * 2 / 3^7 is 3.8 %.
+        self.assertEqual([decision.fewest_rounds(rows) for rows in (1, 2, 3, 42)], [4, 4, 5, 7])
+
+
+class Verdicts(unittest.TestCase):
+    def test_less_is_better(self):
+        rounds = [(100 + i, 100 + i / 2, 100) for i in range(8)]
+        slower, faster = (row([(a, b * factor, a2) for a, b, a2 in rounds]) for factor in (1.2, 0.8))
+        self.assertEqual(verdicts([slower]), [WORSE])
+        self.assertEqual(verdicts([faster]), [BETTER])
+
+    def test_small_effects_do_not_count(self):
+        found = row([(100, 102, 100)] * 8)
+        for least, known in ((0, WORSE), (0.01, WORSE), (0.019, WORSE), (0.021, None), (0.5, None)):
+            self.assertEqual(verdicts([found], least), [known])
+
+    def test_an_effect_must_be_more_than_a_shows_against_itself(self):
+        found = row([(100, 120, 112)] * 8)  # B / A is 1.134, A2 / A is 1.12
+        self.assertEqual(verdicts([found]), [WORSE])
+        self.assertIsNone(decision.verdict(row([(100, 117, 112)] * 8), 0.001, 0.01))  # 1.106 and 1.12
+
+    def test_the_interval_must_exclude_1(self):
+        found = row([(100, 98 if i < 4 else 110, 100) for i in range(9)])
+        self.assertLess(found.interval.low, 1)
+        self.assertGreater(found.effect, 1.05)
+        self.assertIsNone(decision.verdict(found, 0.001, 0.01))
+
+    def test_one_row_of_many_needs_more_rounds(self):
+        for rounds, known in ((5, None), (6, None), (7, WORSE)):
+            rows = [row([(100, 150, 100)] * rounds), *[row([(100, 100, 100)] * rounds)] * 41]
+            self.assertEqual(verdicts(rows), [known, *[None] * 41], rounds)
+        several = [row([(100, 150, 100)] * 5)] * 20 + [row([(100, 100, 100)] * 5)] * 22
+        self.assertEqual(verdicts(several), [WORSE] * 20 + [None] * 22)
+
+    def test_what_would_have_been_shown_is_where_it_begins(self):
+        generator = random.Random(3)
+        for _ in range(2):
+            rows = simulated(generator, 9)
+            for judged in decision.decide(rows, 0.01):
+                self.assertIsNone(judged.verdict)
+                centred = judged.row.scaled(1 / judged.row.effect)
+
+                def told(factor):
+                    found = centred.scaled(factor)
+                    return decision.verdict(found, found.chance * len(rows), 0.01)
+
+                beyond, short = judged.shown_from * 1.0001, 1 + (judged.shown_from - 1) * 0.8
+                self.assertEqual((told(beyond), told(1 / beyond)), (WORSE, BETTER))
+                self.assertIn(None, (told(short), told(1 / short)))
+
+    def test_too_few_rounds_would_have_shown_nothing(self):
+        rows = [found for seed in range(3) for found in simulated(random.Random(seed), 5)]
+        self.assertEqual({judged.shown_from for judged in decision.decide(rows, 0.01)}, {None})
+
+    def test_worse_anywhere_is_no_go(self):
+        def overall(*found, failed=()):
+            return decision.overall([decision.Judged(None, 1, one, None) for one in found], failed)
+
+        self.assertEqual(overall(None, None), NOT_SHOWN)
+        self.assertEqual(overall(None, BETTER), GO)
+        self.assertEqual(overall(WORSE, None), NO_GO)
+        self.assertEqual(overall(BETTER, WORSE, BETTER), NO_GO)
+        self.assertEqual(overall(BETTER, failed=["pair"]), NO_GO)
+
+
+class Simulations(unittest.TestCase):
+    def test_nothing_is_told_where_nothing_differs(self):
+        for rounds in (5, 7, 10):
+            generator = random.Random(rounds)
+            told, tables, careless = 0, 0, 0
+            for _ in range(TABLES):
+                rows = simulated(generator, rounds)
+                found = sum(verdict is not None for verdict in verdicts(rows, 0))
+                told, tables = told + found, tables + (found > 0)
+                careless += any(one.chance <= decision.CHANCE for one in rows)
+            self.assertLessEqual(told, 0.05 * ROWS * TABLES)
+            self.assertLessEqual(tables, 0.1 * TABLES)  # 5 are expected at most
+            # Without regard to how many rows there are, every other table would tell a difference.
+            self.assertGreater(careless, 0.25 * TABLES)
+
+    def test_what_differs_is_told(self):
+        # In all rows, or in a single one; slower or faster.
+        every, one = range(ROWS), range(1)
+        cases = ((5, every, 0.5), (7, every, 0.7), (10, every, 0.75), (10, one, 0.7), (12, one, 0.8))
+        for rounds, indices, share in cases:
+            for factor, known in ((1.05, WORSE), (0.95, BETTER)):
+                generator = random.Random(rounds)
+                found = []
+                for _ in range(4 if len(indices) > 1 else 24):
+                    told = verdicts(simulated(generator, rounds, dict.fromkeys(indices, factor)))
+                    found += [told[index] for index in indices]
+                self.assertGreaterEqual(found.count(known) / len(found), share, (rounds, factor, len(indices)))
+                self.assertEqual(found.count(None) + found.count(known), len(found))
+
+
+def page(rows, failed=(), same=False, **more):
+    chosen = {"a": "tslab", "b": "new=/x/lib.so@stats=1", "workloads": ["pair"], "rounds": 8, "quick": True}
+    arguments = types.SimpleNamespace(**chosen | {"least_effect": 2.0, "question": None} | more)
+    facts = {"title": "tslab", "version": "1", "sha256": "ab" * 32}
+    found = types.SimpleNamespace(header={"allocators": {"A": facts, "B": facts | {"title": "new", "sha256": None}}})
+    return ab_page.Page(found, decision.decide(rows, 0.02), list(failed), arguments, same)
+
+
+class Words(unittest.TestCase):
+    worse = row([(100, 150, 101)] * 8, "bulk")
+    better = row([(4096, 2048, 4096)] * 8, "pair", "peak RSS")
+    level = row([(2e9, 2.01e9, 2e9)] * 8, "replace")
+
+    def words(self, *rows, **more):
+        return page(rows, **more).verdict, " ".join(page(rows, **more).words())
+
+    def test_verdicts_name_what_they_rest_on(self):
+        self.assertEqual(
+            self.words(self.better, self.level),
+            (GO, "B is better in 1 of 2 workloads: pair: peak RSS -50.0 %. It is shown to be worse in none."),
+        )
+        self.assertEqual(
+            self.words(self.worse, self.level), (NO_GO, "B is worse in 1 of 2 workloads: bulk: time +49.3 %.")
+        )
+        verdict, words = self.words(self.worse, self.better, self.level)
+        self.assertEqual(verdict, NO_GO)
+        self.assertIn("worse in 1 of 3 workloads: bulk: time +49.3 %. B is better in 1 of 3 workloads: pair: ", words)
+        self.assertTrue(words.endswith("What is worse decides: what is gained elsewhere does not make up for it."))
+        self.assertEqual(
+            self.words(self.level), (NOT_SHOWN, "B is shown to be neither better nor worse than A (1 workload).")
+        )
+        verdict, words = self.words(self.better, failed=["threads"])
+        self.assertEqual(verdict, NO_GO)
+        self.assertTrue(words.startswith("B cannot run what A runs: threads. B is better in 1 of 2 workloads"), words)
+
+    def test_sensitivity_is_told(self):
+        self.assertEqual(
+            list(page([self.level]).sensitivity()),
+            ["Differences that would have been shown, one at a time: time from 2.0 % (median), 2.0 % in replace."],
+        )
+        few = [found for seed in range(3) for found in simulated(random.Random(seed), 5)]
+        (sentence,) = page(few).sensitivity()
+        self.assertRegex(sentence, "^With 5 rounds, a difference in one of 42 rows alone cannot be.* 7 rounds can.$")
+
+    def test_the_page_has_all_that_a_decision_needs(self):
+        found = page([self.worse, self.better, self.level], same=True, question="faster?")
+        text = found.markdown(["Note: busy."], [("machine", "2 CPUs")])
+        head = "# new=/x/lib.so@stats=1 against tslab\n\n*Question*: faster?\n\n*Verdict*: **NO-GO**."
+        self.assertEqual(text[: len(head)], head)
+        self.assertIn("| bulk | 100 ns | 150 ns | 1.493 (1.493-1.493) | 1.010 (1.010-1.010) | 2.0 % | WORSE |", text)
+        self.assertIn("| pair | 4.00 | 2.00 | 0.500 (0.500-0.500) | 1.000 (1.000-1.000) | 2.0 % | better |", text)
+        self.assertIn("| replace | 2.00 s | 2.01 s |", text)
+        self.assertIn("| A | tslab (version 1, sha256 abababababab) |\n| B | new (version 1) |\n| machine | 2 CP", text)
+        self.assertIn("A and B are the same library with the same options", text)
+        self.assertIn("\n\nNote: busy.\n\n", text)
+        self.assertTrue(
+            text.endswith("`tslab ab tslab new=/x/lib.so@stats=1 pair --rounds 8 --quick --least-effect 2`\n"), text
+        )
+        self.assertLessEqual(max(map(len, text.splitlines())), 120)
+
+    def test_amounts_have_their_units(self):
+        found = [ab_page.amount("time", value) for value in (0.5, 12.34, 1234, 5.6e6, 7.8e9)]
+        self.assertEqual(found, ["0.50 ns", "12.3 ns", "1.23 us", "5.60 ms", "7.80 s"])
+        found = [ab_page.ratio(value) for value in (0.99949, 9.9994, 9.9996, 123.4)]
+        self.assertEqual(found, ["0.999", "9.999", "10.0", "123"])
+
+
+class Sides(LabTest):
+    def side(self, word):
+        return ab_sides.side(word, self.library)
+
+    def test_options_become_variables(self):
+        copy = self.own / "lib@new.so"
+        shutil.copy(self.library, copy)
+        cases = {
+            "tslab": {},
+            "tslab@purge_delay_ms=0": {"TSLAB_PURGE_DELAY_MS": "0"},
+            "tslab@retain_bytes=8M,TSLAB_STATS=0": {"TSLAB_RETAIN_BYTES": "8M", "TSLAB_STATS": "0"},
+            f"{copy}": {},
+            f"{copy}@epoch_policy=batch-2": {"TSLAB_EPOCH_POLICY": "batch-2"},
+            f"new={copy}@magazines=0": {"TSLAB_MAGAZINES": "0"},
+            "glibc@MALLOC_ARENA_MAX=1": {"MALLOC_ARENA_MAX": "1"},
+            "glibc@GLIBC_TUNABLES=glibc.malloc.x=1,A_B=": {"GLIBC_TUNABLES": "glibc.malloc.x=1", "A_B": ""},
+            "glibc@MALLOC_CONF=a:1,b:2": {"MALLOC_CONF": "a:1,b:2"},
+        }
+        for word, known in cases.items():
+            found = self.side(word)
+            self.assertEqual((found.title, found.environment), (word, known))
+            path = None if word.startswith("glibc") else copy if str(copy) in word else self.library
+            self.assertEqual(found.path and str(found.path), path and str(path))
+
+    def test_what_tslab_gives_an_allocator_anyway_stays(self):
+        with unittest.mock.patch.object(ab_sides.allocators, "found") as found:
+            library = ab_sides.allocators.Library("google", "", None, "", "", None, {"GLIBC_TUNABLES": "x"})
+            found.return_value = ({"google": library}, {})
+            self.assertEqual(self.side("google@A=1").environment, {"GLIBC_TUNABLES": "x", "A": "1"})
+
+    def test_refusals_say_what_to_do(self):
+        cases = {
+            "tslab@purge": "write options as NAME=VALUE, separated by commas, as in tslab@purge_delay_ms=0",
+            "tslab@colour=1": "knows no option colour",
+            "tslab@purge_delay_ms=soon": "tslab@purge_delay_ms=soon: option TSLAB_PURGE_DELAY_MS=soon is ignored",
+            "tslab@TSLAB_COLOUR=1": "option TSLAB_COLOUR is unknown",
+            "tslab@stats=1,TSLAB_STATS=2": "is given TSLAB_STATS twice",
+            "tslab@LD_PRELOAD=x": "for the dynamic linker",
+            "glibc@arena_max=1": "glibc takes variables of the environment, as in",
+            "all": "is several allocators",
+            "/nowhere/libx.so": "There is no library /nowhere/libx.so",
+            "nosuch": "There is no allocator 'nosuch'",
+        }
+        for word, sentence in cases.items():
+            with self.assertRaises(programs.Failure) as caught:
+                self.side(word)
+            self.assertIn(sentence, str(caught.exception))
+
+    def test_what_is_not_here_says_how_to_get_it(self):
+        with unittest.mock.patch.object(ab_sides.allocators, "found", return_value=({}, {"jemalloc": "Install it."})):
+            with self.assertRaisesRegex(programs.Failure, "jemalloc is not here: Install it."):
+                self.side("jemalloc")
+
+    def test_the_same_is_recognised(self):
+        copy = self.own / "libcopy.so"
+        shutil.copy(self.library, copy)
+        tslab = self.side("tslab")
+        self.assertTrue(ab_sides.same(tslab, self.side(str(copy))))
+        self.assertFalse(ab_sides.same(tslab, self.side("tslab@stats=0")))
+        self.assertFalse(ab_sides.same(tslab, self.side("glibc")))
+
+
+class Rows(unittest.TestCase):
+    def test_rounds_that_all_have(self):
+        def run(case, allocator, number, **figures):
+            return {"case": case, "allocator": allocator, "round": number, "operations": 10} | figures
+
+        runs = [run("x", name, i, seconds=i, peak_kib=5) for name in ("A", "B", "A2") for i in (1, 2, 3)]
+        runs = [one for one in runs if (one["allocator"], one["round"]) != ("B", 2)]
+        runs += [run("y", name, 1, seconds=1) for name in ("A", "A2")]
+        failures = [{"case": "y", "allocator": "B"}]
+        found = types.SimpleNamespace(runs=runs, failures=failures, header={"cases": {"x": {}, "y": {}}})
+        time, peak = ab.rows_of(found)
+        self.assertEqual((time.case, time.figure, time.b), ("x", "time", (1e8, 3e8)))
+        self.assertEqual((peak.figure, peak.a, peak.a2), ("peak RSS", (5, 5), (5, 5)))
+        self.assertEqual(ab.b_fails_alone(found), ["y"])
+        failures.append({"case": "y", "allocator": "A2"})
+        self.assertEqual(ab.b_fails_alone(found), [])
+
+
+class Command(LabTest):
+    def ab(self, *words, **options):
+        return self.tslab("ab", *words, "--library", self.library, **options)
+
+    def test_what_weighs_more_is_no_go(self):
+        page, folder = self.own / "page.md", self.own / "results"
+        words = ["glibc", self.compiled(WASTES), "pair:operations=1000", "--rounds", 6, "--force"]
+        done = self.ab(*words, "--markdown", page, "--output", folder, "--question", "Is waste free?")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Verdict: NO-GO\nB is worse in 1 of 1 workload: ", done.stdout)
+        self.assert_narrow("".join(line + "\n" for line in done.stdout.splitlines() if str(self.own) not in line))
+        text = page.read_text()
+        self.assertIn("*Question*: Is waste free?\n\n*Verdict*: **NO-GO**.", text)
+        for table in text.split("| A2 / A")[2:]:
+            self.assertIn("| WORSE |", table)
+        lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+        self.assertEqual((lines[0]["command"], list(lines[0]["allocators"])), ("ab", ["A", "B", "A2"]))
+        runs = [(line["allocator"], line["round"]) for line in lines if line["kind"] == "run"]
+        self.assertEqual(sorted(runs), [(name, i) for name in ("A", "A2", "B") for i in range(1, 7)])
+        self.assert_nothing_left()
+
+    def test_what_weighs_less_is_better(self):
+        done = self.ab(self.compiled(WASTES), "glibc", "pair:operations=1000", "--rounds", 6, "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"B is better in 1 of 1 workload: (.|\n)*peak(.|\n)RSS(.|\n)-9\d\.\d(.|\n)%")
+
+    def test_options_reach_the_library(self):
+        done = self.ab("tslab", "tslab@TSLAB_STATS=0", "pair:operations=1000", "--rounds", 4, "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("B: tslab@TSLAB_STATS=0 (version", done.stdout)
+        (results,) = self.own.glob("tslab-runs/ab-*/results.jsonl")
+        header = json.loads(results.read_text().splitlines()[0])
+        found = {name: facts["environment"] for name, facts in header["allocators"].items()}
+        self.assertEqual(found, {"A": {}, "B": {"TSLAB_STATS": "0"}, "A2": {}})
+
+    def test_the_same_twice_is_said(self):
+        done = self.ab("tslab", "tslab", "pair:operations=1000", "--rounds", 4, "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("A and B are the same library with the same options", done.stdout)
+
+    def test_what_b_alone_cannot_run_is_no_go(self):
+        bad = self.compiled(ONE_PLACE % (100, 200))
+        workloads = ["pair:operations=1000", "replace:operations=1000,live=10,min=100,max=200"]
+        done = self.ab("glibc", bad, *workloads, "--rounds", 4, "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Verdict: NO-GO\nB cannot run what A runs: replace:", done.stdout)
+        done = self.ab("glibc", bad, workloads[1], "--rounds", 4, "--force")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("No round was complete", done.stderr)
+
+    def test_interrupting_shows_what_there_is(self):
+        words = ["ab", "tslab", "glibc", "pair:operations=1000", "--library", self.library, "--rounds", 5000, "--force"]
+        options = {"env": self.environment | {"PYTHONUNBUFFERED": "1"}, "cwd": self.own, "text": True}
+        process = subprocess.Popen(self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        with process:
+            for line in process.stdout:
+                if line.startswith("round 5 "):
+                    process.send_signal(signal.SIGINT)
+                    break
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("Verdict: ", out)
+        self.assertIn("tslab: interrupted", err)
+        self.assert_nothing_left()
+
+    def test_refusals(self):
+        cases = (
+            (2, "--rounds must be at least 1", "tslab", "glibc", "pair", "--rounds", 0),
+            (2, "--least-effect must be a percentage", "tslab", "glibc", "pair", "--least-effect", -1),
+            (2, "there is no such directory", "tslab", "glibc", "pair", "--markdown", self.own / "no/page.md"),
+            (2, "required: B", "tslab"),
+            (1, "can be shown in 3 rounds: ask for 4 or more", "tslab", "glibc", "pair", "--rounds", 3),
+            (1, "There is no workload 'nosuch'", "tslab", "glibc", "nosuch"),
+            (1, "There is no allocator 'nosuch'", "tslab", "nosuch", "pair"),
+        )
+        for code, sentence, *words in cases:
+            done = self.ab(*words)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(sentence, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The comparison's statistics against known answers, and one tiny run of all patterns. usage: test_bench.py LIBRARY"""
+
+import dataclasses
+import json
+import math
+import os
+import signal
+import subprocess
+
+from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
+
+from tslab_lab import bench_tables as tables
+from tslab_lab import compare, workload_catalogue, workload_patterns
+from tslab_lab import intervals as statistics
+
+# A library to preload.
+WRITES_BEHIND = """
+#include <stddef.h>
+void *__libc_malloc(size_t size);
+void __libc_free(void *start);
+static char *last;
+void *malloc(size_t size) { if (last) last[60] ^= 1; return last = __libc_malloc(size); }
+void free(void *start) { if (last == start) last = NULL; __libc_free(start); }
+"""
+
+
+def run(nanoseconds, peak_kib=2048, **more):
+    return {"operations": 1000, "seconds": nanoseconds * 1e-6, "peak_kib": peak_kib, "hash": "00", **more}
+
+
+def outcome(columns, **case):
+    """columns: for each allocator its (nanoseconds, peak KiB) by rounds."""
+    like = workload_patterns.CASES[0]
+    settings = {"name": "a", "group": "pair", "limit": None, "live_limit": None} | case
+    result = statistics.Outcome(dataclasses.replace(like, **settings), "tslab", "base", "glibc")
+    for name, figures in columns.items():
+        for nanoseconds, peak_kib in figures:
+            result.add(name, run(nanoseconds, peak_kib))
+    return result
+
+
+class Statistics(LabTest):
+    def test_interval_of_what_never_varies(self):
+        self.assertEqual(statistics.interval([3, 3, 3]), compare.Spread(3, 3, 3))
+
+    def test_interval_against_the_binomial_distribution(self):
+        # Of 1 to 11, the median of a resample is at most k if at least 6 of 11 draws are.
+        def chance(k):
+            share = k / 11
+            return sum(math.comb(11, i) * share**i * (1 - share) ** (11 - i) for i in range(6, 12))
+
+        low = next(k for k in range(1, 12) if chance(k) >= 0.025)
+        high = next(k for k in range(1, 12) if chance(k) >= 0.975)
+        self.assertEqual(statistics.interval(list(range(1, 12))), compare.Spread(6, low, high))
+
+    def test_ratios_are_taken_round_by_round(self):
+        # The rounds differ much, the allocators always by a half.
+        found = statistics.ratio([15, 150, 1500], [10, 100, 1000])
+        self.assertEqual(found, compare.Spread(1.5, 1.5, 1.5))
+
+    def test_a_limit_is_met_by_the_better_end(self):
+        self.assertTrue(statistics.meets(compare.Spread(1.2, 1.0, 1.4), 1.0))
+        self.assertFalse(statistics.meets(compare.Spread(1.2, 1.01, 1.4), 1.0))
+
+    def test_a_step_is_judged_both_ways(self):
+        judged = [statistics.meets_step(compare.Spread(x, x, x)) for x in (0.6, 0.7, 1.0, 1.5, 1.6)]
+        self.assertEqual(judged, [False, True, True, True, False])
+
+    def test_memory_against_glibc_may_be_a_mebibyte_more(self):
+        self.assertTrue(statistics.meets_glibc([3024, 3024], [2000, 2000]))
+        self.assertFalse(statistics.meets_glibc([3025, 3025], [2000, 2000]))
+        self.assertTrue(statistics.meets_glibc([115000, 115000], [100000, 100000]))
+        self.assertFalse(statistics.meets_glibc([115001, 115001], [100000, 100000]))
+
+    def test_time_is_compared_with_the_fastest_peer(self):
+        columns = {"glibc": [(20, 1)], "jemalloc": [(10, 1)], "mimalloc": [(15, 1)], "tslab": [(12, 1)]}
+        found = outcome(columns | {"base": [(1, 1)]}, limit=1.1)
+        self.assertEqual(found.best(statistics.nanoseconds), "jemalloc")
+        self.assertAlmostEqual(found.time().middle, 1.2)
+        self.assertIs(found.time_met(), False)
+        self.assertIsNone(outcome(columns).time_met())
+
+    def test_memory_is_compared_with_the_leanest_but_glibc(self):
+        columns = {"glibc": [(1, 1900)], "jemalloc": [(1, 4000)], "mimalloc": [(1, 3000)]}
+        self.assertIs(outcome(columns | {"tslab": [(1, 2900)]}).memory_met(), True)
+        self.assertIs(outcome(columns | {"tslab": [(1, 2950)]}).memory_met(), False)
+        heavy_glibc = {"glibc": [(1, 4000)], "tslab": [(1, 3200)]}
+        self.assertIs(outcome(heavy_glibc | {"mimalloc": [(1, 3000)]}).memory_met(), False)
+        self.assertIsNone(outcome(heavy_glibc).memory_met())
+
+    def test_misses_are_told_in_words(self):
+        columns = {"glibc": [(20, 5000)], "mimalloc": [(10, 1000)], "tslab": [(12, 1100)]}
+        told = list(tables.misses([outcome(columns, limit=1.0)], "tslab"))
+        self.assertEqual(told, ["a: time 1.20 (1.20-1.20), at most 1", "a: peak RSS"])
+        sizes = [outcome({"tslab": [(time, 1)]}, group="edges", name=name) for time, name in ((10, "x"), (16, "y"))]
+        self.assertEqual(list(tables.misses(sizes, "tslab")), ["y: step 1.60 (1.60-1.60), at most 1.5 either way"])
+
+
+class Bench(LabTest):
+    def bench(self, *options):
+        words = ("bench", "--quick", "--rounds", "1", "--force", "--output", self.own / "out", *options)
+        return self.tslab(*words, timeout=150)
+
+    def lines(self):
+        return [json.loads(line) for line in (self.own / "out/results.jsonl").read_text().splitlines()]
+
+    def test_all_patterns_do_the_same_work_on_two_allocators(self):
+        page = self.own / "page.md"
+        options = ("--library", self.library, "--allocators", "glibc,tslab", "--baseline", self.library)
+        done = self.bench("patterns", *options, "--markdown", page)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout.partition("Results:")[0])
+
+        header, *lines, footer = self.lines()
+        self.assertEqual(list(header["cases"]), [case.name for case in workload_patterns.CASES])
+        self.assertEqual((footer["kind"], footer["rounds"], footer["complete"]), ("footer", 1, True))
+        self.assertTrue(any("only 1 rounds" in mark for mark in header["marks"]))
+        runs = {(line["case"], line["allocator"]): line for line in lines}
+        self.assertEqual(len(runs), 3 * len(header["cases"]))
+        for name in header["cases"]:
+            with self.subTest(name):
+                found = [runs[name, allocator] for allocator in ("glibc", "tslab", "base")]
+                self.assertEqual(len({run["hash"] for run in found}), 1)
+                for run in found:
+                    for figure in ("operations", "seconds", "peak_kib", "base_kib", "rss_kib"):
+                        self.assertGreater(run[figure], 0, figure)
+                    self.assertGreaterEqual(run["peak_kib"], run["base_kib"])
+        for percent in (0, 50, 90):
+            for allocator in ("glibc", "tslab", "base"):
+                share = runs[f"remote-2t-{percent}", allocator]["remote_share"]
+                self.assertLessEqual(share, percent / 100 + 0.02)
+                self.assertGreaterEqual(share, percent / 200)
+        self.assertEqual(runs["sharing", "tslab"]["shared_lines"], 0)  # threads never come to share a line on tslab
+
+        text = page.read_text()
+        for group in workload_patterns.GROUPS:
+            self.assertIn(f"## {group[0].upper()}{group[1:]}", text)
+        self.assertNotIn(str(ROOT), text)
+
+    def test_an_allocator_that_damages_takes_no_part_and_is_told(self):
+        for source, words in (
+            (ONE_PLACE % (64, 64), "what was freed is not what was made"),
+            (WRITES_BEHIND, "an object was damaged while it was alive"),
+        ):
+            bad = f"bad={self.compiled(source)}"
+            done = self.bench("bulk64-1k-fifo", "--allocators", f"glibc,{bad}", "--output", self.own / words[:4])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("bad takes no part in bulk64-1k-fifo: bulk64-1k-fifo on bad died of SIGABRT", done.stdout)
+            self.assertIn(words, (self.own / words[:4] / "results.jsonl").read_text())
+
+    def test_where_nobody_is_left_it_fails(self):
+        bad = f"bad={self.compiled(WRITES_BEHIND)}"
+        done = self.bench("bulk64-1k-fifo", "--allocators", bad)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No round was complete", done.stderr)
+
+    def test_an_interrupt_leaves_what_was_complete(self):
+        words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500", "--force")
+        argv = self.argv(*words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out")
+        process = subprocess.Popen(
+            argv, env=self.environment, cwd=self.own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for line in process.stdout:
+            if line.startswith("round 2 of"):
+                break
+        process.send_signal(signal.SIGINT)
+        text, error = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130, error)
+        self.assertIn("interrupted; what was complete is shown", error)
+        self.assertIn("Time per operation, ns", text)
+        *_, footer = self.lines()
+        self.assertEqual((footer["kind"], footer["complete"]), ("footer", False))
+        self.assertGreaterEqual(footer["rounds"], 2)
+        self.assert_nothing_left()
+
+    def test_instructions_are_counted_without_noise(self):
+        counts = []
+        for out in ("one", "two"):
+            options = ("--allocators", "tslab", "--library", self.library, "--instructions")
+            done = self.bench("pair", *options, "--output", self.own / out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = map(json.loads, (self.own / out / "results.jsonl").read_text().splitlines())
+            (count,) = (line["value"] for line in lines if line["kind"] == "instructions")
+            counts.append(count)
+        self.assertAlmostEqual(counts[0], counts[1], delta=0.1)
+        self.assertGreater(counts[0], 20)
+
+    def test_what_does_not_exist_is_refused(self):
+        for words, sentence in (
+            (("pair", "--allocators", "glibk"), "There is no allocator 'glibk'. There are: tslab, glibc"),
+            (("nothing*",), "No workload has a name like 'nothing*'"),
+            (("replase",), "Did you mean replace"),
+            (("replace:live=x",), "wants a whole number for live"),
+            (("pair", "--library", "/nowhere/lib.so"), "There is no library /nowhere/lib.so. Run `make build`"),
+        ):
+            done = self.bench(*words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(sentence, done.stderr)
+        for words in (("pair", "--rounds", "0"), ("pair", "--markdown", "/nowhere/page.md")):
+            done = self.bench(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+
+    def test_what_cannot_be_relied_on_is_refused(self):
+        done = self.tslab("bench", "pair", "--quick", "--rounds", "1", "--library", self.library)
+        if "--quick" in done.stdout:
+            self.assertIn("Note: There are only 1 rounds", done.stdout)
+        done = self.tslab("bench", "pair", "--rounds", "1", "--library", self.library)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("There are only 1 rounds", done.stderr)
+        self.assertIn("--force", done.stderr)
+
+    def test_the_list_names_everything(self):
+        done = self.tslab("bench", "--list")
+        for name in (*workload_catalogue.WORKLOADS, "standard", "quick", "patterns"):
+            self.assertRegex(done.stdout, rf"(?m)^  {name} ")
+
+
+if __name__ == "__main__":
+    main()

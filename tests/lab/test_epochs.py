@@ -1,0 +1,199 @@
+"""What `make epochs` says, against known answers; a tiny run; what is refused. usage: test_epochs.py LIBRARY"""
+
+import json
+import os
+import unittest
+import unittest.mock
+from pathlib import Path
+
+from lab_test import ROOT, LabTest, main
+
+from tslab_lab import cli, epochs, epochs_build
+from tslab_lab import epochs_cases as cases
+from tslab_lab import epochs_tables as tables
+
+# Gives every object of one size the same place.
+ONE_PLACE_A_SIZE = """
+#include <stddef.h>
+void *__libc_malloc(size_t size);
+void __libc_free(void *start);
+static _Alignas(16) char places[512][512];
+void *malloc(size_t size) { return size < 512 ? places[size] : __libc_malloc(size); }
+void free(void *start) { if ((char *)start < places[0] || (char *)start > places[511]) __libc_free(start); }
+"""
+
+
+def variant(name):
+    return next(variant for variant in cases.VARIANTS if variant.name == name)
+
+
+def limit(name, unit=""):
+    return next(limit for limit in cases.LIMITS if limit.name == name and unit in limit.unit)
+
+
+def timed(nanoseconds):
+    return {"operations": 1000, "seconds": nanoseconds * 1e-6, "asked_bytes": 50000}
+
+
+def outcome(columns):
+    """columns: for each variant, by name, its runs."""
+    result = cases.Outcome([variant(name) for name in columns])
+    for name, runs in columns.items():
+        for run in runs:
+            result.add(variant(name), run)
+    return result
+
+
+class Judging(unittest.TestCase):
+    def test_a_ratio_is_taken_to_the_fastest_peer(self):
+        columns = {"drain": [120, 1200], "glibc+free": [200, 2000], "mimalloc+free": [100, 1000]}
+        found = outcome({name: map(timed, times) for name, times in columns.items()})
+        self.assertEqual(found.best(cases.MALLOCS, cases.nanoseconds), "mimalloc+free")
+        self.assertAlmostEqual(found.judged(limit("drain")).middle, 1.2)
+        self.assertIs(found.met(limit("drain")), False)
+
+    def test_tslab_without_epochs_is_a_peer_too(self):
+        columns = {"drain": [100], "glibc+free": [200], "tslab+free": [90]}
+        found = outcome({name: map(timed, times) for name, times in columns.items()})
+        self.assertAlmostEqual(found.judged(limit("drain")).middle, 100 / 90)
+
+    def test_pools_are_what_epochs_that_release_are_held_to(self):
+        found = outcome({"release": [timed(74)], "vouched": [timed(101)], "apr": [timed(100)], "apr, own": [timed(50)]})
+        self.assertEqual([found.met(limit(name)) for name in ("release", "vouched")], [True, False])
+
+    def test_without_its_peer_nothing_is_judged(self):
+        found = outcome({"release": [timed(74)]})
+        self.assertIsNone(found.met(limit("release")))
+        self.assertEqual(list(tables.misses(found)), [])
+
+    def test_absolute_limits(self):
+        found = outcome({"open+close": [timed(60), timed(61)], "enter+leave": [timed(15.5)]})
+        self.assertEqual([found.met(limit(name)) for name in ("open+close", "enter+leave")], [True, False])
+        self.assertEqual(list(tables.misses(found)), ["enter+leave: 15.5 (15.5-15.5), at most 15 ns"])
+
+    def test_memory_against_what_was_asked_for(self):
+        found = outcome({"epochs": [{"grown_kib": 1150, "asked_bytes": 1024 * 1000, "left_kib": 0}]})
+        self.assertIs(found.met(limit("epochs")), True)
+        found = outcome({"epochs": [{"grown_kib": 1151, "asked_bytes": 1024 * 1000, "left_kib": 0}]})
+        self.assertIs(found.met(limit("epochs")), False)
+
+    def test_reclaim_is_judged_by_what_is_left_and_by_time(self):
+        run = {"grown_kib": 1000, "at_close_kib": 1000, "left_kib": 10, "seconds": 0.001, "pages": 2500}
+        found = outcome({"close, release": [run]})
+        self.assertIs(found.met(limit("close, release", "left")), True)
+        self.assertAlmostEqual(found.judged(limit("close, release", "page")).middle, 0.4)
+        self.assertIs(found.met(limit("close, release", "page")), False)
+
+    def test_every_limit_is_about_a_variant(self):
+        names = {variant.name for variant in cases.VARIANTS}
+        self.assertEqual(len(names), len(cases.VARIANTS))
+        for each in cases.LIMITS:
+            self.assertLessEqual({each.name, *each.peers}, names)
+
+
+class Command(LabTest):
+    def command(self, *options):
+        return self.tslab("epochs", "--quick", "--rounds", "1", *options)
+
+    def test_everything_runs(self):
+        file, page = self.own / "runs.json", self.own / "page.md"
+        options = ("--library", self.library, "--baseline", self.library, "--allocators", "glibc,tslab")
+        done = self.command(*options, "--json", file, "--markdown", page)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout)
+
+        variants = json.loads(file.read_text())["variants"]
+        self.assertTrue(all(len(variant["runs"]) == 1 for variant in variants))
+        runs = {(variant["name"], variant["allocator"]): variant["runs"][0] for variant in variants}
+        left_out = {variant.name for variant in cases.VARIANTS} - {name for name, _ in runs}
+        peers = ("jemalloc", "tcmalloc", "mimalloc")
+        self.assertEqual(left_out, {f"{peer}{what}" for peer in peers for what in ("", "+free")})
+        for name in (*cases.EPOCHS, "open+close", "epochs", "close, release", "turnover"):
+            self.assertIn((name, "base"), runs)
+        asked = {run["asked_bytes"] for (name, _), run in runs.items() if variant(name).group == "request"}
+        self.assertEqual(len(asked), 1)  # all serve the same request
+        for (name, allocator), run in runs.items():
+            with self.subTest(name, allocator=allocator):
+                if "operations" in run:
+                    self.assertGreater(run["operations"], 0)
+                    self.assertGreater(run["seconds"], 0)
+                elif name in ("epochs", "open", "close, release", "close, drain"):
+                    self.assertGreater(run["grown_kib"], 0)
+        closed = runs["close, release", "tslab"]
+        self.assertLess(closed["left_kib"], closed["grown_kib"] / 2)
+
+        text = page.read_text()
+        for table in ("A request of 225 objects", "Close with reclaim", "tslab against base", "Limits missed"):
+            self.assertIn(table, text)
+        self.assertNotIn(str(ROOT), text)
+
+    def test_without_tslab_there_are_the_peers(self):
+        done = self.command("--allocators", "glibc", "--groups", "request,steps")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("glibc+free", done.stdout)
+        self.assertNotIn("open+close", done.stdout)
+        done = self.command("--allocators", "glibc", "--groups", "steps")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Nothing of this can be measured on these allocators", done.stderr)
+
+    def test_objects_that_overlap_are_seen(self):
+        library = self.compiled(ONE_PLACE_A_SIZE)
+        done = self.command("--library", library, "--allocators", "tslab", "--groups", "request")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("died of SIGABRT", done.stderr)
+        self.assertIn("objects overlap", done.stderr)
+
+    def test_what_is_missing_is_said(self):
+        with unittest.mock.patch.dict(os.environ, {"PATH": str(self.own)}):
+            self.assertEqual(epochs_build.pool_programs(), [])
+        names = {program.name for program in epochs_build.request_programs(self.own / "libtslab-malloc.so")}
+        self.assertNotIn("request-static", names)
+        chosen = epochs.variants_of(cli.parser().parse_args(["epochs"]), {"glibc": None, "tslab": None}, names)
+        self.assertFalse({"apr", "release, static"} & {variant.name for variant in chosen})
+
+        place = "--library", self.own / "libtslab-malloc.so"
+        Path(place[1]).symlink_to(Path(self.library).resolve())
+        done = self.command(*place, "--allocators", "tslab", "--groups", "steps")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("There is no libtslab.a beside the library", done.stderr)
+
+    def test_nonsense_is_refused(self):
+        for options, sentence in (
+            (("--groups", "rest"), "--groups: there is no rest; there are request, steps"),
+            (("--groups", ""), "--groups: there is no name"),
+            (("--allocators", "glibk"), "--allocators: there is no glibk"),
+            (("--rounds", "0"), "--rounds must be from 1 to"),
+            (("--check",), "--check needs --rounds of at least 6"),
+            (("--allocators", "glibc", "--baseline", self.library), "--baseline is compared with tslab"),
+            (("--markdown", "/nowhere/page.md"), "cannot write /nowhere/page.md"),
+        ):
+            done = self.command(*options)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
+            self.assertIn(sentence, done.stderr)
+        done = self.command("--library", "/nowhere/lib.so")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("There is no library /nowhere/lib.so. Run `make build`", done.stderr)
+
+    def test_the_programs_refuse_nonsense(self):
+        self.command("--allocators", "glibc", "--groups", "request")
+        for program, *arguments in (
+            ("request", "release"),
+            ("request", "rest", "10"),
+            ("request", "malloc", "0"),
+            ("request", "malloc", "1x"),
+            ("pool", "both", "10"),
+            ("crowd", "epochs", "-1"),
+            ("reclaim", "drain", "100000"),
+            ("many", "open"),
+        ):
+            done = self.run_argv([epochs_build.BUILT / program, *arguments])
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (program, *arguments))
+            self.assertIn("usage:", done.stderr)
+        argv = [epochs_build.BUILT / "request", "empty", "1"]
+        done = self.run_argv(argv)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("this needs tslab: run it with LD_PRELOAD", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""The sub-commands latency, boundaries and health, in tiny runs; the file of results. usage: test_lab.py LIBRARY"""
+
+import contextlib
+import io
+import json
+import types
+import unittest.mock
+from pathlib import Path
+
+from lab_test import ONE_PLACE, LabTest, main
+
+from tslab_lab import allocators, boundaries, compare, health, honesty, programs, results
+
+
+def spread(low, middle, high):
+    return compare.Spread(middle, low, high)
+
+
+class Latency(LabTest):
+    def test_percentiles_for_each_kind_of_operation(self):
+        words = ("latency", "strings", "replace:operations=100000", "--quick", "--rounds", "1", "--force", "--no-figures")
+        done = self.tslab(*words, "--allocators", "tslab,glibc", "--library", self.library, "--output", "out")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout.partition("Results:")[0])
+        for title in ("strings: realloc", "replace:operations=100000: malloc", "replace:operations=100000: free"):
+            self.assertIn(title, done.stdout)
+        lines = list(map(json.loads, (self.own / "out/results.jsonl").read_text().splitlines()))
+        found = [line for line in lines if line["kind"] == "latency" and line["case"].startswith("replace")]
+        self.assertEqual({(line["allocator"], line["operation"]) for line in found} >= {("tslab", "malloc"), ("glibc", "free")}, True)
+        for line in found:
+            self.assertEqual(sum(count for _, count in line["buckets"]), line["count"])
+            self.assertGreaterEqual(line["max_ns"], line["buckets"][-1][0])
+            self.assertGreater(line["timer_ns"], 0)
+
+    def test_programs_have_no_operations_to_time(self):
+        done = self.tslab("latency", "python", "--library", self.library)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("the operations of python cannot be timed", done.stderr)
+
+
+class Boundaries(LabTest):
+    def test_all_sizes_run(self):
+        words = ("boundaries", "--quick", "--rounds", "1", "--force", "--no-figures", "--allocators", "tslab,glibc")
+        done = self.tslab(*words, "--library", self.library, "--output", "out")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout.partition("Results:")[0], 100)
+        for words in ("boundaries: ns", "edges: peak RSS, MiB", "32,769", "1,048,576"):
+            self.assertIn(words, done.stdout)
+
+    def test_a_cliff_is_named(self):
+        def outcome(size, nanoseconds, peak):
+            case = types.SimpleNamespace(name=f"edges-{size}", group="edges", largest=size)
+            run = {"operations": 1, "seconds": nanoseconds * 1e-9, "peak_kib": peak, "base_kib": 0, "live_kib": 100}
+            runs = {"tslab": [run, run]}
+            result = boundaries.intervals.Outcome(case, "tslab", "base", "glibc")
+            result.runs = runs
+            return result
+
+        listed = [outcome(1024, 10, 110), outcome(2048, 14, 120), outcome(4096, 25, 120), outcome(8192, 24, 200)]
+        told = list(boundaries.cliffs_of(listed))
+        self.assertEqual(len(told), 2)
+        self.assertIn("edges-4096, from 2,048 bytes: time 1.79", told[0])
+        self.assertIn("edges-8192, from 4,096 bytes: memory for each live byte 1.67", told[1])
+
+
+class Health(LabTest):
+    def health(self, library, **constants):
+        constants = {"ROUNDS": 1, "CASES": ("pair", "replace"), "TIME_SLACK": 1000, "MEMORY_SLACK": 1000} | constants
+        arguments = types.SimpleNamespace(library=library, record=False, force=True)
+        text = io.StringIO()
+        with unittest.mock.patch.multiple(health, **constants), contextlib.redirect_stdout(text):
+            with contextlib.redirect_stderr(text):
+                code = health.run(arguments)
+        return code, text.getvalue()
+
+    def test_a_library_that_is_well(self):
+        code, text = self.health(Path(self.library))
+        self.assertEqual(code, 0, text)
+        self.assertIn("checks are well", text)
+        self.assertIn("memory goes back: ", text)
+
+    def test_damage_is_found(self):
+        code, text = self.health(self.compiled(ONE_PLACE % (64, 64)))
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"BAD  replace on tslab: .*died of SIGABRT")
+
+    def test_a_ratio_that_is_worse_than_recorded_is_found(self):
+        recorded = {"pair": {"time": 0.5, "peak": 1.0}}
+        run = {"peak_kib": 50_000, "rss_kib": 1, "base_kib": 1}
+        lean = {"peak_kib": 10_000}
+
+        def judged(time, peak, ours=run):
+            listed = {"pair": (time, peak, [ours], [lean])}
+            return [finding.well for finding in health.judged(listed, recorded)]
+
+        self.assertEqual(judged(spread(0.6, 0.7, 0.8), spread(1, 1, 1)), [True, True])
+        self.assertEqual(judged(spread(0.7, 0.8, 0.9), spread(1.2, 1.3, 1.4)), [False, False])
+        # A difference of little more than nothing is the machine's.
+        self.assertEqual(judged(spread(0.1, 0.1, 0.1), spread(1.2, 1.3, 1.4), run | {"peak_kib": 11_000}), [True, True])
+        (unknown,) = health.judged({"new": (spread(1, 1, 1), spread(1, 1, 1), [run], [lean])}, recorded)
+        self.assertIs(unknown.well, False)
+
+    def test_every_case_is_recorded(self):
+        recorded = json.loads(health.RECORDED.read_text())
+        self.assertLessEqual(set(health.CASES), set(recorded))
+
+
+class Results(LabTest):
+    def writer(self):
+        writer = results.Writer(self.own / "run", "bench", ["pair"], ["a mark"], {"glibc": {}}, {"pair": {}})
+        self.addCleanup(writer.close)
+        return writer
+
+    def test_everything_that_was_written_is_read(self):
+        writer = self.writer()
+        writer.run("pair", "glibc", 1, {"seconds": 1})
+        writer.series("pair", "glibc", 1, {"t_ms": [0], "rss_kb": [1]})
+        writer.latency("pair", "glibc", 1, {"operation": "malloc", "buckets": [[1, 2]]})
+        writer.failure("pair", "glibc", 2, "it died")
+        before = results.read(self.own / "run")
+        self.assertIsNone(before.footer)  # also while it is being written
+        writer.footer(1, complete=False)
+        found = results.read(self.own / "run/results.jsonl")
+        self.assertEqual(found.header["marks"], ["a mark"])
+        self.assertEqual([len(x) for x in (found.runs, found.series, found.latency, found.failures)], [1, 1, 1, 1])
+        self.assertEqual((found.footer["rounds"], found.footer["complete"]), (1, False))
+
+    def test_a_writer_that_was_killed_leaves_what_it_wrote(self):
+        self.writer().run("pair", "glibc", 1, {"seconds": 1})
+        with (self.own / "run/results.jsonl").open("a") as file:
+            file.write('{"kind": "run", "case": "pa')
+        self.assertEqual(len(results.read(self.own / "run").runs), 1)
+
+    def test_what_is_no_file_of_results_is_refused(self):
+        for name, text, sentence in (
+            ("a", "", "its first line is no header"),
+            ("b", "words\n", "line 1, is no line of results"),
+            ("c", '{"kind": "run"}\n', "its first line is no header"),
+            ("d", '{"kind": "header", "format": 99}\n', "has format 99; this tslab reads format 1"),
+            ("e", '{"kind": "header", "format": 1}\nrubbish\n{"kind": "run"}\n', "line 2, is no line"),
+        ):
+            path = self.own / name
+            path.write_text(text)
+            with self.assertRaisesRegex(programs.Failure, sentence):
+                results.read(path)
+        with self.assertRaisesRegex(programs.Failure, "There are no results in"):
+            results.read(self.own / "nowhere")
+
+    def test_a_folder_with_results_is_not_written_over(self):
+        self.writer()
+        with self.assertRaisesRegex(programs.Failure, "already holds results"):
+            results.new_folder("bench", self.own / "run")
+
+
+class Honesty(LabTest):
+    def doubts(self, rounds, changed=False, busy=0.0):
+        with (
+            unittest.mock.patch.object(honesty, "busy_share", lambda: busy),
+            unittest.mock.patch.object(honesty.machine, "commit", lambda: ("0" * 40, changed)),
+        ):
+            return honesty.check(rounds, True, False, False)
+
+    def test_what_makes_figures_worthless_is_refused(self):
+        self.assertEqual(self.doubts(10), [])
+        self.assertEqual(len(self.doubts(5)), 1)  # a mark only
+        for bad in ({"rounds": 1}, {"rounds": 10, "changed": True}, {"rounds": 10, "busy": 0.5}):
+            with self.assertRaisesRegex(programs.Failure, "--force"):
+                self.doubts(**bad)
+
+    def test_the_share_that_others_use_is_a_share(self):
+        self.assertTrue(0 <= honesty.busy_share(0.05) <= 1)
+
+
+class Environment(LabTest):
+    def test_the_lab_s_own_variable_is_not_the_allocator_s(self):
+        with unittest.mock.patch.dict("os.environ", {allocators.LIBRARY_VARIABLE: "/x", "LD_PRELOAD": "/y"}):
+            self.assertFalse({allocators.LIBRARY_VARIABLE, "LD_PRELOAD"} & set(programs.environment()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Real programs as workloads: quick, on glibc and on tslab; and what goes wrong, said. usage: test_real.py LIBRARY"""
+
+import contextlib
+import http.server
+import io
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import unittest.mock
+from pathlib import Path
+
+from lab_test import LabTest, main
+
+from tslab_lab import allocators, programs, real, real_inputs, real_spent, work_nginx
+
+PYTHON = "/usr/bin/python3"
+MIB = 1024
+
+# A whole library to preload.
+DIES_AT_ONCE = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void start(void) { fputs("the last word\\n", stderr); abort(); }
+void *__libc_malloc(size_t size);
+void *malloc(size_t size) { return __libc_malloc(size); }
+"""
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class RealTest(LabTest):
+    """What is run from within has its temporary files in `own`, too, and a cache for all tests of the class."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="tslab-cache-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.cache = Path(directory.name)
+
+    def setUp(self):
+        super().setUp()
+        variables = {"TMPDIR": str(self.temporary), "XDG_CACHE_HOME": str(self.cache)}
+        self.enterContext(unittest.mock.patch.dict(os.environ, variables))
+        self.enterContext(unittest.mock.patch.object(tempfile, "tempdir", str(self.temporary)))
+
+
+class Programs(RealTest):
+    def environments(self, program):
+        found, _ = allocators.found(["tslab", "glibc"], self.library)
+        return {name: allocators.proven_environment(found[name], program.probe(), program.name) for name in found}
+
+    def check(self, name):
+        program = real.PROGRAMS[name]
+        if why := program.missing():
+            self.skipTest(why)
+        program.prepare()
+        inputs = contents(self.cache / "tslab")
+        runs = [
+            program.measure(environment, True, f"{name} on {allocator}")
+            for allocator, environment in self.environments(program).items()
+        ]
+        for run in runs:
+            self.assertGreater(run["operations"], 0)
+            self.assertGreater(run["seconds"], 0)
+            self.assertRegex(run["hash"], "^[0-9a-f]{16}$")
+            self.assertEqual((run["base_kib"], run["live_kib"]), (0, None))
+            self.assertGreater(run["peak_kib"], 2 * MIB)
+            self.assertLess(run["peak_kib"], 400 * MIB)
+            if name in ("redis", "python", "nginx"):
+                self.assertTrue(0 < run["rss_kib"] <= run["peak_kib"], run)
+            else:
+                self.assertIsNone(run["rss_kib"])
+        self.assertEqual(runs[0]["hash"], runs[1]["hash"])
+        self.assertEqual(contents(self.cache / "tslab"), inputs)  # no run writes to its inputs
+        self.assert_nothing_left()
+
+    def test_redis(self):
+        self.check("redis")
+
+    def test_python(self):
+        self.check("python")
+
+    def test_sqlite3(self):
+        self.check("sqlite3")
+
+    def test_lua(self):
+        self.check("lua")
+
+    def test_perl(self):
+        self.check("perl")
+
+    def test_cc1plus(self):
+        self.check("cc1plus")
+
+    def test_git(self):
+        self.check("git")
+
+    def test_nginx(self):
+        self.check("nginx")
+
+    def test_a_library_under_which_programs_die(self):
+        library = self.compiled(DIES_AT_ONCE)
+        for name, program in real.PROGRAMS.items():
+            if program.missing():
+                continue
+            program.prepare()
+            with self.subTest(name), self.assertRaises(programs.Failure) as caught:
+                program.measure(programs.environment(library), True, f"{name} on it")
+            text = str(caught.exception)
+            self.assertRegex(text, f"^{name} on it.* died of SIGABRT")
+            self.assertIn("the last word", text)
+        self.assert_nothing_left()
+
+    def test_settings_of_the_user_change_nothing(self):
+        names = {"GIT_DIR": "/nowhere", "PERL5OPT": "-MNowhere", "LUA_INIT": "error('heeded')", "LC_ALL": "nowhere"}
+        with unittest.mock.patch.dict(os.environ, names):
+            for name in ("git", "perl", "lua"):
+                program = real.PROGRAMS[name]
+                if not program.missing():
+                    program.prepare()
+                    program.measure(programs.environment(), True, name)
+
+
+class Selection(unittest.TestCase):
+    def select(self, word, absent=()):
+        """Names and what was said, on a machine where everything is but for these commands."""
+        real._said.clear()
+        said = io.StringIO()
+        find = {"new": lambda command: None if command in absent else f"/usr/bin/{command}"}
+        compiler = {"new": lambda *_: "/usr/lib/cc1plus"}
+        with unittest.mock.patch.object(real, "find", **find), unittest.mock.patch.object(real, "_told_by", **compiler):
+            with contextlib.redirect_stderr(said), unittest.mock.patch("os.path.exists", lambda _: True):
+                names = [program.name for program in real.select(word)]
+                self.assertEqual([program.name for program in real.select(word)], names)
+                self.listing = dict(real.listing())
+        return names, said.getvalue()
+
+    def test_names_globs_and_the_set(self):
+        every = ["redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx"]
+        self.assertEqual(self.select("programs"), (every, ""))
+        self.assertEqual(self.select("lua"), (["lua"], ""))
+        self.assertEqual(self.select("p*"), (["python", "perl"], ""))
+        for word in ("pair", "program", "lua:amount=3", "x*", ""):
+            self.assertEqual(self.select(word), ([], ""))
+        self.assertEqual(self.listing, {name: real.PROGRAMS[name].title for name in every})
+
+    def test_those_that_are_not_installed_are_left_out_and_said_once(self):
+        names, said = self.select("programs", absent=("lua5.4", "wrk"))
+        self.assertEqual(names, ["redis", "python", "sqlite3", "perl", "cc1plus", "git"])
+        lua = "lua5.4 is not installed. To install it: apt-get install lua5.4"
+        wrk = "wrk is not installed. To install it: apt-get install wrk"
+        self.assertEqual(said, f"tslab: lua is left out: {lua}\ntslab: nginx is left out: {wrk}\n")
+        self.assertEqual(self.listing["lua"], f"cannot run here: {lua}")
+
+    def test_one_that_was_asked_for_and_is_not_installed(self):
+        cases = {
+            ("redis", "redis-server"): "redis-server",
+            ("redis", "redis-benchmark"): "redis-tools",
+            ("nginx", "nginx"): "nginx-light",
+            ("cc1plus", "g++"): "g++",
+        }
+        for (name, command), package in cases.items():
+            with self.subTest(command), self.assertRaises(programs.Failure) as caught:
+                self.select(name, absent=(command,))
+            sentence = f"{name} cannot run here: {command} is not installed. To install it: apt-get install {package}"
+            self.assertEqual(str(caught.exception), sentence)
+
+
+class Spent(RealTest):
+    def spent(self, *argv):
+        real_spent.prepare()
+        return real_spent.run(argv, programs.environment(), "it")
+
+    def test_the_peak_is_that_of_the_program_and_not_ours(self):
+        ballast = b"x" * (200 * MIB * 1024)
+        _, small = self.spent("/bin/true")
+        _, large = self.spent(PYTHON, "-c", "ballast = b'x' * (64 << 20)")
+        del ballast
+        self.assertTrue(100 < small["peak_kib"] < 8 * MIB, small)
+        self.assertTrue(64 * MIB < large["peak_kib"] < 96 * MIB, large)
+
+    def test_the_peak_is_not_that_of_the_starter_with_a_library(self):
+        touch = "for (int i = 0; i < sizeof room; i += 4096) ((volatile char *)room)[i] = 1;"
+        large = self.compiled(f"static char room[64 << 20]; __attribute__((constructor)) void f(void) {{ {touch} }}")
+        nothing = self.own / "nothing"  # a program that no library is preloaded into
+        options = ["-static", "-x", "c", "-", "-o", nothing]
+        subprocess.run(["cc", *options], input="int main(void) { return 0; }", text=True, check=True)
+        real_spent.prepare()
+        for program, (least, most) in {nothing: (0, 8 * MIB), "/bin/true": (64 * MIB, 96 * MIB)}.items():
+            _, spent = real_spent.run([program], programs.environment(large), "it")
+            self.assertTrue(least < spent["peak_kib"] < most, spent)
+
+    def test_processor_time_counts_children(self):
+        work = "import time\nwhile time.process_time() < 0.2: pass\nprint(time.process_time())"
+        output, alone = self.spent(PYTHON, "-c", work)
+        self.assertGreaterEqual(alone["seconds"] + 0.01, float(output))
+        output, both = self.spent("/bin/sh", "-c", '"$0" -c "$1"; true', PYTHON, work)
+        self.assertGreaterEqual(both["seconds"] + 0.01, float(output))
+
+    def test_a_sleep_is_no_processor_time(self):
+        _, asleep = self.spent("/bin/sleep", "0.5")
+        self.assertLess(asleep["seconds"], 0.4)
+
+    def test_processor_time_of_a_process_that_goes_on(self):
+        before, start = real_spent.processor_seconds(os.getpid()), time.process_time()
+        while time.process_time() - start < 0.1:
+            pass
+        taken = real_spent.processor_seconds(os.getpid()) - before
+        self.assertAlmostEqual(taken, time.process_time() - start, delta=0.05)
+
+    def test_output_comes_through_as_it_is(self):
+        for text in ("", "a line", "a line\n", "two\nlines\n\n"):
+            with self.subTest(text):
+                self.assertEqual(self.spent("/usr/bin/printf", "%s", text)[0], text)
+
+    def test_an_end_that_is_none(self):
+        cases = {"exit 3": "it ended with exit code 3", "kill -SEGV $$": "it died of SIGSEGV"}
+        for command, sentence in cases.items():
+            with self.subTest(command), self.assertRaisesRegex(programs.Failure, f"{sentence}(.|\n)*a last word"):
+                self.spent("/bin/sh", "-c", f"echo a last word >&2; {command}")
+        with self.assertRaisesRegex(programs.Failure, "exit code 127(.|\n)*/nowhere"):
+            self.spent("/nowhere")
+
+    def test_hash(self):
+        self.assertEqual(len({real_spent.hash_of(*texts) for texts in ((), ("ab",), ("a", "b"), ("b", "a"))}), 4)
+
+
+class Inputs(RealTest):
+    def made(self, recipe, make):
+        return real_inputs.made("things", recipe, make)
+
+    def test_are_made_once_for_each_recipe(self):
+        made = []
+
+        def make(folder):
+            made.append(folder)
+            (folder / "file").write_text(f"number {len(made)}")
+
+        first = self.made(b"one", make)
+        self.assertEqual(self.made(b"one", make), first)
+        self.assertEqual((first / "file").read_text(), "number 1")
+        self.assertEqual((self.made(b"other", make) / "file").read_text(), "number 2")
+
+    def test_that_are_not_complete_are_not_kept(self):
+        def fail(folder):
+            (folder / "half").write_text("")
+            raise KeyboardInterrupt
+
+        before = set((self.cache / "tslab/inputs").glob("*"))
+        with self.assertRaises(KeyboardInterrupt):
+            self.made(b"unfinished", fail)
+        self.assertEqual(set((self.cache / "tslab/inputs").glob("*")), before)
+
+    def test_that_another_makes_at_the_same_time(self):
+        def make(folder):
+            if not (folder.parent / "again").exists():
+                (folder.parent / "again").mkdir()
+                self.made(b"contested", lambda inner: (inner / "file").write_text("the other's"))
+            (folder / "file").write_text("mine")
+
+        self.assertEqual((self.made(b"contested", make) / "file").read_text(), "the other's")
+
+
+class Answers(unittest.TestCase):
+    """The check of what nginx answers, asked of another server."""
+
+    def serve(self, change):
+        answers = work_nginx.answers()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                status, text = change(self.path, answers[self.path])
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server.server_address[1]
+
+    def test_right(self):
+        work_nginx.check(self.serve(lambda path, text: (200, text)))
+
+    def test_damaged(self):
+        port = self.serve(lambda path, text: (200, text.replace("7", "8") if path == "/again/large" else text))
+        with self.assertRaisesRegex(programs.Failure, "answered wrongly to /again/large"):
+            work_nginx.check(port)
+
+    def test_refused(self):
+        port = self.serve(lambda path, text: (500 if path == "/page" else 200, text))
+        with self.assertRaisesRegex(programs.Failure, "answered wrongly to /page .status 500"):
+            work_nginx.check(port)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,468 @@
+"""The report: its sums against known answers, the page in a browser, the looks of the allocators, refusals."""
+
+import base64
+import itertools
+import json
+import math
+import re
+import shutil
+import unittest
+
+import report_fixture as fixture
+from lab_test import ROOT, LabTest, main
+
+from tslab_lab import palette, report_page, summary
+from tslab_lab.allocators import ALLOCATORS
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    webdriver = None
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+NO_BROWSER = "apt-get install chromium chromium-driver python3-selenium: no browser looks at the page without"
+HAS_BROWSER = bool(webdriver and CHROMIUM and DRIVER)
+
+
+def column(*values):
+    return dict(enumerate(values, 1))
+
+
+class Sums(unittest.TestCase):
+    def test_ratios_are_taken_round_by_round(self):
+        ours, theirs = column(10, 40, 20), column(5, 20, 10)
+        self.assertEqual(summary.ratio(ours, theirs).middle, 2)
+        self.assertEqual((summary.ratio(ours, theirs).low, summary.ratio(ours, theirs).high), (2, 2))
+        self.assertEqual(summary.ratio({1: 6, 2: 100}, {1: 3, 3: 1}).middle, 2)  # only round 1 is common
+        self.assertIsNone(summary.ratio({1: 6}, {2: 3}))
+
+    def test_verdicts(self):
+        low, high = column(0.9, 0.8, 0.9, 0.8, 0.9), column(1.2, 1.3, 1.2, 1.3, 1.2)
+        across = column(0.9, 1.1, 1, 0.8, 1.2)
+        one = column(1, 1, 1, 1, 1)
+        found = [summary.verdict(summary.ratio(values, one), 5) for values in (low, high, across)]
+        self.assertEqual(found, [summary.WINS, summary.LOSES, summary.LEVEL])
+        for rounds in range(1, 5):  # a coin falls four times on one side too often
+            self.assertIsNone(summary.verdict(summary.ratio(low, one), rounds))
+
+    def test_the_geometric_mean_over_cases(self):
+        cases = {"x": {"a": column(2, 2), "b": column(1, 1)}, "y": {"a": column(8, 8), "b": column(1, 1)}}
+        mean, count, rounds = summary.overall(cases, "a", "b")
+        self.assertAlmostEqual(mean.middle, 4)
+        self.assertEqual((count, rounds), (2, 2))
+        cases["z"] = {"a": column(1000, 1000)}  # b is not there: left out
+        self.assertAlmostEqual(summary.overall(cases, "a", "b")[0].middle, 4)
+        self.assertIsNone(summary.overall({"z": cases["z"]}, "a", "b"))
+
+    def test_the_mean_of_a_broken_off_run_has_only_whole_rounds(self):
+        cases = {"x": {"a": column(2, 2, 100), "b": column(1, 1, 1)}, "y": {"a": column(8, 8), "b": column(1, 1)}}
+        mean, _, rounds = summary.overall(cases, "a", "b")
+        self.assertAlmostEqual(mean.middle, 4)
+        self.assertEqual(rounds, 2)
+        apart = {"x": {"a": {1: 2}, "b": {1: 1}}, "y": {"a": {2: 8}, "b": {2: 1}}}  # no round has both
+        mean, _, rounds = summary.overall(apart, "a", "b")
+        self.assertEqual((round(mean.middle, 9), mean.low == mean.high, rounds), (4, True, 1))
+
+    def test_who_leads(self):
+        twos = column(2, 2, 2, 2, 2)
+        cases = {
+            "x": {"a": column(1, 1.1, 1, 1.1, 1), "b": twos, "c": column(3, 3, 3, 3, 3)},
+            "y": {"a": column(1, 2.5, 1, 2.5, 1), "b": twos},
+        }
+        self.assertEqual(summary.leaders(cases), {"a": [2, 1], "b": [0, 0], "c": [0, 0]})
+        self.assertEqual(summary.tally(cases, "b", "a"), (0, 1, 1))
+        self.assertEqual(summary.leaders({"x": {"a": column(1)}}), {"a": [0, 0]})  # alone is no lead
+
+    def test_who_failed_takes_no_part(self):
+        runs = [{"case": "x", "allocator": name, "round": 1, "seconds": 1} for name in ("a", "b")]
+        found = summary.grid(runs, [{"case": "x", "allocator": "b", "round": 2}])
+        self.assertEqual(list(found["x"]), ["a"])
+
+    def test_figures_that_a_run_does_not_have(self):
+        self.assertEqual(summary.time_ns({"seconds": 2, "operations": 1000}), 2e6)
+        self.assertEqual(summary.time_ns({"seconds": 2, "operations": None}), 2e9)  # of the whole run
+        self.assertIsNone(summary.time_ns({"seconds": None}))
+        self.assertIsNone(summary.peak_kib({"peak_kib": math.nan}))
+
+    def test_percentiles_as_far_as_the_count_supports_them(self):
+        buckets = [[100.0, 9900], [1000.0, 90], [5000.0, 10]]
+        self.assertAlmostEqual(summary.percentile_ns(buckets, 10_000, 5010, 0.5), 100.5)
+        self.assertAlmostEqual(summary.percentile_ns(buckets, 10_000, 5010, 0.99), 100.5)
+        self.assertAlmostEqual(summary.percentile_ns(buckets, 10_000, 5010, 0.999), 1005)
+        self.assertIsNone(summary.percentile_ns(buckets, 10_000, 5010, 0.9999))  # one value is beyond it
+        self.assertEqual(summary.percentile_ns([[100, 1000]], 1000, 100.2, 0.5), 100.2)  # never beyond what was seen
+        times, above = summary.cumulative(buckets, 10_000)
+        self.assertEqual(([round(time, 6) for time in times], above), ([100.5, 1005], [0.01, 0.001]))
+
+    def test_latency_lines_pool(self):
+        lines = [{"buckets": [[1, 2], [3, 4]], "max_ns": 3}, {"buckets": [[3, 1]], "max_ns": 9}]
+        self.assertEqual(summary.pooled(lines), ([[1, 2], [3, 5]], 7, 9))
+
+
+def _linear(colour):
+    values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in values]
+
+
+def _seen(matrix, rgb):
+    return [max(0, min(1, sum(m * c for m, c in zip(row, rgb)))) for row in matrix]
+
+
+def _lab(rgb):
+    """CIE L*a*b*, in which equal distances look equal."""
+    matrix = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    xyz = [sum(m * c for m, c in zip(row, rgb)) / white for row, white in zip(matrix, (0.9505, 1, 1.089))]
+    x, y, z = (v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+EYES = {
+    "all colours": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no green (deuteranopia)": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "no red (protanopia)": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "grey": ((0.2126, 0.7152, 0.0722),) * 3,
+}
+DIFFERENT = 10  # a distance that is seen without effort
+DEBIAN = ("tslab", "glibc", "jemalloc", "tcmalloc", "mimalloc")
+
+
+class Looks(unittest.TestCase):
+    names = (*ALLOCATORS, "base", "a", "a2", "b")
+
+    def near(self, names, eyes):
+        for one, other in itertools.combinations(names, 2):
+            places = [_lab(_seen(EYES[eyes], _linear(palette.style(name)["color"]))) for name in (one, other)]
+            if math.dist(*places) < DIFFERENT:
+                yield one, other
+
+    def test_colours_that_are_near_have_other_markers_lines_and_hatches(self):
+        for eyes in EYES:
+            for one, other in self.near(self.names, eyes):
+                with self.subTest(eyes, one=one, other=other):
+                    ours, theirs = palette.style(one), palette.style(other)
+                    self.assertNotEqual(ours["marker"], theirs["marker"])
+                    lines = [(str(style["linestyle"]), style["linewidth"]) for style in (ours, theirs)]
+                    self.assertNotEqual(*lines)
+                    self.assertNotEqual(palette.hatch(one), palette.hatch(other))
+
+    def test_the_usual_five_differ_by_colour_alone_to_all_eyes(self):
+        for eyes in EYES:
+            self.assertEqual(list(self.near(DEBIAN, eyes)), [], eyes)
+
+    def test_all_colours_differ_to_most_eyes(self):
+        self.assertEqual(list(self.near(self.names, "all colours")), [])
+
+    def test_markers_and_hatches_are_each_ones_own(self):
+        self.assertEqual(len({palette.style(name)["marker"] for name in self.names}), len(self.names))
+        self.assertEqual(len({palette.hatch(name) for name in self.names}), len(self.names))
+
+    def test_capitals_do_not_matter(self):
+        self.assertEqual(palette.style("A2"), palette.style("a2"))
+        self.assertEqual(palette.style("B"), palette.style("b"))
+
+    def test_an_unknown_name_always_looks_the_same(self):
+        self.assertEqual(palette.style("my-build"), palette.style("my-build"))
+        self.assertNotEqual(palette.style("my-build"), palette.style("my-other-build"))
+        looks = {str(palette.style(f"build-{i}")) for i in range(20)}
+        self.assertGreater(len(looks), 15)
+
+
+class Reports(LabTest):
+    """The command, on files that are made here."""
+
+    def report(self, lines, *options):
+        folder = self.own / "tslab-runs/bench-20260131-120000"
+        path = fixture.write(folder, lines)
+        done = self.tslab("report", path, *options)
+        return done, folder / "report.html"
+
+    def made(self, lines, *options):
+        done, page = self.report(lines, *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return re.sub(r"base64,[^\"]*", "base64,", page.read_text(encoding="utf-8"))
+
+    def test_the_files(self):
+        done, page = self.report(fixture.records(cases=fixture.CASES[:2], rounds=2))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.splitlines(), [str(page), f"{page.parent}/figures/: the figures as PNG and PDF"])
+        begins = {".png": b"\x89PNG", ".pdf": b"%PDF"}
+        files = {path.name: path for path in (page.parent / "figures").iterdir()}
+        names = ["overview", "time", "peak", "workload-pair", "workload-replace-20k", "rss-burst-idle"]
+        names += ["latency-churn-fixed--malloc", "latency-churn-fixed--free"]
+        self.assertEqual(sorted(files), sorted(name + suffix for name in names for suffix in begins))
+        for path in files.values():
+            content = path.read_bytes()
+            self.assertEqual(content[:4], begins[path.suffix])
+            self.assertGreater(len(content), 4000, path.name)
+        self.assert_nothing_left()
+
+    def test_nothing_comes_from_outside_of_the_page(self):
+        text = self.made(fixture.records(cases=fixture.CASES[:2], rounds=2))
+        found = re.findall(r'(?:src|href)\s*=\s*"([^"]{0,40})|url\(([^)]{0,40})|@import', text)
+        self.assertGreater(len(found), 10)
+        for source, url in found:
+            self.assertRegex(source or url, r"^(data:|#)")
+        self.assertNotIn("http", re.sub(r'"data:[^"]*"', "", text))
+        self.assertNotIn(str(ROOT), text)
+
+    def test_last_and_output_and_baseline(self):
+        fixture.write(self.own / "tslab-runs/old", [fixture.header(), fixture.records()[1]])
+        little = fixture.records(cases=fixture.CASES[:1], rounds=5, more=False)
+        fixture.write(self.own / "tslab-runs/new", little).touch()
+        done = self.tslab("report", "last", "--output", self.own / "elsewhere/page.html", "--baseline", "glibc")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = (self.own / "elsewhere/page.html").read_text()
+        self.assertIn("against glibc (1.00)", text)
+        self.assertIn("Where glibc loses", text)
+        self.assertTrue((self.own / "elsewhere/figures/time.pdf").is_file())
+
+    def test_refusals(self):
+        good = fixture.records(cases=fixture.CASES[:1], rounds=1, more=False)
+        newer = [fixture.header(format=2)]
+        cases = (
+            ([], "no file of results"),
+            (["hello"], "line 1"),
+            (["[1, 2]"], "line 1"),
+            (good[1:], "its first line is no header"),
+            ([good[0], '{"kind": "run", "ca', good[1]], "line 2"),
+            (newer, "format 2"),
+        )
+        for lines, words in cases:
+            with self.subTest(words):
+                done, page = self.report(lines)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, r"^tslab: .*\n$")
+                self.assertIn(words, done.stderr)
+                self.assertFalse(page.exists())
+        for where in ("nowhere", "."):
+            done = self.tslab("report", where)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        done, _ = self.report(good, "--baseline", "nobody")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nobody is not in these results. There are: tslab, glibc", done.stderr)
+        done = self.tslab("report", "last", cwd=self.temporary)
+        self.assertIn("There is no run", done.stderr)
+
+    def test_a_run_that_was_broken_off(self):
+        lines = fixture.records(cases=fixture.CASES[:3], rounds=2, more=False)[:-1]
+        path = fixture.write(self.own / "half", lines[:-4])
+        with path.open("a") as file:
+            file.write(json.dumps(lines[-4])[:30])  # the writer was killed in this line
+        done = self.tslab("report", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = (self.own / "half/report.html").read_text()
+        self.assertIn("The file has no end", text)
+        self.assertIn("1 to 2 rounds", text)
+
+    def test_a_single_round_has_no_intervals_and_no_verdict(self):
+        text = self.made(fixture.records(cases=fixture.CASES[:3], rounds=1, more=False))
+        self.assertIn("There is a single round: no interval, and no verdict.", text)
+        self.assertIn("1 round: too few for a verdict", text)
+        table = re.search(r"<table class=\"heat\">.*?</table>", text, re.S).group()
+        self.assertNotRegex(table, r"\d–\d")
+        self.assertNotIn("Where tslab wins", text)
+
+    def test_few_rounds_have_intervals_but_no_verdict(self):
+        text = self.made(fixture.records(cases=fixture.CASES[:3], rounds=4, more=False))
+        self.assertIn("is ahead of the best of the others in 0 of 3 workloads. 4 rounds: too few for a verdict", text)
+        table = re.search(r"<table class=\"heat\">.*?</table>", text, re.S).group()
+        self.assertRegex(table, r"\d–\d")
+        self.assertNotIn("Where tslab wins", text)
+
+    def test_one_allocator(self):
+        text = self.made(fixture.records(cases=fixture.CASES[:2], allocators=("glibc",), rounds=3, more=False))
+        self.assertNotIn("geometric", text)
+        self.assertRegex(text, r'<th scope="row">pair</th><td data-v="[0-9.]+">3[78]\.\d ns<small>')
+
+    def test_only_a_header(self):
+        self.assertIn("There is no run in these results.", self.made([fixture.header(marks=[])]))
+
+    def test_other_work_is_told(self):
+        lines = fixture.records(cases=fixture.CASES[:2], rounds=2, more=False)
+        lines[1]["hash"] = "other"
+        self.assertIn(f"{lines[1]['case']}: the runs did not all do the same work", self.made(lines))
+
+    def test_instructions_are_exact(self):
+        lines = fixture.records(cases=fixture.CASES[:1], rounds=2, more=False)
+        lines += [
+            {"kind": "instructions", "case": "pair", "allocator": name, "value": value}
+            for name, value in (("tslab", 50.0), ("glibc", 75.0))
+        ]
+        text = self.made(lines)
+        self.assertIn("1.00 <em>best</em><small>50.0</small>", text)
+        self.assertIn("1.50<small>75.0</small>", text)
+
+    def test_names_from_outside_are_not_markup(self):
+        lines = fixture.records(cases=fixture.CASES[:1], rounds=1, more=False)
+        text = json.dumps(lines).replace('"pair"', '"<script>alert(1)</script>"').replace('"jemalloc"', '"<b>x"')
+        text = self.made(json.loads(text))
+        self.assertNotIn("<script>alert", text)
+        self.assertNotIn("<b>x", text)
+        self.assertIn("&lt;script&gt;alert(1)", text)
+
+    @unittest.skipUnless(CHROMIUM, NO_BROWSER)
+    def test_the_page_as_pdf(self):
+        done, page = self.report(fixture.records(cases=fixture.CASES[:1], rounds=2, more=False), "--pdf")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(page.with_suffix(".pdf").read_bytes()[:4], b"%PDF")
+        self.assert_nothing_left()
+
+
+@unittest.skipUnless(HAS_BROWSER, NO_BROWSER)
+class Browser(LabTest):
+    """One full page, as a reader has it."""
+
+    def setUp(self):
+        super().setUp()
+        path = fixture.write(self.own / "run", fixture.records())
+        done = self.tslab("report", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        options = Options()
+        options.binary_location = CHROMIUM
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.own}/profile"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(DRIVER, env=self.environment), options=options)
+        self.addCleanup(self.driver.quit)
+        self.driver.set_page_load_timeout(40)
+        self.width(1280)
+        self.driver.get(path.with_name("report.html").as_uri())
+
+    def width(self, pixels):
+        metrics = {"width": pixels, "height": 900, "deviceScaleFactor": 1, "mobile": pixels < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def table(self, caption):
+        """Rows of cells as they are read, the head first."""
+        return self.driver.execute_script(
+            """const table = [...document.querySelectorAll("table")]
+                .find((table) => table.caption.textContent.startsWith(arguments[0]));
+            return [...table.rows].map((row) => [...row.cells].map((cell) => cell.innerText));""",
+            caption,
+        )
+
+    def click(self, caption, head):
+        self.driver.execute_script(
+            """const table = [...document.querySelectorAll("table")]
+                .find((table) => table.caption.textContent.startsWith(arguments[0]));
+            window.button = [...table.tHead.rows[0].cells]
+                .find((cell) => cell.innerText.trim() === arguments[1]).querySelector("button");
+            button.scrollIntoView({block: "center"}); button.focus();""",
+            caption, head,
+        )  # fmt: skip
+        self.driver.switch_to.active_element.send_keys("\n")  # as one does with the keyboard
+        return self.driver.execute_script("return button.closest('th').getAttribute('aria-sort')")
+
+    def test_the_page(self):
+        for what in ("tables", "figures", "words", "sorting", "width"):
+            with self.subTest(what):
+                getattr(self, f"look_at_{what}")()
+        self.assertEqual(self.driver.get_log("browser"), [])
+
+    def look_at_tables(self):
+        time = self.table("Time per operation")
+        self.assertEqual(time[0], ["Workload", *fixture.ALLOCATORS])
+        self.assertEqual([row[0] for row in time[1:]], [*fixture.CASES, "geometric mean"])
+        by_case = {row[0]: dict(zip(fixture.ALLOCATORS, row[1:])) for row in time}
+        for name, factor in (("tslab", 1), ("glibc", 1.9), ("jemalloc", 1.2), ("tcmalloc", 1.05)):
+            ratio, interval, absolute = by_case["pair"][name].split("\n")
+            self.assertAlmostEqual(float(ratio), factor / 0.93, delta=0.05)
+            low, high = map(float, interval.split("\N{EN DASH}"))
+            self.assertTrue(low <= float(ratio) <= high and low > 1)
+            self.assertAlmostEqual(float(absolute.removesuffix(" ns")), 20 * factor, delta=0.5 * factor)
+        self.assertEqual(by_case["pair"]["mimalloc"].split("\n")[0], "1.00 best")
+        self.assertEqual(by_case["scattered"]["tslab"].split("\n")[0], "1.00 best")
+        self.assertEqual(by_case[fixture.FAILED[0]][fixture.FAILED[1]], "-")
+        self.assertEqual(by_case["geometric mean"]["tcmalloc"], "-")
+        peak = {row[0]: row[1:] for row in self.table("Peak RSS")}
+        self.assertRegex(peak["pair"][1], r"^1\.00 best\n3\.\d\d MiB$")  # glibc's 0.95 of 4 MiB
+        facts = {(row[0], row[1]): row[2:] for row in self.table("What really happened")}
+        self.assertEqual(facts["mixed-remote", "remote share, %"], ["48.2"] * 5)
+        self.assertEqual(facts["mixed-remote", "threads"], ["8"] * 5)
+        latency = {row[0]: row for row in self.table("Latency of churn-fixed: free (the timer itself: 21.5 ns)")}
+        self.assertEqual(latency["Allocator"][5:], ["p99.9", "p99.99", "max"])
+        self.assertEqual((latency["tslab"][1], latency["tslab"][6]), ("12,000", "-"))
+        self.assertNotEqual({row[0]: row for row in self.table("Latency of churn-fixed: malloc")}["tslab"][6], "-")
+        self.assertEqual(self.table("Who failed")[1][:3], ["threads", "tcmalloc", "2"])
+        self.assertIn("<nothing>", self.table("Who failed")[1][3])
+        overall = {row[0]: row for row in self.table("Geometric mean")}
+        self.assertAlmostEqual(float(overall["tcmalloc"][1].split("\n")[0]), (1.05**10 * 3) ** (1 / 11), delta=0.02)
+        self.assertIn("11 of 12 workloads", overall["tcmalloc"][1])
+        self.assertEqual(overall["mimalloc"][4], "11\n11 clearly")
+
+    def look_at_figures(self):
+        shown = self.driver.execute_script(
+            "return [...document.images].map((image) => [image.complete, image.naturalWidth, image.alt, image.src])"
+        )
+        self.assertEqual(len(shown), 1 + 2 + 12 + 1 + 2)
+        for complete, width, alt, source in shown:
+            self.assertTrue(complete and width > 300 and len(alt) > 30, alt)
+            drawn = base64.b64decode(source.partition("base64,")[2]).decode()
+            self.assertGreater(drawn.count("<path"), 15)
+        drawn = base64.b64decode(shown[1][3].partition("base64,")[2]).decode()  # time of all workloads
+        for word in (*fixture.CASES, *fixture.ALLOCATORS[1:], "tslab = 1"):
+            self.assertIn(f">{word}</text>", drawn)
+
+    def look_at_words(self):
+        text = self.driver.execute_script("return document.body.innerText")
+        self.assertIn("tslab bench, 2026-01-31 12:00:00 UTC", text)
+        for words in ("12 workloads · 5 allocators", "Example CPU <1>", "others use 20%"):
+            self.assertIn(words, text)
+        self.assertRegex(text, r"Where tslab loses\s+time\s+larson: (1\.9\d|2\.0\d) \([^)]+\) × mimalloc")
+        self.assertRegex(text, r"Where tslab wins\s+time\s+scattered: 0\.3\d \([^)]+\) × ")
+        self.assertRegex(text, r"time\s+wins 1\s+loses 11\s+peak RSS\s+loses 12")
+        self.assertRegex(text, r"Time over all workloads \(geometric means, tslab = 1\): less: mimalloc 0\.9\d \(")
+        self.assertIn("git checkout 0123456789abcdef0123456789abcdef01234567", text)
+        self.assertIn("lab/tslab bench --rounds 6 mixed-remote:threads=8", text)
+        self.assertIn(f"{1:064x}", text)
+        link = self.driver.execute_script("return document.querySelector('a[download]').href")
+        lines = base64.b64decode(link.partition("base64,")[2]).decode().splitlines()
+        self.assertEqual(len(lines), 1 + 12 * 5 * 6 - 5)
+        self.assertIn("case,allocator,round", lines[0])
+
+    def look_at_sorting(self):
+        def first_column():
+            return [row[0] for row in self.table("Time per operation")[1:-1]]
+
+        self.assertEqual(self.click("Time per operation", "tcmalloc"), "ascending")
+        self.assertEqual(first_column()[-1], "threads")  # it has no figure there
+        self.assertIn(first_column()[-2], ("scattered", "larson"))
+        self.assertEqual(self.click("Time per operation", "tcmalloc"), "descending")
+        self.assertEqual((first_column()[0], first_column()[-1]), ("scattered", "threads"))
+        self.assertEqual(self.click("Time per operation", "Workload"), "ascending")
+        self.assertEqual(first_column(), sorted(fixture.CASES))
+
+    def look_at_width(self):
+        for pixels in (390, 768, 1280):
+            self.width(pixels)
+            wide = self.driver.execute_script("return document.documentElement.scrollWidth")
+            self.assertLessEqual(wide, pixels)
+        self.width(390)
+        scrolling = self.driver.execute_script(
+            "return [...document.querySelectorAll('.box')].filter((box) => box.scrollWidth > box.clientWidth).length"
+        )
+        self.assertGreater(scrolling, 3)  # wide tables scroll, each in its own box
+
+
+class Parts(unittest.TestCase):
+    def test_many_workloads_are_drawn_by_group(self):
+        page = report_page.Page.__new__(report_page.Page)
+        told = {f"case-{i}": {"group": "even" if i % 2 == 0 else "odd"} for i in range(20)}
+        page.results = type("Results", (), {"header": {"cases": told}})
+        groups = report_page._groups(page, dict.fromkeys(told))
+        self.assertEqual({name: len(cases) for name, cases in groups.items()}, {"even": 10, "odd": 10})
+        self.assertEqual(list(report_page._groups(page, dict.fromkeys(list(told)[:5]))), ["all"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""The request server and the program of the scattered survivors, by themselves. usage: test_server.py self.library"""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+from lab_test import ONE_PLACE, LabTest, main
+
+from tslab_lab import programs, requests_build, requests_load, requests_scattered
+from tslab_lab.requests_histogram import Histogram, bucket_of
+
+TIMEOUT = 60
+SESSIONS = 50
+
+# Each is a library to preload that is wrong in one way, for objects of some sizes.
+WRITES_BEHIND = """
+#include <stddef.h>
+void *__libc_malloc(size_t size);
+void __libc_free(void *start);
+static char *last;
+void *malloc(size_t size)
+{
+    char *start = __libc_malloc(size);
+    if (last) last[%d] ^= 1;
+    last = size >= 448 && size < 512 ? start : NULL;
+    return start;
+}
+void free(void *start) { if (last == start) last = NULL; __libc_free(start); }
+"""
+
+
+class Programs(LabTest):
+    @classmethod
+    def setUpClass(cls):
+        for program in (requests_build.SERVER, requests_build.SCATTERED):
+            requests_build.build(program)
+
+    def run_program(self, *argv, preload=None):
+        argv = [str(word) for word in argv]
+        environment = programs.environment(preload)
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+
+    def serving(self, preload=None, sessions="paused", policy=None):
+        load = requests_load.Load(1, 50, 3, 20, SESSIONS, 0, 0)
+        environment = programs.environment(preload) | ({"TSLAB_EPOCH_POLICY": policy} if policy else {})
+        return requests_load.serving(load, environment, self.own, "the server", sessions)
+
+    def post(self, server, path, body):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+        try:
+            connection.request("POST", path, body)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def final_stats(self):
+        return json.loads((self.own / "stats.json").read_text())
+
+    def serve_some(self, **how):
+        """Three clients at once, 40 requests each; every fourth makes a session. Returns the figures at the end."""
+        answers, body = [], requests_load.body()
+
+        def client(server):
+            for i in range(40):
+                path = f"/order?user={i}&fields=a,b" + ("&login=1" if i % 4 == 0 else "")
+                answers.append(self.post(server, path, body))
+
+        with self.serving(**how) as server:
+            server.get("/reset")
+            clients = [threading.Thread(target=client, args=(server,)) for _ in range(3)]
+            for thread in clients:
+                thread.start()
+            for thread in clients:
+                thread.join()
+            server.get("/rotate")
+            meanwhile = json.loads(server.get("/stats"))
+            server.stop()
+        self.assertEqual([status for status, _ in answers], [200] * 120)
+        for status, answer in answers:
+            found = json.loads(answer)
+            self.assertEqual((found["items"], found["fields"]), (5, ["a", "b"]))
+            self.assertEqual(found["cents"], sum(round(999 * (i + 1)) * (i + 1) for i in range(5)))
+            self.assertGreater(len(found["rows"]), 50)
+        stats = self.final_stats()
+        for name in ("objects", "bytes", "sessions", "wall", "cpu"):
+            self.assertEqual(stats[name], meanwhile[name])
+        return stats
+
+    def test_what_it_counts(self):
+        stats = self.serve_some()
+        self.assertEqual((stats["wall"]["count"], stats["cpu"]["count"]), (120, 120))
+        self.assertAlmostEqual(stats["objects"] / 120, 200, delta=20)  # this client sends few headers
+        self.assertAlmostEqual(stats["bytes"] / 120, 52_000, delta=5000)
+        self.assertEqual((stats["sessions"]["live"], stats["sessions"]["created"]), (SESSIONS, 30))
+        self.assertAlmostEqual(stats["sessions"]["bytes"] / SESSIONS, 1900, delta=600)
+        self.assertEqual(stats["workers"], 3)
+        self.assertLessEqual(stats["workers_used"], 3)
+        self.assertIsNone(stats["slabs"])
+        self.assertIsNone(stats["tslab"])
+
+    def test_its_histograms_are_as_ours(self):
+        stats = self.serve_some()
+        for kind in ("wall", "cpu"):
+            found = stats[kind]
+            histogram = Histogram.from_json(found)
+            self.assertEqual(min(histogram.buckets), bucket_of(found["least_ns"]))
+            self.assertEqual(max(histogram.buckets), bucket_of(found["most_ns"]))
+            low = sum(1.01**bucket * count for bucket, count in histogram.buckets.items())
+            self.assertLessEqual(low, found["sum_ns"] + 1)
+            self.assertGreaterEqual(low * 1.0101, found["sum_ns"])
+            long_at_least = sum(count for bucket, count in histogram.buckets.items() if 1.01**bucket > 1e6)
+            self.assertGreaterEqual(found["long_count"], long_at_least)
+        self.assertLessEqual(stats["cpu"]["sum_ns"], stats["wall"]["sum_ns"] * 1.01)
+
+    def test_the_same_numbers_are_the_same_work(self):
+        first, second = self.serve_some(), self.serve_some(preload=self.library)
+        self.assertEqual(first["objects"], second["objects"])
+        # What a request copies from a session depends on which sessions were replaced before.
+        self.assertAlmostEqual(first["bytes"] / second["bytes"], 1, delta=0.01)
+        self.assertEqual(first["sessions"]["created"], second["sessions"]["created"])
+
+    def test_every_policy_on_tslab(self):
+        for policy in ("never", "per-request", "batch-3", "interval-1", "manual"):
+            with self.subTest(policy):
+                stats = self.serve_some(preload=self.library, policy=policy)
+                self.assertEqual(stats["sessions"]["live"], SESSIONS)
+                self.assertGreaterEqual(stats["slabs"]["opened"], 0)
+                self.assertIsInstance(stats["tslab"], dict)
+
+    def test_sessions_inside_of_epochs_survive_them(self):
+        stats = self.serve_some(preload=self.library, policy="per-request", sessions="inside")
+        self.assertEqual(stats["sessions"]["live"], SESSIONS)
+
+    def test_rows_of_a_band(self):
+        with self.serving() as server:
+            for band, least in ((1, 32), (4, 256), (6, 1024)):
+                _, answer = self.post(server, f"/order?user=1&band={band}", requests_load.body())
+                sizes = [row["bytes"] + 16 for row in json.loads(answer)["rows"]]  # what precedes the bytes of a row
+                self.assertTrue(all(least <= size < 2 * least for size in sizes), band)
+                self.assertTrue(len(sizes) == 300 or sum(sizes) >= 40_000, band)
+            server.stop()
+
+    def test_reset_begins_anew(self):
+        with self.serving() as server:
+            for _ in range(5):
+                self.post(server, "/order?user=1&login=1", "{}")
+            server.get("/reset")
+            self.post(server, "/order?user=1", "{}")
+            found = json.loads(server.get("/stats"))
+            server.stop()
+        self.assertEqual((found["wall"]["count"], found["cpu"]["count"]), (1, 1))
+        self.assertEqual((found["sessions"]["created"], found["sessions"]["live"]), (0, SESSIONS))
+
+    def test_bad_requests_are_answered_and_leave_nothing(self):
+        broken = ("", "nonsense", "{", '{"a"', '{"a":', '{"a": 1,}', "[1, 2", '"open', "1 2", "[" * 100, "-")
+        broken += ("[" + "1" * 50 + "]", "tru", "[1 2]", "{1: 2}")
+        with self.serving() as server:
+            for body in broken:
+                self.assertEqual(self.post(server, "/order?user=1", body)[0], 400, body)
+            self.assertEqual(self.post(server, "/order", '{"a": [[], {}, null, true, "\\"", -1.5e3]}')[0], 200)
+            self.assertEqual(self.post(server, "/order?user=x&fields=,,&login=2", "[]")[0], 200)
+            self.assertEqual(self.post(server, "/order?user=1", " " * 70_000)[0], 413)
+            self.assertEqual(self.post(server, "/elsewhere", "{}")[0], 404)
+            with self.assertRaisesRegex(programs.Failure, "answered 404 to GET /order"):
+                server.get("/order")
+            server.stop()  # which fails if a request has left an object
+        self.assertEqual(self.final_stats()["wall"]["count"], len(broken) + 2)
+
+    def test_a_place_given_twice_is_seen(self):
+        done = self.run_program(requests_build.SERVER, "--probe", preload=self.compiled(ONE_PLACE % (448, 511)))
+        self.assertLess(done.returncode, 0)
+        self.assertRegex(done.stderr, "server: an object was damaged|server: a request has not dropped what it made")
+
+    def test_a_damaged_object_is_seen(self):
+        for at in (16, 77, 447):  # the row's first byte, one in its middle, its last word
+            done = self.run_program(requests_build.SERVER, "--probe", preload=self.compiled(WRITES_BEHIND % at))
+            self.assertLess(done.returncode, 0)
+            self.assertIn("server: an object was damaged while it was alive", done.stderr)
+
+    def test_bad_options_get_a_sentence(self):
+        for options, sentence in (
+            (("--workers", "1"), "--workers wants a number from 2 to 64, not '1'"),
+            (("--workers", "many"), "--workers wants a number from 2 to 64, not 'many'"),
+            (("--port", "70000"), "--port wants a number from 0 to 65535"),
+            (("--session-limit", "-1"), "--session-limit wants a number from 0"),
+            (("--sessions", "outside"), "--sessions is 'paused' or 'inside', not 'outside'"),
+            (("--colour", "red"), "usage: server"),
+            (("word",), "'word' is no option"),
+        ):
+            done = self.run_program(requests_build.SERVER, *options)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
+            self.assertIn(sentence, done.stderr)
+
+    def test_a_port_that_is_taken(self):
+        with self.serving() as server:
+            done = self.run_program(requests_build.SERVER, "--port", server.port)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"cannot listen at port {server.port} of this machine", done.stderr)
+            server.stop()
+
+    def test_it_stops_when_it_is_interrupted(self):
+        with self.serving() as server:
+            self.post(server, "/order?user=1&login=1", "{}")
+            os.kill(server.process.pid, 2)
+            self.assertEqual(server.process.wait(TIMEOUT), 0)
+
+
+class Scattered(Programs):
+    SMALL = requests_scattered.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
+
+    def test_what_it_counts(self):
+        found = json.loads(self.run_program(*self.SMALL.argv(epochs=False)).stdout)
+        self.assertEqual((found["objects"], found["survivors"]), (24_000, 120))
+        self.assertAlmostEqual(found["bytes"] / found["objects"], 264, delta=5)
+        self.assertAlmostEqual(found["survivor_bytes"] / 120, 264, delta=60)
+        self.assertGreaterEqual(found["peak_kib"] - found["start_kib"], found["bytes"] / 1024 * 0.95)
+        for when in ("start", "after", "later", "asked"):
+            self.assertGreater(found[f"{when}_kib"], 0)
+
+    def test_the_same_work_on_tslab(self):
+        plain = json.loads(self.run_program(*self.SMALL.argv(epochs=False)).stdout)
+        ours = json.loads(self.run_program(*self.SMALL.argv(epochs=True), preload=self.library).stdout)
+        for name in ("objects", "bytes", "survivors", "survivor_bytes"):
+            self.assertEqual(plain[name], ours[name])
+        above, all_kib = ours["after_kib"] - ours["start_kib"], ours["bytes"] / 1024
+        self.assertLess(above, all_kib / 3)  # 6 MiB of requests are over; what holds some of it is not theirs
+
+    def test_epochs_need_tslab(self):
+        done = self.run_program(*self.SMALL.argv(epochs=True))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--epochs needs tslab", done.stderr)
+
+    def test_a_damaged_object_is_seen(self):
+        done = self.run_program(*self.SMALL.argv(epochs=False), preload=self.compiled(WRITES_BEHIND % 16))
+        self.assertLess(done.returncode, 0)
+        self.assertIn("scattered: an object was damaged while it was alive", done.stderr)
+
+    def test_bad_options_get_a_sentence(self):
+        for options, sentence in (
+            (("--requests", "0"), "--requests wants a number from 1"),
+            (("--objects", "801"), "--objects must be a multiple of 8"),
+            (("--survivors", "7"), "all objects one of --survivors"),
+            (("more",), "'more' is no option"),
+        ):
+            done = self.run_program(requests_build.SCATTERED, *options)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
+            self.assertIn(sentence, done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,406 @@
+"""`tslab rss`: its sums against known answers, the sampler on programs that do what is known, tiny runs of the command.
+usage: test_rss.py LIBRARY"""
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import types
+import unittest.mock
+
+from lab_test import TIMEOUT, LabTest, main
+
+from tslab_lab import honesty, programs, rss, rss_family, rss_figure, rss_operations, rss_run, rss_series, rss_tables
+from tslab_lab.rss_sampler import COLUMNS, Pace, Sampler
+
+PYTHON = "/usr/bin/python3"
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+BOUND = 0.05  # of one processor, for the sampler: what it holds to is far below
+# Holds memory (MiB: private, and freed lazily), says so, and waits.
+HOLDS = """
+import mmap, sys
+held = mmap.mmap(-1, int(sys.argv[1]) << 20 or 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+lazy = mmap.mmap(-1, int(sys.argv[2]) << 20 or 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for area in (held, lazy):
+    for at in range(0, len(area), 4096):
+        area[at] = 1
+if int(sys.argv[2]):
+    lazy.madvise(mmap.MADV_FREE)
+print("held", flush=True)
+sys.stdin.read()
+"""
+JOB = """
+import json, time
+held = bytearray(30 << 20)
+held[::4096] = b"x" * len(held[::4096])
+time.sleep(0.25)
+print("working")
+print(json.dumps({"operations": 1000, "seconds": 0.5}))
+"""
+# Forks a process that leaves its parent and its session.
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+time.sleep(0.2)
+"""
+
+
+class Series(LabTest):
+    def test_area_and_mean(self):
+        self.assertEqual(rss_series.area([0, 1000, 3000], [0, 10, 10]), 25)
+        self.assertEqual(rss_series.mean([0, 1000, 3000], [0, 10, 10]), 25 / 3)
+        self.assertEqual(rss_series.mean([500, 500], [4, 6]), 5)
+        self.assertEqual((rss_series.area([7], [3]), rss_series.mean([7], [3])), (0, 3))
+
+    def test_a_sample_counts_for_the_time_around_it(self):
+        self.assertEqual(rss_series.weights([0, 10, 30]), [5, 15, 10])
+        self.assertEqual(rss_series.weights([5]), [1])
+
+    def test_p95_is_of_time_not_of_samples(self):
+        times = list(range(0, 1010, 10))
+        self.assertEqual(rss_series.p95(times, list(range(101))), 95)
+        # Half of the samples are of one short burst at the end.
+        times = [*range(0, 5000, 100), *range(5000, 5050)]
+        self.assertEqual(rss_series.p95(times, [1] * 50 + [9] * 50), 1)
+
+    def test_no_p95_of_few_samples(self):
+        few = rss_series.ENOUGH - 1
+        self.assertIsNone(rss_series.p95(list(range(few)), [1] * few))
+        self.assertEqual(rss_series.p95(list(range(few + 1)), [1] * (few + 1)), 1)
+
+    def test_figures_of_a_run(self):
+        columns = {"t_ms": [0, 500, 1000], "rss_kb": [1024, 2048, 1024], "pss_kb": [512, None, 1024]}
+        found = rss_series.figures(columns)
+        self.assertEqual((found["mean_kib"], found["peak_kib"], found["rss_kib"]), (1536, 2048, 1024))
+        self.assertEqual((found["area_mib_s"], found["p95_kib"], found["mean_pss_kib"]), (1.5, None, None))
+        self.assertEqual((found["samples"], found["sampled_every_ms"], found["pss_every_ms"]), (3, 500, 1000))
+
+    def test_rounds_on_one_grid(self):
+        runs = [([0, 1000], [1024, 1024]), ([0, 500, 1000], [2048, 9216, 2048]), ([0, 400], [3072, 3072])]
+        seconds, middle, low, high = rss_figure.on_grid(runs, steps=10)
+        self.assertEqual((seconds[0], seconds[-1], len(middle)), (0.05, 0.95, 10))
+        self.assertEqual((low.min(), low.max()), (1, 1))
+        self.assertEqual(high.max(), 9)  # one sample is seen, however coarse the grid
+        self.assertEqual(middle[-1], 2)  # of 1, 2 and 3, which has ended
+        ends = rss_figure.on_grid([([0, 100], [1, 1]), ([0, 1000], [1, 1]), ([0, 200], [1, 1])], steps=4)[0]
+        self.assertEqual(ends[-1], 0.175)  # half of them have ended after 200 ms
+
+
+class Operations(LabTest):
+    def test_a_last_line_of_json(self):
+        last = '{"operations": 10, "seconds": 2, "hash": "ab", "more": 1}'
+        self.assertEqual(rss_operations.from_json(f"text\n{last}\n\n"), {"operations": 10, "seconds": 2, "hash": "ab"})
+        for text in ("", "[1]", "{", f"{last}\nbye", '{"operations": 10}', '{"operations": 10, "seconds": 0}', "7"):
+            self.assertEqual(rss_operations.from_json(text), {}, text)
+
+    def test_a_pattern(self):
+        pattern = re.compile(r"([0-9.,]+) requests")
+        found = rss_operations.from_pattern(pattern, ["nothing", "SET: 1.5 requests\nGET: 2,000.5 requests"])
+        self.assertEqual(found, 2000.5)
+        self.assertIsNone(rss_operations.from_pattern(pattern, ["", ", requests"]))
+
+
+class Paces(LabTest):
+    def test_as_asked_while_it_is_cheap(self):
+        pace = Pace(100.0, 0.010, 0.01)
+        for beat in range(1, 1000):
+            pace.done(pace.due + 0.0001, 0.00002)
+            self.assertAlmostEqual(pace.due, 100 + beat * 0.010)
+
+    def test_more_rarely_where_it_is_dear(self):
+        pace, now = Pace(0.0, 0.010, 0.01), 0.0
+        for _ in range(200):
+            now = max(now, pace.due)
+            pace.done(now, 0.004)
+            self.assertLessEqual(pace.spent + 0.004, 0.01 * (pace.due + 1))
+        self.assertAlmostEqual(now / 200, 0.4, delta=0.02)
+
+    def test_missed_beats_are_not_made_up_for(self):
+        pace = Pace(0.0, 0.010, 0.5)
+        pace.done(3.0, 0.0)
+        self.assertGreater(pace.due, 3.0)
+
+
+class Sampling(LabTest):
+    def holding(self, *mib):
+        """A program that holds so much, and a sampler of it."""
+        words = [PYTHON, "-c", HOLDS, *map(str, mib)]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "held\n")
+        return process
+
+    def last_row(self, sampler):
+        sampler.tick(time.monotonic(), last=True)
+        return types.SimpleNamespace(**dict(zip(COLUMNS, sampler.rows[-1])))
+
+    def test_what_a_process_holds(self):
+        pids = [self.holding(*mib).pid for mib in ((0, 0), (40, 24))]
+        small, large = (self.last_row(Sampler(pid, time.monotonic())) for pid in pids)
+        for name in ("rss_kb", "pss_kb", "uss_kb"):
+            self.assertAlmostEqual(getattr(large, name) - getattr(small, name), 64 << 10, delta=2 << 10, msg=name)
+        self.assertGreaterEqual(large.vms_kb - small.vms_kb, 60 << 10)
+        self.assertEqual(small.lazyfree_kb, 0)
+        self.assertAlmostEqual(large.lazyfree_kb, 24 << 10, delta=1 << 10)
+
+    def test_descendants_count_and_may_vanish(self):
+        script = f"{PYTHON} -c '{HOLDS.replace(chr(39), chr(34))}' 30 0; echo gone; read line"
+        process = subprocess.Popen(["sh", "-c", script], text=True, **PIPES)
+        try:
+            self.assertEqual(process.stdout.readline(), "held\n")
+            whole, alone = Sampler(process.pid, time.monotonic()), Sampler(process.pid, time.monotonic(), alone=True)
+            self.assertGreater(self.last_row(whole).rss_kb, 30 << 10)
+            self.assertLess(self.last_row(alone).rss_kb, 10 << 10)
+            (child,) = rss_family.children(process.pid)
+            os.kill(child, signal.SIGKILL)
+            self.assertEqual(process.stdout.readline(), "gone\n")
+            self.assertLess(self.last_row(whole).rss_kb, 10 << 10)
+            self.assertEqual((whole.most, len(whole.files)), (2, 1))
+        finally:
+            process.communicate()
+        rows = len(whole.rows)
+        whole.tick(time.monotonic(), last=True)
+        self.assertEqual((len(whole.rows), whole.files), (rows, {}))
+
+    def test_a_process_that_becomes_another_program(self):
+        script = f"echo first; read line; exec {PYTHON} -c '{HOLDS.replace(chr(39), chr(34))}' 30 0"
+        process = subprocess.Popen(["sh", "-c", script], text=True, **PIPES)
+        try:
+            process.stdout.readline()
+            sampler = Sampler(process.pid, time.monotonic())
+            self.assertLess(self.last_row(sampler).uss_kb, 10 << 10)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            self.assertGreater(self.last_row(sampler).uss_kb, 30 << 10)
+        finally:
+            process.communicate()
+
+    def test_the_sampler_takes_little_of_a_processor(self):
+        process = self.holding(200, 0)
+        start, clock = time.monotonic(), time.process_time()
+        sampler = Sampler(process.pid, start)
+        self.assertIsNone(rss_run.Watch(sampler).until([], start + 2))
+        self.assertLess((time.process_time() - clock) / 2, BOUND)
+        self.assertGreater(len(sampler.rows), 10)
+        self.assertTrue(any(row[3] for row in sampler.rows))
+        sampler.close()
+
+    def test_none_is_left_behind(self):
+        with rss_family.none_left() as left:
+            process = subprocess.Popen([PYTHON, "-c", DAEMON], stdout=subprocess.PIPE, text=True)
+            daemon = int(process.stdout.readline())
+            process.wait()
+            process.stdout.close()
+            self.assertEqual(left(), [daemon])
+        self.assertFalse(os.path.exists(f"/proc/{daemon}"))
+        with subprocess.Popen(["sleep", "60"]) as mine:
+            with rss_family.none_left():
+                pass
+            self.assertIsNone(mine.poll())  # it was there before
+            mine.kill()
+
+
+def figures(mean, **more):
+    run = {"mean_kib": mean * 1024, "p95_kib": None, "peak_kib": 2048, "rss_kib": 1024, "area_mib_s": 3.0}
+    run |= {"run_seconds": 123456.0, "cpu_seconds": 0.0, "operations_per_second": 1e6, "processes": 2, "samples": 7}
+    run |= {"sampled_every_ms": 10, "pss_every_ms": None, "mean_pss_kib": None, "sampler_share": 0.004}
+    return run | {"looked_every_ms": 50, "remarks": [], "mapped": [], "stopped": True} | more
+
+
+class Tables(LabTest):
+    def test_ratios_are_taken_round_by_round(self):
+        ours, theirs = ({n + 1: figures(value) for n, value in enumerate(row)} for row in ((1, 4, 3), (2, 2, 4)))
+        figure = rss_tables.FIGURES["mean\nMiB"]
+        found = rss_tables.ratio(ours, theirs, figure)
+        self.assertEqual((found.middle, found.low, found.high), (0.75, 0.5, 2))
+        del theirs[1]
+        self.assertEqual(rss_tables.ratio(ours, theirs, figure).middle, 1.375)
+        self.assertIsNone(rss_tables.ratio(ours, theirs, rss_tables.FIGURES["CPU\ns"]))  # nothing by nothing
+
+    def test_80_columns(self):
+        outcome = {name: {n: figures(3000 * n) for n in (1, 2, 3)} for name in ("tslab", "glibc", "jemalloc5")}
+        tables = list(rss_tables.tables(outcome, "glibc"))
+        self.assertEqual(len(tables), 4)
+        for table in tables:
+            lines = [max(map(len, map(str, column))) for column in zip(*table.rows)]
+            heads = [max(map(len, head.split("\n"))) for head in table.heads]
+            self.assertLessEqual(sum(map(max, zip(lines, heads))) + len(heads) - 1, 80, table.title)
+
+    def test_no_ratio_without_the_system(self):
+        self.assertEqual(len(list(rss_tables.tables({"tslab": {1: figures(1)}}, "glibc"))), 1)
+
+
+class Command(LabTest):
+    """Tiny runs."""
+
+    def here(self, *words):
+        """The command within this process: quick, as it neither starts nor looks at how busy the machine is."""
+        parser = argparse.ArgumentParser(prog="tslab rss")
+        rss.add_arguments(parser)
+        parser.set_defaults(error=parser.error)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(unittest.mock.patch.object(honesty, "busy_share", lambda: 0))
+            stack.enter_context(unittest.mock.patch.dict(os.environ, self.environment))
+            stack.enter_context(contextlib.redirect_stdout(out))
+            stack.enter_context(contextlib.redirect_stderr(err))
+            try:
+                code = rss.run(parser.parse_args(list(map(str, words))))
+            except SystemExit as end:
+                code = end.code
+            except programs.Failure as failure:
+                code = 1
+                err.write(str(failure))
+        return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+    def rss(self, *words, allocators="tslab,glibc"):
+        fixed = ("--library", self.library, "--force", "--rounds", 1, "--allocators", allocators)
+        return self.here(*fixed, "--output", self.own / "out", *words)
+
+    def lines(self, kind):
+        text = (self.own / "out/results.jsonl").read_text()
+        return [line for line in map(json.loads, text.splitlines()) if line["kind"] == kind]
+
+    def test_everything_about_a_job(self):
+        words = ("rss", "--library", self.library, "--force", "--rounds", 2, "--output", "out")
+        done = self.tslab(*words, "--", PYTHON, "-c", JOB)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assert_narrow("\n".join(line for line in done.stdout.splitlines() if str(self.own) not in line))
+        for word in ("ops/s", "as a ratio to glibc (range over the rounds)", "No p95"):
+            self.assertIn(word, done.stdout)
+        runs = self.lines("run")
+        who = sorted((run["allocator"], run["round"]) for run in runs)
+        self.assertEqual(who, [("glibc", 1), ("glibc", 2), ("tslab", 1), ("tslab", 2)])
+        series = {(line["allocator"], line["round"]): line for line in self.lines("series")}
+        for run in runs:
+            name = f"{run['allocator']}-{run['round']}"
+            self.assertGreater(run["peak_kib"], 30 << 10)
+            self.assertEqual((run["operations"], run["operations_per_second"], run["exit_code"]), (1000, 2000, 0))
+            self.assertGreaterEqual(run["run_seconds"], 0.25)
+            with open(self.own / "out" / f"{name}.csv", newline="") as file:
+                heads, *rows = csv.reader(file)
+            self.assertEqual(tuple(heads), COLUMNS)
+            self.assertEqual(len(rows), run["samples"])
+            mine = series[run["allocator"], run["round"]]
+            for index, head in enumerate(COLUMNS):
+                self.assertEqual([row[index] for row in rows], ["" if v is None else str(v) for v in mine[head]])
+            self.assertTrue((self.own / "out" / f"{name}.out").read_text().startswith("working\n"))
+        self.assertTrue((self.own / "out/rss.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue((self.own / "out/rss.pdf").read_bytes().startswith(b"%PDF"))
+        self.assertTrue(self.lines("footer")[0]["complete"])
+        self.assert_nothing_left()
+
+    def test_a_server_under_load(self):
+        load = "echo 'made 123.5 things'; test -z \"$LD_PRELOAD\""
+        words = ("--load", load, "--after", "0.2", "--settle", "0.2", "--ops-from", r"made ([0-9.]+)")
+        done = self.rss(*words, "--", "sh", "-c", "sleep 60 & wait")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        for run in self.lines("run"):
+            self.assertEqual((run["operations_per_second"], run["exit_code"]), (123.5, -signal.SIGTERM))
+            self.assertGreaterEqual(run["processes"], 2)
+            self.assertLess(run["run_seconds"], 20)
+        self.assertIn("it left 1 process behind", done.stdout)
+        self.assert_nothing_left()
+
+    def test_only_so_long(self):
+        done = self.rss("--seconds", "0.3", "--", "sleep", "60", allocators="glibc")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (run,) = self.lines("run")
+        self.assertIsNone(run["run_seconds"])
+        self.assertIn("RSS over time", done.stdout)
+        self.assertNotIn("ratio", done.stdout)
+
+    def test_who_fails_takes_no_part(self):
+        script = 'case "$LD_PRELOAD" in *tslab*) echo cannot >&2; exit 3;; esac; sleep 0.2'
+        done = self.rss("--", "sh", "-c", script)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("tslab takes no part: sh on tslab ended with exit code 3 at once.", done.stdout)
+        self.assertIn("| cannot", done.stdout)
+        self.assertEqual([run["allocator"] for run in self.lines("run")], ["glibc"])
+
+    def test_an_exit_code_marks_the_run(self):
+        plan = rss_run.Plan(["/bin/sh", "-c", "sleep 1.1; exit 4"])
+        files = {kind: self.own / kind for kind in ("out", "err", "load")}
+        run, _ = rss_run.measure(plan, programs.environment(), None, files, "it")
+        self.assertEqual((run["exit_code"], run["remarks"]), (4, ["it ended with exit code 4"]))
+
+    def test_a_program_that_escapes(self):
+        done = self.rss("--", "env", "-i", "/usr/bin/sleep", "0.5", allocators="tslab")
+        self.assertEqual((done.returncode, done.stdout.count("Figure")), (1, 0))
+        self.assertIn("env on tslab runs without", done.stderr)
+
+    def test_sentences(self):
+        cases = (
+            (1, "ended with exit code 2 at once. Its last words:\n  | /usr/bin/ls: cannot", "--", "/usr/bin/ls", "/no"),
+            (1, "died of SIGSEGV", "--", "sh", "-c", "kill -SEGV $$"),
+            (1, "The load of sleep on glibc ended with exit code", "--load", "exit 3", "--after", 0, "--", "sleep", 60),
+            (1, "ended before the load was over", "--load", "sleep 60", "--after", "0", "--", "sleep", "0.3"),
+            (1, "before the load began", "--load", "true", "--after", "60", "--", "sleep", "0.1"),
+        )
+        for number, (code, sentence, *words) in enumerate(cases):
+            done = self.rss("--output", self.own / str(number), *words, allocators="glibc")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(sentence, done.stderr)
+        self.assert_nothing_left()
+
+    def test_bad_words(self):
+        cases = (
+            (2, "name a program to measure"),
+            (2, "--rounds must be at least 1", "--rounds", "0", "--", "true"),
+            (2, "is no number of seconds", "--seconds", "soon", "--", "true"),
+            (2, "--seconds must be more than 0", "--seconds", "0", "--", "true"),
+            (2, "exclude each other", "--seconds", "3", "--load", "true", "--", "true"),
+            (2, "has no group", "--ops-from", "x", "--", "true"),
+            (2, "is no regular expression", "--ops-from", "(", "--", "true"),
+            (1, "There is no program nosuch", "--", "nosuch"),
+            (1, "There is no allocator 'nosuch'", "--allocators", "nosuch", "--", "true"),
+            (1, "There are only 1 rounds", "--rounds", "1", "--allocators", "glibc", "--", "true"),
+        )
+        for code, sentence, *words in cases:
+            done = self.here(*words)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(sentence, done.stderr)
+
+    def test_interrupted(self):
+        words = ("--force", "--allocators", "glibc", "--rounds", 50, "--output", "out")
+        argv = self.argv("rss", *words, "--", "sleep", "0.3")
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(argv, env=self.environment, cwd=self.own, **pipes) as process:
+            self.assertIn("round 1", process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("what was complete is shown", err)
+        self.assertIn("RSS over time", out)
+        runs = self.lines("run")
+        self.assertGreaterEqual(len(runs), 1)
+        self.assertEqual(len(list((self.own / "out").glob("*.csv"))), len(runs))
+        self.assertFalse(self.lines("footer")[0]["complete"])
+        self.assert_nothing_left()
+
+
+class Environment(LabTest):
+    def test_the_systems_malloc_is_libcs_whatever_a_program_is_linked_against(self):
+        self.assertEqual(rss.environment(types.SimpleNamespace(path=None, environment={}))["LD_PRELOAD"], rss.LIBC)
+        linked = {"glibc": {1: figures(1, mapped=["libjemalloc.so.2"])}}
+        self.assertIn("libjemalloc.so.2", "".join(rss.linked_notes(linked)))
+        self.assertEqual(list(rss.linked_notes({"glibc": {1: figures(1)}})), [])
+
+
+if __name__ == "__main__":
+    main()
