@@ -9,7 +9,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-all demo lab bench requests epochs install format lint clean
+.PHONY: build help setup test test-slow test-all demo lab bench requests epochs install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -22,11 +22,17 @@ help: ## List the targets
 setup: ## Install the Debian packages that building, testing and the demo need
 	@tools/setup.sh test
 
-test: ## Build and run all tests except the long ones, in every kind of build
+test: ## Build and run all tests except the slow and the long ones, in every kind of build
 	@tools/setup.sh test
-	@$(call run_tests,-LE '^long$$')
+	@$(call run_tests,-LE '^(slow|long)$$')
 
-test-all: ## Build and run all tests, also the long ones
+test-slow: ## Run the slow tests (those of the lab that wait for browsers, servers and programs)
+	@tools/setup.sh test
+	@$(call configure,release,-DTSLAB_TESTS=ON)
+	@cmake --build --preset release
+	@$(CTEST) --preset release -L '^slow$$'
+
+test-all: ## Build and run all tests, also the slow and the long ones
 	@tools/setup.sh test-all
 	@$(call run_tests,)
 

@@ -167,9 +167,9 @@ static noinline void *alloc_past_scope(tslab_epoch epoch, size_t size)
 
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
 {
-    struct thread *thread = heap_current->thread;
-    if (likely(thread != NULL && thread->scope != NULL && thread->scope->value == epoch.id)) {
-        void *p = chunk_alloc_small(&thread->scope->cursor, size);
+    struct hold *const hold = heap_current->inside;
+    if (likely(hold->value == epoch.id)) {
+        void *p = chunk_alloc_small(&hold->cursor, size);
         if (likely(p != NULL)) {
             return checked_born(p);
         }
@@ -326,7 +326,8 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
     uint32_t from = 0;
     const size_t n = epochs_describe(&from, entries, capacity);
     size_t more = 0;
-    for (; from < epoch_limit(); from++) {
+    /* Where there was room, what is new since the look is not told: it has no entry. */
+    for (; n == capacity && from < epoch_limit(); from++) {
         struct epoch *epoch = epoch_by_id(from);
         more += from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
                 stat_get(&epoch->owner) == NULL;

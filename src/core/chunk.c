@@ -10,17 +10,14 @@ atomic_size_t chunk_units;
 
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
-    char *const before = stat_get(&cursor->at);
-    char *const aligned = (char *)round_up((uintptr_t)before, alignment);
-    if (before == NULL || aligned > cursor->end) {
+    const uint64_t before = stat_get(&cursor->at);
+    const uint64_t aligned = round_up(before, alignment >> GRANULE_SHIFT);
+    if (aligned + code_granules(code_of_size(size)) > cursor->end) {
         return NULL;
     }
     stat_set(&cursor->at, aligned);
-    void *p = chunk_alloc(cursor, size);
-    if (p == NULL) {
-        stat_set(&cursor->at, before);
-    }
-    return p;
+    stat_add(&cursor->freed, aligned - before);
+    return chunk_alloc(cursor, size);
 }
 
 /* No object starts at p, which lies in a chunk: says what p is. */
@@ -42,31 +39,45 @@ _Noreturn noinline void chunk_no_object(const void *p)
     fatal_pointer("double free of", p);
 }
 
-/* Objects in the cursor's chunk, as far as its holder knows. */
+/* Granules of objects in the cursor's chunk, as far as its holder knows. */
 static uint32_t alive_in(const struct cursor *cursor)
 {
-    return stat_get(&cursor->allocated) - stat_get(&cursor->freed);
+    return (uint32_t)(stat_get(&cursor->at) - stat_get(&cursor->freed));
 }
 
 static bool is_shut(const struct cursor *cursor)
 {
-    return cursor->end != cursor_start(cursor) + CHUNK_BYTES;
+    return cursor->end != stat_get(&cursor->start) + CHUNK_GRANULES;
+}
+
+/* Puts the cursor on a chunk that has nothing alive in it, or on none. */
+static void cursor_set(struct cursor *cursor, uint64_t start)
+{
+    const uint64_t at = start == NO_CHUNK ? 0 : start;
+    stat_set(&cursor->start, start);
+    stat_set(&cursor->at, at);
+    stat_set(&cursor->freed, at);
+    cursor->end = start == NO_CHUNK ? 0 : start + CHUNK_GRANULES;
 }
 
 noinline void chunk_try_reset(struct cursor *cursor)
 {
     if (chunk_is_empty(cursor) && !is_shut(cursor)) {
-        stat_set(&cursor->at, cursor_start(cursor));
+        cursor_set(cursor, stat_get(&cursor->start));
     }
 }
 
 bool chunk_free_other(void *p)
 {
     atomic_u8 *const code = chunk_code(p);
-    if (unlikely((uintptr_t)p % GRANULE_BYTES != 0 || exchange_seq_cst(code, 0) == 0)) {
+    uint32_t granules = 0;
+    if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
+        granules = code_granules(exchange_seq_cst(code, 0));
+    }
+    if (unlikely(granules == 0)) {
         chunk_no_object(p);
     }
-    return fetch_sub_seq_cst(&arena.slabs[arena.units[arena_unit(p)].first].live, 1) == 1;
+    return fetch_sub_seq_cst(&arena.slabs[arena.units[arena_unit(p)].first].live, granules) == granules;
 }
 
 size_t chunk_usable(const void *p)
@@ -80,27 +91,18 @@ size_t chunk_usable(const void *p)
 
 bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 {
-    char *const start = p;
+    const uint64_t start = granule_at(p);
     const size_t usable = chunk_usable(p);
-    if (size > CHUNK_OBJECT_MOST || start + usable != stat_get(&cursor->at) || is_shut(cursor)) {
+    if (size > CHUNK_OBJECT_MOST || start + (usable >> GRANULE_SHIFT) != stat_get(&cursor->at) || is_shut(cursor)) {
         return size <= usable && size >= usable / 2;
     }
     const unsigned code = code_of_size(size);
-    if (code_bytes(code) > (size_t)(cursor->end - start)) {
+    if (code_granules(code) > cursor->end - start) {
         return false;
     }
-    stat_set(&cursor->at, start + code_bytes(code));
+    stat_set(&cursor->at, start + code_granules(code));
     stat_set(chunk_code(p), (uint8_t)code);
     return true;
-}
-
-static void cursor_set(struct cursor *cursor, char *start, size_t bytes)
-{
-    stat_set(&cursor->start, start);
-    stat_set(&cursor->at, start == NO_CHUNK ? NULL : start);
-    cursor->end = start == NO_CHUNK ? NULL : start + bytes;
-    stat_set(&cursor->allocated, 0);
-    stat_set(&cursor->freed, 0);
 }
 
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
@@ -115,7 +117,7 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
         stat_set(&arena.units[first + i].tag, TAG_CHUNK);
     }
-    cursor_set(cursor, arena_address(first), CHUNK_BYTES);
+    cursor_set(cursor, granule_at(arena_address(first)));
 }
 
 static struct slab *chunk_of(const struct cursor *cursor)
@@ -132,7 +134,7 @@ bool chunk_seal(struct cursor *cursor)
 {
     struct slab *const slab = chunk_of(cursor);
     const uint32_t alive = alive_in(cursor);
-    cursor_set(cursor, NO_CHUNK, 0);
+    cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
 }
 
@@ -149,14 +151,11 @@ uint32_t chunk_count(uint32_t first, size_t *bytes)
     return objects;
 }
 
-uint32_t chunk_estimate(const struct cursor *cursor, size_t *bytes)
+uint32_t chunk_granules(uint32_t first)
 {
-    const char *const start = cursor_start(cursor);
-    const char *const at = stat_get(&cursor->at);
-    *bytes = at > start ? (size_t)(at - start) : 0;
-    const uint32_t alive = alive_in(cursor);
-    const uint32_t others = start == NULL ? 0 : CHUNK_OPEN - stat_get(&arena.slabs[arena_unit(start)].live);
-    return alive > others ? alive - others : 0;
+    size_t bytes;
+    (void)chunk_count(first, &bytes);
+    return (uint32_t)(bytes >> GRANULE_SHIFT);
 }
 
 static void clear_codes(const char *start, size_t bytes)
@@ -169,19 +168,17 @@ static void clear_codes(const char *start, size_t bytes)
 void chunk_reset(struct cursor *cursor)
 {
     if (alive_in(cursor) != 0) {
-        clear_codes(cursor_start(cursor), (size_t)(stat_get(&cursor->at) - cursor_start(cursor)));
+        clear_codes(cursor_start(cursor), (stat_get(&cursor->at) - stat_get(&cursor->start)) << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
-    cursor_set(cursor, cursor_start(cursor), CHUNK_BYTES);
+    cursor_set(cursor, stat_get(&cursor->start));
 }
 
 void chunk_recount(struct cursor *cursor)
 {
-    size_t bytes;
     struct slab *const slab = chunk_of(cursor);
     store_relaxed(&slab->live, CHUNK_OPEN);
-    stat_set(&cursor->allocated, chunk_count(slab_index(slab), &bytes));
-    stat_set(&cursor->freed, 0);
+    stat_set(&cursor->freed, stat_get(&cursor->at) - chunk_granules(slab_index(slab)));
 }
 
 void run_untag(uint32_t first, uint32_t units)
@@ -201,7 +198,7 @@ void run_clear(uint32_t first, uint32_t units)
 
 void chunk_abandon(struct cursor *cursor)
 {
-    cursor_set(cursor, NO_CHUNK, 0);
+    cursor_set(cursor, NO_CHUNK);
 }
 
 void chunk_shut(struct cursor *cursor)
@@ -216,7 +213,7 @@ void chunk_drop(struct cursor *cursor)
     }
     chunk_reset(cursor);
     struct slab *const slab = chunk_of(cursor);
-    cursor_set(cursor, NO_CHUNK, 0);
+    cursor_set(cursor, NO_CHUNK);
     run_untag(slab_index(slab), CHUNK_UNITS);
     store_relaxed(&slab->word, SLAB_EMPTY);
     depot_put(slab_index(slab), CHUNK_UNITS, false);

@@ -4,9 +4,13 @@
  * elsewhere and after its free. The code gives the usable size, tells a start from an interior pointer, and sees a
  * double free.
  *
- * One holder fills a chunk at a time (hold.h): it writes and clears codes with plain stores and counts for itself.
- * Everybody else clears a code by an exchange and counts in `live` of the descriptor, which is CHUNK_OPEN less their
- * frees while the chunk is open, and the objects in it once it is sealed. Who brings it to 0 has the chunk.
+ * Granules are what is counted, so that allocating counts by moving on: all that the cursor has passed is alive, but
+ * for what was freed. How many objects that are, the codes tell who asks.
+ *
+ * One holder fills a chunk at a time (epoch.h): it writes and clears codes with plain stores and counts for itself.
+ * Everybody else clears a code by an exchange and counts in `live` of the descriptor, which is CHUNK_OPEN less the
+ * granules that they freed while the chunk is open, and the granules of the objects in it once it is sealed. Who brings
+ * it to 0 has the chunk.
  *
  * Invariants: the codes of a run that is no chunk, nor a slab with handles, are 0; a slot freed in a chunk is not used
  * again before all of the chunk is empty; objects are dense, but for what alignment skips.
@@ -20,11 +24,13 @@
 enum {
     CHUNK_UNITS = TSLAB_SIM ? 1 : 4,
     CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
+    CHUNK_GRANULES = CHUNK_BYTES / GRANULE_BYTES,
     CHUNK_OPEN = 1 << 30,
     /* Codes up to CODE_EXACT count granules; those above add steps. */
     CODE_EXACT = 128,
     CODE_EXACT_BYTES = CODE_EXACT * GRANULE_BYTES,
     CODE_STEP_BYTES = 128,
+    CODE_STEP_GRANULES = CODE_STEP_BYTES / GRANULE_BYTES,
     CHUNK_OBJECT_MOST = TSLAB_SIM ? 4096 : CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES,
     CHUNK_ALIGN_MOST = 4096,
 };
@@ -32,23 +38,30 @@ enum {
 /* Units of all chunks. */
 extern atomic_size_t chunk_units;
 
-/* The place where a holder fills a chunk. */
+/* The place where a holder fills a chunk, by numbers of granules: addresses / GRANULE_BYTES. */
 struct cursor {
-    _Atomic(char *) at;    /* what is left begins here */
-    char *end;             /* and ends here; both NULL: no chunk */
-    _Atomic(char *) start; /* of the chunk, or NO_CHUNK */
-    atomic_u32 allocated;  /* objects, since it was opened */
-    atomic_u32 freed;      /* of these, by the holder */
+    atomic_u64 at;    /* what is left begins here */
+    uint64_t end;     /* and ends here; both 0: no chunk */
+    atomic_u64 start; /* of the chunk, or NO_CHUNK */
+    atomic_u64 freed; /* start, and what the holder freed or passed by: equals `at` when it freed all */
 };
 
-/* The start of a cursor without a chunk: no object is less than a chunk beyond it. */
-#define NO_CHUNK ((char *)((uintptr_t)1 << 63))
+/* The start of a cursor without a chunk: no granule is less than a chunk beyond it. */
+#define NO_CHUNK ((uint64_t)1 << (63 - GRANULE_SHIFT))
 
 /* The start of the cursor's chunk; NULL when it has none. */
 always_inline char *cursor_start(const struct cursor *cursor)
 {
-    char *const start = atomic_load_explicit(&cursor->start, memory_order_relaxed);
-    return start == NO_CHUNK ? NULL : start;
+    const uint64_t start = stat_get(&cursor->start);
+    return start == NO_CHUNK ? NULL : (char *)(start << GRANULE_SHIFT);
+}
+
+/* The granule that starts at p. Where none does, the rotation puts the bits that are wrong on top: that is in no chunk.
+ */
+always_inline uint64_t granule_at(const void *p)
+{
+    const uint64_t address = (uintptr_t)p;
+    return address >> GRANULE_SHIFT | address << (64 - GRANULE_SHIFT);
 }
 
 always_inline atomic_u8 *chunk_code(const void *p)
@@ -63,21 +76,28 @@ always_inline unsigned code_of_size(size_t size)
                : CODE_EXACT + (unsigned)((size - CODE_EXACT_BYTES + CODE_STEP_BYTES - 1) / CODE_STEP_BYTES);
 }
 
-always_inline size_t code_bytes(unsigned code)
+always_inline uint32_t code_granules(unsigned code)
 {
-    return code <= CODE_EXACT ? (size_t)code << GRANULE_SHIFT
-                              : CODE_EXACT_BYTES + (size_t)(code - CODE_EXACT) * CODE_STEP_BYTES;
+    return likely(code <= CODE_EXACT) ? code : CODE_EXACT + (code - CODE_EXACT) * CODE_STEP_GRANULES;
 }
 
-always_inline void *chunk_bump(struct cursor *cursor, size_t bytes, unsigned code)
+always_inline size_t code_bytes(unsigned code)
 {
-    char *const p = stat_get(&cursor->at);
-    if (unlikely(bytes > (size_t)(cursor->end - p))) {
+    return (size_t)code_granules(code) << GRANULE_SHIFT;
+}
+
+always_inline void *chunk_bump(struct cursor *cursor, uint64_t granules, unsigned code)
+{
+    const uint64_t at = stat_get(&cursor->at);
+    if (unlikely(granules > cursor->end - at)) {
         return NULL;
     }
-    stat_set(&cursor->at, p + bytes);
-    stat_add(&cursor->allocated, 1);
-    atomic_store_explicit(chunk_code(p), (uint8_t)code, memory_order_relaxed);
+    stat_set(&cursor->at, at + granules);
+    stat_set(arena.codes_of_zero + at, (uint8_t)code);
+    void *const p = (void *)(at << GRANULE_SHIFT);
+    if (p == NULL) {
+        __builtin_unreachable(); /* callers need not look once more */
+    }
     return p;
 }
 
@@ -85,27 +105,27 @@ always_inline void *chunk_bump(struct cursor *cursor, size_t bytes, unsigned cod
  * fit. The holder. */
 always_inline void *chunk_alloc_small(struct cursor *cursor, size_t size)
 {
-    if (unlikely(size - 1 >= CODE_EXACT_BYTES)) {
+    const uint64_t granules = (size + GRANULE_BYTES - 1) >> GRANULE_SHIFT; /* 0, too, where the sum does not fit */
+    if (unlikely(granules - 1 >= CODE_EXACT)) {
         return NULL;
     }
-    const size_t bytes = (size + GRANULE_BYTES - 1) & ~(size_t)(GRANULE_BYTES - 1);
-    return chunk_bump(cursor, bytes, (unsigned)(bytes >> GRANULE_SHIFT));
+    return chunk_bump(cursor, granules, (unsigned)granules);
 }
 
 /* The next object of the chunk; NULL when it does not fit. Size is at most CHUNK_OBJECT_MOST. The holder. */
 always_inline void *chunk_alloc(struct cursor *cursor, size_t size)
 {
     const unsigned code = code_of_size(size);
-    return chunk_bump(cursor, code_bytes(code), code);
+    return chunk_bump(cursor, code_granules(code), code);
 }
 
 /* The same at a multiple of alignment, a power of two of at most CHUNK_ALIGN_MOST. */
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment);
 
-/* Whether p lies in the chunk that the cursor fills. */
+/* Whether p is where a granule starts of the chunk that the cursor fills. */
 always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
 {
-    return (uintptr_t)p - (uintptr_t)atomic_load_explicit(&cursor->start, memory_order_relaxed) < CHUNK_BYTES;
+    return granule_at(p) - stat_get(&cursor->start) < CHUNK_GRANULES;
 }
 
 /* The rest of a free by the holder, after which it may have freed all that it allocated. */
@@ -114,19 +134,42 @@ void chunk_try_reset(struct cursor *cursor);
 /* No object starts at p, which lies in a chunk: ends the program with what p is. */
 _Noreturn void chunk_no_object(const void *p);
 
-/* Frees an object of the cursor's chunk. The holder. Ends the program when no object starts at p. */
+always_inline void chunk_take_back(struct cursor *cursor, atomic_u8 *code, uint64_t granules)
+{
+    stat_set(code, 0);
+    const uint64_t freed = stat_get(&cursor->freed) + granules;
+    stat_set(&cursor->freed, freed);
+    if (unlikely(freed == stat_get(&cursor->at))) {
+        chunk_try_reset(cursor);
+    }
+}
+
+/* Frees an object of the cursor's chunk, of at most CODE_EXACT_BYTES; false: that is not what starts at p. The holder.
+ */
+always_inline bool chunk_free_small(struct cursor *cursor, void *p)
+{
+    const uint64_t granule = granule_at(p);
+    if (granule - stat_get(&cursor->start) >= CHUNK_GRANULES) {
+        return false;
+    }
+    atomic_u8 *const code = arena.codes_of_zero + granule;
+    const uint64_t found = stat_get(code);
+    if (unlikely(found - 1 >= CODE_EXACT)) {
+        return false;
+    }
+    chunk_take_back(cursor, code, found);
+    return true;
+}
+
+/* Frees an object at a granule of the cursor's chunk. The holder. Ends the program when no object starts at p. */
 always_inline void chunk_free_own(struct cursor *cursor, void *p)
 {
     atomic_u8 *const code = chunk_code(p);
-    if (unlikely(stat_get(code) == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
+    const unsigned found = stat_get(code);
+    if (unlikely(found == 0)) {
         chunk_no_object(p);
     }
-    stat_set(code, 0);
-    const uint32_t freed = stat_get(&cursor->freed) + 1;
-    stat_set(&cursor->freed, freed);
-    if (unlikely(freed == stat_get(&cursor->allocated))) {
-        chunk_try_reset(cursor);
-    }
+    chunk_take_back(cursor, code, code_granules(found));
 }
 
 /* Frees an object of any chunk that the caller does not fill. True: it was the last, and the chunk is the caller's to
@@ -155,12 +198,12 @@ void chunk_recount(struct cursor *cursor);
 /* Clears the tags of a run that is to be recycled. */
 void run_untag(uint32_t first, uint32_t units);
 
-/* Counts the objects in a chunk by their codes; *bytes receives what they occupy. The holder, or who knows that it is
- * sealed and stays so. */
+/* Counts the objects in a chunk by their codes; *bytes receives what they occupy. Exact but for what others allocate
+ * and free in it meanwhile; they must not recycle it. */
 uint32_t chunk_count(uint32_t first, size_t *bytes);
 
-/* The same, about, of a chunk that another thread fills. */
-uint32_t chunk_estimate(const struct cursor *cursor, size_t *bytes);
+/* The granules that they occupy. */
+uint32_t chunk_granules(uint32_t first);
 
 /* Starts anew at the chunk's start: everything in it is dead. The holder. */
 void chunk_reset(struct cursor *cursor);

@@ -11,6 +11,8 @@ static struct partial process_partials[CLASS_LIMIT];
 
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
 
+struct hold hold_none = { .cursor.start = NO_CHUNK };
+
 _Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
 
 static struct {
@@ -172,6 +174,15 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
     epoch_unpin(epoch);
 }
 
+void hold_drop_chunk(struct hold *hold)
+{
+    if (cursor_start(&hold->cursor) != NULL) {
+        lock_acquire(&hold->epoch->lock);
+        chunk_drop(&hold->cursor);
+        lock_release(&hold->epoch->lock);
+    }
+}
+
 /* An epoch that serves another's handles unpins that one, which serves none: two deep at most. */
 /* NOLINTBEGIN(misc-no-recursion) */
 
@@ -180,7 +191,7 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
 static void retire(struct epoch *epoch)
 {
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
-        chunk_drop(&hold->cursor);
+        hold_drop_chunk(hold);
     }
     struct epoch *owner = stat_get(&epoch->owner);
     const uint64_t word = stat_get(&epoch->word);
@@ -207,7 +218,7 @@ void epoch_fork_child(void)
         struct epoch *epoch = epoch_by_id(id);
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
             for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
-                chunk_drop(&hold->cursor);
+                hold_drop_chunk(hold);
             }
             epoch_put_record(epoch);
         }

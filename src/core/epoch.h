@@ -90,6 +90,10 @@ struct epoch {
 
 extern struct epoch epoch_process;
 
+/* A hold of no epoch, without a chunk: stands where there is none, so that the fast path need not ask. Never changes.
+ */
+extern struct hold hold_none;
+
 always_inline enum epoch_state epoch_word_state(uint64_t word)
 {
     return (enum epoch_state)(word & EPOCH_STATE_MASK);
@@ -194,6 +198,9 @@ always_inline struct partial *epoch_partials(const struct epoch *epoch)
 
 /* Makes sure that there are lists for slabs; false: no memory. */
 bool epoch_need_partials(struct epoch *epoch);
+
+/* Gives the chunk of a hold, if it has one, to the depot: nothing in it is alive, and no report is looking at it. */
+void hold_drop_chunk(struct hold *hold);
 
 /* Links a used run, so that the epoch knows it, and is pinned by it. */
 void epoch_link_run(struct epoch *epoch, uint32_t first);

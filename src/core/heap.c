@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "core/depot.h"
+#include "core/epoch.h"
 #include "core/holes.h"
 #include "core/meta.h"
 #include "core/option.h"
@@ -37,8 +38,8 @@ enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
  * operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
-struct heap heap_none;
-struct heap heap_gone;
+struct heap heap_none = { .inside = &hold_none, .hold = &hold_none };
+struct heap heap_gone = { .inside = &hold_none, .hold = &hold_none };
 
 static uint16_t bounded(size_t bytes, size_t size, size_t most, size_t least)
 {
@@ -94,6 +95,8 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
 {
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
     heap->thread = thread;
+    heap->inside = &hold_none;
+    heap->hold = &hold_none;
     heap->epoch = epoch;
     heap->affinity = affinity;
     heap->stock_budget = magazines ? STOCK_BYTES_FIRST : 0;

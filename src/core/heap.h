@@ -20,6 +20,7 @@
 #include "core/magazine.h"
 #include "core/partial.h"
 
+struct hold;
 struct thread;
 
 /* What reports may read of a heap while its holder goes on: written by the holder alone, at slow paths. */
@@ -62,7 +63,8 @@ struct heap_class {
 struct heap {
     struct magazine magazine[CLASS_LIMIT];
     struct thread *thread; /* the holder's record; NULL in the two static heaps */
-    struct hold *hold;     /* of a thread's scope heap: whose chunk plain malloc fills; else NULL */
+    struct hold *inside;   /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
+    struct hold *hold;     /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
     struct heap *next;     /* of all heaps of epochs that were ever made */
     struct epoch *epoch;
     uint32_t affinity;

@@ -82,7 +82,7 @@ static noinline void *ambient_alloc(size_t size, size_t alignment, unsigned clas
     return or_enomem(p);
 }
 
-static noinline void *alloc_past_chunk(size_t size)
+noinline void *object_alloc_slow(size_t size)
 {
     bool zero;
     if (size > SMALL_MAX) {
@@ -91,18 +91,6 @@ static noinline void *alloc_past_chunk(size_t size)
     const unsigned class = class_of_size(size);
     void *p = heap_alloc_claimed(heap_current, class);
     return p != NULL ? p : ambient_alloc(size, 1, class, &zero);
-}
-
-noinline void *object_alloc_slow(size_t size)
-{
-    struct hold *const hold = heap_current->hold;
-    if (hold != NULL) {
-        void *p = chunk_alloc_small(&hold->cursor, size);
-        if (likely(p != NULL)) {
-            return p;
-        }
-    }
-    return alloc_past_chunk(size);
 }
 
 void *object_alloc_zero(size_t size)
@@ -242,9 +230,9 @@ static noinline void free_past_chunk(void *p)
 
 noinline void object_free_slow(void *p)
 {
-    struct hold *const hold = heap_current->hold;
-    if (hold != NULL && chunk_is_own(&hold->cursor, p)) {
-        chunk_free_own(&hold->cursor, p);
+    struct cursor *const cursor = &heap_current->hold->cursor;
+    if (chunk_is_own(cursor, p)) {
+        chunk_free_own(cursor, p);
         return;
     }
     free_past_chunk(p);

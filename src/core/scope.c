@@ -149,7 +149,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     const bool keep = thread->warm_count < WARM_EPOCHS && !reclaims;
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         if (!keep || hold != &epoch->first) {
-            chunk_drop(&hold->cursor);
+            hold_drop_chunk(hold);
         }
     }
     const uint64_t word = stat_get(&epoch->word);
@@ -427,15 +427,17 @@ void scope_return(struct thread *thread, struct hold *hold)
 /* Points the thread's plain malloc to where it lands now. */
 static void ambient_set(struct thread *thread)
 {
-    struct hold *ambient = thread->scope == NULL || thread->paused != 0 ? NULL : thread->scope->ambient;
-    if (ambient == NULL) {
-        heap_current = &thread->heap;
-    } else if (ambient->heap != NULL) {
-        heap_current = ambient->heap;
-    } else {
-        thread->scope_heap.hold = ambient;
-        heap_current = &thread->scope_heap;
+    struct hold *const scope = thread->scope;
+    struct hold *const ambient = scope == NULL || thread->paused != 0 ? NULL : scope->ambient;
+    struct heap *heap = &thread->heap;
+    if (ambient != NULL && ambient->heap != NULL) {
+        heap = ambient->heap;
+    } else if (ambient != NULL) {
+        heap = &thread->scope_heap;
+        heap->hold = ambient;
     }
+    heap->inside = scope == NULL ? &hold_none : scope;
+    heap_current = heap;
 }
 
 int scope_enter(struct thread *thread, uint64_t value)
@@ -580,6 +582,9 @@ static int mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
  * process. */
 static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
+    if (thread->scope == NULL) {
+        return;
+    }
     for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
         if (hold->ambient != NULL && hold->ambient->epoch == epoch && hold->ambient->value == value) {
             hold->ambient = NULL;
@@ -782,7 +787,10 @@ static bool begin_slabs(struct thread *thread, struct hold *hold)
     heap_retag(heap);
     heap->thread = thread;
     hold->heap = heap;
-    ambient_set(thread);
+    /* A borrowed record is inside of nothing, and its heap is not the thread's. */
+    if (thread->scope != NULL) {
+        ambient_set(thread);
+    }
     return true;
 }
 
@@ -944,7 +952,7 @@ void scope_flush(struct thread *thread)
     while (thread->warm != NULL) {
         struct epoch *epoch = thread->warm;
         thread->warm = epoch->next_idle;
-        chunk_drop(&epoch->first.cursor);
+        hold_drop_chunk(&epoch->first);
         epoch_put_record(epoch);
     }
     thread->warm_count = 0;
@@ -974,8 +982,7 @@ static void recount_noted(const struct thread *thread)
         stat_set(&chunk->live, COUNT_ANEW); /* by its cursor */
         return;
     }
-    size_t bytes;
-    const uint32_t live = chunk_count(noted, &bytes);
+    const uint32_t live = chunk_granules(noted);
     stat_set(&chunk->live, live);
     if (live == 0) {
         recycle_chunk(epoch_by_id(word_epoch(stat_get(&chunk->word))), noted);
@@ -1027,6 +1034,7 @@ void scope_fork_child(struct thread *self)
         if (thread != self) {
             thread->scope = NULL;
             thread->paused = 0;
+            thread->heap.inside = &hold_none;
         }
         thread->warm = NULL;
         thread->warm_count = 0;

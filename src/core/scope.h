@@ -2,7 +2,7 @@
  *
  * A thread that is inside of an epoch has one of its holds. The innermost scope whose epoch takes plain malloc is where
  * plain malloc lands: heap_current then is the hold's heap, or, while it fills chunks, the thread's scope heap, whose
- * magazines are empty for ever and whose slow path fills the chunk.
+ * magazines are empty for ever and which names the hold, so that the fast path finds its chunk.
  *
  * Who enters claims an idle hold, then looks at the epoch's word again; who closes changes the word, then claims idle
  * holds: one of the two sees the other. Who leaves makes the hold idle, then looks at the word; when it says CLOSED, it

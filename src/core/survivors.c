@@ -17,15 +17,20 @@ static uint64_t slab_live(const struct slab *slab, unsigned class)
     return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
 }
 
+static void count_chunk(uint32_t first, struct survivors *sum)
+{
+    size_t bytes;
+    sum->objects += chunk_count(first, &bytes);
+    sum->bytes += bytes;
+    sum->memory_bytes += CHUNK_BYTES;
+}
+
 static void count_run(uint32_t first, struct survivors *sum)
 {
     const struct slab *run = &arena.slabs[first];
     const uint32_t tag = stat_get(&arena.units[first].tag);
-    size_t bytes = 0;
     if (tag == TAG_CHUNK) {
-        sum->objects += chunk_count(first, &bytes);
-        sum->bytes += bytes;
-        sum->memory_bytes += CHUNK_BYTES;
+        count_chunk(first, sum);
     } else if (tag == TAG_LARGE) {
         sum->objects++;
         sum->bytes += run->large_bytes;
@@ -50,7 +55,8 @@ static void discount_cached(const struct heap *heap, struct survivors *sum)
 }
 
 /* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Who finishes the epoch has all
- * of its holds. Under the lock of the epoch. */
+ * of its holds. Under the lock of the epoch: no chunk that a hold has, and no chunk that it had, is recycled before
+ * that is let go. */
 static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct survivors *sum)
 {
     const struct thread *holder = stat_get(&hold->holder);
@@ -59,13 +65,8 @@ static void count_hold(const struct thread *thread, struct hold *hold, bool fini
     const bool own = holder == thread || finishing || emptied;
     const bool idle = !own && hold_claim(hold, HOLD_READ);
     const char *start = cursor_start(&hold->cursor);
-    if (start != NULL && (own || idle)) {
-        count_run((uint32_t)arena_unit(start), sum);
-    } else if (start != NULL) {
-        size_t bytes;
-        sum->objects += chunk_estimate(&hold->cursor, &bytes);
-        sum->bytes += bytes;
-        sum->memory_bytes += CHUNK_BYTES;
+    if (start != NULL) {
+        count_chunk((uint32_t)arena_unit(start), sum);
     }
     struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
     /* An emptied one was published by who emptied it. */
@@ -123,9 +124,9 @@ static void end_run(uint32_t first, uint32_t units, bool trap)
     }
 }
 
-void survivors_end(struct epoch *epoch)
+/* Ends all objects in the chunks of holds. Under the lock of the epoch, for a report may be looking at them. */
+static void end_holds(struct epoch *epoch, bool trap)
 {
-    const bool trap = stat_get(&epoch->policy) == TSLAB_TRAP;
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         char *const start = cursor_start(&hold->cursor);
         if (start != NULL && trap) {
@@ -135,16 +136,16 @@ void survivors_end(struct epoch *epoch)
             chunk_reset(&hold->cursor);
         }
     }
-    for (bool any = false;; any = true) {
-        lock_acquire(&epoch->lock);
-        const uint32_t first = epoch->runs;
+}
+
+void survivors_end(struct epoch *epoch)
+{
+    const bool trap = stat_get(&epoch->policy) == TSLAB_TRAP;
+    bool any = false;
+    lock_acquire(&epoch->lock);
+    end_holds(epoch, trap);
+    for (uint32_t first; (first = epoch->runs) != 0; any = true) {
         lock_release(&epoch->lock);
-        if (first == 0) {
-            if (any && stat_get(&epoch->reclaims) == 0) {
-                reclaim_tick();
-            }
-            return;
-        }
         struct slab *run = &arena.slabs[first];
         const uint32_t units = run->units;
         if (word_class(stat_get(&run->word)) != CLASS_NONE) {
@@ -153,6 +154,11 @@ void survivors_end(struct epoch *epoch)
         epoch_unlink_run(epoch, first);
         end_run(first, units, trap);
         epoch_unpin(epoch);
+        lock_acquire(&epoch->lock);
+    }
+    lock_release(&epoch->lock);
+    if (any && stat_get(&epoch->reclaims) == 0) {
+        reclaim_tick();
     }
 }
 

@@ -41,6 +41,8 @@ struct thread *thread_open(void)
             thread->gate.rank = RANK_GATE;
             heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
             thread->scope_heap.thread = thread;
+            thread->scope_heap.inside = &hold_none;
+            thread->scope_heap.hold = &hold_none;
             thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
             stat_add(&registry.record_count, 1);
         }

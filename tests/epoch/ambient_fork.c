@@ -174,12 +174,60 @@ static void fork_once(uint64_t number)
     CHECK_SAY(status == 0, "child %llu ended with status %#x", (unsigned long long)number, (unsigned)status);
 }
 
+static tslab_epoch lone;
+static atomic_bool is_inside;
+
+static void *stay_inside(void *unused)
+{
+    enter(lone);
+    (void)filled(lone, 100, 1);
+    atomic_store(&is_inside, true);
+    while (!atomic_load(&done)) {
+        usleep(200);
+    }
+    leave(lone);
+    return unused;
+}
+
+static void *find_it_gone(void *unused)
+{
+    check_gone(lone);
+    return unused;
+}
+
+/* In the child, the record of a thread that is gone serves the next: which is inside of nothing. */
+static void fork_while_another_is_inside(void)
+{
+    lone = opened_as("lone", TSLAB_RELEASE);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, stay_inside, NULL) == 0);
+    while (!atomic_load(&is_inside)) {
+        usleep(200);
+    }
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        alarm(30);
+        STATUS(tslab_epoch_release(lone, 0, NULL), TSLAB_OK);
+        in_a_thread(find_it_gone, NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+    atomic_store(&done, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    atomic_store(&done, false);
+    STATUS(tslab_epoch_close(lone, 0, NULL), TSLAB_OK);
+}
+
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 2, "usage: ambient-fork <forks>");
     const uint64_t forks = strtoull(argv[1], NULL, 10);
     uint64_t random = 7;
     ours = malloc_is_ours();
+    fork_while_another_is_inside();
     for (size_t i = 0; i < EPOCHS; i++) {
         epochs[i] = opened_as("long", TSLAB_DRAIN);
     }

@@ -347,6 +347,21 @@ static void the_end_of_a_thread_completes_a_close(void)
 
 static pthread_key_t keys[20];
 static atomic_uint entered_in_destructors, refused_in_destructors;
+static tslab_epoch busy[10 * COUNT_OF(keys)]; /* the main thread is inside */
+
+/* What a thread does by name after its end does not make it a thread again. */
+static void stay_ended(tslab_epoch other, tslab_epoch entered_elsewhere)
+{
+    STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
+    STATUS(tslab_epoch_close(entered_elsewhere, 0, NULL), TSLAB_PENDING);
+    STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
+    const tslab_epoch large = opened_with(&(struct tslab_epoch_options){ .policy = TSLAB_RELEASE });
+    for (size_t i = 0; i < 2000; i++) {
+        (void)filled(large, 2000, 1); /* more than chunks take */
+    }
+    STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
+    STATUS(tslab_epoch_close(large, 0, NULL), TSLAB_OK);
+}
 
 static void work_in_destructor(void *argument)
 {
@@ -361,7 +376,10 @@ static void work_in_destructor(void *argument)
         leave(epochs[1]);
     }
     tslab_free(p);
-    atomic_fetch_add(entered >= 0 ? &entered_in_destructors : &refused_in_destructors, 1);
+    const unsigned number = atomic_fetch_add(entered >= 0 ? &entered_in_destructors : &refused_in_destructors, 1);
+    if (entered < 0) {
+        stay_ended(epochs[1], busy[number]);
+    }
     const tslab_epoch own = opened();
     void *const survivor = filled(own, 300, 3);
     STATUS(tslab_epoch_close(own, 0, NULL), TSLAB_OK);
@@ -389,10 +407,19 @@ static void destructors_of_threads_use_epochs(void)
         CHECK(pthread_key_create(&keys[i], work_in_destructor) == 0);
     }
     tslab_free(tslab_malloc(1)); /* the library's own key is among them */
+    for (size_t i = 0; i < COUNT_OF(busy); i++) {
+        busy[i] = opened();
+        enter(busy[i]);
+    }
     for (int i = 0; i < 10; i++) {
         in_a_thread(set_keys, epochs);
     }
     CHECK(entered_in_destructors + refused_in_destructors == 10 * COUNT_OF(keys));
+    CHECK(refused_in_destructors > 0);
+    for (size_t i = COUNT_OF(busy); i-- > 0;) {
+        leave(busy[i]);
+        STATUS(tslab_epoch_close(busy[i], 0, NULL), i < refused_in_destructors ? TSLAB_STALE : TSLAB_OK);
+    }
     for (size_t i = 0; i < COUNT_OF(epochs); i++) {
         const struct tslab_epoch_stats stats = stats_of(epochs[i]);
         CHECK(stats.inside == 0 && stats.live_objects == 0);

@@ -14,8 +14,9 @@ static size_t metadata_bytes(void)
     return stats.metadata_bytes;
 }
 
-/* Runs a life many times, and compares what the process weighs after the first few with the weight at the end. */
-static void stays_flat(void (*life)(size_t), size_t count)
+/* Runs a life many times, and compares what the process weighs after the first few with the weight at the end. So much
+ * may be under way at the end that was not at first. */
+static void stays_flat_but_for(size_t under_way, void (*life)(size_t), size_t count)
 {
     size_t resident = 0, metadata = 0;
     for (size_t i = 0; i < count; i++) {
@@ -28,8 +29,13 @@ static void stays_flat(void (*life)(size_t), size_t count)
     const size_t metadata_after = metadata_bytes(), resident_after = resident_kib() * KILOBYTE;
     CHECK_SAY(metadata_after <= metadata + 64 * KILOBYTE, "the metadata grew from %zu to %zu", metadata,
               metadata_after);
-    CHECK_SAY(HEAVY || resident_after <= resident + GROWTH, "from %zu KiB to %zu KiB", resident / KILOBYTE,
+    CHECK_SAY(HEAVY || resident_after <= resident + GROWTH + under_way, "from %zu KiB to %zu KiB", resident / KILOBYTE,
               resident_after / KILOBYTE);
+}
+
+static void stays_flat(void (*life)(size_t), size_t count)
+{
+    stays_flat_but_for(0, life, count);
 }
 
 static void live_empty(size_t i)
@@ -144,11 +150,13 @@ static void that_overlap(void)
 
 /* Opened by one thread, used by another, closed by a third. */
 
-enum { STAGES = 3 };
+enum { STAGES = 3, BELT = 64 };
+/* How full the belts are is a matter of luck. An epoch on them has touched a page of its chunk, and one beside it. */
+enum { ON_BELTS = STAGES * BELT * 2 * 4 * KILOBYTE };
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tslab_epoch epochs[64];
+    tslab_epoch epochs[BELT];
     size_t put, taken;
 } belts[STAGES];
 
@@ -213,7 +221,7 @@ static void that_pass_through_threads(void)
     for (size_t i = 0; i < STAGES; i++) {
         CHECK(pthread_create(&threads[i], NULL, stage, (void *)i) == 0);
     }
-    stays_flat(live_on_many_threads, times(100000));
+    stays_flat_but_for(ON_BELTS, live_on_many_threads, times(100000));
     belt_put(0, no_epoch);
     for (size_t i = 0; i < STAGES; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);

@@ -361,8 +361,7 @@ void look_at_one(const struct operation *operation)
         object_check(object);
         CHECK(same(tslab_epoch_of(object->start), value_of(object->owner)));
         CHECK(NAME(malloc_usable_size)(object->start) == object->usable);
-        CHECK(object->handle.id == 0 ||
-              tslab_handle_get(object->owner->epoch, object->handle) == object->start);
+        CHECK(object->handle.id == 0 || tslab_handle_get(object->owner->epoch, object->handle) == object->start);
     }
     CHECK(tslab_usable_size(NULL) == 0 && NAME(malloc_usable_size)(NULL) == 0);
 }

@@ -245,7 +245,7 @@ static bool was_opened(uint64_t id)
 
 void epoch_open_one(const struct operation *operation)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN,   TSLAB_RELEASE, TSLAB_RELEASE,
+    static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN,  TSLAB_RELEASE, TSLAB_RELEASE,
                                                   TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP,    TSLAB_DRAIN };
     struct model *const place = model_free_place();
     if (place == NULL) {
@@ -258,8 +258,8 @@ void epoch_open_one(const struct operation *operation)
     const struct tslab_epoch_options options = {
         .label = (operation->index & 0x30) == 0 ? NULL : label,
         .parent = value_of(parent),
-        .instance = (operation->index & 12) == 0 ? world.instances[operation->place % INSTANCES]
-                                                 : (tslab_instance){ 0 },
+        .instance =
+            (operation->index & 12) == 0 ? world.instances[operation->place % INSTANCES] : (tslab_instance){ 0 },
         .policy = policies[operation->way],
         .flags = (operation->index & 0x40) == 0 ? TSLAB_VOUCHED : 0,
     };
@@ -684,11 +684,9 @@ void everything_ends(void)
 
 /* The whole state. */
 
-static void check_stats(const struct model *model)
+static void check_stats(const struct model *model, const struct tslab_epoch_stats *given)
 {
-    struct tslab_epoch_stats stats;
-    memset(&stats, 0xa5, sizeof stats);
-    STATUS(tslab_epoch_stats_get(model->epoch, &stats), TSLAB_OK);
+    const struct tslab_epoch_stats stats = *given;
     const uint32_t inside = model_inside(model);
     const uint32_t mine = world.here == NOBODY ? 0 : model->inside[world.here];
     CHECK(same(stats.epoch, model->epoch));
@@ -709,23 +707,43 @@ static void check_stats(const struct model *model)
     CHECK(stats.state != TSLAB_EPOCH_OPEN || stats.closed_ms == 0);
 }
 
+void model_check_one(const struct operation *operation)
+{
+    const struct model *const model = model_some(operation->place);
+    struct tslab_epoch_stats stats;
+    if (operation->index % 4 != 0) { /* it costs a walk */
+        STATUS(tslab_epoch_stats_get(no_epoch, &stats), TSLAB_STALE);
+        return;
+    }
+    memset(&stats, 0xa5, sizeof stats);
+    STATUS(tslab_epoch_stats_get(value_of(model), &stats), model == NULL ? TSLAB_STALE : TSLAB_OK);
+    if (model != NULL) {
+        check_stats(model, &stats);
+    }
+}
+
 void models_check(void)
 {
     struct tslab_epoch_stats list[EPOCHS];
     size_t live = 0, open = 0, draining = 0;
     for (size_t i = 0; i < EPOCHS; i++) {
         if (world.models[i].epoch.id != 0) {
-            check_stats(&world.models[i]);
             live++;
             open += world.models[i].state == TSLAB_EPOCH_OPEN;
             draining += world.models[i].state == TSLAB_EPOCH_DRAINING;
         }
     }
+    memset(list, 0xa5, sizeof list);
     CHECK(tslab_epoch_list(list, EPOCHS) == live);
     for (size_t i = 0; i < live; i++) {
-        CHECK(model_of(list[i].epoch) != NULL);
+        const struct model *const model = model_of(list[i].epoch);
+        CHECK(model != NULL);
+        check_stats(model, &list[i]);
+        for (size_t n = 0; n < i; n++) {
+            CHECK(!same(list[n].epoch, list[i].epoch));
+        }
     }
-    CHECK(tslab_epoch_list(list, 1) == live);
+    CHECK(tslab_epoch_list(NULL, 0) == live);
     for (size_t i = 0; i < objects.count; i++) {
         const struct object *const object = &objects.all[i];
         CHECK(same(tslab_epoch_of(object->start), value_of(object->owner)));

@@ -14,8 +14,8 @@ _Noreturn void failure(const char *file, int line, const char *format, ...)
 {
     char text[1024];
     const char *const name = strrchr(file, '/') == NULL ? file : strrchr(file, '/') + 1;
-    int used = snprintf(text, sizeof text, "%s:%d: operation %llu: ", name, line,
-                        (unsigned long long)progress->operation);
+    int used =
+        snprintf(text, sizeof text, "%s:%d: operation %llu: ", name, line, (unsigned long long)progress->operation);
     va_list arguments;
     va_start(arguments, format);
     used += vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);

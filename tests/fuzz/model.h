@@ -18,8 +18,8 @@ struct model {
     struct tslab_epoch_options options;
     char label[48];
     enum tslab_epoch_state state;
-    bool root;    /* of an instance: not closed by itself */
-    bool of_work; /* opened by a unit of work, which closes it */
+    bool root;       /* of an instance: not closed by itself */
+    bool of_work;    /* opened by a unit of work, which closes it */
     unsigned closer; /* the lane that closed it, while somebody is inside */
     uint32_t inside[LANES];
     uint64_t objects, bytes;
@@ -113,7 +113,8 @@ enum grant model_grants(const struct model *model);
 /* The value names nothing (any more): everything refuses it. */
 void check_gone(tslab_epoch epoch);
 
-/* Everything in the model, against what the library says. */
+/* An epoch, and everything in the model, against what the library says. */
+void model_check_one(const struct operation *operation);
 void models_check(void);
 
 /* Operations. */

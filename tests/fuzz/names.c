@@ -36,15 +36,11 @@
 #define malloc_stats       fuzzed_malloc_stats
 #define malloc_info        fuzzed_malloc_info
 
-/* The structures keep their names. */
+#include "names.h"
+
 struct fuzzed_mallinfo {
     int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
-struct fuzzed_mallinfo2 {
-    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
-};
-
-#include "names.h"
 
 #include "api/malloc.c"
 

@@ -6,9 +6,14 @@
 #include <stddef.h>
 
 #if FUZZ_DROPIN
+#include <malloc.h>
 #define NAME(name) name
 #else
 #define NAME(name) fuzzed_##name
+/* The structure of malloc.h. */
+struct fuzzed_mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
 #endif
 
 void *NAME(malloc)(size_t size);
@@ -26,6 +31,8 @@ void NAME(free_sized)(void *p, size_t size);
 void NAME(free_aligned_sized)(void *p, size_t alignment, size_t size);
 void NAME(cfree)(void *p);
 int NAME(malloc_trim)(size_t pad);
+int NAME(mallopt)(int parameter, int value);
+struct NAME(mallinfo2) NAME(mallinfo2)(void);
 char *NAME(strndup)(const char *text, size_t most);
 
 #endif

@@ -14,10 +14,10 @@ struct model;
 
 struct object {
     char *start;
-    size_t asked;     /* by the user */
-    size_t usable;    /* said by the allocator */
-    size_t alignment; /* asked for; at least 1 */
-    uint64_t seed;    /* of the pattern */
+    size_t asked;        /* by the user */
+    size_t usable;       /* said by the allocator */
+    size_t alignment;    /* asked for; at least 1 */
+    uint64_t seed;       /* of the pattern */
     struct model *owner; /* the epoch; NULL: the process */
     tslab_handle handle; /* {0}: none */
 };

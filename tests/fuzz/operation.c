@@ -1,15 +1,17 @@
 #include "operation.h"
 
+#include <stdbool.h>
+
 #define OPERATION_WEIGHT(constant, weight, text) +(weight)
 _Static_assert(COMMON_OPERATIONS(OPERATION_WEIGHT) == 256, "a byte chooses among the common ones");
 _Static_assert(RARE_OPERATIONS(OPERATION_WEIGHT) == 256, "a byte chooses among the rare ones");
 
 struct row {
-    const char *text;
+    const char *name, *text;
     unsigned weight;
 };
 
-#define OPERATION_ROW(constant, weight, text) { text, weight },
+#define OPERATION_ROW(constant, weight, text) { #constant, text, weight },
 static const struct row rows[KINDS] = { COMMON_OPERATIONS(OPERATION_ROW) RARE_OPERATIONS(OPERATION_ROW) };
 
 static enum kind choose(enum kind first, unsigned byte)
@@ -38,9 +40,37 @@ struct operation operation_decode(const uint8_t record[RECORD_BYTES])
     return operation;
 }
 
+/* A byte that chooses the kind. */
+static uint8_t chosen_by(enum kind first, enum kind kind)
+{
+    unsigned byte = 0;
+    for (unsigned k = first; k < kind; k++) {
+        byte += rows[k].weight;
+    }
+    return (uint8_t)byte;
+}
+
+void operation_encode(const struct operation *operation, uint8_t record[RECORD_BYTES])
+{
+    const bool rare = operation->kind > RARE;
+    record[0] = chosen_by((enum kind)0, rare ? RARE : operation->kind);
+    record[1] =
+        rare ? chosen_by((enum kind)(RARE + 1), operation->kind) : (uint8_t)(operation->way | operation->place << 3);
+    record[2] = (uint8_t)operation->index;
+    record[3] = (uint8_t)(operation->index >> 8);
+    for (unsigned i = 0; i < 4; i++) {
+        record[4 + i] = (uint8_t)(operation->value >> 8 * i);
+    }
+}
+
 const char *operation_text(enum kind kind)
 {
     return rows[kind].text;
+}
+
+const char *operation_name(enum kind kind)
+{
+    return rows[kind].name;
 }
 
 /* Classes are eighths of powers of two, or fewer. */

@@ -21,9 +21,10 @@ enum { RECORD_BYTES = 8 };
     X(ALLOCATE_BY_LIBC, 24, "allocate by a name of libc")                                                              \
     X(ALLOCATE_IN_EPOCH, 34, "allocate in an epoch by name")                                                           \
     X(ALLOCATE_WITH_HANDLE, 14, "allocate with a handle")                                                              \
-    X(FREE, 77, "free")                                                                                                \
+    X(FREE, 78, "free")                                                                                                \
     X(RESIZE, 22, "reallocate")                                                                                        \
-    X(LOOK, 3, "look at an object")                                                                                    \
+    X(LOOK, 2, "look at an object")                                                                                    \
+    X(LOOK_AT_EPOCH, 1, "look at an epoch")                                                                            \
     X(OPEN, 5, "open an epoch")                                                                                        \
     X(ENTER, 6, "enter an epoch")                                                                                      \
     X(LEAVE, 6, "leave an epoch")                                                                                      \
@@ -39,19 +40,19 @@ enum { RECORD_BYTES = 8 };
     X(SWITCH, 4, "hand over to another thread")                                                                        \
     X(ALLOCATE_MANY, 1, "allocate many")                                                                               \
     X(FREE_MANY, 1, "free many")                                                                                       \
-    X(RARE, 2, "one of the rare ones")
+    X(RARE, 1, "one of the rare ones")
 
 /* These are chosen by byte 1, and their weights make 256, too. */
 #define RARE_OPERATIONS(X)                                                                                             \
-    X(CHECK_ALL, 28, "check everything")                                                                               \
-    X(PASS_TIME, 80, "let time pass")                                                                                  \
+    X(CHECK_ALL, 12, "check everything")                                                                               \
+    X(PASS_TIME, 70, "let time pass")                                                                                  \
     X(TRIM, 16, "trim")                                                                                                \
     X(REPORT_STATISTICS, 16, "write the statistics")                                                                   \
     X(ROTATE, 24, "rotate units of work")                                                                              \
     X(CLOSE_INSTANCE, 24, "close an instance, open another")                                                           \
     X(END_THREAD, 24, "end another thread")                                                                            \
     X(GROW_OLD, 38, "use up memory in an epoch")                                                                       \
-    X(FORK, 6, "fork")
+    X(FORK, 32, "fork")
 
 #define OPERATION_CONSTANT(constant, weight, text) constant,
 enum kind { COMMON_OPERATIONS(OPERATION_CONSTANT) RARE_OPERATIONS(OPERATION_CONSTANT) KINDS };
@@ -66,8 +67,12 @@ struct operation {
 
 struct operation operation_decode(const uint8_t record[RECORD_BYTES]);
 
-/* What it is, for people. */
+/* The record of which this is what it decodes to. Of the rare ones, way and place are part of the index. */
+void operation_encode(const struct operation *operation, uint8_t record[RECORD_BYTES]);
+
+/* What it is, for people; and its constant, which files of text use: it does not change with the weights. */
 const char *operation_text(enum kind kind);
+const char *operation_name(enum kind kind);
 
 /* Mostly a small size; some of every kind, and some close to where classes end. */
 size_t operation_size(uint32_t value);

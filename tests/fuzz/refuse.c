@@ -28,8 +28,7 @@ static void try_epoch(const struct operation *operation, tslab_epoch epoch)
         errno = 0;
         CHECK(tslab_epoch_open(&options).id == 0 && errno == EINVAL);
     }
-    const struct object *const object =
-        objects.count == 0 ? NULL : &objects.all[operation->value % objects.count];
+    const struct object *const object = objects.count == 0 ? NULL : &objects.all[operation->value % objects.count];
     if (object != NULL && object->handle.id != 0) {
         CHECK(tslab_handle_get(epoch, object->handle) == NULL);
         STATUS(tslab_handle_free(epoch, object->handle), TSLAB_STALE);
@@ -110,9 +109,8 @@ static void try_sizes(const struct operation *operation)
     const size_t count = unseen((size_t)1 << 33);
     void *const p = objects.count == 0 || objects.all[0].handle.id != 0 ? NULL : objects.all[0].start;
     const struct model *const model = model_some(operation->place);
-    const int in_epoch = model_grants(model) == REFUSED || (model != NULL && model->state != TSLAB_EPOCH_OPEN)
-                             ? EINVAL
-                             : ENOMEM;
+    const int in_epoch =
+        model_grants(model) == REFUSED || (model != NULL && model->state != TSLAB_EPOCH_OPEN) ? EINVAL : ENOMEM;
     switch (operation->index % 12) {
     case 0:
         REFUSES(tslab_malloc(huge), ENOMEM);

@@ -1,12 +1,14 @@
-/* Files of operations, as fuzz_seeded and libFuzzer write them.
+/* Files of operations: of records, as fuzz_seeded and libFuzzer write them, or of text (textfile.h).
  *
- *   fuzz_replay FILE...           runs each in a process of its own; exit code 1 when one fails
- *   fuzz_replay --list FILE       says what the operations are
- *   fuzz_replay --shrink FILE     leaves out whatever is not needed to fail, and writes FILE.min
+ *   fuzz_replay FILE...               runs each in a process of its own; exit code 1 when one fails
+ *   fuzz_replay --text FILE           writes it as text to stdout
+ *   fuzz_replay --records FILE OUT    writes it as records, for libFuzzer
+ *   fuzz_replay --shrink FILE OUT     leaves out whatever is not needed to fail, and writes that as text
  *
  * What a failing case is shrunk to fails as well, perhaps in another way. */
 #include "operation.h"
 #include "supervisor.h"
+#include "textfile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,14 +32,7 @@ static uint8_t *buffer(void)
 
 static size_t load(const char *path)
 {
-    FILE *const file = fopen(path, "rb");
-    if (file == NULL) {
-        fprintf(stderr, "fuzz: %s: %s\n", path, strerror(errno));
-        exit(2);
-    }
-    const size_t bytes = fread(records, 1, FILE_MOST, file);
-    fclose(file);
-    return bytes / RECORD_BYTES * RECORD_BYTES;
+    return textfile_load(path, records, FILE_MOST);
 }
 
 static int replay(const char *path)
@@ -49,15 +44,15 @@ static int replay(const char *path)
     return outcome.good ? 0 : 1;
 }
 
-static int list(const char *path)
+static int write_text(const char *path)
 {
-    const size_t bytes = load(path);
-    for (size_t at = RECORD_BYTES; at < bytes; at += RECORD_BYTES) {
-        const struct operation operation = operation_decode(records + at);
-        printf("%6zu  %-42s way %u  place %2u  index %5u  size %zu\n", at / RECORD_BYTES,
-               operation_text(operation.kind), operation.way, operation.place, operation.index,
-               operation_size(operation.value));
-    }
+    textfile_write(stdout, records, load(path));
+    return 0;
+}
+
+static int write_records(const char *path, const char *out)
+{
+    supervisor_save(out, records, load(path));
     return 0;
 }
 
@@ -77,7 +72,7 @@ static bool fails_without(size_t *bytes, size_t from, size_t to)
     return true;
 }
 
-static int shrink(const char *path)
+static int shrink(const char *path, const char *out)
 {
     size_t bytes = load(path);
     if (supervised_run(records, bytes).good) {
@@ -97,31 +92,42 @@ static int shrink(const char *path)
             }
         }
     }
-    char name[4096];
-    snprintf(name, sizeof name, "%s.min", path);
-    supervisor_save(name, records, bytes);
+    FILE *const file = fopen(out, "w");
+    if (file == NULL) {
+        fprintf(stderr, "fuzz: %s: %s\n", out, strerror(errno));
+        return 2;
+    }
     const struct outcome outcome = supervised_run(records, bytes);
-    supervisor_say(name, &outcome);
-    printf("%s: %zu operations\n", name, bytes / RECORD_BYTES - 1);
+    char said[sizeof outcome.said];
+    memcpy(said, outcome.said, sizeof said);
+    fprintf(file, "# %s\n", strtok(said, "\n"));
+    textfile_write(file, records, bytes);
+    fclose(file);
+    supervisor_say(out, &outcome);
+    printf("%s: %zu operations\n", out, bytes / RECORD_BYTES - 1);
     return outcome.good ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
+    supervisor_begin(argv);
     records = buffer();
     candidate = buffer();
-    if (argc == 3 && strcmp(argv[1], "--list") == 0) {
-        return list(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--text") == 0) {
+        return write_text(argv[2]);
     }
-    if (argc == 3 && strcmp(argv[1], "--shrink") == 0) {
-        return shrink(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "--records") == 0) {
+        return write_records(argv[2], argv[3]);
+    }
+    if (argc == 4 && strcmp(argv[1], "--shrink") == 0) {
+        return shrink(argv[2], argv[3]);
     }
     int failed = argc < 2 ? 2 : 0;
     for (int i = 1; i < argc; i++) {
         failed |= replay(argv[i]);
     }
     if (argc < 2) {
-        fprintf(stderr, "usage: fuzz_replay FILE... | --list FILE | --shrink FILE\n");
+        fprintf(stderr, "usage: fuzz_replay FILE... | --text FILE | --records FILE OUT | --shrink FILE OUT\n");
     }
     return failed;
 }

@@ -2,9 +2,9 @@
  *
  *   fuzz_seeded SEED COUNT [--canary]
  *
- * Does COUNT operations in cases of at most 50,000, each from a seed of its own that starts at SEED. At the first
- * failure it says which seed and operation it was, and writes fuzz-SEED.bin for fuzz_replay: exit code 1. With --canary
- * a failure is what is wanted: 0, else 1. */
+ * Does COUNT operations in cases, short ones and long ones, each from a seed of its own; the first is SEED. At the
+ * first failure it says which seed and operation it was, and writes fuzz-SEED.bin for fuzz_replay: exit code 1. With
+ * --canary a failure is what is wanted: 0, else 1. */
 #include "operation.h"
 #include "supervisor.h"
 
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CASE_OPERATIONS = 50000 };
+enum { LONG_CASE = 50000, SHORT_CASE = 4000 };
 
-static uint8_t records[(CASE_OPERATIONS + 1) * RECORD_BYTES];
+static uint8_t records[(LONG_CASE + 1) * RECORD_BYTES];
 
 /* The case of a seed, whatever its length: a shorter one is the beginning of a longer one. */
 static size_t make_case(uint64_t seed, size_t operations)
@@ -41,11 +41,12 @@ static void say_and_save(uint64_t seed, size_t bytes, const struct outcome *outc
     supervisor_say(name, outcome);
     const size_t needed = (outcome->operation + 1) * RECORD_BYTES;
     supervisor_save(path, records, needed < bytes ? needed : bytes);
-    fprintf(stderr, "fuzz: fuzz_replay %s fails again; fuzz_replay --shrink %s makes it short\n", path, path);
+    fprintf(stderr, "fuzz: fuzz_replay %s fails again; fuzz_replay --shrink %s OUT makes it short\n", path, path);
 }
 
 int main(int argc, char **argv)
 {
+    supervisor_begin(argv);
     const bool canary = argc == 4 && strcmp(argv[3], "--canary") == 0;
     if (argc != 3 && !canary) {
         fprintf(stderr, "usage: fuzz_seeded SEED COUNT [--canary]\n");
@@ -54,7 +55,8 @@ int main(int argc, char **argv)
     uint64_t seed = strtoull(argv[1], NULL, 10);
     size_t done = 0;
     for (const size_t count = strtoull(argv[2], NULL, 10); done < count; seed++) {
-        const size_t operations = count - done < CASE_OPERATIONS ? count - done : CASE_OPERATIONS;
+        const size_t most = seed % 8 == 0 ? LONG_CASE : SHORT_CASE;
+        const size_t operations = count - done < most ? count - done : most;
         const size_t bytes = make_case(seed, operations);
         const struct outcome outcome = supervised_run(records, bytes);
         done += outcome.good ? operations : outcome.operation;

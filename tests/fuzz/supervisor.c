@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,15 @@ static _Noreturn void give_up(const char *what)
 {
     fprintf(stderr, "fuzz: %s: %s\n", what, strerror(errno));
     exit(2);
+}
+
+void supervisor_begin(char **argv)
+{
+    const int now = personality(0xffffffff);
+    if (now != -1 && (now & ADDR_NO_RANDOMIZE) == 0 && personality((unsigned)now | ADDR_NO_RANDOMIZE) != -1 &&
+        (personality(0xffffffff) & ADDR_NO_RANDOMIZE) != 0) {
+        execv("/proc/self/exe", argv);
+    }
 }
 
 /* The line at `at`, which ends at the return value. */

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where the memory of the library lies decides where aligned objects do: starts the program again, without the system's
+ * random addresses, where that is allowed. */
+void supervisor_begin(char **argv);
+
 struct outcome {
     bool good;
     uint64_t operation; /* else: the record that it failed in; the count of records: at the end */

@@ -42,7 +42,7 @@ uint64_t world_now_ms(void)
 
 static void set_up(const uint8_t *record)
 {
-    static const size_t objects_most[] = { 4000, 100, 1000, 5000 };
+    static const size_t objects_most[] = { 4000, 100, 1000, 30 };
     world.objects_most = objects_most[record[3] % COUNT_OF(objects_most)];
     world.bytes_most = 24 << 20;
     world.mode_number = 1 + record[4] % 20;
@@ -52,8 +52,8 @@ static void set_up(const uint8_t *record)
         world.bytes_most = 16 << 20;
     }
 #if !FUZZ_DROPIN
-    static const uint64_t retain_bytes[] = { 512 * KIB, 0, 16 * MIB, 512 * KIB };
-    static const uint64_t purge_delay_ms[] = { 500, 0, 20, 3600000 };
+    static const uint64_t retain_bytes[] = { 512 * KIB, 0, 16 * MIB, MIB, 512 * KIB, 512 * KIB, 512 * KIB, MIB };
+    static const uint64_t purge_delay_ms[] = { 500, 0, 20, 3600000, 500, 500, 500, 100 };
     static const enum work_policy policies[MODES] = { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL,
                                                       WORK_MANUAL };
     option_values[OPTION_RETAIN_BYTES] = retain_bytes[record[0] % COUNT_OF(retain_bytes)];
@@ -170,6 +170,9 @@ static void report_statistics(const struct operation *operation)
         tslab_stats_json(nowhere);
     }
     CHECK(close(nowhere) == 0);
+    const struct NAME(mallinfo2) info = NAME(mallinfo2)();
+    CHECK(info.uordblks + info.fordblks >= info.arena);
+    CHECK(NAME(mallopt)((int)operation->value, 0) == 1);
 }
 
 static void nothing_is_left(void)
@@ -197,8 +200,8 @@ static _Noreturn void be_the_child(const struct operation *operation)
     forked = true;
     lanes_vanish();
     models_check();
-    record_count = next_record + operation->index % 64 < record_count ? next_record + operation->index % 64
-                                                                      : record_count;
+    record_count =
+        next_record + operation->index % 64 < record_count ? next_record + operation->index % 64 : record_count;
     do_records();
     everything_ends();
     nothing_is_left();
@@ -207,7 +210,9 @@ static _Noreturn void be_the_child(const struct operation *operation)
 
 static void fork_one(const struct operation *operation)
 {
-    if (forked || !FUZZ_FORKS) {
+    /* The more memory there is, the more a fork costs. */
+    const bool is_cheap = objects.bytes < 1 << 20 || operation->index % 8 == 0;
+    if (forked || !FUZZ_FORKS || !is_cheap) {
         return;
     }
     const uint64_t number = progress->operation;
@@ -233,6 +238,7 @@ static void do_one(const struct operation *operation)
         [FREE] = free_one,
         [RESIZE] = resize_one,
         [LOOK] = look_at_one,
+        [LOOK_AT_EPOCH] = model_check_one,
         [OPEN] = epoch_open_one,
         [ENTER] = epoch_enter_one,
         [LEAVE] = epoch_leave_one,
@@ -300,7 +306,6 @@ void world_run(const uint8_t *given, size_t bytes)
     while (sem_wait(&over) != 0) {
     }
     progress->operation = record_count;
-    models_check();
     for (size_t lane = 0; lane < LANES; lane++) {
         if (runs[lane]) {
             lane_end(lane);

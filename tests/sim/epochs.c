@@ -525,6 +525,9 @@ void epochs_look(void)
 
 void epochs_step(void)
 {
+    if (stat_get(&epoch_blocks[0]) == NULL) {
+        return; /* no epoch was ever opened */
+    }
     for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
         const struct epoch *epoch = epochs_record(id);
         if (epoch != NULL && word_of(epoch) != world.epochs.seen[id]) {
@@ -570,9 +573,10 @@ static const struct object *object_at(const void *p)
 
 static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const struct cursor *cursor, unsigned *lost)
 {
-    uint32_t objects = 0;
+    uint32_t granules = 0;
     const char *const start = arena_address(unit);
-    const char *const end = cursor == NULL ? start + CHUNK_BYTES : (const char *)stat_get(&cursor->at);
+    const char *const end =
+        cursor == NULL ? start + CHUNK_BYTES : (const char *)(stat_get(&cursor->at) << GRANULE_SHIFT);
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
         const unsigned code = stat_get(chunk_code(at));
         const struct object *object = object_at(at);
@@ -582,16 +586,16 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const s
         if (code != 0 && at >= end) {
             return WRONG("a code beyond what was allocated, at %p", (const void *)at);
         }
-        objects += code != 0;
+        granules += code_granules(code);
         *lost += code != 0 && object == NULL;
     }
     const uint32_t live = stat_get(&arena.slabs[unit].live);
     const uint32_t counted =
-        cursor == NULL ? live : stat_get(&cursor->allocated) - stat_get(&cursor->freed) - (CHUNK_OPEN - live);
-    if (counted != objects) {
-        return WRONG("chunk %u counts %u objects of %u", unit, counted, objects);
+        cursor == NULL ? live : (uint32_t)(stat_get(&cursor->at) - stat_get(&cursor->freed)) - (CHUNK_OPEN - live);
+    if (counted != granules) {
+        return WRONG("chunk %u counts %u granules of %u", unit, counted, granules);
     }
-    if (cursor == NULL && objects == 0) {
+    if (cursor == NULL && granules == 0) {
         return WRONG("chunk %u is stranded: empty, and not recycled", unit);
     }
     return is_linked(epoch, unit) == (cursor == NULL) ? NULL : WRONG("chunk %u is linked, and being filled", unit);

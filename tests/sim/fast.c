@@ -38,5 +38,7 @@ void *sim_chunk_alloc(struct cursor *cursor, size_t size)
 
 void sim_chunk_free(struct cursor *cursor, void *p)
 {
-    chunk_free_own(cursor, p);
+    if (!chunk_free_small(cursor, p)) {
+        chunk_free_own(cursor, p);
+    }
 }
