@@ -9,7 +9,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-slow test-all demo lab bench requests epochs install format lint clean
+.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -62,6 +62,16 @@ epochs: ## Measure what epochs cost and weigh, against pools and other allocator
 lab: ## Install what the command lab/tslab needs, and build the library
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
+
+fuzz: ## Fuzz for an hour or so: random operations, then libFuzzer
+	@tools/setup.sh test
+	@set -e; for preset in release debug asan; do \
+	$(call configure,$$preset,-DTSLAB_TESTS=ON); cmake --build --preset $$preset; done
+	@build/release/tests/fuzz/fuzz_seeded 1000000 300000000
+	@build/debug/tests/fuzz/fuzz_seeded 2000000 150000000
+	@mkdir -p build/fuzz-found
+	@build/asan/tests/fuzz/fuzz_libfuzzer -max_total_time=1500 -max_len=4096 -close_fd_mask=2 build/fuzz-found \
+	    build/asan/tests/fuzz/corpus
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

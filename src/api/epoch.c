@@ -49,7 +49,7 @@ TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options
     static const struct tslab_epoch_options defaults = { .label = NULL };
     const struct tslab_epoch_options *wanted = options == NULL ? &defaults : options;
     if ((unsigned)wanted->policy > TSLAB_TRAP || (wanted->flags & ~(unsigned)TSLAB_VOUCHED) != 0 ||
-        (wanted->parent.id != 0 && epoch_by_value(wanted->parent.id) == NULL) ||
+        (wanted->parent.id != 0 && (epoch_by_value(wanted->parent.id) == NULL || epoch_is_hidden(wanted->parent.id))) ||
         (wanted->instance.id != 0 && instance_epoch(wanted->instance.id) == NULL)) {
         return fail_epoch(EINVAL);
     }
@@ -99,6 +99,9 @@ static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report
     if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
+    if (epoch_is_hidden(epoch->id)) {
+        return TSLAB_STALE;
+    }
     struct thread *thread = current_enter();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
@@ -145,6 +148,10 @@ TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab
 /* In an epoch that the thread is not innermost in, or that has no room at hand. */
 static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t alignment, bool *zero)
 {
+    if (epoch_is_hidden(epoch.id)) {
+        errno = EINVAL;
+        return NULL;
+    }
     struct thread *thread = current_enter();
     if (thread == NULL) {
         errno = ENOMEM;
@@ -284,7 +291,7 @@ static void publish_scopes(const struct thread *thread)
 
 TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
 {
-    struct epoch *epoch = epoch_by_value(value.id);
+    struct epoch *epoch = epoch_is_hidden(value.id) ? NULL : epoch_by_value(value.id);
     if (epoch == NULL || stats == NULL) {
         return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
     }
@@ -340,7 +347,7 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
 TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p)
 {
     tslab_handle handle = { 0 };
-    if (size > SMALL_MAX) {
+    if (size > SMALL_MAX || epoch_is_hidden(epoch.id)) {
         errno = EINVAL;
         return handle;
     }

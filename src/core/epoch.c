@@ -53,6 +53,12 @@ struct epoch *epoch_by_value(uint64_t value)
     return epoch_same_generation(word, value) && epoch_word_state(word) != EPOCH_FREE ? epoch : NULL;
 }
 
+bool epoch_is_hidden(uint64_t value)
+{
+    const struct epoch *epoch = epoch_by_value(value);
+    return epoch != NULL && stat_get(&epoch->owner) != NULL;
+}
+
 /* Makes the record with the next index. Under the lock. */
 static struct epoch *record_make(void)
 {

@@ -179,6 +179,9 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
 /* The record that a value names, if it is of its generation and not FREE; else NULL. No gate. */
 struct epoch *epoch_by_value(uint64_t value);
 
+/* Whether it serves the handles of another: such a one has no name that users are given. */
+bool epoch_is_hidden(uint64_t value);
+
 /* Indices are below this. */
 uint32_t epoch_limit(void);
 

@@ -197,7 +197,8 @@ static bool close_handles(struct thread *thread, struct epoch *epoch, struct tsl
     if (handles == NULL) {
         return false;
     }
-    stat_set(&handles->policy, stat_get(&epoch->policy));
+    const uint32_t policy = stat_get(&epoch->policy);
+    stat_set(&handles->policy, policy == TSLAB_REPORT ? TSLAB_DRAIN : policy); /* one line, which the epoch says */
     return close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
@@ -238,12 +239,18 @@ static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoc
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool doomed = is_doomed(epoch);
     struct tslab_epoch_report of_handles;
-    const bool has_handles = close_handles(thread, epoch, report == NULL ? NULL : &of_handles);
-    if (report != NULL || stat_get(&epoch->policy) == TSLAB_REPORT) {
+    const bool says = stat_get(&epoch->policy) == TSLAB_REPORT;
+    const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
+    if (report != NULL || says) {
         struct survivors tally;
         survivors_count(thread, epoch, true, &tally);
-        if (stat_get(&epoch->policy) == TSLAB_REPORT && tally.objects > 0) {
-            survivors_say(epoch, &tally);
+        struct survivors all = tally;
+        if (has_handles) {
+            all.objects += of_handles.survivors;
+            all.bytes += of_handles.survivor_bytes;
+        }
+        if (says && all.objects > 0) {
+            survivors_say(epoch, &all);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
@@ -445,9 +452,13 @@ int scope_enter(struct thread *thread, uint64_t value)
     int status;
     struct hold *hold = borrow(thread, value, &status);
     if (unlikely(hold == NULL)) {
-        return status;
+        return epoch_is_hidden(value) ? TSLAB_STALE : status;
     }
     const bool plain = stat_get(&hold->epoch->plain) != 0;
+    if (unlikely(!plain && stat_get(&hold->epoch->owner) != NULL)) {
+        scope_return(thread, hold); /* hidden: never plain */
+        return TSLAB_STALE;
+    }
     hold->outer = thread->scope;
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
@@ -974,7 +985,8 @@ enum { COUNT_ANEW = UINT32_MAX };
 static void recount_noted(const struct thread *thread)
 {
     const uint32_t noted = stat_get(&thread->noted);
-    if (noted == 0 || stat_get(&arena.units[noted].tag) != TAG_CHUNK) {
+    /* An old note may lie in the middle of what is a chunk by now. */
+    if (noted == 0 || stat_get(&arena.units[noted].tag) != TAG_CHUNK || arena.units[noted].first != noted) {
         return;
     }
     struct slab *chunk = &arena.slabs[noted];

@@ -104,9 +104,11 @@ static void add_epochs(struct tslab_stats *stats)
 {
     stats->chunk_bytes = stat_get(&chunk_units) << UNIT_SHIFT;
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch_by_id(id)->word));
-        stats->epochs_open += state == EPOCH_OPEN;
-        stats->epochs_draining += state == EPOCH_DRAINING;
+        const struct epoch *epoch = epoch_by_id(id);
+        const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
+        const bool users = stat_get(&epoch->owner) == NULL; /* not one that serves another's handles */
+        stats->epochs_open += users && state == EPOCH_OPEN;
+        stats->epochs_draining += users && state == EPOCH_DRAINING;
     }
 }
 

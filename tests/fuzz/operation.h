@@ -45,14 +45,14 @@ enum { RECORD_BYTES = 8 };
 /* These are chosen by byte 1, and their weights make 256, too. */
 #define RARE_OPERATIONS(X)                                                                                             \
     X(CHECK_ALL, 12, "check everything")                                                                               \
-    X(PASS_TIME, 70, "let time pass")                                                                                  \
+    X(PASS_TIME, 86, "let time pass")                                                                                  \
     X(TRIM, 16, "trim")                                                                                                \
     X(REPORT_STATISTICS, 16, "write the statistics")                                                                   \
     X(ROTATE, 24, "rotate units of work")                                                                              \
     X(CLOSE_INSTANCE, 24, "close an instance, open another")                                                           \
     X(END_THREAD, 24, "end another thread")                                                                            \
     X(GROW_OLD, 38, "use up memory in an epoch")                                                                       \
-    X(FORK, 32, "fork")
+    X(FORK, 16, "fork")
 
 #define OPERATION_CONSTANT(constant, weight, text) constant,
 enum kind { COMMON_OPERATIONS(OPERATION_CONSTANT) RARE_OPERATIONS(OPERATION_CONSTANT) KINDS };

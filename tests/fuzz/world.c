@@ -52,7 +52,9 @@ static void set_up(const uint8_t *record)
         world.bytes_most = 16 << 20;
     }
 #if !FUZZ_DROPIN
-    static const uint64_t retain_bytes[] = { 512 * KIB, 0, 16 * MIB, MIB, 512 * KIB, 512 * KIB, 512 * KIB, MIB };
+    static const uint64_t retain_bytes[] = {
+        512 * KIB, 0, 16 * MIB, 16 * MIB, 512 * KIB, 16 * MIB, 64 * MIB, 16 * MIB
+    };
     static const uint64_t purge_delay_ms[] = { 500, 0, 20, 3600000, 500, 500, 500, 100 };
     static const enum work_policy policies[MODES] = { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL,
                                                       WORK_MANUAL };
@@ -211,7 +213,7 @@ static _Noreturn void be_the_child(const struct operation *operation)
 static void fork_one(const struct operation *operation)
 {
     /* The more memory there is, the more a fork costs. */
-    const bool is_cheap = objects.bytes < 1 << 20 || operation->index % 8 == 0;
+    const bool is_cheap = objects.bytes < 1 << 20 || operation->index % 64 == 0;
     if (forked || !FUZZ_FORKS || !is_cheap) {
         return;
     }
