@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tslab_lab import allocators, bench_tables, epochs_build, intervals, machine, programs, progress
+from tslab_lab import allocators, bench_tables, epochs_build, honesty, intervals, machine, programs, progress
 from tslab_lab import epochs_cases as cases
 from tslab_lab import epochs_tables as tables
 from tslab_lab.allocators import OURS, SYSTEM
@@ -133,9 +133,9 @@ def notes(rounds, arguments, facts, left_out):
         yield "This was --quick: too little work for figures to quote."
     elif rounds < arguments.rounds:
         yield f"There was time for {rounds} of {arguments.rounds} rounds only."
-    if facts["load_at_start"] > machine.BUSY:
-        load = f"{facts['load_at_start']:.2f}"
-        yield f"The machine was busy: its load was {load} at the start. Do not quote these figures."
+    if facts["busy_share"] > honesty.BUSY_SHARE:
+        share = f"{facts['busy_share']:.0%}"
+        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."
 
 
 def pool_version():
@@ -176,7 +176,7 @@ def prepare(arguments):
     names = [*arguments.allocators, *([f"{BASE}={arguments.baseline}"] if arguments.baseline else [])]
     found, missing = allocators.found(names, arguments.library)
     left_out = [f"{name} takes no part: {why}" for name, why in missing.items()]
-    facts = machine.facts()
+    facts = machine.facts() | {"busy_share": honesty.busy_share()}
     pools = epochs_build.pool_programs()
     if not pools:
         packages = " and ".join(epochs_build.POOL_PACKAGES)

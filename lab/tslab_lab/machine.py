@@ -6,8 +6,6 @@ import subprocess
 
 from tslab_lab import compiling, places, programs
 
-BUSY = 0.5  # a load above this at the start is told
-
 
 def _first_line(path, key=""):
     try:

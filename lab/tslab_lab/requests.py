@@ -16,6 +16,7 @@ from rich.console import Console
 from tslab_lab import (
     allocators,
     bench_tables,
+    honesty,
     machine,
     places,
     programs,
@@ -225,9 +226,9 @@ def caveats(arguments, rounds, facts):
         yield "This was --quick: too little work for figures to quote."
     elif rounds < arguments.rounds:
         yield f"There was time for {rounds} of {arguments.rounds} rounds only."
-    if facts["load_at_start"] > machine.BUSY:
-        load = f"{facts['load_at_start']:.2f}"
-        yield f"The machine was busy: its load was {load} at the start. Do not quote these figures."
+    if facts["busy_share"] > honesty.BUSY_SHARE:
+        share = f"{facts['busy_share']:.0%}"
+        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."
 
 
 def server_notes(outcome, arguments, rounds):
@@ -358,7 +359,7 @@ def prepare(arguments):
     for name, why in missing.items():
         print(f"tslab: {name} takes no part: {why}", file=sys.stderr)
     requests_load.require_h2load()
-    facts = machine.facts()
+    facts = machine.facts() | {"busy_share": honesty.busy_share()}
     for program in (requests_build.SERVER, requests_build.SCATTERED):
         requests_build.build(program)
     environments = check_allocators(found)
