@@ -205,7 +205,8 @@ static void magazine_flush(struct heap *heap, unsigned class)
     magazine_set_head(m, NULL);
     magazine_set_room(m, hc->capacity);
     hc->moved_out += slots;
-    hc->flushed_lately = true;
+    heap->flushed_bytes += slots * class_geometry[class].size;
+    hc->flushed_at = heap->flushed_bytes;
     stat_add(&hc->counters.flushes, 1);
     stat_add(&hc->counters.flushed, slots);
 }
@@ -284,17 +285,18 @@ static void stock_set_budget(struct heap *heap, size_t budget)
     }
 }
 
-/* What was flushed a while ago is fetched again: the stock may grow. Beyond its bound it may hold as much as the purger
- * has learned to keep, since the program fills and empties its memory again and again: that memory stays here either
- * way. */
+/* What was flushed is fetched again: the stock may grow, if it could have held all that was flushed meanwhile (the reuse
+ * distance, in bytes). Beyond its bound it may hold as much as the purger has learned to keep, since the program fills
+ * and empties its memory again and again: that memory stays here either way. */
 static void stock_learn(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     const size_t most = max_size(STOCK_BYTES, reclaim_learned_bytes());
-    if (hc->flushed_lately && heap->stock_budget < most) {
+    const bool lately = hc->flushed_at != 0 && heap->flushed_bytes - hc->flushed_at <= most;
+    if (lately && heap->stock_budget < most) {
         stock_set_budget(heap, min_size(heap->stock_budget * 2, most));
     }
-    hc->flushed_lately = false;
+    hc->flushed_at = 0;
 }
 
 static void stock_flush(struct heap *heap, unsigned class)

@@ -50,7 +50,7 @@ struct heap_class {
     uint16_t capacity;    /* of the magazine */
     uint16_t batch;       /* slots of the next refill */
     bool bypass_alloc;
-    bool flushed_lately;    /* flushed since the last refill: the stock may be too small */
+    uint64_t flushed_at;    /* the heap's flushed_bytes at the last flush; 0: none since the last refill */
     uint64_t moved_in;      /* slots that slow paths put into the magazine, since ever */
     uint64_t moved_out;     /* and took out of it */
     uint64_t window_allocs; /* what the counters were when the current window began */
@@ -73,6 +73,7 @@ struct heap {
     size_t stock_bytes;
     size_t stock_peak; /* the most that was in it since the last tick */
     size_t stock_budget;
+    uint64_t flushed_bytes; /* by magazines that found no room in the stock, since ever */
     struct hot_runs hot;
     struct heap_class class[CLASS_LIMIT];
 };
