@@ -35,6 +35,7 @@ class Program:
     limit: float | None = None
     live_limit: float | None = None
     largest: int = 0
+    held: bool = False
     threads: int = 1
 
     @property

@@ -137,6 +137,15 @@ class Bench(LabTest):
             self.assertIn(f"## {group[0].upper()}{group[1:]}", text)
         self.assertNotIn(str(ROOT), text)
 
+    def test_programs_and_workloads_together(self):
+        page = self.own / "page.md"
+        options = ("--allocators", "glibc,tslab", "--library", self.library, "--markdown", page)
+        done = self.bench("perl", "pair:operations=100000", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in ("perl", "pair:operations=100000"):
+            self.assertRegex(done.stdout, rf"(?m)^{name} +[0-9.]+k? ")
+            self.assertIn(f"| {name} | ", page.read_text())
+
     def test_an_allocator_that_damages_takes_no_part_and_is_told(self):
         for source, words in (
             (ONE_PLACE % (64, 64), "what was freed is not what was made"),
