@@ -260,8 +260,10 @@ def misses(outcomes, ours):
             yield f"{name}: RSS {weight:.2f} times what is live, at most {outcome.case.live_limit:g}"
 
 
-def _words(group):
-    return workload_patterns.GROUPS.get(group) or workload_catalogue.GROUPS.get(group) or "Real programs."
+def _words(group, held):
+    """What a group of cases is about. Those that are held to limits have longer words, with their parameters."""
+    groups = workload_patterns.GROUPS if held else workload_catalogue.GROUPS | {"programs": "Real programs."}
+    return groups[group]
 
 
 def markdown_page(overview, outcomes, names, ours, system, base, setting, notes):
@@ -272,7 +274,7 @@ def markdown_page(overview, outcomes, names, ours, system, base, setting, notes)
         parts += [f"## {overview.title}", overview.markdown()]
     for group in dict.fromkeys(outcome.case.group for outcome in outcomes):
         chosen = [outcome for outcome in outcomes if outcome.case.group == group]
-        parts += [f"## {group[0].upper()}{group[1:]}", textwrap.fill(_words(group), PAGE_WIDTH)]
+        parts += [f"## {group[0].upper()}{group[1:]}", textwrap.fill(_words(group, chosen[0].case.held), PAGE_WIDTH)]
         if group in workload_patterns.STEPPING:
             tables = [steps_table(group, chosen, names, ours)]
         else:
