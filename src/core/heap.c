@@ -285,9 +285,9 @@ static void stock_set_budget(struct heap *heap, size_t budget)
     }
 }
 
-/* What was flushed is fetched again: the stock may grow, if it could have held all that was flushed meanwhile (the reuse
- * distance, in bytes). Beyond its bound it may hold as much as the purger has learned to keep, since the program fills
- * and empties its memory again and again: that memory stays here either way. */
+/* What was flushed is fetched again: the stock may grow, if it could have held all that was flushed meanwhile (the
+ * reuse distance, in bytes). Beyond its bound it may hold as much as the purger has learned to keep, since the program
+ * fills and empties its memory again and again: that memory stays here either way. */
 static void stock_learn(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
