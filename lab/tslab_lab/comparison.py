@@ -73,8 +73,9 @@ def remarks(found, interrupted):
 
 
 def setting(found):
+    versions = {name: library["version"] for name, library in found.header["allocators"].items()}
     facts = found.header["machine"] | {"load_at_end": found.footer["load_at_end"]}
-    return list(machine.setting(facts, outcomes.versions(found)))
+    return list(machine.setting(facts, machine.versions(versions)))
 
 
 def end(found, interrupted, code=0):

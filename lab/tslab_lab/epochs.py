@@ -127,15 +127,7 @@ def notes(rounds, arguments, facts, left_out):
         "are checked: in the timed runs those of a request before the timing, elsewhere every one."
     )
     yield from left_out
-    if rounds < intervals.FEW_ROUNDS:
-        yield "So few rounds give no intervals to rely on."
-    if arguments.quick:
-        yield "This was --quick: too little work for figures to quote."
-    elif rounds < arguments.rounds:
-        yield f"There was time for {rounds} of {arguments.rounds} rounds only."
-    if facts["busy_share"] > honesty.BUSY_SHARE:
-        share = f"{facts['busy_share']:.0%}"
-        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."
+    yield from honesty.caveats(arguments, rounds, facts)
 
 
 def pool_version():
@@ -207,7 +199,7 @@ def run(arguments):
     facts["load_at_end"] = os.getloadavg()[0]
 
     paragraphs = list(notes(rounds, arguments, facts, left_out))
-    setting = list(setting_of(facts, machine.versions(found), "pool" in built))
+    setting = list(setting_of(facts, machine.versions({name: library.version for name, library in found.items()}), "pool" in built))
     show(console, outcome, setting, paragraphs)
     if arguments.json:
         write_json(arguments.json, facts, found, outcome)

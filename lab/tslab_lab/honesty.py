@@ -49,3 +49,16 @@ def check(rounds, ours, force, quick=False):
     if grave and not force:
         raise programs.Failure(" ".join(grave) + " To measure all the same, and have it marked: --force.")
     return marks
+
+
+def caveats(arguments, rounds, facts):
+    """Sentences for beside the figures of a comparison that is never refused. `facts`: with the busy share."""
+    if rounds < intervals.FEW_ROUNDS:
+        yield "So few rounds give no intervals to rely on."
+    if arguments.quick:
+        yield "This was --quick: too little work for figures to quote."
+    elif rounds < arguments.rounds:
+        yield f"There was time for {rounds} of {arguments.rounds} rounds only."
+    if facts["busy_share"] > BUSY_SHARE:
+        share = f"{facts['busy_share']:.0%}"
+        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."

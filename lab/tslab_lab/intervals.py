@@ -118,10 +118,3 @@ class Outcome:
 def step(outcome, before, allocator):
     """How the time per operation changes from one largest size to the next."""
     return ratio(outcome.column(allocator, nanoseconds), before.column(allocator, nanoseconds))
-
-
-def hashes_differ(outcome):
-    """What the allocators must agree on, if they do not: hash by allocator."""
-    seen = {name: run["hash"] for name, runs in outcome.runs.items() for run in runs}
-    every = {run["hash"] for runs in outcome.runs.values() for run in runs}
-    return seen if len(every) > 1 else None

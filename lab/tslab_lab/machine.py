@@ -69,7 +69,6 @@ def setting(facts, peers):
     yield "load", f"{facts['load_at_start']:.2f} at the start, {facts['load_at_end']:.2f} at the end (runs included)"
 
 
-def versions(libraries):
-    """The versions of the other allocators, in words. `libraries`: by name, as allocators.found() gives them."""
-    others = [(name, library) for name, library in libraries.items() if name not in ("tslab", "glibc", "base")]
-    return ", ".join(f"{name} {library.version}" for name, library in others)
+def versions(of):
+    """The versions of the other allocators, in words. `of`: name -> version."""
+    return ", ".join(f"{name} {version}" for name, version in of.items() if name not in ("tslab", "glibc", "base"))

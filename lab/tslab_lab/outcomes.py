@@ -35,8 +35,3 @@ def failures(found):
     """Sentences on who failed in what."""
     for failure in found.failures:
         yield f"{failure['allocator']} takes no part in {failure['case']}: {failure['why'].splitlines()[0]}"
-
-
-def versions(found):
-    others = {name: facts for name, facts in found.header["allocators"].items() if name not in (OURS, SYSTEM, BASE)}
-    return ", ".join(f"{name} {facts['version']}" for name, facts in others.items())

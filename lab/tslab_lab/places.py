@@ -1,7 +1,8 @@
 """Where the lab is, and where it may put what it builds."""
 
-import os
 from pathlib import Path
+
+from tslab_lab import cache
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -13,8 +14,7 @@ def _checkout():
 
 
 ROOT = _checkout()
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tslab"
 # The programs that are measured. Two checkouts never share them.
-BUILT = ROOT / "build/lab" if ROOT else CACHE / "programs"
+BUILT = ROOT / "build/lab" if ROOT else cache.root() / "programs"
 LIBRARY = ROOT / "build/release/libtslab-malloc.so" if ROOT else None
 HEADERS = [f"-I{ROOT / 'include'}"] if ROOT else []  # installed ones are found without being told

@@ -29,6 +29,7 @@ from tslab_lab import requests_figures as figures
 from tslab_lab import requests_outcome as outcomes
 from tslab_lab import requests_tables as tables
 from tslab_lab.epochs_cases import BASE, DEBIAN
+from tslab_lab.figures import available
 from tslab_lab.requests_outcome import DEFERRED, INSIDE, OURS, Column
 
 NAME = "requests"
@@ -219,18 +220,6 @@ def run_rounds(jobs, arguments, bar):
     return arguments.rounds
 
 
-def caveats(arguments, rounds, facts):
-    if rounds < outcomes.FEW_ROUNDS:
-        yield "So few rounds give no intervals to rely on."
-    if arguments.quick:
-        yield "This was --quick: too little work for figures to quote."
-    elif rounds < arguments.rounds:
-        yield f"There was time for {rounds} of {arguments.rounds} rounds only."
-    if facts["busy_share"] > honesty.BUSY_SHARE:
-        share = f"{facts['busy_share']:.0%}"
-        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."
-
-
 def server_notes(outcome, arguments, rounds):
     """What the server's tables must be read with."""
     runs = [run for runs in outcome.runs.values() for run in runs]
@@ -336,7 +325,7 @@ def show(console, jobs, setting, notes, brief):
 def draw(jobs, arguments):
     if arguments.no_figures or not jobs.outcome:
         return {}
-    problem = figures.available()
+    problem = available()
     if problem:
         print(f"requests: {problem}", file=sys.stderr)
         return {}
@@ -386,8 +375,8 @@ def run(arguments):
         notes["server"] = [*server_notes(jobs.outcome, arguments, rounds), *story(jobs.outcome)]
     if jobs.scattered:
         notes["scattered"] = list(scattered_notes(jobs.scattered, arguments))
-    notes["server" if jobs.outcome else "scattered"] += caveats(arguments, rounds, facts)
-    setting = list(setting_of(facts, machine.versions(found)))
+    notes["server" if jobs.outcome else "scattered"] += honesty.caveats(arguments, rounds, facts)
+    setting = list(setting_of(facts, machine.versions({name: library.version for name, library in found.items()})))
     show(console, jobs, setting, notes, arguments.brief)
     titles = draw(jobs, arguments)
     missed, unjudged = verdict_of(jobs)

@@ -3,7 +3,7 @@ line has a pattern of its own and its name at its end."""
 
 from tslab_lab import palette
 from tslab_lab import requests_outcome as outcomes
-from tslab_lab.figures import GRID, LABEL_GAP, available, name_lines, save
+from tslab_lab.figures import GRID, name_lines, save
 from tslab_lab.requests_histogram import coarser
 from tslab_lab.requests_outcome import CPU, WALL
 

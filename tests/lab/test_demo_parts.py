@@ -9,7 +9,7 @@ from pathlib import Path
 from lab_test import LabTest, main
 from rich.console import Console
 
-from tslab_lab import allocators, compare, demo, demo_table, programs, work_redis
+from tslab_lab import allocators, compare, demo_table, programs, work_redis
 
 
 class Statistics(unittest.TestCase):

@@ -1,17 +1,15 @@
 """The arithmetic of the request server's comparison, against answers known beforehand."""
 
 import math
-import sys
 import unittest
-from pathlib import Path
 
-from lab_test import ROOT, main
+from lab_test import main
 
+from tslab_lab import figures as shared
 from tslab_lab import requests_figures as figures
 from tslab_lab import requests_load
 from tslab_lab import requests_outcome as outcomes
 from tslab_lab import requests_tables as tables
-from tslab_lab.figures import spread_labels
 from tslab_lab.requests_histogram import GROWTH, Histogram, bucket_of, coarser, pooled
 from tslab_lab.requests_outcome import Column
 
@@ -202,21 +200,20 @@ class Load(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_the_median_of_the_rounds(self):
-        if figures.available():
-            self.fail(figures.available())
+        if shared.available():
+            self.fail(shared.available())
         rounds = [[[0, kib], [100, kib + 100]] for kib in (10, 20, 90)]
         grid, found = figures.median_series(rounds, 100)
         self.assertEqual((grid[-1], list(found[-6:])), (100, [20, 40, 60, 80, 100, 120]))
 
     def test_names_do_not_cover_each_other(self):
         for ends in ([5, 5, 5, 1], [10, 10, 10], [0, 0], [7], [0, 0.1, 9.9, 10]):
-            moved = spread_labels(ends, 0, 10)
+            moved = shared.spread_labels(ends, 0, 10)
             ordered = sorted(moved)
             self.assertLessEqual(ordered[-1], 10)
             for below, above in zip(ordered, ordered[1:]):
-                self.assertGreaterEqual(above - below, 10 * figures.LABEL_GAP - 1e-9)
+                self.assertGreaterEqual(above - below, 10 * shared.LABEL_GAP - 1e-9)
 
 
 if __name__ == "__main__":
-    sys.argv[1:] = sys.argv[2:]  # the library, which only the other tests need
-    unittest.main()
+    main()

@@ -4,11 +4,7 @@ import http.client
 import json
 import os
 import subprocess
-import sys
-import tempfile
 import threading
-import unittest
-from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
 
