@@ -251,8 +251,10 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
  *   manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
  *
  * All epochs that these open are TSLAB_DRAIN: what survives a unit stays valid. Units nest; only the outermost counts.
- * begin and end must be called on the same thread. Work that outlives its unit, or belongs to none, can say so: between
- * tslab_work_pause and tslab_work_resume, plain malloc lands outside of any epoch. */
+ * begin and end must be called on the same thread. The epoch of a unit is an epoch like any other, which the program
+ * may also leave, close or advance by hand: what is left is not left again at the end, and after a closed one the next
+ * unit has another. Work that outlives its unit, or belongs to none, can say so: between tslab_work_pause and
+ * tslab_work_resume, plain malloc lands outside of any epoch. */
 
 /* Begins a unit; label as in tslab_epoch_options. TSLAB_OK, or TSLAB_NO_MEMORY: then the unit runs without an epoch,
  * and must be ended all the same. */

@@ -43,6 +43,16 @@ static bool is_due(const struct work *work)
     return false;
 }
 
+static void open_epoch(struct thread *thread, const char *label)
+{
+    const struct scope_options options = { .label = label, .policy = TSLAB_DRAIN, .plain = true };
+    struct work *work = &thread->work;
+    work->rotations = load_relaxed(&rotations);
+    work->epoch = scope_open(thread, &options);
+    work->units = 0;
+    work->opened_ms = option_policy() == WORK_INTERVAL ? os_now_ms() : 0;
+}
+
 int work_begin(struct thread *thread, const char *label)
 {
     struct work *work = &thread->work;
@@ -52,14 +62,13 @@ int work_begin(struct thread *thread, const char *label)
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {
         close_epoch(thread, work);
     }
-    if (work->epoch == 0) {
-        const struct scope_options options = { .label = label, .policy = TSLAB_DRAIN, .plain = true };
-        work->rotations = load_relaxed(&rotations);
-        work->epoch = scope_open(thread, &options);
-        work->units = 0;
-        work->opened_ms = option_policy() == WORK_INTERVAL ? os_now_ms() : 0;
+    int status = work->epoch == 0 ? TSLAB_STALE : scope_enter(thread, work->epoch);
+    if (status == TSLAB_STALE || status == TSLAB_CLOSED) {
+        /* There is none, or the program has closed it by hand. */
+        open_epoch(thread, label);
+        status = work->epoch == 0 ? TSLAB_NO_MEMORY : scope_enter(thread, work->epoch);
     }
-    return work->epoch != 0 && scope_enter(thread, work->epoch) >= 0 ? TSLAB_OK : TSLAB_NO_MEMORY;
+    return status >= 0 ? TSLAB_OK : TSLAB_NO_MEMORY;
 }
 
 int work_end(struct thread *thread)

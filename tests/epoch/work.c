@@ -394,6 +394,45 @@ static void a_unit_ends_where_it_began(void)
 }
 
 /* A worker as in a server, in every policy: memory does not grow. */
+/* The epoch of units that the program has closed by hand is over, and the next unit has another. */
+static void a_unit_s_epoch_may_be_closed_by_hand(void)
+{
+    for (size_t way = 0; way < 6; way++) {
+        begin();
+        tslab_epoch epoch = tslab_epoch_current();
+        void *const p = filled(epoch, 100, way);
+        if (way % 3 == 0) {
+            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
+            CHECK(tslab_epoch_of(tslab_malloc(10)).id == 0);
+        } else if (way % 3 == 1) {
+            leave(epoch);
+            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        } else {
+            const tslab_epoch before = epoch;
+            STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
+            CHECK(same(tslab_epoch_current(), epoch));
+            leave(epoch);
+            STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+            epoch = before;
+        }
+        end();
+        CHECK(tslab_epoch_current().id == 0 && stats_of(epoch).state == TSLAB_EPOCH_DRAINING);
+        if (way < 3) {
+            verify_and_free(p, 100, way);
+            check_gone(epoch);
+        }
+        begin();
+        const tslab_epoch next = tslab_epoch_current();
+        CHECK(next.id != 0 && !same(next, epoch));
+        if (way >= 3) {
+            verify_and_free(p, 100, way);
+            check_gone(epoch);
+        }
+        end();
+        tslab_work_rotate();
+    }
+}
+
 static void serve(void)
 {
     static void *sessions[64];
@@ -519,6 +558,9 @@ static const struct epoch_case cases[] = {
     CASE_WITH(POLICY("per-request"), units_and_scopes_nest),
     CASE_WITH(POLICY("per-request"), a_unit_ends_where_it_began),
     CASE_WITH(POLICY("batch-3"), a_unit_ends_where_it_began),
+    CASE_WITH(POLICY("per-request"), a_unit_s_epoch_may_be_closed_by_hand),
+    CASE_WITH(POLICY("batch-1000"), a_unit_s_epoch_may_be_closed_by_hand),
+    CASE_WITH(POLICY("manual"), a_unit_s_epoch_may_be_closed_by_hand),
     CASE_WITH(POLICY("never"), serve),
     CASE_WITH(POLICY("per-request"), serve),
     CASE_WITH(POLICY("batch-10"), serve),
