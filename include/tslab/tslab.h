@@ -232,6 +232,8 @@ TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
  *   tslab_instance cache = tslab_instance_open("cache");
  *   void *p = tslab_epoch_malloc(tslab_instance_root(cache), 100);
  *
+ * The root ends with the instance alone: to close, release or advance it by hand is refused (TSLAB_INVALID).
+ *
  * Any number of threads, any number of instances (each needs an epoch). */
 TSLAB_API tslab_instance tslab_instance_open(const char *label);    /* {0} with ENOMEM */
 TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when there is no such instance */

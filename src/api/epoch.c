@@ -127,14 +127,21 @@ static int release_verb(struct thread *thread, uint64_t *value, bool reclaims, s
     return scope_release(thread, *value, reclaims, report);
 }
 
+/* The same by the names that programs use: the root of an instance would leave the epochs of the instance behind. */
+static int end_by_hand(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report,
+                       int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
+{
+    return instance_epoch(epoch->id) != NULL ? TSLAB_INVALID : end_epoch(epoch, how, report, verb);
+}
+
 TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
 {
-    return end_epoch(&epoch, how, report, close_verb);
+    return end_by_hand(&epoch, how, report, close_verb);
 }
 
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
 {
-    return end_epoch(&epoch, how, report, release_verb);
+    return end_by_hand(&epoch, how, report, release_verb);
 }
 
 TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report)
@@ -142,7 +149,7 @@ TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab
     if (epoch == NULL) {
         return TSLAB_INVALID;
     }
-    return end_epoch(epoch, how, report, scope_advance);
+    return end_by_hand(epoch, how, report, scope_advance);
 }
 
 /* In an epoch that the thread is not innermost in, or that has no room at hand. */

@@ -75,6 +75,28 @@ static void values_that_name_none_are_refused(void)
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
 }
 
+/* Its root alone would leave the other epochs of the instance behind. */
+static void its_root_does_not_end_by_hand(void)
+{
+    const tslab_instance instance = instance_opened("root");
+    const tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_DRAIN);
+    void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
+    tslab_epoch advanced = root;
+    STATUS(tslab_epoch_close(root, 0, NULL), TSLAB_INVALID);
+    STATUS(tslab_epoch_release(root, TSLAB_RECLAIM, NULL), TSLAB_INVALID);
+    enter(root);
+    STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_INVALID);
+    CHECK(same(advanced, root) && same(tslab_epoch_current(), root));
+    leave(root);
+    verify_and_free(p, 100, 1);
+    verify(q, 100, 2);
+    CHECK(same(tslab_instance_root(instance), root));
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    check_gone(root);
+    check_gone(epoch);
+    STATUS(tslab_epoch_close(root, 0, NULL), TSLAB_STALE);
+}
+
 static void it_ends_with_all_that_is_in_it(void)
 {
     static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
@@ -337,11 +359,17 @@ static void its_memory_comes_back(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(an_instance_has_a_root),          CASE(values_that_name_none_are_refused),
-    CASE(it_ends_with_all_that_is_in_it),  CASE(it_does_not_end_while_somebody_is_inside),
-    CASE(instances_do_not_see_each_other), CASE(parents_may_be_anywhere_that_is_there),
-    CASE(advance_stays_in_the_instance),   CASE(there_may_be_many),
-    CASE(any_number_of_threads),           CASE(its_memory_comes_back),
+    CASE(an_instance_has_a_root),
+    CASE(values_that_name_none_are_refused),
+    CASE(its_root_does_not_end_by_hand),
+    CASE(it_ends_with_all_that_is_in_it),
+    CASE(it_does_not_end_while_somebody_is_inside),
+    CASE(instances_do_not_see_each_other),
+    CASE(parents_may_be_anywhere_that_is_there),
+    CASE(advance_stays_in_the_instance),
+    CASE(there_may_be_many),
+    CASE(any_number_of_threads),
+    CASE(its_memory_comes_back),
 };
 
 int main(int argc, char **argv)
