@@ -255,7 +255,7 @@ void epochs_print(int fd)
             text_number(&text, stats->live_bytes, COLUMN);
             text_number(&text, stats->memory_bytes, COLUMN);
             text_string(&text, "  ");
-            text_string(&text, stats->label);
+            text_foreign(&text, stats->label);
             text_string(&text, "\n");
         }
         os_write(fd, buffer, text.length);

@@ -15,6 +15,14 @@ void text_string(struct text *text, const char *string)
     text_part(text, string, strlen(string));
 }
 
+void text_foreign(struct text *text, const char *string)
+{
+    for (const char *c = string; *c != 0; c++) {
+        const unsigned char byte = (unsigned char)*c;
+        text_part(text, byte < 0x20 || byte == 0x7f ? "?" : c, 1);
+    }
+}
+
 static void text_spaces(struct text *text, size_t used, unsigned width)
 {
     for (size_t n = used; n < width; n++) {

@@ -13,6 +13,8 @@ struct text {
 
 void text_string(struct text *text, const char *string);
 void text_part(struct text *text, const char *start, size_t length);
+/* A string of the program's: control characters, by which it could pass for lines of ours, become question marks. */
+void text_foreign(struct text *text, const char *string);
 /* A decimal number, right-aligned in width columns. */
 void text_number(struct text *text, uint64_t number, unsigned width);
 void text_hex(struct text *text, uintptr_t number);

@@ -51,6 +51,14 @@ static void addresses_are_written_in_hex(void **state)
     text_is(&text, "0x0 0x7f00abcdef10 0xffffffffffffffff");
 }
 
+static void what_could_pass_for_a_line_of_ours_cannot(void **state)
+{
+    (void)state;
+    struct text text = fresh(CAPACITY);
+    text_foreign(&text, "a\n\x1b[2J\x7f\t z\xc3\xa4");
+    text_is(&text, "a??[2J?? z\xc3\xa4");
+}
+
 static void columns_are_filled_with_spaces(void **state)
 {
     (void)state;
@@ -84,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_written_in_decimal),
         cmocka_unit_test(addresses_are_written_in_hex),
+        cmocka_unit_test(what_could_pass_for_a_line_of_ours_cannot),
         cmocka_unit_test(columns_are_filled_with_spaces),
         cmocka_unit_test(what_does_not_fit_is_cut_off),
     };
