@@ -8,6 +8,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
+#include "core/survivors.h"
 #include "core/trap.h"
 #include "os/os.h"
 
@@ -88,15 +89,23 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
 }
 
-/* The caller's own counters are brought up to date; the others' are as they published them. */
-static void publish_own(void)
+/* The caller's own counters are brought up to date, and those of epochs that no other thread is inside of; the others'
+ * are as they published them. */
+static void publish_quiet(void)
 {
     struct thread *self = heap_current->thread;
-    if (self != NULL) {
-        gate_enter(self);
-        heap_publish(&self->heap);
-        gate_leave(self);
+    if (self == NULL) {
+        return;
     }
+    gate_enter(self);
+    heap_publish(&self->heap);
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
+        struct epoch *epoch = epoch_by_id(id);
+        if (epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE) {
+            survivors_publish(self, epoch);
+        }
+    }
+    gate_leave(self);
 }
 
 /* What epochs hold in chunks, and how many there are. */
@@ -115,7 +124,7 @@ static void add_epochs(struct tslab_stats *stats)
 void stats_get(struct tslab_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
-    publish_own();
+    publish_quiet();
     lock_acquire(&registry.lock);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct class_sums sums;

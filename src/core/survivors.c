@@ -82,6 +82,24 @@ static void count_hold(const struct thread *thread, struct hold *hold, bool fini
     }
 }
 
+void survivors_publish(const struct thread *thread, struct epoch *epoch)
+{
+    struct hold *const holds = epoch_first_hold(epoch);
+    bool any = false;
+    for (const struct hold *hold = holds; hold != NULL; hold = hold->next) {
+        any |= atomic_load_explicit(&hold->kept_heap, memory_order_acquire) != NULL;
+    }
+    if (!any) {
+        return; /* of a young epoch there is nothing to publish */
+    }
+    struct survivors unused = { 0, 0, 0 };
+    lock_acquire(&epoch->lock);
+    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
+        count_hold(thread, hold, false, &unused);
+    }
+    lock_release(&epoch->lock);
+}
+
 void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum)
 {
     *sum = (struct survivors){ 0, 0, 0 };
@@ -209,7 +227,7 @@ void survivors_say(struct epoch *epoch, const struct survivors *sum)
     text_string(&text, "tslab: epoch ");
     if (epoch_label(epoch, label) > 0) {
         text_string(&text, "'");
-        text_string(&text, label);
+        text_foreign(&text, label);
         text_string(&text, "'");
     } else {
         text_number(&text, epoch_value(epoch), 0);

@@ -16,6 +16,10 @@ struct survivors {
 /* Counts, exactly but for what other threads allocate and free meanwhile. `finishing`: the caller has all holds. */
 void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum);
 
+/* Brings the published counters of the epoch's heaps up to date, but for those that other threads are inside of. In the
+ * gate. */
+void survivors_publish(const struct thread *thread, struct epoch *epoch);
+
 /* The memory of the epoch's linked runs. */
 uint64_t survivors_kept_bytes(struct epoch *epoch);
 

@@ -124,6 +124,36 @@ static void what_does_not_drain_can_be_found(void)
     CHECK(tslab_epoch_list(list, COUNT_OF(list)) == 0);
 }
 
+/* What this thread does in an epoch that it names, or is inside of, is counted at once, and every report says the same.
+ */
+static void the_process_counts_old_epochs_at_once(void)
+{
+    const tslab_epoch epoch = opened();
+    struct tslab_stats before, after;
+    void *objects[40];
+    grow_old(epoch);
+    for (size_t way = 0; way < 2; way++) {
+        if (way == 1) {
+            enter(epoch);
+        }
+        tslab_stats_get(&before);
+        for (size_t i = 0; i < COUNT_OF(objects); i++) {
+            objects[i] = filled(epoch, 64, i);
+        }
+        tslab_stats_get(&after);
+        CHECK_SAY(after.live_objects == before.live_objects + COUNT_OF(objects),
+                  "%zu objects live, not %zu more than %zu", after.live_objects, COUNT_OF(objects),
+                  before.live_objects);
+        for (size_t i = 0; i < COUNT_OF(objects); i++) {
+            verify_and_free(objects[i], 64, i);
+        }
+        tslab_stats_get(&after);
+        CHECK(after.live_objects == before.live_objects);
+    }
+    leave(epoch);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
 /* The statistics of the process count what is in epochs. */
 static void the_process_counts_epochs_too(void)
 {
@@ -384,6 +414,7 @@ static const struct epoch_case cases[] = {
     CASE(the_numbers_are_exact),
     CASE(a_list_has_all_that_are_there),
     CASE(what_does_not_drain_can_be_found),
+    CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
     CASE(one_may_look_at_any_time),
     CASE(json_is_json),
