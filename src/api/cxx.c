@@ -12,9 +12,7 @@
 
 typedef void new_handler(void);
 
-/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL
- * when there is none. */
-static void *cxx_runtime(const char *name)
+static void *look_up(const char *name)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL) {
@@ -22,6 +20,17 @@ static void *cxx_runtime(const char *name)
     }
     void *function = dlsym(library, name);
     (void)dlclose(library);
+    return function;
+}
+
+/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL
+ * when there is none. What the dynamic linker allocates for that, and keeps, is not of the epoch that the thread is
+ * inside of. */
+static void *cxx_runtime(const char *name)
+{
+    tslab_work_pause();
+    void *function = look_up(name);
+    (void)tslab_work_resume();
     return function;
 }
 
