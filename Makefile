@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
+FUZZ_MINUTES ?= 60
 
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
@@ -63,15 +64,13 @@ lab: ## Install what the command lab/tslab needs, and build the library
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 
-fuzz: ## Fuzz for an hour or so: random operations, then libFuzzer
+fuzz: ## Fuzz for an hour (FUZZ_MINUTES=60, FUZZ_SEED=a number to start from)
 	@tools/setup.sh test
-	@set -e; for preset in release debug asan; do \
-	$(call configure,$$preset,-DTSLAB_TESTS=ON); cmake --build --preset $$preset; done
-	@build/release/tests/fuzz/fuzz_seeded 1000000 300000000
-	@build/debug/tests/fuzz/fuzz_seeded 2000000 150000000
-	@mkdir -p build/fuzz-found
-	@build/asan/tests/fuzz/fuzz_libfuzzer -max_total_time=1500 -max_len=4096 -close_fd_mask=2 build/fuzz-found \
-	    build/asan/tests/fuzz/corpus
+	@set -e; for preset in release debug asan; do $(call configure,$$preset,-DTSLAB_TESTS=ON); done
+	@cmake --build build/release --target fuzz_seeded fuzz_seeded_dropin fuzz_replay fuzz_replay_dropin
+	@cmake --build build/debug --target fuzz_seeded fuzz_seeded_dropin fuzz_replay fuzz_replay_dropin
+	@cmake --build build/asan --target fuzz_libfuzzer fuzz_corpus
+	@nice python3 tests/fuzz/long.py build $(FUZZ_MINUTES) $(FUZZ_SEED)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

@@ -5,6 +5,7 @@
  *
  * A failure names the seed; the same arguments fail again. */
 #include "epoch.h"
+#include "reported.h"
 #include "shadow.h"
 
 enum { EPOCHS = 24, INSTANCES = 3, DEPTH = 12, OLD = 64, LIVE_OBJECTS = 6000, LIVE_BYTES = 64 << 20, CHECKS = 30 };
@@ -375,14 +376,6 @@ static void leave_one(void)
     if (last) {
         completes(innermost);
     }
-}
-
-static void check_report(const struct tslab_epoch_report *report, unsigned how, uint64_t survivors, uint64_t bytes)
-{
-    CHECK_SAY(report->survivors == survivors && report->survivor_bytes == bytes,
-              "%llu survivors of %llu bytes were reported, not %llu of %llu", (unsigned long long)report->survivors,
-              (unsigned long long)report->survivor_bytes, (unsigned long long)survivors, (unsigned long long)bytes);
-    CHECK(how != 0 || (report->reclaimed_bytes == 0 && report->rss_change_bytes == 0));
 }
 
 static void close_one(void)

@@ -97,6 +97,80 @@ static void strndup_born(const struct operation *operation)
     plain_born(copy, copied + 1, 16);
 }
 
+/* An operator that may throw is called only where nothing makes it: there is no C++ here that could catch. */
+static void cxx_born(unsigned which, size_t size, size_t alignment)
+{
+    static const char nothrow;
+    const size_t least = 1;
+    switch (which % (world.may_refuse ? 4 : 8)) {
+    case 0:
+        plain_born(NAME(_ZnwmRKSt9nothrow_t)(size, &nothrow), size, least);
+        break;
+    case 1:
+        plain_born(NAME(_ZnamRKSt9nothrow_t)(size, &nothrow), size, least);
+        break;
+    case 2:
+        plain_born(NAME(_ZnwmSt11align_val_tRKSt9nothrow_t)(size, alignment, &nothrow), size, alignment);
+        break;
+    case 3:
+        plain_born(NAME(_ZnamSt11align_val_tRKSt9nothrow_t)(size, alignment, &nothrow), size, alignment);
+        break;
+    case 4:
+        plain_born(NAME(_Znwm)(size), size, least);
+        break;
+    case 5:
+        plain_born(NAME(_Znam)(size), size, least);
+        break;
+    case 6:
+        plain_born(NAME(_ZnwmSt11align_val_t)(size, alignment), size, alignment);
+        break;
+    default:
+        plain_born(NAME(_ZnamSt11align_val_t)(size, alignment), size, alignment);
+    }
+}
+
+static void cxx_free(unsigned which, void *p, size_t size, size_t alignment)
+{
+    static const char nothrow;
+    switch (which % 12) {
+    case 0:
+        NAME(_ZdlPv)(p);
+        break;
+    case 1:
+        NAME(_ZdaPv)(p);
+        break;
+    case 2:
+        NAME(_ZdlPvm)(p, size);
+        break;
+    case 3:
+        NAME(_ZdaPvm)(p, size);
+        break;
+    case 4:
+        NAME(_ZdlPvRKSt9nothrow_t)(p, &nothrow);
+        break;
+    case 5:
+        NAME(_ZdaPvRKSt9nothrow_t)(p, &nothrow);
+        break;
+    case 6:
+        NAME(_ZdlPvSt11align_val_t)(p, alignment);
+        break;
+    case 7:
+        NAME(_ZdaPvSt11align_val_t)(p, alignment);
+        break;
+    case 8:
+        NAME(_ZdlPvmSt11align_val_t)(p, size, alignment);
+        break;
+    case 9:
+        NAME(_ZdaPvmSt11align_val_t)(p, size, alignment);
+        break;
+    case 10:
+        NAME(_ZdlPvSt11align_val_tRKSt9nothrow_t)(p, alignment, &nothrow);
+        break;
+    default:
+        NAME(_ZdaPvSt11align_val_tRKSt9nothrow_t)(p, alignment, &nothrow);
+    }
+}
+
 void allocate_by_libc(const struct operation *operation)
 {
     if (is_full()) {
@@ -135,6 +209,9 @@ void allocate_by_libc(const struct operation *operation)
         plain_born(NAME(reallocarray)(NULL, count, size / count), size / count * count, 16);
         break;
     }
+    case 6:
+        cxx_born(operation->index % 8, size, alignment);
+        break;
     default:
         plain_born(NAME(malloc)(size), size, 16);
     }
@@ -289,6 +366,9 @@ void free_one(const struct operation *operation)
         break;
     case 5:
         NAME(cfree)(p);
+        break;
+    case 6:
+        cxx_free(operation->value, p, asked, alignment);
         break;
     default:
         tslab_free(p);

@@ -1,5 +1,6 @@
 /* Epochs, scopes and instances. */
 #include "model.h"
+#include "reported.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -105,6 +106,11 @@ static void is_gone(struct model *model)
     const tslab_epoch epoch = model->epoch;
     CHECK(model_inside(model) == 0 && model->objects == 0);
     model->epoch = no_epoch;
+    for (size_t i = 0; i < LANES; i++) {
+        if (world.lanes[i].work.epoch == model) {
+            world.lanes[i].work.epoch = NULL; /* it was ended by hand */
+        }
+    }
     world.old_epochs[world.old_at++ % OLD] = epoch;
     check_gone(epoch);
 }
@@ -243,6 +249,18 @@ static bool was_opened(uint64_t id)
     return id != 0;
 }
 
+/* Any bytes but 0, also such as a report must not repeat as they are; and more of them than are kept. */
+static void make_label(uint32_t bits, char *label, size_t room)
+{
+    static const char odd[] = "\n\"\\\r\t\x1b\x7f'{}[],:<>&\xff\xc3\xa4\xe2\x82\xac\xed\xa0\x80\xf0\x9f\x98\x80";
+    const int used = snprintf(label, room, "fuzz %x, and what follows is cut", (unsigned)bits);
+    CHECK(used > 0);
+    for (size_t i = 0; bits % 4 == 0 && i < (size_t)used; i++) {
+        bits = bits * 1664525 + 1013904223;
+        label[i] = bits >> 24 < 128 ? odd[(bits >> 16) % (sizeof odd - 1)] : label[i];
+    }
+}
+
 void epoch_open_one(const struct operation *operation)
 {
     static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN,  TSLAB_RELEASE, TSLAB_RELEASE,
@@ -253,7 +271,7 @@ void epoch_open_one(const struct operation *operation)
         return;
     }
     char label[48];
-    snprintf(label, sizeof label, "fuzz %x, and what follows is cut", (unsigned)operation->value);
+    make_label(operation->value, label, sizeof label);
     const struct model *const parent = (operation->index & 3) == 0 ? model_some(operation->place) : NULL;
     const struct tslab_epoch_options options = {
         .label = (operation->index & 0x30) == 0 ? NULL : label,
@@ -277,10 +295,9 @@ static bool refused_for_memory(int status)
     return world.may_refuse && status == TSLAB_NO_MEMORY;
 }
 
-void epoch_enter_one(const struct operation *operation)
+static void enter_model(struct model *model)
 {
-    struct model *const model = model_some(operation->place);
-    if (model == NULL || here()->depth == DEPTH || model == here()->work.epoch) {
+    if (model == NULL || here()->depth == DEPTH) {
         STATUS(tslab_epoch_enter(no_epoch), TSLAB_STALE);
         return;
     }
@@ -294,6 +311,40 @@ void epoch_enter_one(const struct operation *operation)
     CHECK(same(tslab_epoch_current(), value_of(innermost())));
 }
 
+void epoch_enter_one(const struct operation *operation)
+{
+    struct model *const model = model_some(operation->place);
+    enter_model(model == here()->work.epoch ? NULL : model);
+}
+
+static void leave_innermost(void)
+{
+    before_pop();
+    STATUS(tslab_epoch_leave(value_of(innermost())), TSLAB_OK);
+    scope_popped();
+    CHECK(same(tslab_epoch_current(), value_of(innermost())));
+}
+
+struct model *epoch_leave_to_hand_over(void)
+{
+    struct model *const model = innermost();
+    const bool is_mine = model != NULL && model == here()->work.epoch;
+    if (model == NULL || is_mine) {
+        return NULL;
+    }
+    leave_innermost();
+    return model->epoch.id == 0 ? NULL : model;
+}
+
+void epoch_enter_handed(void)
+{
+    struct model *const model = world.handed;
+    world.handed = NULL;
+    if (model != NULL) {
+        enter_model(model);
+    }
+}
+
 void epoch_leave_one(const struct operation *operation)
 {
     const struct model *const inner = innermost();
@@ -304,23 +355,12 @@ void epoch_leave_one(const struct operation *operation)
         }
         return;
     }
-    before_pop();
-    STATUS(tslab_epoch_leave(inner->epoch), TSLAB_OK);
-    scope_popped();
-    CHECK(same(tslab_epoch_current(), value_of(innermost())));
+    leave_innermost();
 }
 
 static unsigned how_of(const struct operation *operation)
 {
     return operation->way == 0 ? TSLAB_RECLAIM : 0;
-}
-
-static void check_report(const struct tslab_epoch_report *report, unsigned how, uint64_t survivors, uint64_t bytes)
-{
-    CHECK_SAY(report->survivors == survivors && report->survivor_bytes == bytes,
-              "%llu survivors of %llu bytes were reported, not %llu of %llu", (unsigned long long)report->survivors,
-              (unsigned long long)report->survivor_bytes, (unsigned long long)survivors, (unsigned long long)bytes);
-    CHECK(how != 0 || (report->reclaimed_bytes == 0 && report->rss_change_bytes == 0));
 }
 
 /* Whether the user closes it, or the library does. */
@@ -329,15 +369,11 @@ static bool is_ours_to_close(const struct model *model)
     return model != NULL && !model->root && !model->of_work;
 }
 
-void epoch_close_one(const struct operation *operation)
+static void close_model(struct model *model, const struct operation *operation)
 {
-    struct model *const model = model_some(operation->place);
     const unsigned how = how_of(operation);
     struct tslab_epoch_report report;
     struct tslab_epoch_report *const wanted = (operation->index & 1) == 0 ? &report : NULL;
-    if (!is_ours_to_close(model)) {
-        return;
-    }
     if (model->state != TSLAB_EPOCH_OPEN) {
         STATUS(tslab_epoch_close(model->epoch, how, wanted), TSLAB_CLOSED);
         return;
@@ -354,14 +390,10 @@ void epoch_close_one(const struct operation *operation)
     is_closed(model, world.here);
 }
 
-void epoch_release_one(const struct operation *operation)
+static void release_model(struct model *model, const struct operation *operation)
 {
-    struct model *const model = model_some(operation->place);
     const unsigned how = how_of(operation);
     struct tslab_epoch_report report;
-    if (!is_ours_to_close(model)) {
-        return;
-    }
     if (model_inside(model) > 0) {
         STATUS(tslab_epoch_release(model->epoch, how, &report), TSLAB_BUSY);
         return;
@@ -373,11 +405,11 @@ void epoch_release_one(const struct operation *operation)
     is_gone(model);
 }
 
-void epoch_advance_one(const struct operation *operation)
+static void advance_model(struct model *model, const struct operation *operation)
 {
-    struct model *const model = model_some(operation->place), *const next = model_free_place();
+    struct model *const next = model_free_place();
     const unsigned how = how_of(operation);
-    if (!is_ours_to_close(model) || next == NULL) {
+    if (next == NULL) {
         return;
     }
     tslab_epoch epoch = model->epoch;
@@ -414,6 +446,78 @@ void epoch_advance_one(const struct operation *operation)
     }
     is_closed(model, world.here);
     CHECK(same(tslab_epoch_current(), value_of(innermost())));
+}
+
+void epoch_close_one(const struct operation *operation)
+{
+    struct model *const model = model_some(operation->place);
+    if (is_ours_to_close(model)) {
+        close_model(model, operation);
+    }
+}
+
+void epoch_release_one(const struct operation *operation)
+{
+    struct model *const model = model_some(operation->place);
+    if (is_ours_to_close(model)) {
+        release_model(model, operation);
+    }
+}
+
+void epoch_advance_one(const struct operation *operation)
+{
+    struct model *const model = model_some(operation->place);
+    if (is_ours_to_close(model)) {
+        advance_model(model, operation);
+    }
+}
+
+/* By hand, what a unit of work or an instance does. */
+
+static void try_root(struct model *root, const struct operation *operation)
+{
+    const unsigned how = how_of(operation);
+    tslab_epoch advanced = root->epoch;
+    STATUS(tslab_epoch_close(root->epoch, how, NULL), TSLAB_INVALID);
+    STATUS(tslab_epoch_release(root->epoch, how, NULL), TSLAB_INVALID);
+    STATUS(tslab_epoch_advance(&advanced, how, NULL), TSLAB_INVALID);
+    CHECK(same(advanced, root->epoch));
+}
+
+void by_hand_one(const struct operation *operation)
+{
+    struct model *model = NULL;
+    for (unsigned i = 0; i < EPOCHS && model == NULL; i++) {
+        struct model *const other = &world.models[(operation->place + i) % EPOCHS];
+        model = other->epoch.id != 0 && (other->root || other->of_work) ? other : NULL;
+    }
+    if (model == NULL) {
+        return;
+    }
+    if (model->root) {
+        try_root(model, operation);
+        return;
+    }
+    switch (operation->way) {
+    case 0:
+    case 1:
+        close_model(model, operation);
+        break;
+    case 2:
+        release_model(model, operation);
+        break;
+    case 3:
+        advance_model(model, operation);
+        break;
+    case 4:
+    case 5:
+        enter_model(model);
+        break;
+    default:
+        if (model == innermost()) {
+            leave_innermost();
+        }
+    }
 }
 
 /* Instances. */
@@ -487,6 +591,16 @@ void instance_close_one(const struct operation *operation)
 
 /* Units of work. */
 
+/* The library closes the epoch of a lane's units, if nobody has done so by hand. */
+static void unit_epoch_is_over(struct lane *lane)
+{
+    struct model *const over = lane->work.epoch;
+    lane->work.epoch = NULL;
+    if (over->state == TSLAB_EPOCH_OPEN) {
+        is_closed(over, world.here);
+    }
+}
+
 void unit_begin(const struct operation *operation)
 {
     enum { NESTED = 8 };
@@ -494,20 +608,25 @@ void unit_begin(const struct operation *operation)
     struct model *const place = model_free_place();
     const bool outermost = lane->work.depth == 0 && world.mode != MODE_NEVER;
     const char *const label = operation->way == 0 ? NULL : "a unit";
-    /* Without an epoch at hand, a unit may begin without one where memory is short, which the model does not follow. */
-    if (lane->work.depth == NESTED || (outermost && (lane->depth == DEPTH || place == NULL || world.may_refuse))) {
+    if (lane->work.depth == NESTED || (outermost && (lane->depth == DEPTH || place == NULL))) {
         return;
     }
-    STATUS(tslab_work_begin(label), TSLAB_OK);
+    const int status = tslab_work_begin(label);
     lane->work.depth++;
     if (!outermost) {
+        STATUS(status, TSLAB_OK);
         return;
     }
     if (lane->work.epoch != NULL && lane->work.rotations != world.rotations) {
-        struct model *const over = lane->work.epoch;
-        lane->work.epoch = NULL;
-        is_closed(over, world.here);
+        unit_epoch_is_over(lane);
     }
+    if (lane->work.epoch != NULL && lane->work.epoch->state != TSLAB_EPOCH_OPEN) {
+        lane->work.epoch = NULL; /* closed by hand */
+    }
+    if (refused_for_memory(status)) {
+        return; /* this unit has no epoch, or is not inside of it */
+    }
+    STATUS(status, TSLAB_OK);
     const tslab_epoch epoch = tslab_epoch_current();
     if (lane->work.epoch == NULL) {
         const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_DRAIN };
@@ -541,19 +660,21 @@ void unit_end(const struct operation *operation)
 {
     (void)operation;
     struct lane *const lane = here();
-    struct model *const epoch = lane->work.depth == 1 ? lane->work.epoch : NULL;
-    if (lane->work.depth == 0 || (epoch != NULL && innermost() != epoch)) {
+    const struct model *const epoch = lane->work.depth == 1 ? lane->work.epoch : NULL;
+    const bool is_inside = epoch != NULL && epoch->inside[world.here] > 0;
+    if (lane->work.depth == 0 || (is_inside && innermost() != epoch)) {
         STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
         return;
     }
     STATUS(tslab_work_end(), TSLAB_OK);
     lane->work.depth--;
-    if (epoch != NULL) {
-        lane->work.units++;
+    if (is_inside) {
         scope_popped();
+    }
+    if (epoch != NULL && lane->work.epoch != NULL) {
+        lane->work.units++;
         if (unit_is_due(lane)) {
-            lane->work.epoch = NULL;
-            is_closed(epoch, world.here);
+            unit_epoch_is_over(lane);
         }
     }
 }
@@ -610,8 +731,9 @@ static void lane_has_left(unsigned lane, unsigned closer)
             }
         }
     }
+    const bool closes = work != NULL && world.lanes[lane].work.epoch == work && work->state == TSLAB_EPOCH_OPEN;
     memset(&world.lanes[lane], 0, sizeof world.lanes[lane]);
-    if (work != NULL) {
+    if (closes) {
         is_closed(work, closer);
     }
 }
@@ -638,10 +760,10 @@ static void scopes_end(void)
         unit_resume(&nothing);
     }
     while (lane->depth > 0) {
-        if (innermost() == lane->work.epoch) {
+        if (innermost() == lane->work.epoch && lane->work.depth == 1) {
             unit_end(&nothing);
         } else {
-            epoch_leave_one(&nothing);
+            leave_innermost();
         }
     }
     while (lane->work.depth > 0) {

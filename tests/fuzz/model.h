@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "objects.h"
 #include "operation.h"
+#include "settings.h"
 
 enum { LANES = 3, EPOCHS = 32, INSTANCES = 3, DEPTH = 10, OLD = 32, NOBODY = LANES };
 
@@ -19,7 +20,7 @@ struct model {
     char label[48];
     enum tslab_epoch_state state;
     bool root;       /* of an instance: not closed by itself */
-    bool of_work;    /* opened by a unit of work, which closes it */
+    bool of_work;    /* opened by a unit of work, which closes it, unless somebody did so by hand */
     unsigned closer; /* the lane that closed it, while somebody is inside */
     uint32_t inside[LANES];
     uint64_t objects, bytes;
@@ -38,8 +39,6 @@ struct lane {
     } work;
 };
 
-enum work_mode { MODE_NEVER, MODE_PER_REQUEST, MODE_BATCH, MODE_INTERVAL, MODE_MANUAL, MODES };
-
 struct world {
     struct model models[EPOCHS];
     struct lane lanes[LANES];
@@ -48,8 +47,10 @@ struct world {
     size_t objects_most, bytes_most;
     enum work_mode mode;
     uint64_t mode_number, rotations;
-    bool may_refuse; /* memory is short */
-    int lands;       /* what entering an epoch answers that takes plain malloc */
+    bool small_arena;
+    bool may_refuse;      /* memory is short */
+    struct model *handed; /* what the lane that is next is to enter; NULL: nothing */
+    int lands;            /* what entering an epoch answers that takes plain malloc */
     /* Values that were right once. */
     tslab_epoch old_epochs[OLD];
     struct {
@@ -121,9 +122,12 @@ void models_check(void);
 void epoch_open_one(const struct operation *operation);
 void epoch_enter_one(const struct operation *operation);
 void epoch_leave_one(const struct operation *operation);
+struct model *epoch_leave_to_hand_over(void); /* what was left; NULL: nothing */
+void epoch_enter_handed(void);
 void epoch_close_one(const struct operation *operation);
 void epoch_release_one(const struct operation *operation);
 void epoch_advance_one(const struct operation *operation);
+void by_hand_one(const struct operation *operation);
 void instance_open_one(unsigned i);
 void instance_close_one(const struct operation *operation);
 void unit_begin(const struct operation *operation);
@@ -142,6 +146,15 @@ void free_one(const struct operation *operation);
 void free_many(const struct operation *operation);
 void resize_one(const struct operation *operation);
 void look_at_one(const struct operation *operation);
+
+void report_one(const struct operation *operation);
+void misuse_one(const struct operation *operation);
+void shorten_one(const struct operation *operation);
+
+/* Whether memory is short; and, for what the rig itself needs, that it is not, for a while. */
+bool shortage_lasts(void);
+void shortage_waits(bool waits);
+void shortage_ends(void);
 
 void try_stale(const struct operation *operation);
 void try_invalid(const struct operation *operation);

@@ -1,5 +1,6 @@
-/* The file of the drop-in that has the names of libc, under other names. What it includes is included before: those
- * headers mean the real ones. */
+/* The files of the drop-in that have the names of libc and of C++, under other names. What it includes is included
+ * before: those headers mean the real ones. */
+#include "base/fatal.h"
 #include "core/fast.h"
 #include "core/scope.h"
 #include "core/stats.h"
@@ -36,12 +37,30 @@
 #define malloc_stats       fuzzed_malloc_stats
 #define malloc_info        fuzzed_malloc_info
 
+#define _Znwm                               fuzzed__Znwm
+#define _Znam                               fuzzed__Znam
+#define _ZnwmRKSt9nothrow_t                 fuzzed__ZnwmRKSt9nothrow_t
+#define _ZnamRKSt9nothrow_t                 fuzzed__ZnamRKSt9nothrow_t
+#define _ZnwmSt11align_val_t                fuzzed__ZnwmSt11align_val_t
+#define _ZnamSt11align_val_t                fuzzed__ZnamSt11align_val_t
+#define _ZnwmSt11align_val_tRKSt9nothrow_t  fuzzed__ZnwmSt11align_val_tRKSt9nothrow_t
+#define _ZnamSt11align_val_tRKSt9nothrow_t  fuzzed__ZnamSt11align_val_tRKSt9nothrow_t
+#define _ZdlPv                              fuzzed__ZdlPv
+#define _ZdaPv                              fuzzed__ZdaPv
+#define _ZdlPvm                             fuzzed__ZdlPvm
+#define _ZdaPvm                             fuzzed__ZdaPvm
+#define _ZdlPvRKSt9nothrow_t                fuzzed__ZdlPvRKSt9nothrow_t
+#define _ZdaPvRKSt9nothrow_t                fuzzed__ZdaPvRKSt9nothrow_t
+#define _ZdlPvSt11align_val_t               fuzzed__ZdlPvSt11align_val_t
+#define _ZdaPvSt11align_val_t               fuzzed__ZdaPvSt11align_val_t
+#define _ZdlPvmSt11align_val_t              fuzzed__ZdlPvmSt11align_val_t
+#define _ZdaPvmSt11align_val_t              fuzzed__ZdaPvmSt11align_val_t
+#define _ZdlPvSt11align_val_tRKSt9nothrow_t fuzzed__ZdlPvSt11align_val_tRKSt9nothrow_t
+#define _ZdaPvSt11align_val_tRKSt9nothrow_t fuzzed__ZdaPvSt11align_val_tRKSt9nothrow_t
+
 #include "names.h"
 
-struct fuzzed_mallinfo {
-    int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
-};
-
+#include "api/cxx.c"
 #include "api/malloc.c"
 
 /* What libc makes of its malloc. */

@@ -6,7 +6,7 @@
  *   bytes 2, 3  which object; also alignments and other small choices
  *   bytes 4-7   sizes and counts
  *
- * The first record of a file says how the library is set up: see world.c. */
+ * The first record of a file says how the library is set up: settings.h. */
 #ifndef OPERATION_H
 #define OPERATION_H
 
@@ -17,11 +17,11 @@ enum { RECORD_BYTES = 8 };
 
 /* X(CONSTANT, weight, what it is); the weights of the common ones make 256. */
 #define COMMON_OPERATIONS(X)                                                                                           \
-    X(ALLOCATE, 34, "allocate")                                                                                        \
+    X(ALLOCATE, 32, "allocate")                                                                                        \
     X(ALLOCATE_BY_LIBC, 24, "allocate by a name of libc")                                                              \
-    X(ALLOCATE_IN_EPOCH, 34, "allocate in an epoch by name")                                                           \
+    X(ALLOCATE_IN_EPOCH, 32, "allocate in an epoch by name")                                                           \
     X(ALLOCATE_WITH_HANDLE, 14, "allocate with a handle")                                                              \
-    X(FREE, 78, "free")                                                                                                \
+    X(FREE, 76, "free")                                                                                                \
     X(RESIZE, 22, "reallocate")                                                                                        \
     X(LOOK, 2, "look at an object")                                                                                    \
     X(LOOK_AT_EPOCH, 1, "look at an epoch")                                                                            \
@@ -38,6 +38,8 @@ enum { RECORD_BYTES = 8 };
     X(PAUSE, 1, "pause a unit of work")                                                                                \
     X(RESUME, 2, "resume a unit of work")                                                                              \
     X(SWITCH, 4, "hand over to another thread")                                                                        \
+    X(HAND_OVER, 3, "hand a scope over to another thread")                                                             \
+    X(BY_HAND, 3, "do by hand what is for a unit of work or an instance to do")                                        \
     X(ALLOCATE_MANY, 1, "allocate many")                                                                               \
     X(FREE_MANY, 1, "free many")                                                                                       \
     X(RARE, 1, "one of the rare ones")
@@ -45,14 +47,16 @@ enum { RECORD_BYTES = 8 };
 /* These are chosen by byte 1, and their weights make 256, too. */
 #define RARE_OPERATIONS(X)                                                                                             \
     X(CHECK_ALL, 12, "check everything")                                                                               \
-    X(PASS_TIME, 86, "let time pass")                                                                                  \
+    X(PASS_TIME, 56, "let time pass")                                                                                  \
     X(TRIM, 16, "trim")                                                                                                \
     X(REPORT_STATISTICS, 16, "write the statistics")                                                                   \
-    X(ROTATE, 24, "rotate units of work")                                                                              \
+    X(ROTATE, 18, "rotate units of work")                                                                              \
     X(CLOSE_INSTANCE, 24, "close an instance, open another")                                                           \
     X(END_THREAD, 24, "end another thread")                                                                            \
-    X(GROW_OLD, 38, "use up memory in an epoch")                                                                       \
-    X(FORK, 16, "fork")
+    X(GROW_OLD, 34, "use up memory in an epoch")                                                                       \
+    X(FORK, 16, "fork")                                                                                                \
+    X(SHORTEN, 24, "let memory be short, or not any more")                                                             \
+    X(MISUSE, 16, "misuse a pointer, in a child")
 
 #define OPERATION_CONSTANT(constant, weight, text) constant,
 enum kind { COMMON_OPERATIONS(OPERATION_CONSTANT) RARE_OPERATIONS(OPERATION_CONSTANT) KINDS };

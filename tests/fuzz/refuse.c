@@ -203,6 +203,7 @@ void try_invalid(const struct operation *operation)
         if (model != NULL) {
             STATUS(tslab_epoch_stats_get(epoch, NULL), TSLAB_INVALID);
         }
+        CHECK(tslab_status_text((int)operation->value)[0] != 0 && tslab_status_text(TSLAB_INVALID)[0] != 0);
         break;
     case 4:
     case 5:

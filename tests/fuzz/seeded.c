@@ -1,16 +1,18 @@
 /* Random operations from a seed.
  *
  *   fuzz_seeded SEED COUNT [--canary]
+ *   fuzz_seeded SEED SECONDSs
  *
- * Does COUNT operations in cases, short ones and long ones, each from a seed of its own; the first is SEED. At the
- * first failure it says which seed and operation it was, and writes fuzz-SEED.bin for fuzz_replay: exit code 1. With
- * --canary a failure is what is wanted: 0, else 1. */
+ * Does COUNT operations, or as many as fit into the time, in cases, short ones and long ones, each from a seed of its
+ * own; the first is SEED. At the first failure it says which seed and operation it was, and writes fuzz-SEED.bin for
+ * fuzz_replay: exit code 1. With --canary a failure is what is wanted: 0, else 1. */
 #include "operation.h"
 #include "supervisor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { LONG_CASE = 50000, SHORT_CASE = 4000 };
 
@@ -49,12 +51,16 @@ int main(int argc, char **argv)
     supervisor_begin(argv);
     const bool canary = argc == 4 && strcmp(argv[3], "--canary") == 0;
     if (argc != 3 && !canary) {
-        fprintf(stderr, "usage: fuzz_seeded SEED COUNT [--canary]\n");
+        fprintf(stderr, "usage: fuzz_seeded SEED COUNT [--canary] | SEED SECONDSs\n");
         return 2;
     }
     uint64_t seed = strtoull(argv[1], NULL, 10);
     size_t done = 0;
-    for (const size_t count = strtoull(argv[2], NULL, 10); done < count; seed++) {
+    char *unit;
+    const uint64_t amount = strtoull(argv[2], &unit, 10);
+    const bool by_time = strcmp(unit, "s") == 0;
+    const time_t end = time(NULL) + (time_t)amount;
+    for (const size_t count = by_time ? SIZE_MAX : amount; done < count && (!by_time || time(NULL) < end); seed++) {
         const size_t most = seed % 8 == 0 ? LONG_CASE : SHORT_CASE;
         const size_t operations = count - done < most ? count - done : most;
         const size_t bytes = make_case(seed, operations);

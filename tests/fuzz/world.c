@@ -4,7 +4,6 @@
 #include "model.h"
 #include "names.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -40,31 +39,33 @@ uint64_t world_now_ms(void)
     return clock_ms;
 }
 
+/* The supervisor has put the settings into the environment. Where one process does all cases, as with libFuzzer, those
+ * that can change later are set here, and the others are what they are. */
 static void set_up(const uint8_t *record)
 {
-    static const size_t objects_most[] = { 4000, 100, 1000, 30 };
-    world.objects_most = objects_most[record[3] % COUNT_OF(objects_most)];
+    const struct settings settings = settings_of(record);
+    world.objects_most = settings.objects_most;
     world.bytes_most = 24 << 20;
-    world.mode_number = 1 + record[4] % 20;
+    world.mode = settings.mode;
+    world.mode_number = settings.mode_number;
     const char *const arena = getenv("TSLAB_ARENA_BYTES");
     if (arena != NULL && strtoull(arena, NULL, 10) < SMALL_ARENA_BYTES) {
-        world.may_refuse = true;
+        world.small_arena = true;
         world.bytes_most = 16 << 20;
     }
 #if !FUZZ_DROPIN
-    static const uint64_t retain_bytes[] = {
-        512 * KIB, 0, 16 * MIB, 16 * MIB, 512 * KIB, 16 * MIB, 64 * MIB, 16 * MIB
-    };
-    static const uint64_t purge_delay_ms[] = { 500, 0, 20, 3600000, 500, 500, 500, 100 };
     static const enum work_policy policies[MODES] = { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL,
                                                       WORK_MANUAL };
-    option_values[OPTION_RETAIN_BYTES] = retain_bytes[record[0] % COUNT_OF(retain_bytes)];
-    option_values[OPTION_PURGE_DELAY_MS] = purge_delay_ms[record[1] % COUNT_OF(purge_delay_ms)];
-    world.mode = (enum work_mode)(record[2] % MODES);
-    option_values[OPTION_EPOCH_POLICY] = world.mode_number << WORK_POLICY_SHIFT | policies[world.mode];
+    if (getenv("FUZZ_CASE") == NULL) {
+        option_values[OPTION_RETAIN_BYTES] = settings.retain_bytes;
+        option_values[OPTION_PURGE_DELAY_MS] = settings.purge_delay_ms;
+        option_values[OPTION_EPOCH_POLICY] = settings.mode_number << WORK_POLICY_SHIFT | policies[settings.mode];
+    }
+    CHECK(option_policy() == policies[settings.mode]);
     clock_ms += 1000000;
     os_calls.now_ms = world_now_ms;
 #endif
+    world.may_refuse = world.small_arena;
 }
 
 /* Whether plain malloc follows the scopes depends on how the program is linked. */
@@ -86,6 +87,10 @@ static void *lane_body(void *argument)
 {
     const size_t me = (size_t)argument;
     CHECK(sem_wait(&turns[me]) == 0);
+    /* A thread that has no record yet is refused more than the model follows: it gets one. */
+    shortage_waits(true);
+    tslab_free(tslab_malloc(1));
+    shortage_waits(false);
     while (!is_over[me]) {
         do_records();
         CHECK(sem_post(world.here == NOBODY ? &over : &turns[world.here]) == 0);
@@ -105,17 +110,6 @@ static void lane_begin(size_t lane)
     }
 }
 
-/* The thread of another lane ends, with all that it has. */
-static void lane_end(size_t lane)
-{
-    lane_before_end((unsigned)lane);
-    is_over[lane] = true;
-    CHECK(sem_post(&turns[lane]) == 0);
-    CHECK(pthread_join(threads[lane], NULL) == 0);
-    runs[lane] = false;
-    lane_after_end((unsigned)lane);
-}
-
 /* What libc allocates for a thread must not land in an epoch. */
 static void switch_lane(const struct operation *operation)
 {
@@ -127,6 +121,27 @@ static void switch_lane(const struct operation *operation)
     lane_begin(lane);
     STATUS(tslab_work_resume(), TSLAB_OK);
     world.here = (unsigned)lane;
+}
+
+/* A scope that is left here is entered there. */
+static void hand_over(const struct operation *operation)
+{
+    const size_t lane = operation->place % LANES;
+    if (!forked && lane != world.here) {
+        world.handed = epoch_leave_to_hand_over();
+        switch_lane(operation);
+    }
+}
+
+/* The thread of another lane ends, with all that it has. */
+static void lane_end(size_t lane)
+{
+    lane_before_end((unsigned)lane);
+    is_over[lane] = true;
+    CHECK(sem_post(&turns[lane]) == 0);
+    CHECK(pthread_join(threads[lane], NULL) == 0);
+    runs[lane] = false;
+    lane_after_end((unsigned)lane);
 }
 
 static void end_thread(const struct operation *operation)
@@ -162,23 +177,9 @@ static void trim(const struct operation *operation)
     }
 }
 
-static void report_statistics(const struct operation *operation)
-{
-    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    CHECK(nowhere >= 0);
-    if (operation->way < 4) {
-        tslab_stats_print(nowhere);
-    } else {
-        tslab_stats_json(nowhere);
-    }
-    CHECK(close(nowhere) == 0);
-    const struct NAME(mallinfo2) info = NAME(mallinfo2)();
-    CHECK(info.uordblks + info.fordblks >= info.arena);
-    CHECK(NAME(mallopt)((int)operation->value, 0) == 1);
-}
-
 static void nothing_is_left(void)
 {
+    shortage_ends();
     (void)tslab_trim();
     struct tslab_stats stats;
     tslab_stats_get(&stats);
@@ -205,6 +206,7 @@ static _Noreturn void be_the_child(const struct operation *operation)
     record_count =
         next_record + operation->index % 64 < record_count ? next_record + operation->index % 64 : record_count;
     do_records();
+    shortage_ends();
     everything_ends();
     nothing_is_left();
     _exit(0);
@@ -259,13 +261,18 @@ static void do_one(const struct operation *operation)
         [CHECK_ALL] = check_all,
         [PASS_TIME] = pass_time,
         [TRIM] = trim,
-        [REPORT_STATISTICS] = report_statistics,
+        [REPORT_STATISTICS] = report_one,
         [ROTATE] = units_rotate,
         [CLOSE_INSTANCE] = instance_close_one,
         [END_THREAD] = end_thread,
         [GROW_OLD] = grow_old,
         [FORK] = fork_one,
+        [HAND_OVER] = hand_over,
+        [BY_HAND] = by_hand_one,
+        [SHORTEN] = shorten_one,
+        [MISUSE] = misuse_one,
     };
+    world.may_refuse = world.small_arena || shortage_lasts();
     table[operation->kind](operation);
 }
 
@@ -273,6 +280,8 @@ static void do_one(const struct operation *operation)
 static void do_records(void)
 {
     const unsigned me = world.here;
+    world.may_refuse = world.small_arena || shortage_lasts();
+    epoch_enter_handed();
     while (world.here == me) {
         if (next_record == record_count) {
             if (!forked) {
@@ -308,6 +317,7 @@ void world_run(const uint8_t *given, size_t bytes)
     while (sem_wait(&over) != 0) {
     }
     progress->operation = record_count;
+    shortage_ends();
     for (size_t lane = 0; lane < LANES; lane++) {
         if (runs[lane]) {
             lane_end(lane);

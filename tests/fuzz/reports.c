@@ -1,0 +1,264 @@
+/* Reports as text, JSON and XML, at any moment: well-formed, and saying what the library says otherwise. What the
+ * parsers and stdio allocate is not part of the case: it lands outside of epochs, and memory is not short for it. */
+#include "model.h"
+#include "names.h"
+
+#include <errno.h>
+#include <expat.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int new_file(void)
+{
+    const int file = memfd_create("report", MFD_CLOEXEC);
+    CHECK_SAY(file >= 0, "there is no file in memory: %s", strerror(errno));
+    return file;
+}
+
+struct contents {
+    char *text; /* not ended by 0 */
+    size_t length;
+};
+
+static struct contents contents_of(int file)
+{
+    const off_t length = lseek(file, 0, SEEK_END);
+    CHECK_SAY(length > 0, "nothing was reported");
+    char *const text = mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, file, 0);
+    CHECK(text != MAP_FAILED);
+    CHECK(text[length - 1] == '\n' && memchr(text, 0, (size_t)length) == NULL);
+    return (struct contents){ text, (size_t)length };
+}
+
+static void done_with(struct contents contents, int file)
+{
+    CHECK(munmap(contents.text, contents.length) == 0 && close(file) == 0);
+}
+
+/* JSON. */
+
+static uint64_t number(const json_t *object, const char *key)
+{
+    const json_t *const value = json_object_get(object, key);
+    CHECK_SAY(json_is_integer(value) && json_integer_value(value) >= 0, "%s is no number", key);
+    return (uint64_t)json_integer_value(value);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *const text = json_string_value(json_object_get(object, key));
+    CHECK_SAY(text != NULL, "%s is no text", key);
+    return text;
+}
+
+static void same_number(const json_t *object, const char *key, uint64_t wanted)
+{
+    const uint64_t found = number(object, key);
+    CHECK_SAY(found == wanted, "%s is %llu, not %llu", key, (unsigned long long)found, (unsigned long long)wanted);
+}
+
+static void check_totals(const json_t *totals, const struct tslab_stats *stats)
+{
+#define SAME(member) same_number(totals, #member, stats->member)
+    SAME(live_objects);
+    SAME(live_bytes);
+    SAME(large_bytes);
+    SAME(cached_bytes);
+    SAME(slab_bytes);
+    SAME(chunk_bytes);
+    SAME(dirty_bytes);
+    SAME(clean_bytes);
+    SAME(committed_bytes);
+    SAME(reserved_bytes);
+    SAME(metadata_bytes);
+    SAME(allocations);
+    SAME(frees);
+    SAME(slabs_opened);
+    SAME(slabs_recycled);
+    SAME(purged_bytes);
+    SAME(threads);
+    SAME(epochs_open);
+    SAME(epochs_draining);
+#undef SAME
+}
+
+static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *stats)
+{
+    static const char *const policies[] = { "drain", "release", "report", "trap" };
+    static const char *const states[] = { "open", "closing", "draining" };
+    char label[sizeof stats->label * 2];
+    CHECK(strcmp(text_of(entry, "policy"), policies[stats->policy]) == 0);
+    CHECK(strcmp(text_of(entry, "state"), states[stats->state]) == 0);
+    CHECK(strtoull(text_of(entry, "epoch"), NULL, 16) == stats->epoch.id);
+    CHECK(strtoull(text_of(entry, "parent"), NULL, 16) == stats->parent.id);
+    CHECK(strtoull(text_of(entry, "instance"), NULL, 16) == stats->instance.id);
+    CHECK(number(entry, "live_objects") == stats->live_objects && number(entry, "inside") == stats->inside);
+    CHECK(number(entry, "live_bytes") == stats->live_bytes && number(entry, "memory_bytes") == stats->memory_bytes);
+    /* What is no UTF-8 is replaced there; anything else is as it was given. */
+    snprintf(label, sizeof label, "%s", text_of(entry, "label"));
+    CHECK(strstr(label, "\xef\xbf\xbd") != NULL || strcmp(label, stats->label) == 0);
+}
+
+static void report_json(void)
+{
+    const int file = new_file();
+    struct tslab_stats stats;
+    struct tslab_epoch_stats list[EPOCHS];
+    tslab_stats_json(file);
+    tslab_stats_get(&stats);
+    const size_t epochs = tslab_epoch_list(list, EPOCHS);
+    const struct contents contents = contents_of(file);
+    json_error_t error;
+    json_t *const report = json_loadb(contents.text, contents.length, JSON_REJECT_DUPLICATES, &error);
+    CHECK_SAY(report != NULL, "the report is no JSON: %s at %d", error.text, error.position);
+    CHECK(strcmp(text_of(report, "schema"), "tslab-statistics") == 0);
+    CHECK(strcmp(text_of(report, "library"), tslab_version()) == 0);
+    check_totals(json_object_get(report, "totals"), &stats);
+    const json_t *const entries = json_object_get(report, "epochs"), *const classes =
+                                                                         json_object_get(report, "classes");
+    CHECK(json_array_size(entries) == epochs && epochs <= EPOCHS);
+    for (size_t i = 0; i < epochs; i++) {
+        check_epoch(json_array_get(entries, i), &list[i]);
+    }
+    uint64_t opened = 0;
+    for (size_t i = 0; i < json_array_size(classes); i++) {
+        opened += number(json_array_get(classes, i), "slabs_new");
+    }
+    CHECK(opened == stats.slabs_opened);
+    json_decref(report);
+    done_with(contents, file);
+}
+
+/* Text: a line for each epoch, whatever their labels are. */
+
+static void check_text(int file)
+{
+    static const char title[] = "tslab statistics\n", head[] = "\nepochs\n";
+    const struct contents contents = contents_of(file);
+    CHECK(contents.length > sizeof title && memcmp(contents.text, title, sizeof title - 1) == 0);
+    const char *at = memmem(contents.text, contents.length, head, sizeof head - 1);
+    size_t lines = 0;
+    const char *const end = contents.text + contents.length;
+    for (at = at == NULL ? end : at + sizeof head - 1; at < end; at++) {
+        CHECK_SAY(*at == '\n' || ((unsigned char)*at >= ' ' && *at != 0x7f), "a report has the byte %#x",
+                  (unsigned char)*at);
+        lines += *at == '\n';
+    }
+    CHECK_SAY(lines == 0 || lines == 1 + tslab_epoch_list(NULL, 0), "there are %zu lines for %zu epochs", lines,
+              tslab_epoch_list(NULL, 0));
+    done_with(contents, file);
+}
+
+static void report_text(void)
+{
+    const int file = new_file();
+    tslab_stats_print(file);
+    check_text(file);
+}
+
+/* What the names of libc say. */
+
+static void report_on_stderr(void)
+{
+    const int file = new_file(), saved = dup(STDERR_FILENO);
+    CHECK(saved >= 0 && dup2(file, STDERR_FILENO) == STDERR_FILENO);
+    NAME(malloc_stats)();
+    CHECK(dup2(saved, STDERR_FILENO) == STDERR_FILENO && close(saved) == 0);
+    check_text(file);
+}
+
+struct totals {
+    size_t elements;
+    uint64_t live, large, cached;
+};
+
+static void XMLCALL on_element(void *user, const XML_Char *name, const XML_Char **attributes)
+{
+    struct totals *const totals = user;
+    const char *type = "";
+    uint64_t size = 0;
+    totals->elements++;
+    for (size_t i = 0; attributes[i] != NULL; i += 2) {
+        type = strcmp(attributes[i], "type") == 0 ? attributes[i + 1] : type;
+        size = strcmp(attributes[i], "size") == 0 ? strtoull(attributes[i + 1], NULL, 10) : size;
+    }
+    if (strcmp(name, "total") == 0) {
+        totals->live = strcmp(type, "live") == 0 ? size : totals->live;
+        totals->large = strcmp(type, "large") == 0 ? size : totals->large;
+        totals->cached = strcmp(type, "cached") == 0 ? size : totals->cached;
+    }
+}
+
+static void report_xml(const struct operation *operation)
+{
+    const int file = new_file();
+    FILE *const stream = fdopen(dup(file), "w");
+    CHECK(stream != NULL && setvbuf(stream, NULL, _IONBF, 0) == 0);
+    CHECK(NAME(malloc_info)(1 + (int)(operation->value % 100), stream) == EINVAL);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(NAME(malloc_info)(0, stream) == 0 && fclose(stream) == 0);
+    const struct contents contents = contents_of(file);
+    struct totals totals = { 0 };
+    const XML_Parser parser = XML_ParserCreate(NULL);
+    CHECK(parser != NULL);
+    XML_SetUserData(parser, &totals);
+    XML_SetStartElementHandler(parser, on_element);
+    CHECK_SAY(XML_Parse(parser, contents.text, (int)contents.length, 1) == XML_STATUS_OK, "malloc_info is no XML: %s",
+              XML_ErrorString(XML_GetErrorCode(parser)));
+    XML_ParserFree(parser);
+    CHECK(totals.elements > 5);
+    /* Where malloc is the library's, stdio has used it in between. */
+    CHECK(FUZZ_DROPIN || (totals.live == stats.live_bytes && totals.large == stats.large_bytes &&
+                          totals.cached == stats.cached_bytes));
+    done_with(contents, file);
+}
+
+static int clipped(size_t bytes)
+{
+    return bytes > 0x7fffffff ? 0x7fffffff : (int)bytes;
+}
+
+static void report_numbers(const struct operation *operation)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    const struct NAME(mallinfo2) wide = NAME(mallinfo2)();
+    const struct NAME(mallinfo) narrow = NAME(mallinfo)();
+    CHECK(wide.uordblks == stats.live_bytes + stats.large_bytes && wide.fsmblks == stats.cached_bytes);
+    CHECK(wide.uordblks + wide.fordblks >= wide.arena && wide.keepcost == stats.dirty_bytes);
+    CHECK(narrow.arena == clipped(wide.arena) && narrow.uordblks == clipped(wide.uordblks) &&
+          narrow.fordblks == clipped(wide.fordblks) && narrow.fsmblks == clipped(wide.fsmblks) &&
+          narrow.keepcost == clipped(wide.keepcost));
+    CHECK(NAME(mallopt)((int)operation->value, 0) == 1);
+}
+
+void report_one(const struct operation *operation)
+{
+    tslab_work_pause();
+    shortage_waits(true);
+    switch (operation->way) {
+    case 0:
+    case 1:
+    case 2:
+        report_json();
+        break;
+    case 3:
+        report_text();
+        break;
+    case 4:
+        report_on_stderr();
+        break;
+    case 5:
+        report_xml(operation);
+        break;
+    default:
+        report_numbers(operation);
+    }
+    shortage_waits(false);
+    STATUS(tslab_work_resume(), TSLAB_OK);
+}
