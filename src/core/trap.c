@@ -15,27 +15,52 @@ static struct {
 
 atomic_size_t trap_units;
 
+/* Makes the next place of the ring free: the run in it is empty memory again. False when the kernel has no memory for
+ * that: it stays trapped, and who wants the place has none. Under the lock. */
+static bool evict(void)
+{
+    const uint32_t place = trapped.next % TRAP_RUNS;
+    const uint32_t first = trapped.runs[place].first;
+    const uint32_t units = trapped.runs[place].units;
+    if (first == 0) {
+        return true;
+    }
+    if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
+        return false;
+    }
+    trapped.runs[place].first = 0;
+    (void)fetch_sub_relaxed(&trap_units, units);
+    depot_put(first, units, true);
+    return true;
+}
+
+/* False: all of it is accessible. The kernel may refuse after it has forbidden a part, and may refuse to take that
+ * back: memory that might fault is not for use. */
+static bool forbid(char *start, size_t bytes)
+{
+    return os_forbid(start, bytes) || !os_commit(start, bytes);
+}
+
 void trap_run(uint32_t first, uint32_t units)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)units << UNIT_SHIFT;
     /* Pages larger than a unit may be shared with neighbours. */
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;
-    if (!whole || !reclaim_pages(start, bytes) || !os_forbid(start, bytes)) {
-        depot_put(first, units, false);
-        return;
+    bool traps = whole && reclaim_pages(start, bytes);
+    const bool purged = traps;
+    if (traps) {
+        lock_acquire(&trapped.lock);
+        traps = evict() && forbid(start, bytes);
+        if (traps) {
+            (void)fetch_add_relaxed(&trap_units, units);
+            const uint32_t place = trapped.next++ % TRAP_RUNS;
+            trapped.runs[place].first = first;
+            trapped.runs[place].units = units;
+        }
+        lock_release(&trapped.lock);
     }
-    (void)fetch_add_relaxed(&trap_units, units);
-    lock_acquire(&trapped.lock);
-    const uint32_t place = trapped.next++ % TRAP_RUNS;
-    const uint32_t old_first = trapped.runs[place].first;
-    const uint32_t old_units = trapped.runs[place].units;
-    trapped.runs[place].first = first;
-    trapped.runs[place].units = units;
-    lock_release(&trapped.lock);
-    /* Without memory for that, the old one stays as it is: it holds addresses, nothing else. */
-    if (old_first != 0 && os_commit(arena_address(old_first), (size_t)old_units << UNIT_SHIFT)) {
-        (void)fetch_sub_relaxed(&trap_units, old_units);
-        depot_put(old_first, old_units, true);
+    if (!traps) {
+        depot_put(first, units, purged);
     }
 }

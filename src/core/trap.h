@@ -13,7 +13,7 @@ enum { TRAP_RUNS = TSLAB_SIM ? 2 : 4096 };
 extern atomic_size_t trap_units;
 
 /* Takes over a used run without tags: traps it, and gives the run that was trapped longest to the depot when there are
- * too many. Where the kernel refuses, the run itself goes to the depot. */
+ * too many. Where the kernel refuses the one or the other, the run itself goes to the depot. */
 void trap_run(uint32_t first, uint32_t units);
 
 #endif
