@@ -265,7 +265,6 @@ static void add_survivors(const struct thread *thread, struct epoch *epoch, stru
 static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
-    const uint64_t now_ms = os_now_ms();
     memset(stats, 0, sizeof *stats);
     stats->epoch.id = epoch_generation(word) | epoch->id;
     stats->parent.id = stat_get(&epoch->parent);
@@ -274,8 +273,8 @@ static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_ep
     stats->policy = (enum tslab_policy)stat_get(&epoch->policy);
     stats->state = state_of(word);
     stats->inside = threads_inside(epoch);
-    stats->age_ms = now_ms - stat_get(&epoch->opened_ms);
-    stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : now_ms - stat_get(&epoch->closed_ms);
+    stats->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
+    stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : os_ms_since(stat_get(&epoch->closed_ms));
     stats->recycled_runs = stat_get(&epoch->recycled_runs);
     add_survivors(thread, epoch, stats);
     struct epoch *handles = epoch_serving(epoch);
@@ -385,9 +384,9 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
 
 TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_enter_surely();
     if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
+        return TSLAB_STALE;
     }
     const bool freed = handle_free_object(thread, epoch.id, handle.id);
     current_leave(thread);
@@ -439,7 +438,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
         }
         struct tslab_epoch_report part = { 0 };
         const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, how, &part, release_verb);
-        if (status == TSLAB_BUSY) {
+        if (status == TSLAB_BUSY || status == TSLAB_NO_MEMORY) {
             return status; /* somebody came in between; what is over is over */
         }
         sum.survivors += part.survivors;

@@ -16,14 +16,15 @@ enum { SCHEMA_VERSION = 1, BUFFER_BYTES = 8192, FLUSH_BYTES = 6144, EPOCHS_AT_ON
 
 struct json {
     int fd;
-    bool first; /* of the object or array that is being written */
+    bool failed; /* what comes after a part that was lost is lost too */
+    bool first;  /* of the object or array that is being written */
     struct text text;
     char buffer[BUFFER_BYTES];
 };
 
 static void json_flush(struct json *json)
 {
-    os_write(json->fd, json->buffer, json->text.length);
+    json->failed = json->failed || !os_write(json->fd, json->buffer, json->text.length);
     json->text.length = 0;
 }
 
@@ -258,7 +259,9 @@ void epochs_print(int fd)
             text_foreign(&text, stats->label);
             text_string(&text, "\n");
         }
-        os_write(fd, buffer, text.length);
+        if (!os_write(fd, buffer, text.length)) {
+            return;
+        }
     }
 }
 

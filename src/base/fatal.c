@@ -11,7 +11,7 @@ enum { LINE_BYTES = 256 };
 static _Noreturn void fatal_line(struct text *line)
 {
     text_string(line, "\n");
-    os_write(STDERR_FILENO, line->buffer, line->length);
+    (void)os_write(STDERR_FILENO, line->buffer, line->length);
     abort();
 }
 

@@ -13,6 +13,12 @@ struct block {
     size_t mapping_bytes;
 };
 
+/* At the start of a mapping that the kernel did not take back. */
+struct leftover {
+    struct leftover *next;
+    size_t bytes;
+};
+
 /* Open addressing with linear probing, at most half full; the table is a mapping, too. */
 static struct {
     struct lock lock;
@@ -20,6 +26,7 @@ static struct {
     size_t places; /* a power of two, or 0 */
     size_t count;
     atomic_size_t bytes;
+    struct leftover *leftovers;
 } blocks = { .lock = LOCK_INIT(RANK_BLOCKS) };
 
 static size_t place_of(const void *start, size_t places)
@@ -51,7 +58,28 @@ static void insert(struct block *table, size_t places, struct block block)
     table[i] = block;
 }
 
-/* Makes room for one more. */
+/* The kernel may refuse to take a mapping back, for want of mappings: then it gets the pages, and the rest when there
+ * are more again. Under the lock. */
+static void leave_over(void *mapping, size_t bytes)
+{
+    (void)os_purge(mapping, bytes);
+    struct leftover *leftover = mapping;
+    *leftover = (struct leftover){ blocks.leftovers, bytes };
+    blocks.leftovers = leftover;
+}
+
+static void unmap_leftovers(void)
+{
+    while (blocks.leftovers != NULL) {
+        const struct leftover copy = *blocks.leftovers;
+        if (!os_unmap(blocks.leftovers, copy.bytes)) {
+            return;
+        }
+        blocks.leftovers = copy.next;
+    }
+}
+
+/* Makes room for one more. Under the lock. */
 static bool grow(void)
 {
     if (blocks.count * 2 < blocks.places) {
@@ -67,8 +95,8 @@ static bool grow(void)
             insert(table, places, blocks.table[i]);
         }
     }
-    if (blocks.places != 0) {
-        os_unmap(blocks.table, blocks.places * sizeof(struct block));
+    if (blocks.places != 0 && !os_unmap(blocks.table, blocks.places * sizeof(struct block))) {
+        leave_over(blocks.table, blocks.places * sizeof(struct block));
     }
     blocks.table = table;
     blocks.places = places;
@@ -91,6 +119,18 @@ static void erase(struct block *block)
     blocks.count--;
 }
 
+static void unmap(void *mapping, size_t bytes)
+{
+    const bool done = os_unmap(mapping, bytes);
+    lock_acquire(&blocks.lock);
+    if (!done) {
+        leave_over(mapping, bytes);
+    } else {
+        unmap_leftovers();
+    }
+    lock_release(&blocks.lock);
+}
+
 void *blocks_map(size_t bytes, size_t alignment)
 {
     const size_t page = os_page_bytes();
@@ -106,6 +146,7 @@ void *blocks_map(size_t bytes, size_t alignment)
     }
     block.start = (void *)round_up((uintptr_t)block.mapping, max_size(alignment, page));
     lock_acquire(&blocks.lock);
+    unmap_leftovers();
     const bool kept = grow();
     if (kept) {
         insert(blocks.table, blocks.places, block);
@@ -114,7 +155,7 @@ void *blocks_map(size_t bytes, size_t alignment)
     }
     lock_release(&blocks.lock);
     if (!kept) {
-        os_unmap(block.mapping, block.mapping_bytes);
+        unmap(block.mapping, block.mapping_bytes);
         return NULL;
     }
     return block.start;
@@ -142,7 +183,7 @@ bool blocks_unmap(void *p)
     }
     lock_release(&blocks.lock);
     if (found) {
-        os_unmap(copy.mapping, copy.mapping_bytes);
+        unmap(copy.mapping, copy.mapping_bytes);
     }
     return found;
 }

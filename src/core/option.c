@@ -56,7 +56,7 @@ static void complain(struct part name, struct part value, const char *what, cons
         }
     }
     buffer[line.length++] = '\n';
-    os_write(STDERR_FILENO, buffer, line.length);
+    (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
 /* A decimal number with an optional K, M, G or T (times 1,024 each); false when it is none or does not fit. */
@@ -150,7 +150,7 @@ static void complain_about_policy(struct part name, struct part value)
                 " is ignored: it must be never, per-request, batch-N (N from 1 to 1000000), interval-MS (MS from 1 to "
                 "86400000) or manual; it keeps its default never");
     buffer[line.length++] = '\n';
-    os_write(STDERR_FILENO, buffer, line.length);
+    (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
 static bool name_is(struct part part, const char *name)

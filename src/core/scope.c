@@ -276,7 +276,10 @@ static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoc
         const size_t bytes = reclaim_all();
         if (report != NULL) {
             report->reclaimed_bytes = bytes;
-            report->rss_change_bytes += (int64_t)os_resident_bytes();
+            /* Unless the system did not tell, before or now. */
+            const int64_t resident = (int64_t)os_resident_bytes();
+            const bool known = report->rss_change_bytes != 0 && resident != 0;
+            report->rss_change_bytes = known ? report->rss_change_bytes + resident : 0;
         }
     }
 }
@@ -528,7 +531,7 @@ static void begin_report(const struct thread *thread, struct epoch *epoch, bool 
     memset(report, 0, sizeof *report);
     report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
     report->recycled_bytes = tally.memory_bytes;
-    report->age_ms = os_now_ms() - stat_get(&epoch->opened_ms);
+    report->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
 }
 
 /* Nobody is inside of an open epoch: takes all its holds, links them by `outer` in *taken_holds, and makes it FINISHING

@@ -236,5 +236,5 @@ void stats_print(int fd)
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         report_class(&text, c);
     }
-    os_write(fd, buffer, text.length);
+    (void)os_write(fd, buffer, text.length);
 }

@@ -247,5 +247,5 @@ void survivors_say(struct epoch *epoch, const struct survivors *sum)
         text_string(&text, ", ...");
     }
     buffer[text.length++] = '\n';
-    os_write(STDERR_FILENO, buffer, text.length);
+    (void)os_write(STDERR_FILENO, buffer, text.length);
 }

@@ -15,17 +15,19 @@
 struct os_calls {
     /* Reserves addresses without access; NULL when the kernel refuses. */
     void *(*reserve)(size_t bytes);
-    /* Gives back a reservation or a mapping. */
-    void (*unmap)(void *start, size_t bytes);
+    /* Gives back a reservation or a mapping. False when the kernel refuses, which it does where it would have to split
+     * a mapping of its own and may not have one more: nothing has changed then. */
+    bool (*unmap)(void *start, size_t bytes);
     /* Makes reserved pages readable and writable: they read as zero. False when memory is short. */
     bool (*commit)(void *start, size_t bytes);
-    /* Takes the access to pages away, until they are committed again. False when the kernel refuses. */
+    /* Takes the access to pages away, until they are committed again. False when the kernel refuses: it may have taken
+     * that to a part of them. */
     bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system; they keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
     /* A readable and writable mapping of its own; NULL when memory is short. */
     void *(*map)(size_t bytes);
-    /* Milliseconds of a clock that never goes back, coarse to a few milliseconds. */
+    /* Milliseconds of a clock that never goes back, coarse to a few milliseconds; 0 when the system does not tell. */
     uint64_t (*now_ms)(void);
     void (*futex_wait)(atomic_u32 *word, uint32_t expected);
     void (*futex_wake_one)(atomic_u32 *word);
@@ -38,9 +40,9 @@ static inline void *os_reserve(size_t bytes)
     return os_calls.reserve(bytes);
 }
 
-static inline void os_unmap(void *start, size_t bytes)
+static inline bool os_unmap(void *start, size_t bytes)
 {
-    os_calls.unmap(start, bytes);
+    return os_calls.unmap(start, bytes);
 }
 
 static inline bool os_commit(void *start, size_t bytes)
@@ -68,6 +70,13 @@ static inline uint64_t os_now_ms(void)
     return os_calls.now_ms();
 }
 
+/* For reports: how long ago that was, by a clock that may have failed then or now. */
+static inline uint64_t os_ms_since(uint64_t then_ms)
+{
+    const uint64_t now_ms = os_now_ms();
+    return now_ms > then_ms ? now_ms - then_ms : 0;
+}
+
 static inline void os_futex_wait(atomic_u32 *word, uint32_t expected)
 {
     os_calls.futex_wait(word, expected);
@@ -90,7 +99,8 @@ size_t os_resident_bytes(void);
 /* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
 bool os_is_privileged(void);
 
-/* Writes all of it, or gives up silently: there is nobody to tell. Preserves errno. */
-void os_write(int fd, const char *text, size_t length);
+/* Writes all of it, or gives up silently, for there is nobody to tell: false, and what was not written is lost. Raises
+ * no signal where nobody reads any more, or a file may not grow. Preserves errno. */
+bool os_write(int fd, const char *text, size_t length);
 
 #endif

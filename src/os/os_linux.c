@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,12 +18,12 @@ static void *linux_reserve(size_t bytes)
     return start == MAP_FAILED ? NULL : start;
 }
 
-static void linux_unmap(void *start, size_t bytes)
+static bool linux_unmap(void *start, size_t bytes)
 {
-    /* Fails only when the kernel cannot split a mapping; the addresses then stay taken, which harms nobody. */
     const int saved = errno;
-    (void)munmap(start, bytes);
+    const bool done = munmap(start, bytes) == 0;
     errno = saved;
+    return done;
 }
 
 static bool linux_commit(void *start, size_t bytes)
@@ -53,8 +55,10 @@ static void *linux_map(size_t bytes)
 
 static uint64_t linux_now_ms(void)
 {
-    struct timespec now;
+    const int saved = errno;
+    struct timespec now = { 0 };
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    errno = saved;
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
@@ -131,19 +135,45 @@ bool os_is_privileged(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-void os_write(int fd, const char *text, size_t length)
+static bool write_all(int fd, const char *text, size_t length)
 {
-    const int saved = errno;
     while (length > 0) {
         const ssize_t n = write(fd, text, length);
         if (n < 0 && errno == EINTR) {
             continue;
         }
         if (n <= 0) {
-            break;
+            return false;
         }
         text += n;
         length -= (size_t)n;
     }
+    return true;
+}
+
+bool os_write(int fd, const char *text, size_t length)
+{
+    /* A write that fails may send its thread a signal whose default is to end the program: it is held back, and taken
+     * away again, but for one that was waiting before. */
+    static const int deadly[] = { SIGPIPE, SIGXFSZ };
+    const int saved = errno;
+    const struct timespec no_time = { 0 };
+    sigset_t held, before, waiting;
+    (void)sigemptyset(&held);
+    (void)sigemptyset(&waiting);
+    (void)sigpending(&waiting);
+    for (unsigned i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
+        if (sigismember(&waiting, deadly[i]) == 0) {
+            (void)sigaddset(&held, deadly[i]);
+        }
+    }
+    const bool holds = pthread_sigmask(SIG_BLOCK, &held, &before) == 0;
+    const bool written = write_all(fd, text, length);
+    if (holds) {
+        while (!written && sigtimedwait(&held, NULL, &no_time) > 0) {
+        }
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     errno = saved;
+    return written;
 }
