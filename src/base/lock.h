@@ -18,6 +18,7 @@
 
 enum lock_rank {
     RANK_START = 1, /* the engine's start */
+    RANK_LAST,      /* the last record */
     RANK_REGISTRY,  /* the list of threads and heaps */
     RANK_GATE,      /* a thread's slow operations, against fork */
     RANK_SWEEP,     /* the one who looks for free pages in used slabs */

@@ -11,10 +11,14 @@
 extern _Thread_local struct heap *heap_current;
 
 /* The record in whose name the thread may now do a slow operation: its own, or, after its end, a borrowed one. Joins
- * the thread, and starts the engine, where that has not happened. NULL: no memory for that. */
+ * the thread, and starts the engine, where that has not happened. NULL: no memory for that; then there is nothing to
+ * leave. */
 struct thread *current_enter_slow(void);
 
-/* Ends what current_enter_slow began: gives a borrowed record back. */
+/* The same for what must not fail for want of memory: lends the last record then. NULL: the engine has not started. */
+struct thread *current_enter_surely(void);
+
+/* Ends what one of them began: gives a borrowed record back. */
 void current_leave_slow(struct thread *thread);
 
 static inline struct thread *current_enter(void)
@@ -25,7 +29,7 @@ static inline struct thread *current_enter(void)
 
 static inline void current_leave(struct thread *thread)
 {
-    if (unlikely(heap_current == &heap_gone)) {
+    if (unlikely(heap_current->thread == NULL)) {
         current_leave_slow(thread);
     }
 }

@@ -184,10 +184,10 @@ static void big_free(struct thread *thread, void *p)
 static noinline void free_with_record(uint32_t tag, void *p)
 {
     const int saved = errno;
-    struct thread *thread = current_enter();
+    struct thread *thread = current_enter_surely();
     if (thread == NULL) {
-        /* No memory for this thread's record: what is freed is lost, which is better than to stop. */
-        return;
+        errno = saved;
+        return; /* nothing was ever allocated: it is the object of another malloc, and stays what it is */
     }
     if (tag == TAG_CHUNK) {
         scope_free_chunk(thread, p);
@@ -249,7 +249,7 @@ size_t object_usable(const void *p)
     if (tag_at(p) == TAG_CHUNK) {
         return chunk_usable(p);
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_enter_surely();
     if (thread == NULL) {
         return 0;
     }
@@ -317,8 +317,8 @@ struct epoch *object_epoch(const void *p)
 void *object_resize(void *p, size_t size)
 {
     const size_t usable = object_usable(p);
-    struct thread *thread = current_enter();
-    if (size > PTRDIFF_MAX || thread == NULL) {
+    struct thread *thread = size > PTRDIFF_MAX ? NULL : current_enter();
+    if (thread == NULL) {
         return or_enomem(NULL);
     }
     void *moved = p;

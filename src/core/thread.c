@@ -4,7 +4,17 @@
 #include "core/meta.h"
 #include "core/reclaim.h"
 
-struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY) };
+struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .last_lock = LOCK_INIT(RANK_LAST) };
+
+static void record_start(struct thread *thread)
+{
+    thread->gate.rank = RANK_GATE;
+    heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
+    thread->scope_heap.thread = thread;
+    thread->scope_heap.inside = &hold_none;
+    thread->scope_heap.hold = &hold_none;
+    thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
+}
 
 static void live_link(struct thread *thread)
 {
@@ -14,7 +24,6 @@ static void live_link(struct thread *thread)
         registry.live->prev = thread;
     }
     registry.live = thread;
-    stat_add(&registry.live_count, 1);
 }
 
 /* Moves a live record, whose heap is empty, to the idle ones. */
@@ -38,20 +47,37 @@ struct thread *thread_open(void)
     } else {
         thread = meta_alloc(sizeof *thread);
         if (thread != NULL) {
-            thread->gate.rank = RANK_GATE;
-            heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
-            thread->scope_heap.thread = thread;
-            thread->scope_heap.inside = &hold_none;
-            thread->scope_heap.hold = &hold_none;
-            thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
+            record_start(thread);
             stat_add(&registry.record_count, 1);
         }
     }
     if (thread != NULL) {
         live_link(thread);
+        stat_add(&registry.live_count, 1);
     }
     lock_release(&registry.lock);
     return thread;
+}
+
+bool thread_reserve_last(void)
+{
+    if (registry.last == NULL) {
+        registry.last = meta_alloc(sizeof *registry.last);
+    }
+    return registry.last != NULL;
+}
+
+struct thread *thread_open_last(void)
+{
+    struct thread *const last = registry.last;
+    lock_acquire(&registry.last_lock);
+    if (last->heap.thread == NULL) {
+        record_start(last);
+        lock_acquire(&registry.lock);
+        live_link(last);
+        lock_release(&registry.lock);
+    }
+    return last;
 }
 
 void thread_shut(struct thread *thread)
@@ -60,6 +86,10 @@ void thread_shut(struct thread *thread)
     heap_empty(&thread->heap);
     reclaim_tick();
     gate_leave(thread);
+    if (thread == registry.last) {
+        lock_release(&registry.last_lock);
+        return;
+    }
     lock_acquire(&registry.lock);
     live_to_idle(thread);
     lock_release(&registry.lock);
@@ -69,6 +99,9 @@ void thread_shut(struct thread *thread)
  * may allocate. */
 void thread_fork_prepare(struct thread *self)
 {
+    if (self == NULL || self != registry.last) {
+        lock_acquire(&registry.last_lock);
+    }
     lock_acquire(&registry.lock);
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
@@ -85,6 +118,9 @@ static void open_gates(const struct thread *self)
         }
     }
     lock_release(&registry.lock);
+    if (self == NULL || self != registry.last) {
+        lock_release(&registry.last_lock);
+    }
 }
 
 void thread_fork_parent(struct thread *self)
@@ -112,7 +148,7 @@ void thread_fork_child(struct thread *self)
     struct thread *next;
     for (struct thread *thread = registry.live; thread != NULL; thread = next) {
         next = thread->next;
-        if (thread != self) {
+        if (thread != self && thread != registry.last) { /* which nobody had */
             heap_recount(&thread->heap);
             thread_shut(thread);
         }

@@ -5,7 +5,8 @@
  * runs outside; it notes the slab first, and the child of a fork recounts the noted slabs.
  *
  * A thread joins at its first allocation or free and leaves in the last round of thread-specific destructors. What it
- * frees after that goes straight to the slabs, what it allocates after that comes from a borrowed record.
+ * frees after that goes straight to the slabs, what it allocates after that comes from a borrowed record. Where there
+ * is no memory for a record, allocating fails, and to free, the last record is borrowed.
  *
  * The card of exit and fork is docs/protocols/thread.md. */
 #ifndef TSLAB_CORE_THREAD_H
@@ -44,7 +45,9 @@ struct registry {
     struct lock lock;
     struct thread *live;
     struct thread *idle;
-    atomic_u32 live_count, record_count;
+    atomic_u32 live_count, record_count; /* without the last */
+    struct lock last_lock;               /* held by whom the last record is lent to */
+    struct thread *last;                 /* live once it was lent */
 };
 
 extern struct registry registry;
@@ -62,7 +65,13 @@ static inline void gate_leave(struct thread *thread)
 /* Takes an idle record, or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);
 
-/* Empties the record's heap and makes the record idle. */
+/* Sets the memory of one record aside, for what must be done also where there is none: a free. False: no memory. */
+bool thread_reserve_last(void);
+
+/* Lends the last record, to one thread at a time: others wait. */
+struct thread *thread_open_last(void);
+
+/* Empties the record's heap and makes the record idle, or ends the lending. */
 void thread_shut(struct thread *thread);
 
 /* Fork: before it everything is brought to rest; after it the parent goes on, and the child, alone, takes leave for the
