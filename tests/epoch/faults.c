@@ -1,64 +1,10 @@
 /* Every call of the operating system that epochs make fails in turn, once or from then on. What fails is refused
  * cleanly, nothing is lost, and afterwards all works again. */
+#include "faults.h"
 #include "epoch.h"
 
-#include "os/os.h"
-
-/* The calls that can fail. */
-enum call { COMMIT, MAP, PURGE, FORBID, CALLS };
-
-static struct os_calls real;
-static enum call failing;
-static unsigned fail_from, fail_until; /* the calls of this kind that fail, counted from 0 */
-static atomic_uint calls_made[CALLS];
-
-static bool fails(enum call call)
-{
-    const unsigned n = atomic_fetch_add(&calls_made[call], 1);
-    const bool failed = call == failing && n >= fail_from && n < fail_until;
-    if (failed) {
-        errno = call == PURGE ? EINVAL : ENOMEM;
-    }
-    return failed;
-}
-
-static bool test_commit(void *start, size_t bytes)
-{
-    return !fails(COMMIT) && real.commit(start, bytes);
-}
-
-static void *test_map(size_t bytes)
-{
-    return fails(MAP) ? NULL : real.map(bytes);
-}
-
-static bool test_purge(void *start, size_t bytes)
-{
-    const int saved = errno;
-    const bool purged = !fails(PURGE) && real.purge(start, bytes);
-    errno = saved; /* as the interface asks */
-    return purged;
-}
-
-static bool test_forbid(void *start, size_t bytes)
-{
-    const int saved = errno;
-    const bool forbidden = !fails(FORBID) && real.forbid(start, bytes);
-    errno = saved;
-    return forbidden;
-}
-
-static void inject(enum call call, unsigned from, unsigned until)
-{
-    real = os_calls;
-    failing = call;
-    fail_from = from;
-    fail_until = until;
-    os_calls.commit = test_commit;
-    os_calls.map = test_map;
-    os_calls.purge = test_purge;
-    os_calls.forbid = test_forbid;
-}
+#include "core/arena.h"
+#include "core/trap.h"
 
 /* The work: epochs of every policy, in and beside an instance, with objects of every kind, on two threads. */
 
@@ -176,6 +122,13 @@ static void *live(void *argument)
     return NULL;
 }
 
+static size_t purged_bytes(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats.purged_bytes;
+}
+
 static void close_life(struct life *life, unsigned how)
 {
     for (size_t i = 0; i < EACH; i++) {
@@ -184,7 +137,10 @@ static void close_life(struct life *life, unsigned how)
         }
     }
     struct tslab_epoch_report report;
+    const size_t purged_before = purged_bytes();
     STATUS(tslab_epoch_close(life->epoch, how, &report), TSLAB_OK);
+    CHECK_SAY(report.reclaimed_bytes <= purged_bytes() - purged_before, "%llu bytes are said to be reclaimed, not %zu",
+              (unsigned long long)report.reclaimed_bytes, purged_bytes() - purged_before);
     CHECK_SAY(report.survivors == life->alive, "%llu survive, not %zu", (unsigned long long)report.survivors,
               life->alive);
     if (life->policy == TSLAB_DRAIN) {
@@ -239,6 +195,10 @@ static void check_nothing_is_lost(void)
               stats.large_bytes, stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
     CHECK(stats.threads == 1);
+    /* What is not empty is trapped. */
+    const size_t trapped = stat_get(&trap_units) * (size_t)UNIT;
+    CHECK_SAY(stats.clean_bytes + trapped + UNIT == arena.used_units * UNIT, "%zu bytes are neither empty nor trapped",
+              arena.used_units * UNIT - stats.clean_bytes - trapped - UNIT);
 }
 
 struct plan {
@@ -257,9 +217,8 @@ static void run_plan(const void *argument)
     if (calls_made[plan->call] <= plan->from) {
         _exit(2);
     }
-    /* A hint that fails concerns nobody. */
-    CHECK_SAY((plan->call != PURGE && plan->call != FORBID) || refused_then == 0, "%zu were refused", refused_then);
-    os_calls = real;
+    CHECK_SAY(!is_hint(plan->call) || refused_then == 0, "%zu were refused", refused_then);
+    inject_nothing();
     CHECK_SAY(work() == 0, "it does not work again");
     check_nothing_is_lost();
 }
@@ -310,6 +269,77 @@ static void a_refused_trap(void **state)
     fail_in_turn(FORBID, 5, 100);
 }
 
+static void a_clock_that_cannot_be_trusted(void **state)
+{
+    (void)state;
+    fail_in_turn(CLOCK, 5, 50);
+}
+
+/* The kernel may refuse when it has done a part, and refuse to take that back. */
+
+static unsigned halves;
+static bool commits;
+
+static bool forbid_half(void *start, size_t bytes)
+{
+    if (++halves % 2 == 0) {
+        return real.forbid(start, bytes);
+    }
+    (void)real.forbid(start, bytes / 2);
+    return false;
+}
+
+static bool commit_perhaps(void *start, size_t bytes)
+{
+    if (!commits && halves % 4 == 1) {
+        errno = ENOMEM;
+        return false;
+    }
+    return real.commit(start, bytes);
+}
+
+static void forbid_by_halves(void)
+{
+    inject_nothing();
+    for (int round = 0; round < 4; round++) {
+        os_calls.forbid = forbid_half;
+        os_calls.commit = commit_perhaps;
+        commits = round % 2 == 0;
+        const size_t refused_then = work();
+        CHECK(!commits || refused_then == 0);
+        CHECK(halves > 0);
+    }
+    inject_nothing();
+    CHECK(work() == 0);
+    check_nothing_is_lost();
+}
+
+/* A trap ends when so many others came after it; where the kernel has no memory for its end, it is not forgotten. */
+static void trap_many(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const tslab_epoch epoch = opened_as(NULL, TSLAB_TRAP);
+        void *const p = tslab_epoch_malloc(epoch, 100);
+        CHECK(granted(p != NULL));
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    }
+}
+
+static void end_no_trap(void)
+{
+    CHECK(work() == 0);
+    trap_many(TRAP_RUNS);
+    const size_t trapped = stat_get(&trap_units);
+    inject(COMMIT, 0, UINT32_MAX);
+    trap_many(TRAP_RUNS / 2);
+    CHECK_SAY(stat_get(&trap_units) == trapped, "%zu units were trapped, now %zu", trapped, stat_get(&trap_units));
+    inject_nothing();
+    trap_many(2 * TRAP_RUNS);
+    CHECK_SAY(stat_get(&trap_units) == trapped, "%zu units were trapped, in the end %zu", trapped,
+              stat_get(&trap_units));
+    check_nothing_is_lost();
+}
+
 int main(int argc, char **argv)
 {
     static const struct epoch_case cases[] = {
@@ -317,6 +347,9 @@ int main(int argc, char **argv)
         TEST(a_refused_mapping),
         TEST(a_refused_purge),
         TEST(a_refused_trap),
+        TEST(a_clock_that_cannot_be_trusted),
+        CASE(forbid_by_halves),
+        CASE(end_no_trap),
     };
     return cases_run(cases, COUNT_OF(cases), argc, argv);
 }

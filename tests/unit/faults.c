@@ -1,60 +1,14 @@
 /* Every call of the operating system fails in turn, once or from then on. What fails is refused cleanly, nothing is
  * lost, and afterwards all works again. */
+#include "faults.h"
 #include "child.h"
 #include "engine.h"
 
-#include "os/os.h"
+#include "core/thread.h"
 
-#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <tslab/tslab.h>
-
-/* The calls that can fail. */
-enum call { COMMIT, MAP, PURGE, CALLS };
-
-static struct os_calls real;
-static enum call failing;
-static unsigned fail_from, fail_until; /* the calls of this kind that fail, counted from 0 */
-static atomic_uint calls_made[CALLS];
-
-static bool fails(enum call call)
-{
-    const unsigned n = atomic_fetch_add(&calls_made[call], 1);
-    const bool failed = call == failing && n >= fail_from && n < fail_until;
-    if (failed) {
-        errno = call == PURGE ? EINVAL : ENOMEM;
-    }
-    return failed;
-}
-
-static bool test_commit(void *start, size_t bytes)
-{
-    return !fails(COMMIT) && real.commit(start, bytes);
-}
-
-static void *test_map(size_t bytes)
-{
-    return fails(MAP) ? NULL : real.map(bytes);
-}
-
-static bool test_purge(void *start, size_t bytes)
-{
-    const int saved = errno;
-    const bool purged = !fails(PURGE) && real.purge(start, bytes);
-    errno = saved; /* as the interface asks */
-    return purged;
-}
-
-static void inject(enum call call, unsigned from, unsigned until)
-{
-    real = os_calls;
-    failing = call;
-    fail_from = from;
-    fail_until = until;
-    os_calls.commit = test_commit;
-    os_calls.map = test_map;
-    os_calls.purge = test_purge;
-}
 
 /* The objects of the test. */
 enum { OBJECTS = 600 };
@@ -199,10 +153,9 @@ static void run_plan(const void *argument)
     }
     /* Later failures may find enough that was freed before. */
     CHECK_SAY(!plan->refuses || plan->from > 0 || refused_then > 0, "nothing was refused");
-    os_calls = real;
-    if (plan->call == PURGE) {
-        CHECK(refused_then == 0); /* a failed hint concerns nobody */
-    }
+    inject_nothing();
+    CHECK_SAY(!is_hint(plan->call) || plan->arena_bytes != ROOMY || refused_then == 0, "%zu were refused",
+              refused_then);
     /* With a small arena, small objects may find no room even without failures. */
     if (plan->arena_bytes == ROOMY) {
         CHECK_SAY(work(plan->count) == 0, "it does not work again");
@@ -228,27 +181,32 @@ static void fail_in_turn(struct plan plan, unsigned least, unsigned most, unsign
     assert_true(tried >= least);
 }
 
-static size_t most_reserved, reservations;
+static size_t most_reserved;
 
 static void *reserve_little(size_t bytes)
 {
-    reservations++;
     return bytes > most_reserved ? NULL : real.reserve(bytes);
 }
 
 static void reserve_in_vain(const void *argument)
 {
     (void)argument;
-    real = os_calls;
-    os_calls.reserve = reserve_little;
+    inject(RESERVE, 0, UINT32_MAX);
     arena = (struct arena){ .units = NULL };
     CHECK(!arena_start(TIB));
-    CHECK(reservations > 10); /* smaller and smaller ones */
+    CHECK(calls_made[RESERVE] > 10); /* smaller and smaller ones */
+    errno = 0;
+    CHECK(tslab_malloc(1) == NULL && errno == ENOMEM);
+    errno = 4711;
+    tslab_free(NULL);
+    CHECK(errno == 4711 && tslab_trim() == 0);
     /* What the kernel grants is taken. */
+    inject_nothing();
+    os_calls.reserve = reserve_little;
     most_reserved = GIB;
     CHECK(arena_start(TIB));
     CHECK(arena.reserved_units * UNIT_BYTES <= GIB && arena.reserved_units * UNIT_BYTES >= GIB / 4);
-    os_calls = real;
+    inject_nothing();
     CHECK(work(OBJECTS) == 0);
     check_nothing_is_lost();
 }
@@ -274,10 +232,10 @@ static bool commit_little(void *start, size_t bytes)
 static void commit_in_small_steps(const void *argument)
 {
     (void)argument;
-    real = os_calls;
+    inject_nothing();
     os_calls.commit = commit_little;
     CHECK_SAY(work(OBJECTS) == 0, "%zu allocations were refused", refused);
-    os_calls = real;
+    inject_nothing();
     check_nothing_is_lost();
 }
 
@@ -303,42 +261,75 @@ static void a_refused_purge(void **state)
     fail_in_turn((struct plan){ .call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6, 3);
 }
 
-enum { THREADS = 100 };
+enum { THREADS = 100, EACH = OBJECTS / THREADS };
 
 static pthread_barrier_t barrier;
 static atomic_int threads_refused;
+static atomic_int forks;
+static bool forks_without_record;
 
+/* The child has a record for the fork, and memory afterwards. */
+static void fork_and_work(size_t i)
+{
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        inject_nothing();
+        for (size_t at = i; at < i + EACH; at++) {
+            tslab_free(keep(tslab_malloc(100)));
+        }
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* Each thread has a share of the objects to free, whether it has a record or not. */
 static void *allocate_twice(void *argument)
 {
+    const size_t first = (size_t)(uintptr_t)argument * EACH;
     void *p = tslab_malloc(100);
     CHECK(p != NULL || errno == ENOMEM);
     CHECK(p != NULL || tslab_usable_size(p) == 0);
     tslab_free(NULL);
     atomic_fetch_add(&threads_refused, p == NULL);
+    for (size_t i = first; i < first + EACH; i++) {
+        CHECK(objects[i].start == NULL || tslab_usable_size(objects[i].start) >= objects[i].size);
+        release(i);
+    }
     pthread_barrier_wait(&barrier); /* all have tried, none has ended */
+    if (p == NULL && forks_without_record && atomic_fetch_add(&forks, 1) < 3) {
+        fork_and_work(first);
+    }
     pthread_barrier_wait(&barrier); /* and now there is memory again */
     if (p == NULL) {
         p = tslab_malloc(100);
     }
     CHECK(p != NULL);
     tslab_free(p);
-    return argument;
+    return NULL;
 }
 
 /* More threads at once than there is memory for their records. */
 static void threads_without_records(const void *argument)
 {
-    (void)argument;
+    forks_without_record = argument != NULL;
+    live_in_arena_of(4 * MIB); /* large objects are blocks of their own */
     pthread_t threads[THREADS];
-    tslab_free(keep(tslab_malloc(1)));
+    for (size_t i = 0; i < OBJECTS; i++) {
+        allocate(i);
+    }
     CHECK(pthread_barrier_init(&barrier, NULL, THREADS + 1) == 0);
     inject(MAP, 0, UINT32_MAX);
     for (size_t i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, allocate_twice, NULL) == 0);
+        CHECK(pthread_create(&threads[i], NULL, allocate_twice, (void *)(uintptr_t)i) == 0);
     }
     pthread_barrier_wait(&barrier);
-    CHECK(atomic_load(&threads_refused) > 0);
-    os_calls = real;
+    CHECK_SAY(atomic_load(&threads_refused) > THREADS / 2, "%d threads have no record", atomic_load(&threads_refused));
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.threads < THREADS / 2);
+    inject_nothing();
     pthread_barrier_wait(&barrier);
     for (size_t i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
@@ -350,6 +341,90 @@ static void no_memory_for_a_thread(void **state)
 {
     (void)state;
     child_succeeds(threads_without_records, NULL, "");
+    child_succeeds(threads_without_records, "and forks", "");
+}
+
+/* Mappings that the kernel does not take back lose their pages at once, and their addresses when it does. */
+static void unmap_in_vain(const void *argument)
+{
+    (void)argument;
+    enum { BLOCKS = 200, BYTES = 1 << 20 };
+    live_in_arena_of(4 * MIB);
+    inject_nothing();
+    tslab_free(keep(tslab_malloc(8 * MIB))); /* has the table and the thread's record made */
+    const size_t before = bytes_mapped;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        (void)keep_object(i, tslab_malloc(5 * MIB), BYTES);
+    }
+    const size_t most = resident_kib();
+    inject(UNMAP, 0, UINT32_MAX);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        release(i);
+    }
+    CHECK(resident_kib() + BLOCKS * (BYTES / 1024) * 9 / 10 < most);
+    CHECK(bytes_mapped >= before + BLOCKS * (size_t)BYTES);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.large_bytes == 0);
+    inject_nothing();
+    tslab_free(keep(tslab_malloc(8 * MIB)));
+    CHECK_SAY(bytes_mapped <= before + 64 * KIB, "%zu bytes stay mapped", bytes_mapped - before);
+}
+
+static void a_refused_unmapping(void **state)
+{
+    (void)state;
+    child_succeeds(unmap_in_vain, NULL, "");
+    fail_in_turn((struct plan){ .call = UNMAP, .once = true, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
+    fail_in_turn((struct plan){ .call = UNMAP, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
+}
+
+static void a_clock_that_cannot_be_trusted(void **state)
+{
+    (void)state;
+    fail_in_turn((struct plan){ .call = CLOCK, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
+    fail_in_turn((struct plan){ .call = CLOCK, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
+}
+
+static void *take_and_let_go(void *lock)
+{
+    for (int i = 0; i < 100; i++) {
+        lock_acquire(lock);
+        lock_release(lock);
+    }
+    return NULL;
+}
+
+/* Threads that cannot sleep while they wait for a lock, for the kernel does not let them, get it all the same. */
+static void wait_in_vain(const void *argument)
+{
+    const enum call call = *(const enum call *)argument;
+    enum { WAITING = 4 };
+    pthread_t threads[WAITING];
+    static struct lock lock = LOCK_INIT(RANK_DEPOT);
+    inject(call, 0, UINT32_MAX);
+    lock_acquire(&lock);
+    for (size_t i = 0; i < WAITING; i++) {
+        CHECK(pthread_create(&threads[i], NULL, take_and_let_go, &lock) == 0);
+    }
+    while (atomic_load(&lock.word) == 1) { /* held, and nobody waits */
+        sched_yield();
+    }
+    lock_release(&lock);
+    for (size_t i = 0; i < WAITING; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    CHECK(calls_made[call] > 0);
+    CHECK(atomic_load(&lock.word) == 0);
+}
+
+static void a_futex_that_does_not_work(void **state)
+{
+    (void)state;
+    static const enum call calls[] = { WAIT, WAKE };
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        child_succeeds(wait_in_vain, &calls[i], "");
+    }
 }
 
 static void trim_in_vain(const void *argument)
@@ -368,7 +443,7 @@ static void trim_in_vain(const void *argument)
     tslab_stats_get(&stats);
     CHECK(stats.dirty_bytes >= BYTES && stats.purged_bytes == 0);
     CHECK_SAY(refused_bytes == 0, "a trim that gave back nothing returned %zu", refused_bytes);
-    os_calls = real;
+    inject_nothing();
     CHECK(tslab_trim() >= BYTES);
     tslab_stats_get(&stats);
     CHECK(stats.dirty_bytes == 0 && stats.purged_bytes >= BYTES);
@@ -412,6 +487,9 @@ int main(void)
         cmocka_unit_test(a_commit_of_a_step_is_no_condition),
         cmocka_unit_test(a_refused_mapping),
         cmocka_unit_test(a_refused_purge),
+        cmocka_unit_test(a_refused_unmapping),
+        cmocka_unit_test(a_clock_that_cannot_be_trusted),
+        cmocka_unit_test(a_futex_that_does_not_work),
         cmocka_unit_test(no_memory_for_a_thread),
         cmocka_unit_test(a_trim_counts_what_it_gave_back),
         cmocka_unit_test(memory_that_was_not_purged_is_not_zero),
