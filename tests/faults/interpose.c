@@ -1,0 +1,365 @@
+/* Lets calls that the library makes of libc fail, in a program that knows nothing of it: to be preloaded before
+ * libtslab-malloc.so, of which it sees all that goes through the dynamic linker. Calls of anybody else are let pass.
+ *
+ *   FAULTS=call:from:count:how,...
+ *
+ * The calls of that name fail from one on (they are counted from 0), so many of them (0: all that come). `how` is the
+ * name of an errno; LIE: it succeeds, with what is not so; or SLEEP: it takes a while and then does what it should.
+ *
+ *   FAULTS_SITES=file
+ *
+ * Every place in the library whose call has failed is noted there (sites.py). A program may also look for faults_plan
+ * and faults_calls at run time. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT    __attribute__((visibility("default")))
+#define HERE      __builtin_return_address(0)
+#define COUNT(of) (sizeof(of) / sizeof(of)[0])
+
+/* The calls, in the order of their names. */
+#define CALLS(_)                                                                                                       \
+    _(__register_atfork)                                                                                               \
+    _(clock_gettime)                                                                                                   \
+    _(dlopen)                                                                                                          \
+    _(getrlimit)                                                                                                       \
+    _(madvise)                                                                                                         \
+    _(mmap)                                                                                                            \
+    _(mprotect)                                                                                                        \
+    _(munmap)                                                                                                          \
+    _(open)                                                                                                            \
+    _(pthread_key_create)                                                                                              \
+    _(pthread_setspecific)                                                                                             \
+    _(pthread_sigmask)                                                                                                 \
+    _(read)                                                                                                            \
+    _(sigpending)                                                                                                      \
+    _(sigtimedwait)                                                                                                    \
+    _(syscall)                                                                                                         \
+    _(write)
+
+#define CALL_CONSTANT(name) CALL_##name,
+enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
+
+#define CALL_NAME(name) #name,
+static const char *const call_names[CALL_COUNT] = { CALLS(CALL_NAME) };
+
+enum { LIES = -1, SLEEPS = -2 };
+
+static const struct {
+    const char *name;
+    int how;
+} hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBADF", EBADF },   { "EINTR", EINTR },
+             { "EINVAL", EINVAL }, { "EIO", EIO },       { "EMFILE", EMFILE }, { "ENOMEM", ENOMEM },
+             { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS }, { "EPERM", EPERM },   { "EPIPE", EPIPE },
+             { "LIE", LIES },      { "SLEEP", SLEEPS } };
+
+static struct {
+    unsigned from, until;
+    int how; /* 0: succeeds */
+} plan[CALL_COUNT];
+static atomic_uint calls_made[CALL_COUNT];
+static void *real[CALL_COUNT];
+static uintptr_t library_start, library_end;
+static atomic_int state; /* 0: not prepared, 1: being so, 2: prepared */
+
+static void complain(const char *what)
+{
+    ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(STDERR_FILENO, what, strlen(what));
+    _exit(99);
+}
+
+/* Reads "name:from:count:how" up to the comma or the end. */
+static void plan_one(const char *text)
+{
+    enum call call = 0;
+    size_t length = 0;
+    while (call < CALL_COUNT &&
+           (length = strlen(call_names[call]), strncmp(text, call_names[call], length) != 0 || text[length] != ':')) {
+        call++;
+    }
+    if (call == CALL_COUNT) {
+        complain("faults: there is no such call in FAULTS\n");
+    }
+    char *end;
+    plan[call].from = (unsigned)strtoul(text + length + 1, &end, 10);
+    const unsigned count = (unsigned)strtoul(end + 1, &end, 10);
+    plan[call].until = count == 0 ? UINT32_MAX : plan[call].from + count;
+    const size_t how_length = strcspn(end + 1, ",");
+    for (size_t i = 0; i < COUNT(hows); i++) {
+        if (strlen(hows[i].name) == how_length && strncmp(hows[i].name, end + 1, how_length) == 0) {
+            plan[call].how = hows[i].how;
+            return;
+        }
+    }
+    complain("faults: there is no such way to fail in FAULTS\n");
+}
+
+EXPORT void faults_plan(const char *text);
+EXPORT void faults_plan(const char *text)
+{
+    memset(plan, 0, sizeof plan);
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        atomic_store(&calls_made[i], 0);
+    }
+    while (text != NULL && *text != 0) {
+        plan_one(text);
+        const char *comma = strchr(text, ',');
+        text = comma == NULL ? NULL : comma + 1;
+    }
+}
+
+EXPORT unsigned faults_calls(const char *name);
+EXPORT unsigned faults_calls(const char *name)
+{
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        if (strcmp(call_names[i], name) == 0) {
+            return atomic_load(&calls_made[i]);
+        }
+    }
+    complain("faults: there is no such call\n");
+    return 0;
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    if (strstr(info->dlpi_name, "libtslab") == NULL) {
+        return 0;
+    }
+    library_start = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > library_end) {
+            library_end = end;
+        }
+    }
+    return 1;
+}
+
+/* The first call comes from the library's start, when there is one thread. */
+static void prepare(void)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&state, &none, 1)) {
+        return;
+    }
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        real[i] = dlsym(RTLD_NEXT, call_names[i]);
+    }
+    (void)dl_iterate_phdr(find_library, NULL);
+    faults_plan(getenv("FAULTS"));
+    atomic_store(&state, environ == NULL ? 0 : 2); /* the dynamic loader may allocate before there is an environment */
+}
+
+static void note_site(enum call call, uintptr_t site)
+{
+    static atomic_uintptr_t noted[256];
+    const char *const file = getenv("FAULTS_SITES");
+    if (file == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < COUNT(noted); i++) {
+        uintptr_t found = 0;
+        if (atomic_compare_exchange_strong(&noted[i], &found, site)) {
+            char line[64];
+            const int length =
+                snprintf(line, sizeof line, "%s %#zx\n", call_names[call], (size_t)(site - library_start));
+            const int fd = ((int (*)(const char *, int, ...))real[CALL_open])(
+                file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+            ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(fd, line, (size_t)length);
+            close(fd);
+            return;
+        }
+        if (found == site) {
+            return;
+        }
+    }
+}
+
+/* How this call fails; 0: it does not. */
+static int fault(enum call call, const void *site)
+{
+    const int saved = errno;
+    prepare();
+    const uintptr_t at = (uintptr_t)site;
+    int how = 0;
+    if (at >= library_start && at < library_end) {
+        const unsigned n = atomic_fetch_add(&calls_made[call], 1);
+        how = n >= plan[call].from && n < plan[call].until ? plan[call].how : 0;
+    }
+    if (how == SLEEPS) {
+        (void)usleep(300);
+        how = 0;
+    } else if (how != 0) {
+        note_site(call, at);
+    }
+    errno = saved;
+    return how;
+}
+
+#define REAL(name, type) ((type)real[CALL_##name])
+
+/* Those that return -1 and set errno. */
+static int minus_one(int how)
+{
+    errno = how;
+    return -1;
+}
+
+EXPORT void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    const int how = fault(CALL_mmap, HERE);
+    if (how != 0) {
+        errno = how;
+        return MAP_FAILED;
+    }
+    return REAL(mmap, void *(*)(void *, size_t, int, int, int, off_t))(start, bytes, protection, flags, fd, offset);
+}
+
+EXPORT int mprotect(void *start, size_t bytes, int protection)
+{
+    const int how = fault(CALL_mprotect, HERE);
+    return how != 0 ? minus_one(how) : REAL(mprotect, int (*)(void *, size_t, int))(start, bytes, protection);
+}
+
+EXPORT int madvise(void *start, size_t bytes, int advice)
+{
+    const int how = fault(CALL_madvise, HERE);
+    return how != 0 ? minus_one(how) : REAL(madvise, int (*)(void *, size_t, int))(start, bytes, advice);
+}
+
+EXPORT int munmap(void *start, size_t bytes)
+{
+    const int how = fault(CALL_munmap, HERE);
+    return how != 0 ? minus_one(how) : REAL(munmap, int (*)(void *, size_t))(start, bytes);
+}
+
+/* LIE: a futex that wakes up for no reason. */
+EXPORT long syscall(long number, ...)
+{
+    const int how = fault(CALL_syscall, HERE);
+    va_list list;
+    va_start(list, number);
+    long words[6];
+    for (size_t i = 0; i < COUNT(words); i++) {
+        words[i] = va_arg(list, long);
+    }
+    va_end(list);
+    if (how != 0) {
+        return how == LIES ? 0 : minus_one(how);
+    }
+    return REAL(syscall, long (*)(long, ...))(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+/* LIE: it jumps, far and to and fro. */
+EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static const time_t jumps[] = { 0, 3155760000, 1, 60, 3155760000, 100 };
+    static atomic_uint next;
+    const int how = fault(CALL_clock_gettime, HERE);
+    if (how != 0 && how != LIES) {
+        return minus_one(how);
+    }
+    const int status = REAL(clock_gettime, int (*)(clockid_t, struct timespec *))(clock, now);
+    if (how == LIES) {
+        now->tv_sec = jumps[atomic_fetch_add(&next, 1) % COUNT(jumps)];
+    }
+    return status;
+}
+
+EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+{
+    const int how = fault(CALL_getrlimit, HERE);
+    return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    const int mode = va_arg(list, int);
+    va_end(list);
+    const int how = fault(CALL_open, HERE);
+    return how != 0 ? minus_one(how) : REAL(open, int (*)(const char *, int, ...))(path, flags, mode);
+}
+
+/* LIE: the file is empty. */
+EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
+{
+    const int how = fault(CALL_read, HERE);
+    return how == LIES ? 0 : how != 0 ? minus_one(how) : REAL(read, ssize_t(*)(int, void *, size_t))(fd, buffer, bytes);
+}
+
+/* LIE: one byte at a time. */
+EXPORT ssize_t write(int fd, const void *text, size_t bytes)
+{
+    const int how = fault(CALL_write, HERE);
+    if (how != 0 && how != LIES) {
+        return minus_one(how);
+    }
+    return REAL(write, ssize_t(*)(int, const void *, size_t))(fd, text, how == LIES && bytes > 1 ? 1 : bytes);
+}
+
+EXPORT int sigpending(sigset_t *set)
+{
+    const int how = fault(CALL_sigpending, HERE);
+    return how != 0 ? minus_one(how) : REAL(sigpending, int (*)(sigset_t *))(set);
+}
+
+EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    const int how = fault(CALL_sigtimedwait, HERE);
+    return how != 0 ? minus_one(how)
+                    : REAL(sigtimedwait, int (*)(const sigset_t *, siginfo_t *, const struct timespec *))(set, info,
+                                                                                                          timeout);
+}
+
+/* Those that return an errno. */
+
+EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    const int how = fault(CALL_pthread_key_create, HERE);
+    return how != 0 ? how : REAL(pthread_key_create, int (*)(pthread_key_t *, void (*)(void *)))(key, destructor);
+}
+
+EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    const int how = fault(CALL_pthread_setspecific, HERE);
+    return how != 0 ? how : REAL(pthread_setspecific, int (*)(pthread_key_t, const void *))(key, value);
+}
+
+EXPORT int pthread_sigmask(int verb, const sigset_t *set, sigset_t *before)
+{
+    const int how = fault(CALL_pthread_sigmask, HERE);
+    return how != 0 ? how : REAL(pthread_sigmask, int (*)(int, const sigset_t *, sigset_t *))(verb, set, before);
+}
+
+typedef int register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+EXPORT int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *dso);
+EXPORT int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *dso)
+{
+    const int how = fault(CALL___register_atfork, HERE);
+    return how != 0 ? how : REAL(__register_atfork, register_atfork *)(before, parent, child, dso);
+}
+
+EXPORT void *dlopen(const char *name, int flags)
+{
+    const int how = fault(CALL_dlopen, HERE);
+    return how != 0 ? NULL : REAL(dlopen, void *(*)(const char *, int))(name, flags);
+}
