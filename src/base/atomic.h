@@ -46,9 +46,10 @@ void sim_point(void);
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_relaxed))
 
+/* Also when it fails it is a look that the other side of a pair may rely on. */
 #define cas_seq_cst(p, expected, v)                                                                                    \
     (ATOMIC_POINT(),                                                                                                   \
-     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_relaxed))
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst))
 
 #define stat_get(p)    atomic_load_explicit((p), memory_order_relaxed)
 #define stat_set(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
