@@ -6,6 +6,7 @@
 #include "core/handle.h"
 #include "core/survivors.h"
 #include "fast.h"
+#include "memory.h"
 #include "scheduler.h"
 #include "world.h"
 
@@ -80,6 +81,7 @@ static uint64_t *value_of(int number)
     if (number >= EPOCHS_MAX) {
         sim_fail("no such epoch: %d", number);
     }
+    memory_acquire(&world.epochs.value[number]);
     return &world.epochs.value[number];
 }
 
@@ -94,6 +96,7 @@ static void open_epoch(struct thread *thread, int number, enum tslab_policy poli
         sim_fail("an epoch that was just opened is not open");
     }
     *value_of(number) = value;
+    memory_release(value_of(number));
 }
 
 static void enter_epoch(struct thread *thread, int actor, uint64_t value)
@@ -195,6 +198,7 @@ static void advance_epoch(struct thread *thread, int actor, uint64_t *value)
         ledger->inside[actor][ledger->depth[actor]++] = next;
     }
     *value = next;
+    memory_release(value);
 }
 
 static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size_t bytes, bool in_slab)
@@ -244,6 +248,7 @@ static void free_in_chunk(const struct thread *thread, int actor)
         return;
     }
     world_check_stamp(object);
+    memory_use(object->address, object->bytes);
     struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
     checked_dies(object->address);
@@ -299,6 +304,7 @@ static void free_handle(struct thread *thread, int actor, int number)
         return;
     }
     struct object *object = ledger->handles[number].object;
+    memory_acquire(object);
     struct flight *flight = world_take_off(actor, object);
     if (object != NULL) {
         if (!object->leaves) {
@@ -337,11 +343,14 @@ static void look_at_handle(int number)
     }
     struct object *const before = ledger->handles[number].object;
     void *const place = before == NULL ? NULL : before->address;
+    memory_acquire(before);
     /* As long as the release is under way, the object may be seen. */
     const bool ends = has_ended(ledger->handles[number].epoch) && named(ledger->handles[number].epoch) != NULL;
     const void *p = handle_get(ledger->handles[number].epoch, ledger->handles[number].handle);
     const struct object *const now = ledger->handles[number].object;
-    if (p != NULL && p != place && !ends) {
+    /* A free that nothing orders before this may not be seen. */
+    const bool was_free = place == NULL && memory_is_watched();
+    if (p != NULL && p != place && !was_free && !ends) {
         sim_fail("handle %d names what is not its object", number);
     }
     if (p == NULL && now != NULL && !ledger->handles[number].leaves && !has_ended(ledger->handles[number].epoch)) {
@@ -465,6 +474,7 @@ static void end_objects(uint64_t value)
             if (o->handle != 0) {
                 world.epochs.handles[o->handle - 1].object = NULL;
             }
+            memory_acquire(o); /* who releases sees to it that nobody uses it any more */
             world_died(o);
         }
     }

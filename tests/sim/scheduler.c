@@ -1,5 +1,7 @@
 #include "scheduler.h"
 
+#include "memory.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 64 * 1024, CHANGES_MAX = 6, COIN_SIDES = 1024, STEPS_FEW = 100 };
+enum { STACK_BYTES = 64 * 1024, CHANGES_MAX = 6, COIN_SIDES = 1024, STEPS_FEW = 100, STALE = '~' /* in the trace */ };
 
 enum condition { READY, ASLEEP, WAITS, DONE, FROZEN };
 
@@ -28,6 +30,7 @@ static struct {
     const struct sim_run *run; /* NULL: no run is under way */
     int self;
     int preemptions;
+    int stale_reads;
     int quiet; /* above 0: in an operation that nobody else can see */
     int semaphores[SEMAPHORES];
     bool gave_up;
@@ -43,7 +46,7 @@ struct heap *sim_heap[THREADS_MAX];
 /* What the last run did. */
 static struct {
     int thread;
-    char what; /* 0: an atomic operation at `where` */
+    char what; /* 0: an atomic operation at `where`; STALE: it returned what so many stores ago was the last one */
     int number;
     const void *where;
 } trace[STEPS_MAX + 64];
@@ -59,7 +62,8 @@ static struct {
 static struct {
     bool on;
     uint64_t state;
-    unsigned coin; /* above 0: so many of COIN_SIDES say to switch; 0: priorities */
+    unsigned coin;  /* above 0: so many of COIN_SIDES say to switch; 0: priorities */
+    unsigned stale; /* so many of COIN_SIDES say that a load does not return the last store */
     unsigned change[CHANGES_MAX];
     unsigned changes;
     int lowest;
@@ -90,6 +94,31 @@ static unsigned choose(unsigned n)
     }
     choices.last[choices.at] = (uint8_t)(n - 1);
     return choices.value[choices.at++];
+}
+
+static void trace_store(unsigned ago, const void *where)
+{
+    if (trace_length < STEPS_MAX) {
+        trace[trace_length].thread = sim.self;
+        trace[trace_length].what = STALE;
+        trace[trace_length].number = (int)ago;
+        trace[trace_length++].where = where;
+    }
+}
+
+unsigned sim_choose_store(unsigned n, const void *where)
+{
+    unsigned ago = 0;
+    if (chance.on) {
+        ago = sim_random(COIN_SIDES) < chance.stale ? 1 + sim_random(n - 1) : 0;
+    } else if (sim.stale_reads < sim.run->stale_reads) {
+        ago = choose(n);
+    }
+    if (ago > 0) {
+        sim.stale_reads++;
+        trace_store(ago, where);
+    }
+    return ago;
 }
 
 void sim_explore_start(void)
@@ -129,6 +158,7 @@ void sim_random_start(uint64_t seed)
     for (unsigned i = 0; i < chance.changes; i++) {
         chance.change[i] = sim_random(steps);
     }
+    chance.stale = 8u << seed % 5;
     chance.lowest = 0;
     for (int t = 0; t < THREADS_MAX; t++) {
         threads[t].priority = (int)sim_random(1000) + 1;
@@ -143,6 +173,11 @@ bool sim_is_running(void)
 int sim_self(void)
 {
     return sim.self;
+}
+
+bool sim_is_on_stack(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)stacks < sizeof stacks;
 }
 
 const char *sim_failure(void)
@@ -364,6 +399,7 @@ void sim_freeze_others(void)
             threads[t].condition = FROZEN;
         }
     }
+    memory_alone();
 }
 
 /* The switches around gates, which tests/sim/CMakeLists.txt has the linker put in place of the locks of the engine. */
@@ -434,11 +470,13 @@ bool sim_run(const struct sim_run *run)
     trace_length = 0;
     sim.steps = 0;
     sim.preemptions = 0;
+    sim.stale_reads = 0;
     sim.quiet = 0;
     memset(sim.semaphores, 0, sizeof sim.semaphores);
     sim.gave_up = false;
     sim.failed = false;
     sim.run = run;
+    memory_begin(run->threads);
     if (_setjmp(sim.end) == 0) {
         int all[THREADS_MAX];
         for (int t = 0; t < run->threads; t++) {
@@ -447,45 +485,74 @@ bool sim_run(const struct sim_run *run)
         jump_into(pick(all, (unsigned)run->threads));
     }
     sim.run = NULL;
+    memory_end();
     heap_current = outside;
     return !sim.failed;
 }
 
 /* Turns addresses into lines with the system's addr2line, where there is one. */
-static void print_where(FILE *lines, const void *where)
+static size_t addr2line(char *command, size_t size)
 {
-    char line[256] = "";
-    if (lines == NULL || fgets(line, sizeof line, lines) == NULL) {
-        fprintf(stderr, " %p", where);
-        return;
+    char path[2048];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    return (size_t)snprintf(command, size, "addr2line -s -e '%s'", path);
+}
+
+/* A return address is behind the call. */
+static size_t add_address(char *command, size_t size, const void *where)
+{
+    return (size_t)snprintf(command, size, " %p", (const void *)((const char *)where - 1));
+}
+
+static void read_line(FILE *lines, const void *where, char *line, size_t size)
+{
+    line[0] = 0;
+    if (lines == NULL || fgets(line, (int)size, lines) == NULL) {
+        snprintf(line, size, "%p", where);
     }
     line[strcspn(line, " \n")] = 0;
-    fprintf(stderr, " %s", line);
+}
+
+void sim_name(const void *where, char *line, size_t size)
+{
+    char command[4096];
+    const size_t at = addr2line(command, sizeof command);
+    (void)add_address(command + at, sizeof command - at, where);
+    FILE *lines = popen(command, "r");
+    read_line(lines, where, line, size);
+    if (lines != NULL) {
+        pclose(lines);
+    }
+}
+
+static bool has_place(unsigned i)
+{
+    return trace[i].what == 0 || trace[i].what == STALE;
 }
 
 void sim_print_trace(void)
 {
     static char command[STEPS_MAX * 20 + 4096];
-    char path[2048];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
-    size_t at = (size_t)snprintf(command, sizeof command, "addr2line -s -e '%s'", path);
-    /* A return address is behind the call. */
+    size_t at = addr2line(command, sizeof command);
     for (unsigned i = 0; i < trace_length && at + 20 < sizeof command; i++) {
-        if (trace[i].what == 0) {
-            at += (size_t)snprintf(command + at, sizeof command - at, " %p",
-                                   (const void *)((const char *)trace[i].where - 1));
-        }
+        at += has_place(i) ? add_address(command + at, sizeof command - at, trace[i].where) : 0;
     }
     FILE *lines = popen(command, "r");
     for (unsigned i = 0; i < trace_length; i++) {
+        char line[256];
         if (i == 0 || trace[i].thread != trace[i - 1].thread) {
             fprintf(stderr, "%s  T%d:", i == 0 ? "" : "\n", trace[i].thread);
         }
-        if (trace[i].what != 0) {
+        if (has_place(i)) {
+            read_line(lines, trace[i].where, line, sizeof line);
+        }
+        if (trace[i].what == STALE) {
+            fprintf(stderr, " [%s reads %d ago]", line, trace[i].number);
+        } else if (trace[i].what != 0) {
             fprintf(stderr, " [%c%d]", trace[i].what, trace[i].number);
         } else {
-            print_where(lines, trace[i].where);
+            fprintf(stderr, " %s", line);
         }
     }
     fprintf(stderr, "\n");

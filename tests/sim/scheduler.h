@@ -22,6 +22,7 @@ enum { THREADS_MAX = 4, STEPS_MAX = 20000, SEMAPHORES = 4 };
 struct sim_run {
     int threads;
     int preemptions; /* the most that are tried */
+    int stale_reads; /* the same, of loads that do not return the last store (memory.h) */
     /* Nobody forks: a gate is then its thread's own, and switching there would try the same order twice. */
     bool gates_are_private;
     void (*body)(int thread);
@@ -62,6 +63,15 @@ void sim_print_trace(void);
 
 /* Does a check after a run. NULL, or what is wrong: what it returns, or why it failed. */
 const char *sim_check(const char *(*check)(void));
+
+/* For the memory model: which of n > 1 stores a load returns, 0 being the last one. */
+unsigned sim_choose_store(unsigned n, const void *where);
+
+/* Whether an address lies on the stack of a thread of the runs. */
+bool sim_is_on_stack(const void *p);
+
+/* The line of code before a return address. */
+void sim_name(const void *where, char *line, size_t size);
 
 /* Exploring: sim_explore_start, then a sim_run for every true of sim_explore_next. */
 void sim_explore_start(void);

@@ -8,6 +8,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "fast.h"
+#include "memory.h"
 #include "os/os.h"
 #include "scheduler.h"
 
@@ -175,6 +176,7 @@ static bool purge(void *start, size_t bytes)
         }
         sim_point();
     }
+    memory_use(start, bytes);
     memset(start, 0, bytes);
     return true;
 }
@@ -303,7 +305,9 @@ struct object *world_born(int actor, void *p, size_t bytes)
     const struct epoch *epoch = object_epoch(p);
     *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
     place->epoch = epoch == &epoch_process ? 0 : epoch_value(epoch);
+    memory_use(p, bytes);
     *(uint64_t *)p = stamp_of(p);
+    memory_release(place);
     return place;
 }
 
@@ -334,11 +338,26 @@ struct object *world_held_by(int actor, bool newest)
     return found;
 }
 
+/* That of another actor who frees the same, as it happens with handles; NULL: none. */
+static const struct flight *flight_of(const struct object *object)
+{
+    for (const struct flight *f = world.flights; f <= world.flights + BUILDER; f++) {
+        if (f->on && f->frees == object) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
 struct flight *world_take_off(int actor, struct object *object)
 {
+    const struct flight *other = object == NULL ? NULL : flight_of(object);
     struct flight *flight = &world.flights[actor];
     *flight = (struct flight){ .on = true, .frees = object };
-    if (object != NULL && tag_class(object->tag) != CLASS_NONE) {
+    if (other != NULL) {
+        flight->word = other->word; /* its slab may be gone by now */
+        flight->mask = other->mask;
+    } else if (object != NULL && tag_class(object->tag) != CLASS_NONE) {
         const struct slot slot = slot_of(object->address, tag_class(object->tag));
         flight->word = &slot.slab->bitmap[slot.word];
         flight->mask = slot.mask;
@@ -399,6 +418,7 @@ static void free_object(int actor, struct object *object, char how)
     }
     void *const p = object->address;
     world_check_stamp(object);
+    memory_use(p, object->bytes);
     struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
     bool freed = true;
@@ -540,6 +560,7 @@ static void take_run(int actor, uint32_t units)
     for (uint32_t i = 0; i < units; i++) {
         *(uint64_t *)arena_address(first + i) = stamp_of(arena_address(first + i));
     }
+    memory_use(arena_address(first), (size_t)units << UNIT_SHIFT);
     gate_leave(thread);
     current_leave(thread);
 }
@@ -553,6 +574,7 @@ static void put_run(int actor)
                     sim_fail("a run in use was written to");
                 }
             }
+            memory_use(arena_address(run->first), (size_t)run->units << UNIT_SHIFT);
             struct thread *thread = current_enter();
             gate_enter(thread);
             const struct held_run put = *run;
@@ -570,6 +592,7 @@ static void send(int actor)
     struct object *object = world_held_by(actor, true);
     if (object != NULL && object->handle == 0) {
         object->owner = -1;
+        memory_release(object);
         sim_add_to(POST_BOX, 1);
     }
 }
@@ -577,7 +600,9 @@ static void send(int actor)
 static void receive(int actor)
 {
     if (sim_wait_for(POST_BOX)) {
-        world_held_by(-1, false)->owner = actor;
+        struct object *object = world_held_by(-1, false);
+        object->owner = actor;
+        memory_acquire(object);
         sim_add_to(POST_BOX, -1);
     }
 }
@@ -590,6 +615,7 @@ static void visit_section(int actor)
         sim_fail("T%d and T%d hold one lock", actor, world.in_section);
     }
     world.in_section = actor;
+    memory_use(&world.in_section, sizeof world.in_section);
     sim_point();
     world.in_section = -1;
     lock_release(&world.section_lock);
