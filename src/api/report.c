@@ -8,31 +8,21 @@
 #include "core/current.h"
 #include "core/option.h"
 #include "core/stats.h"
-#include "os/os.h"
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, BUFFER_BYTES = 8192, FLUSH_BYTES = 6144, EPOCHS_AT_ONCE = 16 };
+enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 8 };
 
 struct json {
     int fd;
-    bool failed; /* what comes after a part that was lost is lost too */
-    bool first;  /* of the object or array that is being written */
+    bool first; /* of the object or array that is being written */
     struct text text;
-    char buffer[BUFFER_BYTES];
+    char buffer[REPORT_BYTES];
 };
-
-static void json_flush(struct json *json)
-{
-    json->failed = json->failed || !os_write(json->fd, json->buffer, json->text.length);
-    json->text.length = 0;
-}
 
 static void json_separate(struct json *json)
 {
-    if (json->text.length > FLUSH_BYTES) {
-        json_flush(json);
-    }
+    text_send_part(&json->text, json->fd);
     text_string(&json->text, json->first ? "" : ",");
     json->first = false;
 }
@@ -237,7 +227,7 @@ void epochs_print(int fd)
     size_t n;
     bool any = false;
     while ((n = epochs_describe(&from, entries, EPOCHS_AT_ONCE)) > 0) {
-        char buffer[BUFFER_BYTES];
+        char buffer[REPORT_BYTES];
         struct text text = { buffer, sizeof buffer, 0 };
         text_string(&text, any ? "" : "epochs\n");
         for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && !any; i++) {
@@ -259,7 +249,8 @@ void epochs_print(int fd)
             text_foreign(&text, stats->label);
             text_string(&text, "\n");
         }
-        if (!os_write(fd, buffer, text.length)) {
+        text_send(&text, fd);
+        if (text.lost) {
             return;
         }
     }
@@ -282,5 +273,5 @@ TSLAB_API void tslab_stats_json(int fd)
     json_epochs(&json);
     json_close(&json, "}");
     text_string(&json.text, "\n");
-    json_flush(&json);
+    text_send(&json.text, fd);
 }

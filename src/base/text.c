@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "os/os.h"
+
 #include <string.h>
 
 void text_part(struct text *text, const char *start, size_t length)
@@ -63,4 +65,17 @@ void text_right(struct text *text, const char *string, unsigned width)
 {
     text_spaces(text, strlen(string), width);
     text_string(text, string);
+}
+
+void text_send(struct text *text, int fd)
+{
+    text->lost = text->lost || !os_write(fd, text->buffer, text->length);
+    text->length = 0;
+}
+
+void text_send_part(struct text *text, int fd)
+{
+    if (text->length > REPORT_PART_BYTES) {
+        text_send(text, fd);
+    }
 }

@@ -10,7 +10,6 @@
 #include "core/scope.h"
 #include "core/survivors.h"
 #include "core/trap.h"
-#include "os/os.h"
 
 #include <string.h>
 
@@ -153,7 +152,7 @@ void stats_get(struct tslab_stats *stats)
     stats->purged_bytes = stat_get(&reclaim_counters.bytes);
 }
 
-enum { REPORT_BYTES = 16 * 1024, LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
+enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
 
 static void report_line(struct text *text, const char *label, uint64_t number, const char *unit)
 {
@@ -226,8 +225,10 @@ void stats_print(int fd)
     report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
     report_line(&text, "epochs, open", stats.epochs_open, "");
     report_line(&text, "epochs, draining", stats.epochs_draining, "");
+    text_send(&text, fd);
     text_string(&text, "options\n");
     option_describe(&text);
+    text_send(&text, fd);
     text_string(&text, "size classes\n");
     for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         text_right(&text, heads[i], i == 0 ? 7 : CELL_COLUMNS);
@@ -235,6 +236,7 @@ void stats_print(int fd)
     text_string(&text, "\n");
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         report_class(&text, c);
+        text_send_part(&text, fd);
     }
-    (void)os_write(fd, buffer, text.length);
+    text_send(&text, fd);
 }
