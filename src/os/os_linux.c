@@ -109,14 +109,17 @@ size_t os_address_space_limit(void)
     return limit.rlim_cur;
 }
 
+/* Below, system calls are made directly: libc's open, read, write and close are cancellation points, and a thread that
+ * is cancelled in the middle of an operation of ours would end with its locks held. */
+
 size_t os_resident_bytes(void)
 {
     const int saved = errno;
     char line[128];
     size_t pages = 0;
-    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        const ssize_t n = read(fd, line, sizeof line);
+        const ssize_t n = syscall(SYS_read, fd, line, sizeof line);
         ssize_t i = 0;
         while (i < n && line[i] != ' ') {
             i++;
@@ -124,7 +127,7 @@ size_t os_resident_bytes(void)
         for (i++; i < n && line[i] >= '0' && line[i] <= '9'; i++) {
             pages = pages * 10 + (size_t)(line[i] - '0');
         }
-        (void)close(fd);
+        (void)syscall(SYS_close, fd);
     }
     errno = saved;
     return pages * os_page_bytes();
@@ -138,7 +141,7 @@ bool os_is_privileged(void)
 static bool write_all(int fd, const char *text, size_t length)
 {
     while (length > 0) {
-        const ssize_t n = write(fd, text, length);
+        const ssize_t n = syscall(SYS_write, fd, text, length);
         if (n < 0 && errno == EINTR) {
             continue;
         }
