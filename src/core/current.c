@@ -30,10 +30,15 @@ static void record_shut(struct thread *thread)
 
 /* The thread's destructor. Others may run after it and allocate or free: a borrowed record serves them. To wait for a
  * later round would leak the heap of a thread that joins only in one of its destructors, for then there may be no later
- * round. */
+ * round. The value only says that there is something to end: where dlmopen has brought a second libc, whose keys have
+ * the same numbers, it may come from another copy of this library. */
 static void thread_ends(void *value)
 {
-    struct thread *thread = value;
+    (void)value;
+    struct thread *thread = heap_current->thread;
+    if (thread == NULL) {
+        return;
+    }
     scope_leave_all(thread);
     work_close(thread, thread);
     heap_current = &heap_gone;
