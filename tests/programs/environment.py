@@ -97,18 +97,28 @@ def setuid(runner):
     library = runner.path(soname(runner))
     program = compiled(runner, "secure.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{runner.directory}")
     os.chmod(runner.directory, 0o755)
-    orders = {"TSLAB_STATS": "1", "TSLAB_NONSENSE": "1", "TSLAB_OPTIONS": "more_nonsense=1"}
+    orders = {"TSLAB_STATS": "1", "TSLAB_NONSENSE": "1", "TSLAB_ARENA_BYTES": "64G", "TSLAB_EPOCH_POLICY": "per-request",
+              "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,magazines=0"}
     as_nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
 
-    os.chmod(program, 0o755)
-    stdout, stderr = runner.run([program], preload=False, extra=orders, quiet=False, **as_nobody)
-    expect(stdout == "plain, with the library\n", f"the plain program says {stdout!r}")
-    expect("nonsense" in stderr.lower() and len(stderr.splitlines()) > 2, f"the plain program does not listen: {stderr!r}")
+    def said(mode, environment):
+        """The program's line, the options it says it has, and stderr, when nobody runs it."""
+        os.chmod(program, mode)
+        stdout, stderr = runner.run([program], preload=False, extra=environment, quiet=False, **as_nobody)
+        lines = stdout.splitlines()
+        return lines[0], lines[lines.index("options") + 1:lines.index("size classes")], stderr
 
-    os.chmod(program, 0o755 | stat.S_ISUID)
-    stdout, stderr = runner.run([program], preload=False, extra=orders, quiet=False, **as_nobody)
-    expect(stdout == "secure, with the library\n", f"the setuid program says {stdout!r}")
-    expect(stderr == "", f"the setuid program listens to its environment: {stderr!r}")
+    _, defaults, _ = said(0o755, {})
+    line, options, stderr = said(0o755, orders)
+    expect(line == "plain, with the library", f"the plain program says {line!r}")
+    expect("nonsense" in stderr.lower() and len(stderr.splitlines()) > 2, f"the plain program does not listen: {stderr!r}")
+    expect(len(options) == len(defaults) and not set(options) & set(defaults), f"it does not follow: {options}")
+
+    for kind, bit in (("setuid", stat.S_ISUID), ("setgid", stat.S_ISGID)):
+        line, options, stderr = said(0o755 | bit, orders)
+        expect(line == "secure, with the library", f"the {kind} program says {line!r}")
+        expect(stderr == "", f"the {kind} program listens to its environment: {stderr!r}")
+        expect(options == defaults, f"the {kind} program follows its environment: {options}")
 
 
 def soname(runner):
