@@ -10,7 +10,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz install format lint clean
+.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz storms install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -71,6 +71,12 @@ fuzz: ## Fuzz for an hour (FUZZ_MINUTES=60, FUZZ_SEED=a number to start from)
 	@cmake --build build/debug --target fuzz_seeded fuzz_seeded_dropin fuzz_replay fuzz_replay_dropin
 	@cmake --build build/asan --target fuzz_libfuzzer fuzz_corpus
 	@nice python3 tests/fuzz/long.py build $(FUZZ_MINUTES) $(FUZZ_SEED)
+
+storms: ## Storms of forks, threads, signals and plugins, in their long forms (some hours)
+	@tools/setup.sh test
+	@set -e; for preset in release debug; do \
+	$(call configure,$$preset,-DTSLAB_TESTS=ON); cmake --build --preset $$preset; \
+	$(CTEST) --preset $$preset -L '^storms$$'; done
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

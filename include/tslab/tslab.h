@@ -5,7 +5,9 @@
  *
  * All functions may be called from any thread at any time, also in destructors of threads and in the child of a fork
  * (but a destructor that runs after the library's own cannot enter an epoch: TSLAB_NO_MEMORY).
- * None is safe in a signal handler. Memory that one function of this header returns may be freed by any thread. In a
+ * None is safe in a signal handler that may have interrupted one of them. None is a cancellation point, or takes more
+ * than 4 KiB of stack. A fork handler may use all; but one that was registered before the library was there gets no
+ * statistics: it would wait for ever. Memory that one function of this header returns may be freed by any thread. In a
  * program that runs on libtslab-malloc, tslab_malloc and malloc are the same.
  *
  * Misuse by pointer (a double free, the free of a pointer that is no object's) ends the program: one line on stderr

@@ -3,6 +3,7 @@
 // ever were.
 #include "check.h"
 
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <pthread.h>
@@ -16,7 +17,7 @@ namespace
 // two.
 constexpr int thread_count = 5000, settled_after = 500, at_once = 8, key_count = 3, allowed_kib = 4096;
 pthread_key_t keys[key_count], last_key;
-char one_more_round, last_round;
+char rounds[PTHREAD_DESTRUCTOR_ITERATIONS]; // that a thread's destructors run in
 
 // Runs late, in the order of the keys, and asks for one more round the first time.
 void destroy_value(void *value)
@@ -36,13 +37,11 @@ void destroy_value(void *value)
     std::free(value);
 }
 
-// Asks for one more round if the value says so, and uses the heap in the last one.
+// Asks for more rounds until it is in the last one that there is, or that the value says, and uses the heap in all.
 void allocate_at_last(void *value)
 {
-    if (value == &one_more_round) {
-        CHECK(pthread_setspecific(last_key, &last_round) == 0);
-        return;
-    }
+    if (value != &rounds[COUNT_OF(rounds) - 1])
+        CHECK(pthread_setspecific(last_key, static_cast<char *>(value) + 1) == 0);
     for (size_t size = 8; size < 100000; size *= 2)
         std::free(std::memset(keep(std::malloc(size)), 3, size));
 }
@@ -89,16 +88,17 @@ void *run(void *)
 }
 
 // Uses the heap for the first time when the thread is nearly gone.
-void *run_idly(void *round)
+void *run_idly(void *first_round)
 {
-    CHECK(pthread_setspecific(last_key, round) == 0);
+    CHECK(pthread_setspecific(last_key, first_round) == 0);
     return nullptr;
 }
 
 void start(pthread_t *thread, int number)
 {
     bool idle = number % 5 < 2;
-    CHECK(pthread_create(thread, nullptr, idle ? run_idly : run, number % 5 == 0 ? &last_round : &one_more_round) == 0);
+    size_t rounds_first = number % 5 == 0 ? COUNT_OF(rounds) - 1 : static_cast<size_t>(number) % COUNT_OF(rounds);
+    CHECK(pthread_create(thread, nullptr, idle ? run_idly : run, &rounds[rounds_first]) == 0);
 }
 
 void join(pthread_t thread)
@@ -111,6 +111,21 @@ void join(pthread_t thread)
     std::free(result);
 }
 
+// When all are gone, so that nothing depends on what some have in hand.
+size_t resident_after(int threads_in_all)
+{
+    static int started;
+    pthread_t threads[at_once];
+    for (int n = 0; started + n < threads_in_all + at_once; n++) {
+        if (n >= at_once)
+            join(threads[n % at_once]);
+        if (started + n < threads_in_all)
+            start(&threads[n % at_once], started + n);
+    }
+    started = threads_in_all;
+    return resident_kib();
+}
+
 } // namespace
 
 int main()
@@ -118,17 +133,7 @@ int main()
     for (auto &key : keys)
         CHECK(pthread_key_create(&key, destroy_value) == 0);
     CHECK(pthread_key_create(&last_key, allocate_at_last) == 0);
-    pthread_t threads[at_once];
-    size_t settled = 0;
-    for (int i = 0; i < thread_count + at_once; i++) {
-        if (i >= at_once)
-            join(threads[i % at_once]);
-        if (i < thread_count)
-            start(&threads[i % at_once], i);
-        if (i == settled_after)
-            settled = resident_kib();
-    }
-    size_t grown = resident_kib() - settled;
+    size_t settled = resident_after(settled_after), grown = resident_after(thread_count) - settled;
     printf("%zu KiB after %d threads, %zd KiB more after %d\n", settled, settled_after, static_cast<ptrdiff_t>(grown),
            thread_count);
     CHECK_SAY(static_cast<ptrdiff_t>(grown) <= allowed_kib, "grown by %zu KiB with the number of threads", grown);

@@ -1,4 +1,6 @@
-/* The whole life of a process: memory in constructors, in atexit, in destructors, and threads that never stop. */
+/* The whole life of a process: memory in constructors, in atexit, in destructors, and threads that never stop.
+ *
+ *   life [quickly]      ends by quick_exit, whose handlers are others */
 #include "check.h"
 
 #include <pthread.h>
@@ -50,13 +52,14 @@ static void *never_stop(void *unused)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
     for (size_t i = 0; i < COUNT_OF(for_exit); i++) {
         for_exit[i] = malloc(i * 400);
         pattern_fill(for_exit[i], i * 400, i);
     }
-    CHECK(atexit(at_exit) == 0);
+    CHECK((argc > 1 ? at_quick_exit(at_exit) : atexit(at_exit)) == 0);
     CHECK(on_exit(run_at_exit_too, malloc(77)) == 0);
     free(life_library_take());
     for (int i = 0; i < 4; i++) {
@@ -66,5 +69,8 @@ int main(void)
     }
     while (busy < 10000)
         usleep(100);
+    if (argc > 1) {
+        quick_exit(0);
+    }
     return 0;
 }

@@ -1,0 +1,55 @@
+/* Registers its fork handlers before libtslab does: it needs nothing of that, so its constructors run first. */
+#include "check.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <tslab/tslab.h>
+
+int handlers_run;
+
+static void *(*allocate)(size_t);
+static void (*release)(void *);
+static tslab_epoch (*epoch_open)(const struct tslab_epoch_options *);
+static int (*epoch_enter)(tslab_epoch);
+static int (*epoch_leave)(tslab_epoch);
+static int (*epoch_close)(tslab_epoch, unsigned, struct tslab_epoch_report *);
+
+/* The functions of the library are there long before its constructors have run. */
+static void handle(void)
+{
+    handlers_run++;
+    void *blocks[200];
+    for (size_t size = 8; size < 100000; size *= 3) {
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            blocks[i] = allocate(size);
+            CHECK(blocks[i] != NULL);
+            pattern_fill(blocks[i], 8, i);
+        }
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            CHECK(pattern_holds(blocks[i], 8, i));
+            release(blocks[i]);
+        }
+    }
+    const tslab_epoch epoch = epoch_open(NULL);
+    CHECK(epoch_enter(epoch) >= 0);
+    release(allocate(100));
+    CHECK(epoch_leave(epoch) == TSLAB_OK && epoch_close(epoch, 0, NULL) == TSLAB_OK);
+}
+
+static void *find(const char *name)
+{
+    void *const found = dlsym(RTLD_DEFAULT, name);
+    CHECK_SAY(found != NULL, "no %s", name);
+    return found;
+}
+
+__attribute__((constructor(101))) static void construct(void)
+{
+    *(void **)&allocate = find("tslab_malloc");
+    *(void **)&release = find("tslab_free");
+    *(void **)&epoch_open = find("tslab_epoch_open");
+    *(void **)&epoch_enter = find("tslab_epoch_enter");
+    *(void **)&epoch_leave = find("tslab_epoch_leave");
+    *(void **)&epoch_close = find("tslab_epoch_close");
+    CHECK(pthread_atfork(handle, handle, handle) == 0);
+}

@@ -1,0 +1,218 @@
+/*
+ * Threads that come and go by the thousand, and what is left when they are gone: nothing that grows with their number.
+ *
+ *   waves come THREADS     in waves, joined and detached in turn; they end with messages in flight that others free
+ *   waves stand THREADS    all alive at once and allocating; then gone, twice
+ */
+#include "storm.h"
+
+#ifndef STORM_SANITIZED
+#define STORM_SANITIZED 0
+#endif
+
+enum {
+    WAVE = 40,
+    EACH = 30,
+    ALLOWED_KIB = 1024, /* threads leave a page or two of the stack that they ran on */
+};
+
+static tslab_epoch common;
+static uint32_t threads_at_rest; /* main alone */
+
+static atomic_int still_to_come;
+
+/* Detached threads are gone when they have come, and the library knows none any more: they have run all their
+ * destructors by then. */
+static void await_their_end(void)
+{
+    while (still_to_come > 0 || storm_stats().threads != threads_at_rest) {
+        usleep(100);
+    }
+}
+
+struct extent {
+    size_t resident_kib, metadata_bytes;
+    uint32_t records;
+};
+
+static struct extent measure(void)
+{
+    (void)tslab_trim();
+    const struct tslab_stats stats = storm_stats();
+    return (struct extent){ resident_kib(), stats.metadata_bytes, stats.thread_records };
+}
+
+static void check_plateau(const struct extent *early, const struct extent *late)
+{
+    setlinebuf(stdout); /* a failed check does not flush it */
+    printf("resident %zu, then %zu KiB; metadata %zu, then %zu bytes; records %u, then %u\n", early->resident_kib,
+           late->resident_kib, early->metadata_bytes, late->metadata_bytes, early->records, late->records);
+    CHECK_SAY(STORM_SANITIZED || late->resident_kib <= early->resident_kib + ALLOWED_KIB,
+              "memory grows with the number of threads");
+    CHECK_SAY(late->metadata_bytes == early->metadata_bytes, "metadata grows with the number of threads");
+    CHECK_SAY(late->records == early->records, "records are made that nobody needs");
+}
+
+/* Nothing lives but what the program itself has: on the drop-in that is what libc keeps, a little for each stack that
+ * waits for the next thread. */
+static void check_nothing_is_left(void)
+{
+    const struct tslab_stats stats = storm_stats();
+    CHECK_SAY(stats.live_bytes < 256 << 10, "%zu objects of %zu bytes live", stats.live_objects, stats.live_bytes);
+    CHECK_SAY(stats.slab_bytes < 2 << 20, "%zu bytes of slabs", stats.slab_bytes);
+    CHECK_SAY(stats.large_bytes < 1 << 20, "%zu bytes are large", stats.large_bytes);
+    CHECK_SAY(stats.epochs_open == 0 && stats.epochs_draining == 0, "epochs are left");
+}
+
+/* Frees what others left, leaves messages to others, and now and then ends inside of an epoch. */
+static void *come_and_go(void *argument)
+{
+    uint64_t random = (uintptr_t)argument * 2654435761u + 1;
+    struct message *messages[EACH];
+    for (size_t i = 0; i < EACH; i++) {
+        messages[i] = message_new(&random);
+    }
+    for (size_t i = 0; i < EACH; i++) {
+        message_free(i % 4 == 0 ? swap_in_flight(&random, messages[i]) : messages[i]);
+    }
+    if (below(&random, 4) == 0) {
+        CHECK(tslab_epoch_enter(common) >= 0);
+        tslab_free(tslab_epoch_malloc(common, below(&random, 3000)));
+    } else {
+        live_in_an_epoch(&random);
+    }
+    still_to_come--;
+    return NULL;
+}
+
+static void wave(int number, int count)
+{
+    const bool detached = number % 2 != 0;
+    still_to_come = count;
+    pthread_t threads[WAVE];
+    for (int i = 0; i < count; i++) {
+        threads[i] = storm_thread(come_and_go, (void *)(intptr_t)(number * WAVE + i), detached);
+    }
+    for (int i = 0; i < count && !detached; i++) {
+        storm_join(threads[i]);
+    }
+    await_their_end();
+}
+
+/* All are alive at once in the first wave, and in the common epoch and one of their own, so that no later one can need
+ * more records. */
+static void *wait_for_all(void *all)
+{
+    const tslab_epoch own = tslab_epoch_open(NULL);
+    CHECK(tslab_epoch_enter(common) >= 0 && tslab_epoch_enter(own) >= 0);
+    pthread_barrier_wait(all);
+    STATUS(tslab_epoch_leave(own), TSLAB_OK);
+    STATUS(tslab_epoch_close(own, 0, NULL), TSLAB_OK);
+    return NULL;
+}
+
+static void first_wave(void)
+{
+    pthread_barrier_t all;
+    CHECK(pthread_barrier_init(&all, NULL, WAVE) == 0);
+    pthread_t threads[WAVE];
+    for (int i = 0; i < WAVE; i++) {
+        threads[i] = storm_thread(wait_for_all, &all, false);
+    }
+    for (int i = 0; i < WAVE; i++) {
+        storm_join(threads[i]);
+    }
+}
+
+static void come(int count)
+{
+    const int waves = count / WAVE;
+    struct extent early = { 0, 0, 0 };
+    first_wave();
+    for (int i = 0; i < waves; i++) {
+        wave(i, WAVE);
+        if (i == waves / 5) {
+            early = measure();
+        }
+    }
+    const struct extent late = measure();
+    check_plateau(&early, &late);
+}
+
+/* All at once. */
+
+enum { KEPT = 20 };
+
+static pthread_barrier_t barrier;
+static struct message *(*kept)[KEPT];
+static size_t crowd;
+
+/* Everybody allocates, everybody waits, and everybody frees what a neighbour allocated. */
+static void *stand(void *argument)
+{
+    const size_t self = (size_t)(uintptr_t)argument;
+    uint64_t random = self + 1;
+    for (size_t i = 0; i < KEPT; i++) {
+        kept[self][i] = message_new(&random);
+    }
+    const tslab_epoch own = tslab_epoch_open(NULL);
+    CHECK(tslab_epoch_enter(own) >= 0);
+    pthread_barrier_wait(&barrier);
+    tslab_free(tslab_epoch_malloc(own, 100));
+    STATUS(tslab_epoch_leave(own), TSLAB_OK);
+    STATUS(tslab_epoch_close(own, 0, NULL), TSLAB_OK);
+    for (size_t i = 0; i < KEPT; i++) {
+        message_free(kept[(self + 1) % crowd][i]);
+    }
+    return NULL;
+}
+
+static struct extent stand_together(void)
+{
+    pthread_t *const threads = calloc(crowd, sizeof *threads);
+    kept = calloc(crowd, sizeof *kept);
+    CHECK(threads != NULL && kept != NULL);
+    CHECK(pthread_barrier_init(&barrier, NULL, (unsigned)crowd + 1) == 0);
+    for (size_t i = 0; i < crowd; i++) {
+        threads[i] = storm_thread(stand, (void *)i, false);
+    }
+    pthread_barrier_wait(&barrier);
+    const size_t together_kib = resident_kib();
+    for (size_t i = 0; i < crowd; i++) {
+        storm_join(threads[i]);
+    }
+    CHECK(pthread_barrier_destroy(&barrier) == 0);
+    free(threads);
+    free(kept);
+    const struct extent after = measure();
+    printf("%zu threads at once: resident %zu KiB, %zu when they are gone\n", crowd, together_kib, after.resident_kib);
+    return after;
+}
+
+static void stand_twice(size_t count)
+{
+    crowd = count;
+    const struct extent first = stand_together();
+    const struct extent second = stand_together();
+    CHECK_SAY(first.records <= crowd + threads_at_rest, "%u records for %zu threads", first.records, crowd);
+    check_plateau(&first, &second);
+}
+
+int main(int argc, char **argv)
+{
+    const int count = argc == 3 ? atoi(argv[2]) : 0;
+    CHECK_SAY(count >= 10 * WAVE, "usage: waves come|stand THREADS (at least %d)", 10 * WAVE);
+    common = tslab_epoch_open(NULL);
+    tslab_free(tslab_malloc(1));
+    threads_at_rest = storm_stats().threads;
+    if (strcmp(argv[1], "come") == 0) {
+        come(count);
+    } else {
+        stand_twice((size_t)count);
+    }
+    free_in_flight();
+    STATUS(tslab_epoch_close(common, 0, NULL), TSLAB_OK);
+    (void)tslab_trim();
+    check_nothing_is_left();
+    return 0;
+}
