@@ -107,7 +107,7 @@ static void json_string(struct json *json, const char *name, const char *value)
 static void json_identity(struct json *json, const char *name, uint64_t value)
 {
     char digits[24];
-    struct text text = { digits, sizeof digits - 1, 0 };
+    struct text text = { .buffer = digits, .capacity = sizeof digits - 1 };
     text_hex(&text, value);
     digits[text.length] = 0;
     json_string(json, name, value == 0 ? "" : digits);
@@ -228,7 +228,7 @@ void epochs_print(int fd)
     bool any = false;
     while ((n = epochs_describe(&from, entries, EPOCHS_AT_ONCE)) > 0) {
         char buffer[REPORT_BYTES];
-        struct text text = { buffer, sizeof buffer, 0 };
+        struct text text = { .buffer = buffer, .capacity = sizeof buffer };
         text_string(&text, any ? "" : "epochs\n");
         for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && !any; i++) {
             text_right(&text, heads[i], COLUMN);
@@ -259,7 +259,7 @@ void epochs_print(int fd)
 TSLAB_API void tslab_stats_json(int fd)
 {
     struct json json = { .fd = fd, .first = true };
-    json.text = (struct text){ json.buffer, sizeof json.buffer, 0 };
+    json.text = (struct text){ .buffer = json.buffer, .capacity = sizeof json.buffer };
     json_open(&json, NULL, "{");
     json_string(&json, "schema", "tslab-statistics");
     json_number(&json, "version", SCHEMA_VERSION);

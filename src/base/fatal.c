@@ -18,7 +18,7 @@ static _Noreturn void fatal_line(struct text *line)
 _Noreturn noinline void fatal_pointer(const char *what, const void *pointer)
 {
     char buffer[LINE_BYTES];
-    struct text line = { buffer, sizeof buffer, 0 };
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: ");
     text_string(&line, what);
     text_string(&line, " ");
@@ -29,7 +29,7 @@ _Noreturn noinline void fatal_pointer(const char *what, const void *pointer)
 _Noreturn noinline void fatal(const char *what)
 {
     char buffer[LINE_BYTES];
-    struct text line = { buffer, sizeof buffer, 0 };
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: ");
     text_string(&line, what);
     fatal_line(&line);
@@ -38,7 +38,7 @@ _Noreturn noinline void fatal(const char *what)
 _Noreturn noinline void fatal_invariant(const char *expression, const char *file, unsigned at)
 {
     char buffer[LINE_BYTES];
-    struct text line = { buffer, sizeof buffer, 0 };
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: broken invariant: ");
     text_string(&line, expression);
     text_string(&line, " at ");

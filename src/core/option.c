@@ -30,7 +30,7 @@ struct part {
 static void complain(struct part name, struct part value, const char *what, const struct option_row *row)
 {
     char buffer[MESSAGE_BYTES];
-    struct text line = { buffer, sizeof buffer - 1, 0 };
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     text_string(&line, "tslab: option ");
     text_part(&line, name.start, name.length);
     if (row != NULL) {
@@ -141,7 +141,7 @@ static void text_policy(struct text *text)
 static void complain_about_policy(struct part name, struct part value)
 {
     char buffer[MESSAGE_BYTES];
-    struct text line = { buffer, sizeof buffer - 1, 0 };
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     text_string(&line, "tslab: option ");
     text_part(&line, name.start, name.length);
     text_string(&line, "=");
@@ -246,7 +246,7 @@ void option_describe(struct text *text)
         text_column(text, rows[i].name, 16);
         if (i == OPTION_EPOCH_POLICY) {
             char word[24];
-            struct text policy = { word, sizeof word - 1, 0 };
+            struct text policy = { .buffer = word, .capacity = sizeof word - 1 };
             text_policy(&policy);
             word[policy.length] = 0;
             text_right(text, word, 14);

@@ -201,7 +201,7 @@ void stats_print(int fd)
     static const char *const heads[] = { "size",     "allocs",  "live",   "cached", "refills", "flushes",
                                          "by-alloc", "by-free", "remote", "opened", "recycled" };
     char buffer[REPORT_BYTES];
-    struct text text = { buffer, sizeof buffer, 0 };
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct tslab_stats stats;
     stats_get(&stats);
     text_string(&text, "tslab statistics\n");

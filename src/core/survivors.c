@@ -223,7 +223,7 @@ void survivors_say(struct epoch *epoch, const struct survivors *sum)
 {
     char buffer[640];
     char label[EPOCH_LABEL_BYTES];
-    struct text text = { buffer, sizeof buffer - 1, 0 };
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     text_string(&text, "tslab: epoch ");
     if (epoch_label(epoch, label) > 0) {
         text_string(&text, "'");

@@ -173,7 +173,7 @@ bool os_write(int fd, const char *text, size_t length)
     const bool holds = pthread_sigmask(SIG_BLOCK, &held, &before) == 0;
     const bool written = write_all(fd, text, length);
     if (holds) {
-        while (!written && sigtimedwait(&held, NULL, &no_time) > 0) {
+        while (!written && syscall(SYS_rt_sigtimedwait, &held, NULL, &no_time, _NSIG / 8) > 0) {
         }
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
