@@ -199,7 +199,7 @@ static void the_description_names_all(void **state)
 {
     (void)state;
     static char buffer[4096];
-    struct text text = { buffer, sizeof buffer - 1, 0 };
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     option_describe(&text);
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         char start[128];

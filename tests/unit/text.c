@@ -10,7 +10,7 @@ static char buffer[CAPACITY + 1];
 static struct text fresh(size_t capacity)
 {
     memset(buffer, '#', sizeof buffer);
-    return (struct text){ buffer, capacity, 0 };
+    return (struct text){ .buffer = buffer, .capacity = capacity };
 }
 
 static void text_is(const struct text *text, const char *wanted)
