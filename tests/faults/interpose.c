@@ -26,7 +26,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+#if defined __x86_64__
+#define PROGRAM_COUNTER gregs[REG_RIP]
+#elif defined __aarch64__
+#define PROGRAM_COUNTER pc
+#endif
 
 #define EXPORT    __attribute__((visibility("default")))
 #define HERE      __builtin_return_address(0)
@@ -152,6 +159,28 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
     return 1;
 }
 
+/* Says so when the program dies in the library, and lets it. */
+static void say_where(int signal, siginfo_t *info, void *context)
+{
+    const uintptr_t at = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.PROGRAM_COUNTER;
+    (void)info;
+    if (at >= library_start && at < library_end) {
+        static const char said[] = "faults: the program dies in the library\n";
+        ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(STDERR_FILENO, said, sizeof said - 1);
+    }
+    struct sigaction plain = { .sa_handler = SIG_DFL };
+    (void)sigaction(signal, &plain, NULL); /* what it did comes again */
+}
+
+static void watch_deaths(void)
+{
+    static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+    struct sigaction watch = { .sa_sigaction = say_where, .sa_flags = SA_SIGINFO };
+    for (size_t i = 0; i < COUNT(deadly); i++) {
+        (void)sigaction(deadly[i], &watch, NULL);
+    }
+}
+
 /* The first call comes from the library's start, when there is one thread. */
 static void prepare(void)
 {
@@ -163,6 +192,7 @@ static void prepare(void)
         real[i] = dlsym(RTLD_NEXT, call_names[i]);
     }
     (void)dl_iterate_phdr(find_library, NULL);
+    watch_deaths();
     faults_plan(getenv("FAULTS"));
     atomic_store(&state, environ == NULL ? 0 : 2); /* the dynamic loader may allocate before there is an environment */
 }

@@ -72,6 +72,48 @@ static size_t traffic(void)
     return served;
 }
 
+/* Epochs whose memory should be trapped, which splits a mapping, or is merely released; later ones get it again. */
+static void epochs(void)
+{
+    enum { EPOCHS = 6000, EACH = 30, BYTES = 700 };
+    static const enum tslab_policy policies[] = { TSLAB_TRAP, TSLAB_RELEASE, TSLAB_DRAIN };
+    for (size_t i = 0; i < EPOCHS; i++) {
+        const enum tslab_policy policy = policies[i % 3];
+        const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .policy = policy });
+        unsigned char *mine[EACH] = { NULL };
+        for (size_t k = 0; k < EACH && epoch.id != 0; k++) {
+            mine[k] = tslab_epoch_malloc(epoch, BYTES);
+            if (mine[k] != NULL) {
+                memset(mine[k], (int)k, BYTES);
+            }
+        }
+        for (size_t k = 0; k < EACH; k++) {
+            if (mine[k] != NULL && (mine[k][0] != (unsigned char)k || mine[k][BYTES - 1] != (unsigned char)k)) {
+                fail("an object of an epoch was damaged");
+            }
+            tslab_free(policy == TSLAB_DRAIN ? mine[k] : NULL);
+        }
+        if (epoch.id != 0 && tslab_epoch_close(epoch, i % 100 == 0 ? TSLAB_RECLAIM : 0, NULL) != TSLAB_OK) {
+            fail("an epoch could not be closed");
+        }
+    }
+}
+
+/* Pages can be given back without a mapping more; what is said to be given back was. */
+static void purge(void)
+{
+    struct tslab_stats before, after;
+    for (size_t i = 0; i < OBJECTS; i += 2) {
+        release(i);
+    }
+    tslab_stats_get(&before);
+    const size_t trimmed = tslab_trim();
+    tslab_stats_get(&after);
+    if (trimmed == 0 || trimmed != after.purged_bytes - before.purged_bytes) {
+        fail("a trim does not give back what it says");
+    }
+}
+
 int main(void)
 {
     const size_t page = 4096;
@@ -85,9 +127,10 @@ int main(void)
     if (traffic() == 0) {
         fail("not even what was there already could be used");
     }
+    epochs();
     (void)tslab_epoch_malloc(epoch, 100);
     tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL);
-    (void)tslab_trim();
+    purge();
     for (size_t i = 0; i < count; i++) {
         if (munmap(maps[i], page) != 0) {
             fail("munmap");

@@ -1,0 +1,356 @@
+/* Limits of the system that a process comes up against, and out of again: what does not fit is refused with ENOMEM,
+ * nothing is lost, and when the limit is lifted, all is served again.
+ *
+ *   limits CASE        exit code 0; 77 with a sentence where the machine cannot show it
+ *   limits --list */
+#include "work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <tslab/tslab.h>
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+static __attribute__((noreturn)) void skip(const char *sentence)
+{
+    fprintf(stderr, "limits: %s\n", sentence);
+    _exit(CHECK_SKIPPED);
+}
+
+/* Sets a soft limit, and returns what it was. */
+static rlim_t limit_set(__rlimit_resource_t resource, rlim_t soft)
+{
+    struct rlimit limit;
+    CHECK(getrlimit(resource, &limit) == 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    CHECK(setrlimit(resource, &limit) == 0);
+    return before;
+}
+
+static struct tslab_stats settled(void)
+{
+    struct tslab_stats stats;
+    CHECK_SAY(work() == 0, "something is refused without a limit");
+    contend_all();
+    (void)tslab_trim();
+    tslab_stats_get(&stats);
+    return stats;
+}
+
+/* All is served again, and as much is alive as before. */
+static void check_nothing_is_lost(const struct tslab_stats *before)
+{
+    const struct tslab_stats now = settled();
+    CHECK_SAY(now.live_objects == before->live_objects && now.live_bytes == before->live_bytes,
+              "%zu objects live, not %zu", now.live_objects, before->live_objects);
+    CHECK_SAY(now.large_bytes == before->large_bytes, "%zu bytes of large objects", now.large_bytes);
+    CHECK(now.dirty_bytes == 0 && now.cached_bytes == 0);
+    CHECK(now.epochs_open == before->epochs_open && now.threads == before->threads);
+}
+
+/* Works under ever lower limits, from some megabytes above what is used now to less than that. */
+static void shrink(__rlimit_resource_t resource, const char *field)
+{
+    static const size_t room_kib[] = { 64 * KIB, 16 * KIB, 4 * KIB, KIB, 256, 0 };
+    const struct tslab_stats before = settled();
+    size_t refused = 0;
+    for (size_t i = 0; i < COUNT_OF(room_kib); i++) {
+        const rlim_t lifted = limit_set(resource, (mapped_kib(field) + room_kib[i]) * KIB);
+        refused += work();
+        (void)limit_set(resource, lifted);
+        check_nothing_is_lost(&before);
+    }
+    /* Less than there is already. */
+    const rlim_t lifted = limit_set(resource, MIB);
+    refused += work();
+    (void)limit_set(resource, lifted);
+    CHECK_SAY(refused > 0, "nothing was refused, so this proves nothing");
+    check_nothing_is_lost(&before);
+}
+
+static void address_space(void)
+{
+    shrink(RLIMIT_AS, "VmSize:");
+}
+
+static void data(void)
+{
+    shrink(RLIMIT_DATA, "VmData:");
+}
+
+/* A process that is under a limit from its start, where nothing is committed yet. */
+static void fresh(__rlimit_resource_t resource, const char *field)
+{
+    for (size_t kib = 0; kib <= 16 * KIB; kib = kib * 2 + 32) {
+        const pid_t pid = fork(); /* before the first allocation of this process */
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            const rlim_t lifted = limit_set(resource, (mapped_kib(field) + kib) * KIB);
+            (void)work();
+            (void)limit_set(resource, lifted);
+            const struct tslab_stats after = settled();
+            check_nothing_is_lost(&after);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_SAY(status == 0, "with %zu KiB it ended with %#x", kib, (unsigned)status);
+    }
+}
+
+static void fresh_address_space(void)
+{
+    fresh(RLIMIT_AS, "VmSize:");
+}
+
+static void fresh_data(void)
+{
+    fresh(RLIMIT_DATA, "VmData:");
+}
+
+/* An epoch is asked to tell how the resident memory changes, and the system does not tell. */
+static void descriptors(void)
+{
+    const struct tslab_stats before = settled();
+    const rlim_t lifted = limit_set(RLIMIT_NOFILE, 0);
+    CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
+    CHECK_SAY(work() == 0, "descriptors are no memory");
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    CHECK(epoch.id != 0);
+    struct tslab_epoch_report report;
+    CHECK(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report) == TSLAB_OK);
+    CHECK_SAY(report.rss_change_bytes == 0, "the resident memory changed by %lld bytes, and nobody can know",
+              (long long)report.rss_change_bytes);
+    (void)limit_set(RLIMIT_NOFILE, lifted);
+    check_nothing_is_lost(&before);
+}
+
+/* No thread and no child can be had. */
+static void processes(void)
+{
+    const struct tslab_stats before = settled();
+    if (geteuid() == 0) { /* whom that limit does not concern */
+        CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    }
+    const rlim_t lifted = limit_set(RLIMIT_NPROC, 0);
+    CHECK_SAY(work() > 0, "threads were to be had, so this proves nothing");
+    (void)limit_set(RLIMIT_NPROC, lifted);
+    check_nothing_is_lost(&before);
+}
+
+/* The limit holds for the next program: this one, again. */
+static void stack(void)
+{
+    if (getenv("TSLAB_STATS") == NULL) {
+        (void)limit_set(RLIMIT_STACK, 128 * KIB);
+        CHECK(setenv("TSLAB_STATS", "2", 1) == 0);
+        CHECK(freopen("/dev/null", "w", stderr) != NULL);
+        execl("/proc/self/exe", "limits", "stack", (char *)NULL);
+        _exit(98);
+    }
+    const struct tslab_stats before = settled();
+    check_nothing_is_lost(&before);
+    tslab_stats_print(STDERR_FILENO);
+}
+
+/* Locked pages do not go back. What the library says it gave back it did. */
+static void locked(void)
+{
+    const struct tslab_stats before = settled();
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        skip("memory cannot be locked here (mlockall: RLIMIT_MEMLOCK)");
+    }
+    enum { BYTES = 8 * MIB };
+    char *const p = malloc(BYTES);
+    CHECK(p != NULL);
+    memset(p, 1, BYTES);
+    free(p);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    const size_t purged = stats.purged_bytes;
+    const long long resident = (long long)resident_kib();
+    const size_t trimmed = tslab_trim();
+    const long long shrunk = resident - (long long)resident_kib();
+    tslab_stats_get(&stats);
+    CHECK_SAY(trimmed == stats.purged_bytes - purged && shrunk >= (long long)(trimmed / KIB / 2),
+              "%zu bytes are said to be trimmed, %zu purged, and the process shrank by %lld KiB", trimmed,
+              stats.purged_bytes - purged, shrunk);
+    CHECK_SAY(work() == 0, "locked memory is memory");
+    CHECK(munlockall() == 0);
+    check_nothing_is_lost(&before);
+}
+
+/* The same, and no more than so much may be locked: the kernel then says EAGAIN, the library ENOMEM. */
+static void locked_too_much(void)
+{
+    const struct tslab_stats before = settled();
+    if (geteuid() == 0) {
+        CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    }
+    const rlim_t lifted = limit_set(RLIMIT_MEMLOCK, MIB);
+    if (mlockall(MCL_FUTURE) != 0) {
+        skip("memory cannot be locked here (mlockall: RLIMIT_MEMLOCK)");
+    }
+    const size_t refused = work();
+    CHECK_SAY(refused > 0, "nothing was refused, so this proves nothing");
+    CHECK(munlockall() == 0);
+    (void)limit_set(RLIMIT_MEMLOCK, lifted);
+    check_nothing_is_lost(&before);
+}
+
+/* No mapping is left (vm.max_map_count), or a few: what needs to split one is refused, and may be so halfway. */
+static void mappings(void)
+{
+    enum { MOST = 1 << 18 };
+    static void *maps[MOST];
+    static const size_t spare[] = { 0, 1, 2, 3, 5, 9, 20 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const struct tslab_stats before = settled();
+    for (size_t round = 0; round < COUNT_OF(spare); round++) {
+        size_t count = 0;
+        /* Neighbours of different access do not merge. */
+        while (count < MOST && (maps[count] = mmap(NULL, page, count % 2 == 0 ? PROT_READ : PROT_NONE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED) {
+            count++;
+        }
+        if (count == MOST) {
+            skip("there are more mappings than a test can take (vm.max_map_count)");
+        }
+        CHECK(count > spare[round]);
+        for (size_t i = 0; i < spare[round]; i++) {
+            CHECK(munmap(maps[--count], page) == 0);
+        }
+        (void)work();
+        /* To give pages back takes no mapping. */
+        enum { BYTES = 4 * MIB };
+        char *const p = malloc(BYTES);
+        if (p != NULL) {
+            memset(p, 1, BYTES);
+        }
+        free(p);
+        CHECK_SAY(p == NULL || tslab_trim() >= BYTES / 2, "nothing was purged");
+        while (count > 0) {
+            CHECK(munmap(maps[--count], page) == 0);
+        }
+        check_nothing_is_lost(&before);
+    }
+}
+
+/* A group of processes with little memory: who exceeds it is killed. The program needs far more in all than fits, but
+ * never at once, and in sizes that change. */
+
+static char group[256];
+
+static bool group_write(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    const int fd = open(path, O_WRONLY);
+    const bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return written;
+}
+
+static const char *group_make(void)
+{
+    static const char *const kinds[][2] = { { "/sys/fs/cgroup", "memory.max" },
+                                            { "/sys/fs/cgroup/memory", "memory.limit_in_bytes" } };
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        snprintf(group, sizeof group, "%s/tslab-limits-%d", kinds[i][0], (int)getpid());
+        if (mkdir(group, 0755) != 0) {
+            continue;
+        }
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", group, kinds[i][1]);
+        if (access(path, W_OK) == 0) {
+            return kinds[i][1];
+        }
+        (void)rmdir(group);
+    }
+    return NULL;
+}
+
+static void live_in_the_group(void)
+{
+    enum { OBJECTS = 210000, LIVE_BYTES = 20 * MIB };
+    static char *objects[OBJECTS];
+    static const size_t sizes[] = { 100, 3000, 50000, 700, 20000, 300, 1000000, 150 };
+    CHECK(group_write("cgroup.procs", "0"));
+    for (size_t round = 0; round < 3 * COUNT_OF(sizes); round++) {
+        const size_t size = sizes[round % COUNT_OF(sizes)];
+        const size_t count = LIVE_BYTES / size;
+        const tslab_epoch epoch = tslab_epoch_open(NULL);
+        CHECK(epoch.id != 0);
+        for (size_t i = 0; i < count; i++) {
+            objects[i] = round % 2 == 0 ? malloc(size) : tslab_epoch_malloc(epoch, size);
+            CHECK(objects[i] != NULL);
+            memset(objects[i], (int)i, size);
+        }
+        for (size_t i = 0; i < count; i++) {
+            CHECK(objects[i][0] == (char)i && objects[i][size - 1] == (char)i);
+            free(objects[i]);
+        }
+        CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    }
+    _exit(0);
+}
+
+static void memory_group(void)
+{
+    const char *const limit = group_make();
+    if (limit == NULL) {
+        skip("no memory cgroup can be made here (that takes root and the memory controller)");
+    }
+    const bool limited = group_write(limit, "67108864");
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        live_in_the_group();
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    (void)rmdir(group);
+    CHECK(limited);
+    CHECK_SAY(status == 0, "a program of 20 MiB in a group of 64 MiB ended with %#x", (unsigned)status);
+}
+
+static const struct {
+    const char *name;
+    void (*body)(void);
+} cases[] = {
+    { "address-space", address_space },
+    { "data", data },
+    { "fresh-address-space", fresh_address_space },
+    { "fresh-data", fresh_data },
+    { "descriptors", descriptors },
+    { "processes", processes },
+    { "stack", stack },
+    { "locked", locked },
+    { "locked-too-much", locked_too_much },
+    { "mappings", mappings },
+    { "memory-group", memory_group },
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc == 2 && i < COUNT_OF(cases); i++) {
+        if (strcmp(argv[1], cases[i].name) == 0) {
+            alarm(100);
+            cases[i].body();
+            return 0;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        puts(cases[i].name);
+    }
+    return argc == 2 && strcmp(argv[1], "--list") == 0 ? 0 : 2;
+}

@@ -1,0 +1,17 @@
+/* Some of everything that the library can do, for tests in which memory, or something else of the system, is short.
+ * What is refused must be refused with ENOMEM, and leave all as it was; what is served must be whole. */
+#ifndef WORK_H
+#define WORK_H
+
+#include "check.h"
+
+/* Returns how often something was refused: memory, a thread, a child. In the end all is freed. */
+size_t work(void);
+
+/* Threads that wait for one another for the library's locks. They must be served. */
+void contend_all(void);
+
+/* A field of /proc/self/status that is in KiB, as "VmSize:". */
+size_t mapped_kib(const char *field);
+
+#endif

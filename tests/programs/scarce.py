@@ -1,0 +1,283 @@
+"""Real programs when the system refuses what the library asks for: they may say that they are out of memory, but lose nothing
+that they said was done, and never die in the library; and where only a hint fails, they do the same as ever.
+
+FAULTS_INTERPOSER names the library that lets calls fail (tests/faults/interpose.c)."""
+
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+from run import PATIENCE, PYTHON, Failed, await_condition, entry, expect, free_port, need, tslab_lines
+
+# What only means that memory comes back later, or a time is not known.
+HINTS = ("madvise:0:0:EINVAL,munmap:0:0:ENOMEM", "clock_gettime:0:0:LIE,open:0:0:EMFILE", "clock_gettime:0:0:EPERM,syscall:0:0:EINTR",
+         "__register_atfork:0:1:ENOMEM,getrlimit:0:0:EPERM")
+# What means that there is no memory: from some call on, or once.
+SHORTAGES = ("mmap:0:0:ENOMEM", "mmap:1:0:ENOMEM", "mprotect:0:0:ENOMEM", "mprotect:5:0:ENOMEM", "mprotect:7:0:ENOMEM",
+             "mprotect:12:0:ENOMEM", "mprotect:18:0:ENOMEM", "mprotect:24:0:ENOMEM", "mprotect:36:0:ENOMEM", "mprotect:11:1:ENOMEM",
+             "pthread_setspecific:0:0:ENOMEM", "pthread_key_create:0:0:EAGAIN")
+
+
+def faulty(runner, plan):
+    """The environment of a program under a plan of faults."""
+    interposer = os.environ["FAULTS_INTERPOSER"]
+    return {"LD_PRELOAD": f"{interposer}:{runner.library}", "FAULTS": plan}
+
+
+def attempt(runner, command, extra, **options):
+    """Runs a program that may fail. Returns its exit code, standard output and stderr; to die in the library is a failure."""
+    environment = runner.environment(False, extra)
+    try:
+        done = subprocess.run(command, cwd=options.pop("cwd", runner.directory), env=environment, capture_output=True, text=True,
+                              timeout=PATIENCE, check=False, errors="replace", **options)
+    except subprocess.TimeoutExpired as hung:
+        raise Failed(f"{command} hung with {extra}") from hung
+    said = [line for line in done.stderr.splitlines() if line.startswith(("tslab:", "faults:"))]
+    expect(not said, f"{command} with {extra}: {said}")
+    return done.returncode, done.stdout, done.stderr
+
+
+def expect_own_words(what, code, stderr, words):
+    """A program that failed did so of its own will: it said why, and no signal ended it but its own abort."""
+    expect(code != 0 and code not in (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL), f"{what}: it died with {code}: {stderr[-500:]}")
+    expect(any(word in stderr.lower() for word in words), f"{what}: it ended with {code} and does not say why: {stderr[-500:]}")
+
+
+SCRIPT = """
+import hashlib, threading
+def work():
+    texts = {str(i): "x" * (i % 500) for i in range(40000)}
+    digest = hashlib.sha256("".join(sorted(texts.values())).encode()).hexdigest()
+    blocks = [bytearray(100000) for _ in range(200)]
+    return digest, len(blocks)
+threads = [threading.Thread(target=work) for _ in range(2)]
+[thread.start() for thread in threads]
+print(work())
+[thread.join() for thread in threads]
+"""
+
+
+@entry
+def scarce_python(runner):
+    extra = {"PYTHONMALLOC": "malloc"}
+    command = [PYTHON, "-S", "-c", SCRIPT]
+    plain = runner.run(command, preload=False, extra=extra)
+    failed = 0
+    for plan in HINTS:
+        expect(attempt(runner, command, {**extra, **faulty(runner, plan)}) == (0, plain, ""), f"{plan}: it does something else")
+    for plan in SHORTAGES:
+        code, stdout, stderr = attempt(runner, command, {**extra, **faulty(runner, plan)})
+        if code != 0:
+            expect_own_words(plan, code, stderr, ("memory",))
+        expect(stdout in ("", plain), f"{plan}: it prints {stdout!r}")
+        failed += code != 0
+    expect(failed > 0, "no plan left it without memory, so this proves nothing")
+
+
+@entry
+def scarce_sqlite3(runner):
+    """Each row is a transaction of its own; those that were said to be there are there, and the file is sound."""
+    program = need("sqlite3", "sqlite3")
+    rows = "".join(f"insert into t values({i}, randomblob({(i * 7919) % 60000 + 10}));\nselect {i};\n" for i in range(60))
+    script = f"pragma synchronous=off;\ncreate table t(i integer primary key, b blob);\n{rows}select count(*), sum(length(b)) from t;\n"
+    plain = runner.run([program, runner.path("plain.db")], preload=False, input=script)
+    failed = 0
+    for number, plan in enumerate(HINTS + SHORTAGES):
+        base = runner.path(f"{number}.db")
+        code, stdout, stderr = attempt(runner, [program, "-bail", base], faulty(runner, plan), input=script)
+        expect(plan not in HINTS or (code == 0 and stdout == plain), f"{plan}: it does something else: {stderr}")
+        if code != 0:
+            expect_own_words(plan, code, stderr, ("memory",))
+        said = len([line for line in stdout.splitlines() if line.isdigit()])
+        if os.path.exists(base):
+            expect(runner.run([program, base, "pragma integrity_check"], preload=False) == "ok\n", f"{plan}: the file is damaged")
+        if said > 0:
+            there = int(runner.run([program, base, "select count(*) from t"], preload=False))
+            expect(there >= said, f"{plan}: {said} rows were said to be there, and {there} are")
+        failed += code != 0
+    expect(failed > 0, "no plan left it without memory, so this proves nothing")
+
+
+@entry
+def scarce_git(runner):
+    """A commit is there, or it is not; the repository is sound."""
+    program = need("git", "git")
+    identity = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0"}
+    for role in ("AUTHOR", "COMMITTER"):
+        identity.update({f"GIT_{role}_NAME": "A Name", f"GIT_{role}_EMAIL": "name@example.org"})
+    place = runner.path("repository")
+    os.mkdir(place)
+
+    def plainly(*arguments):
+        return runner.run([program, *arguments], preload=False, extra=identity, cwd=place)
+
+    plainly("init", "-q", "-b", "main", ".")
+    plainly("config", "gc.auto", "0")
+    failed = 0
+    for number, plan in enumerate(HINTS + SHORTAGES):
+        for file in range(5):
+            with open(os.path.join(place, f"file-{file}"), "w", encoding="utf-8") as text:
+                text.writelines(f"line {i * number + file}\n" for i in range(6000))
+        plainly("add", "-A")
+        code, _, stderr = attempt(runner, [program, "commit", "-q", "-a", "-m", plan], {**identity, **faulty(runner, plan)}, cwd=place)
+        expect(plan not in HINTS or code == 0, f"{plan}: no commit: {stderr}")
+        if code != 0:
+            expect_own_words(plan, code, stderr, ("memory", "allocat", "fatal:", "error:"))
+        for leftover in ("index.lock", "HEAD.lock", "refs/heads/main.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(place, ".git", leftover))
+        plainly("fsck", "--full", "--strict")
+        subjects = plainly("log", "--format=%s").splitlines()
+        expect(code != 0 or subjects[0] == plan, f"{plan}: the commit was said to be there and is not")
+        failed += code != 0
+    expect(failed > 0, "no plan left it without memory, so this proves nothing")
+
+
+def redis_fill(port, count):
+    """Sets values until the server is gone; returns which it has acknowledged."""
+    acknowledged = []
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        answers = connection.makefile("rb")
+        for i in range(count):
+            key, value = f"key{i}".encode(), b"v" * ((i * 7919) % 40000 + 1)
+            connection.sendall(b"*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n" % (len(key), key, len(value), value))
+            if answers.readline() != b"+OK\r\n":
+                break
+            acknowledged.append((key, len(value)))
+    return acknowledged
+
+
+@contextlib.contextmanager
+def redis(runner, directory, extra):
+    port = free_port()
+    command = [need("redis-server", "redis-server"), "--port", str(port), "--dir", directory, "--appendonly", "yes", "--appendfsync",
+               "always", "--save", "", "--crash-log-enabled", "no", "--crash-memcheck-enabled", "no"]
+    with open(os.path.join(directory, "log"), "ab") as log:
+        server = subprocess.Popen(command, env=runner.environment(False, extra), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        def is_there():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.makefile("rb").readline() == b"+PONG\r\n"
+            return server.poll() is not None
+        await_condition(is_there, "the server neither answers nor ends")
+        yield server, port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@entry
+def scarce_redis(runner):
+    """What was acknowledged is there when the server starts again; it ends by its own word alone."""
+    failed = 0
+    for number, plan in enumerate(HINTS[:2] + ("mprotect:12:0:ENOMEM", "mprotect:18:0:ENOMEM", "mprotect:24:0:ENOMEM")):
+        directory = runner.path(f"redis-{number}")
+        os.mkdir(directory)
+        with redis(runner, directory, faulty(runner, plan)) as (server, port):
+            acknowledged = redis_fill(port, 600) if server.poll() is None else []
+            if plan in HINTS:
+                expect(len(acknowledged) == 600, f"{plan}: only {len(acknowledged)} of 600 values were taken")
+            await_condition(lambda s=server, n=len(acknowledged): n == 600 or s.poll() is not None, "the server hangs")
+            if len(acknowledged) < 600:
+                failed += 1
+                with open(os.path.join(directory, "log"), encoding="utf-8", errors="replace") as log:
+                    expect_own_words(plan, server.returncode, log.read(), ("out of memory", "oom", "can't allocate"))
+        with redis(runner, directory, {}) as (server, port):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+                answers = connection.makefile("rb")
+                for key, length in acknowledged:
+                    connection.sendall(b"STRLEN %s\r\n" % key)
+                    answer = answers.readline()
+                    expect(answer == b":%d\r\n" % length, f"{plan}: {key} was acknowledged, and has {answer} instead of {length} bytes")
+    expect(failed > 0, "no plan left it without memory, so this proves nothing")
+
+
+@entry
+def scarce_start(runner):
+    """Limits on the address space, from far too small to enough: the loader says so, or the program says so, or it works."""
+    command = [PYTHON, "-S", "-c", "print(len([str(i) for i in range(10000)]))"]
+    ends = set()
+    for kib in (1024, 4096, 8192, *range(9216, 20480, 512)):
+        limits = {"preexec_fn": lambda k=kib: resource.setrlimit(resource.RLIMIT_AS, (k * 1024, k * 1024))}
+        code, stdout, stderr = attempt(runner, command, {"PYTHONMALLOC": "malloc", "LD_PRELOAD": runner.library}, **limits)
+        if code == -signal.SIGSEGV:  # the kernel could not even begin the program
+            plain, _, _ = attempt(runner, command, {"PYTHONMALLOC": "malloc"}, **limits)
+            expect(plain == code, f"with {kib} KiB it dies, without the library not: {stderr[-500:]}")
+        elif code != 0:
+            expect_own_words(f"{kib} KiB", code, stderr, ("memory", "failed to map", "fatal python error"))
+        expect(code != 0 or stdout == "10000\n", f"with {kib} KiB it prints {stdout!r}")
+        ends.add(code)
+    expect(0 in ends and len(ends) > 2, f"with all limits it ended by {ends}")
+
+
+def report_of(runner, stderr, level, plan="", before=None):
+    """Has a program end with a report on some stderr. Neither its exit code nor its output may differ by that."""
+    extra = {"TSLAB_STATS": level, "TSLAB_NONSENSE": "1", "PYTHONMALLOC": "malloc", **faulty(runner, plan)}
+    command = [PYTHON, "-S", "-c", "import sys; x = [bytes(i) for i in range(9000)]; print(len(x)); sys.exit(7)"]
+    with subprocess.Popen(command, env=runner.environment(False, extra), stdout=subprocess.PIPE, stderr=stderr, text=True,
+                          preexec_fn=before, stdin=subprocess.DEVNULL) as process:
+        try:
+            stdout, said = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired as hung:
+            process.kill()
+            raise Failed("a program hangs in its report") from hung
+    expect(process.returncode == 7 and stdout == "9000\n", f"it ended with {process.returncode} and printed {stdout!r}: {said}")
+    return said
+
+
+@entry
+def scarce_reports(runner):
+    """Reports that cannot be written, or not at once, are lost in silence, or whole."""
+    for level in ("1", "2"):
+        with open("/dev/full", "wb") as full:
+            report_of(runner, full, level)
+        report_of(runner, None, level, before=lambda: os.close(2))
+        # Nobody reads.
+        reads, writes = os.pipe()
+        os.close(reads)
+        report_of(runner, writes, level)
+        os.close(writes)
+        # Nobody reads, and the pipe is full; who writes does not want to wait.
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writes, bytes(4096))
+        report_of(runner, writes, level)
+        os.close(reads)
+        os.close(writes)
+        # A file that may not grow.
+        with open(runner.path("short"), "wb") as short:
+            report_of(runner, short, level, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+        # Interrupted again and again, a byte at a time, and without what keeps signals away: all of it comes.
+        for plan in ("write:0:9:EINTR", "write:0:0:LIE", "pthread_sigmask:0:0:EINVAL,sigpending:0:0:EINVAL", "pthread_sigmask:1:1:EINVAL"):
+            said = report_of(runner, subprocess.PIPE, level, plan)
+            expect("option TSLAB_NONSENSE is unknown" in tslab_lines(said)[0], f"{plan}: {said[:200]!r}")
+            report = said.split("\n", 1)[1]
+            expect("size classes" in report if level == "1" else json.loads(report)["version"] == 1, f"{plan}: {report[-500:]!r}")
+    report_of(runner, subprocess.PIPE, "1", "write:0:0:EPIPE,sigtimedwait:0:0:EAGAIN")
+    # What comes after a part that was lost is lost, too.
+    said = report_of(runner, subprocess.PIPE, "2", "write:2:1:ENOSPC")
+    expect(said.count("\n") == 1 and said.split("\n")[1].startswith('{"schema"'), f"it goes on after a part that was lost: {said!r}")
+    # A slow reader is waited for, as with any program that writes there.
+    reads, writes = os.pipe()
+    fcntl.fcntl(writes, 1031, 4096)  # F_SETPIPE_SZ
+    pid = os.fork()
+    if pid == 0:
+        os.close(writes)
+        time.sleep(0.2)
+        text = b""
+        while part := os.read(reads, 100):
+            text += part
+        os._exit(0 if b"size classes" in text else 1)
+    os.close(reads)
+    report_of(runner, writes, "1")
+    os.close(writes)
+    expect(os.waitpid(pid, 0)[1] == 0, "a slow reader does not get all of the report")
