@@ -4,6 +4,7 @@
 #include "epoch.h"
 
 #include "core/arena.h"
+#include "core/option.h"
 #include "core/trap.h"
 
 /* The work: epochs of every policy, in and beside an instance, with objects of every kind, on two threads. */
@@ -275,6 +276,48 @@ static void a_clock_that_cannot_be_trusted(void **state)
     fail_in_turn(CLOCK, 5, 50);
 }
 
+/* An epoch is closed while a thread is inside, and lives on for its survivors; units of work end by time. */
+
+static void close_from_outside(void *epoch)
+{
+    STATUS(tslab_epoch_close(*(tslab_epoch *)epoch, 0, NULL), TSLAB_PENDING);
+}
+
+static void check_times(tslab_epoch epoch)
+{
+    const uint64_t long_ms = (uint64_t)200 * 366 * 24 * 3600 * 1000; /* more than the clock is wrong by */
+    const struct tslab_epoch_stats stats = stats_of(epoch);
+    CHECK_SAY(stats.age_ms < long_ms && stats.closed_ms < long_ms, "it is %llu ms old, and closed for %llu ms",
+              (unsigned long long)stats.age_ms, (unsigned long long)stats.closed_ms);
+}
+
+static void live_by_a_wrong_clock(void)
+{
+    option_values[OPTION_EPOCH_POLICY] = (uint64_t)1 << WORK_POLICY_SHIFT | WORK_INTERVAL;
+    struct helper helper;
+    helper_start(&helper);
+    inject(CLOCK, 0, UINT32_MAX);
+    for (int i = 0; i < 20; i++) {
+        tslab_epoch epoch = opened();
+        enter(epoch);
+        void *const p = filled(epoch, 100, 1);
+        helper_does(&helper, close_from_outside, &epoch);
+        check_times(epoch);
+        leave(epoch);
+        check_times(epoch);
+        verify_and_free(p, 100, 1);
+        check_gone(epoch);
+        STATUS(tslab_work_begin("unit"), TSLAB_OK);
+        tslab_free(filled(tslab_epoch_current(), 100, 1));
+        STATUS(tslab_work_end(), TSLAB_OK);
+    }
+    helper_ends(&helper);
+    option_values[OPTION_EPOCH_POLICY] = WORK_NEVER;
+    tslab_work_rotate();
+    STATUS(tslab_work_begin("unit"), TSLAB_OK);
+    STATUS(tslab_work_end(), TSLAB_OK);
+}
+
 /* The kernel may refuse when it has done a part, and refuse to take that back. */
 
 static unsigned halves;
@@ -286,12 +329,14 @@ static bool forbid_half(void *start, size_t bytes)
         return real.forbid(start, bytes);
     }
     (void)real.forbid(start, bytes / 2);
+    note_site(FORBID, SITE);
     return false;
 }
 
 static bool commit_perhaps(void *start, size_t bytes)
 {
     if (!commits && halves % 4 == 1) {
+        note_site(COMMIT, SITE);
         errno = ENOMEM;
         return false;
     }
@@ -348,6 +393,7 @@ int main(int argc, char **argv)
         TEST(a_refused_purge),
         TEST(a_refused_trap),
         TEST(a_clock_that_cannot_be_trusted),
+        CASE(live_by_a_wrong_clock),
         CASE(forbid_by_halves),
         CASE(end_no_trap),
     };

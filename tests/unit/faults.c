@@ -371,10 +371,41 @@ static void unmap_in_vain(const void *argument)
     CHECK_SAY(bytes_mapped <= before + 64 * KIB, "%zu bytes stay mapped", bytes_mapped - before);
 }
 
+static bool keep_pages(void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
+    note_site(PURGE, SITE);
+    return false;
+}
+
+/* Neither the mapping nor its pages, nor a place in the table of those that there are. */
+static void map_in_vain(const void *argument)
+{
+    (void)argument;
+    live_in_arena_of(4 * MIB);
+    inject_nothing();
+    tslab_free(keep(tslab_malloc(1))); /* has the thread's record made */
+    const size_t before = bytes_mapped;
+    inject(MAP, calls_made[MAP] + 1, calls_made[MAP] + 2);
+    errno = 0;
+    CHECK(tslab_malloc(8 * MIB) == NULL && errno == ENOMEM && bytes_mapped == before);
+    char *const p = keep_object(0, tslab_malloc(8 * MIB), 1000);
+    inject(UNMAP, 0, UINT32_MAX);
+    os_calls.purge = keep_pages;
+    release(0);
+    inject_nothing();
+    char *const q = keep_object(0, tslab_malloc(8 * MIB), 1000);
+    CHECK(q != NULL && p != NULL);
+    release(0);
+    CHECK_SAY(bytes_mapped <= before + 64 * KIB, "%zu bytes stay mapped", bytes_mapped - before);
+}
+
 static void a_refused_unmapping(void **state)
 {
     (void)state;
     child_succeeds(unmap_in_vain, NULL, "");
+    child_succeeds(map_in_vain, NULL, "");
     fail_in_turn((struct plan){ .call = UNMAP, .once = true, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
     fail_in_turn((struct plan){ .call = UNMAP, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
 }
