@@ -2,7 +2,8 @@
  * and what one epoch gives back is enough for the next. */
 #include "epoch.h"
 
-#define LITTLE "TSLAB_ARENA_BYTES=8M"
+#define LITTLE       "TSLAB_ARENA_BYTES=8M"
+#define LITTLE_UNITS "TSLAB_OPTIONS=arena_bytes=8M,epoch_policy=per-request"
 enum { LITTLE_BYTES = 8 * MEGABYTE, MOST = 1 << 20 };
 
 static void *objects[MOST];
@@ -144,6 +145,46 @@ static void many_epochs_share_too_little(void)
     STATUS(tslab_epoch_close(all, 0, NULL), TSLAB_OK);
 }
 
+/* Units of work and instances where there is no memory for theirs: what was refused has left nothing behind. */
+static void units_and_instances_are_refused_and_recover(void)
+{
+    enum { UNITS = 50 };
+    const tslab_epoch all = opened_as(NULL, TSLAB_RELEASE);
+    CHECK(fill_until_refused(all, 1000) * 1000 >= LITTLE_BYTES / 2);
+    CHECK(fill_until_refused(all, 16) < MOST);
+    size_t refused = 0;
+    for (size_t i = 0; i < UNITS; i++) {
+        errno = 0;
+        const tslab_instance instance = tslab_instance_open("scarce");
+        CHECK(instance.id != 0 || errno == ENOMEM);
+        const int begun = tslab_work_begin("unit");
+        CHECK(begun == TSLAB_OK || begun == TSLAB_NO_MEMORY);
+        const tslab_epoch inside = tslab_epoch_current();
+        CHECK((inside.id != 0) == (begun == TSLAB_OK));
+        errno = 0;
+        void *const p = tslab_malloc(5000);
+        CHECK(p != NULL || errno == ENOMEM);
+        refused += p == NULL;
+        tslab_free(p);
+        STATUS(tslab_work_end(), TSLAB_OK);
+        CHECK(tslab_epoch_current().id == 0);
+        if (instance.id != 0) {
+            errno = 0;
+            void *const q = tslab_epoch_malloc(tslab_instance_root(instance), 5000);
+            CHECK(q != NULL || errno == ENOMEM);
+            struct tslab_epoch_report report;
+            STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+            CHECK(report.survivors == (q != NULL));
+        }
+    }
+    CHECK_SAY(refused == UNITS, "only %zu of %d were refused", refused, UNITS);
+    STATUS(tslab_epoch_close(all, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+    STATUS(tslab_work_begin("unit"), TSLAB_OK);
+    verify_and_free(filled(tslab_epoch_current(), 5000, 1), 5000, 1);
+    STATUS(tslab_work_end(), TSLAB_OK);
+}
+
 /* Traps hold addresses for some time, but not so many that there is nothing left. */
 static void traps_give_way(void)
 {
@@ -167,6 +208,7 @@ static const struct epoch_case cases[] = {
     CASE_WITH(LITTLE, a_full_arena_refuses_and_recovers),
     CASE_WITH(LITTLE, handles_are_refused_and_recover),
     CASE_WITH(LITTLE, many_epochs_share_too_little),
+    CASE_WITH(LITTLE_UNITS, units_and_instances_are_refused_and_recover),
     CASE_WITH(LITTLE, traps_give_way),
 };
 

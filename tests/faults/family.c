@@ -44,6 +44,8 @@ static int process(void)
             memcpy(name, "syscall", 8);
         }
         came = calls(name) > strtoul(strchr(asked, ':') + 1, NULL, 10);
+        CHECK_SAY(strstr(asked, "register_atfork:0:1") == NULL || calls(name) == 2,
+                  "fork handlers that could not be set were not set later");
         CHECK_SAY(!is_hint(asked) || refused_then == 0, "%zu were refused", refused_then);
     }
     plan("");
