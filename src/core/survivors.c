@@ -54,31 +54,44 @@ static void discount_cached(const struct heap *heap, struct survivors *sum)
     }
 }
 
-/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Who finishes the epoch has all
- * of its holds. Under the lock of the epoch: no chunk that a hold has, and no chunk that it had, is recycled before
- * that is let go. */
-static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct survivors *sum)
+/* Brings the published counters of a hold's heap up to date, where nobody allocates from it meanwhile. Who finishes the
+ * epoch has all of its holds. True: the hold was idle, and is the caller's until look_away. Under the lock of the
+ * epoch, for which who closes waits, to claim the hold then. */
+static bool look_at(const struct thread *thread, struct hold *hold, bool finishing)
 {
     const struct thread *holder = stat_get(&hold->holder);
-    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. */
+    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. Who
+     * emptied one has published it. */
     const bool emptied = holder == HOLD_TAKEN && epoch_word_state(load_seq_cst(&hold->epoch->word)) == EPOCH_CLOSED;
-    const bool own = holder == thread || finishing || emptied;
-    const bool idle = !own && hold_claim(hold, HOLD_READ);
+    const bool own = holder == thread || finishing;
+    const bool idle = !own && !emptied && hold_claim(hold, HOLD_READ);
+    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
+    if (heap != NULL && (own || idle) && !emptied) {
+        heap_publish(heap);
+    }
+    return idle;
+}
+
+static void look_away(struct hold *hold)
+{
+    store_seq_cst(&hold->holder, HOLD_IDLE);
+}
+
+/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Under the lock of the epoch: no
+ * chunk that a hold has, and no chunk that it had, is recycled before that is let go. */
+static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct survivors *sum)
+{
+    const bool idle = look_at(thread, hold, finishing);
     const char *start = cursor_start(&hold->cursor);
     if (start != NULL) {
         count_chunk((uint32_t)arena_unit(start), sum);
     }
-    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
-    /* An emptied one was published by who emptied it. */
-    if (heap != NULL && (own || idle) && !emptied) {
-        heap_publish(heap);
-    }
+    const struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
     if (heap != NULL) {
         discount_cached(heap, sum);
     }
     if (idle) {
-        /* Who closes waits for the lock, and claims it then. */
-        store_seq_cst(&hold->holder, HOLD_IDLE);
+        look_away(hold);
     }
 }
 
@@ -92,10 +105,11 @@ void survivors_publish(const struct thread *thread, struct epoch *epoch)
     if (!any) {
         return; /* of a young epoch there is nothing to publish */
     }
-    struct survivors unused = { 0, 0, 0 };
     lock_acquire(&epoch->lock);
     for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
-        count_hold(thread, hold, false, &unused);
+        if (look_at(thread, hold, false)) {
+            look_away(hold);
+        }
     }
     lock_release(&epoch->lock);
 }

@@ -194,7 +194,7 @@ static void check_end(int status, char *said, size_t length)
 
 void misuse_one(const struct operation *operation)
 {
-    if (!FUZZ_FORKS) {
+    if (!fork_is_worth_it(operation)) {
         return;
     }
     char said[1024];

@@ -212,11 +212,15 @@ static _Noreturn void be_the_child(const struct operation *operation)
     _exit(0);
 }
 
+bool fork_is_worth_it(const struct operation *operation)
+{
+    const bool is_cheap = objects.bytes < 1 << 20 || operation->index % 64 == 0;
+    return !forked && FUZZ_FORKS && is_cheap;
+}
+
 static void fork_one(const struct operation *operation)
 {
-    /* The more memory there is, the more a fork costs. */
-    const bool is_cheap = objects.bytes < 1 << 20 || operation->index % 64 == 0;
-    if (forked || !FUZZ_FORKS || !is_cheap) {
+    if (!fork_is_worth_it(operation)) {
         return;
     }
     const uint64_t number = progress->operation;
