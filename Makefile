@@ -4,13 +4,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 FUZZ_MINUTES ?= 60
+SOAK_MINUTES ?= 60
 
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz storms install format lint clean
+.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz soak storms install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -70,7 +71,14 @@ fuzz: ## Fuzz for an hour (FUZZ_MINUTES=60, FUZZ_SEED=a number to start from)
 	@cmake --build build/release --target fuzz_seeded fuzz_seeded_dropin fuzz_replay fuzz_replay_dropin
 	@cmake --build build/debug --target fuzz_seeded fuzz_seeded_dropin fuzz_replay fuzz_replay_dropin
 	@cmake --build build/asan --target fuzz_libfuzzer fuzz_corpus
-	@nice python3 tests/fuzz/long.py build $(FUZZ_MINUTES) $(FUZZ_SEED)
+	@nice /usr/bin/python3 -B tests/fuzz/long.py build $(FUZZ_MINUTES) $(FUZZ_SEED)
+
+soak: ## Soak for an hour (SOAK_MINUTES=60), and write docs/results/soak.md
+	@tools/setup.sh test
+	@set -e; for preset in release debug; do $(call configure,$$preset,-DTSLAB_TESTS=ON); done
+	@cmake --build build/release --target soak tslab-malloc
+	@cmake --build build/debug --target soak
+	@nice /usr/bin/python3 -B tests/soak/soak.py run build $(SOAK_MINUTES) --page docs/results/soak.md
 
 storms: ## Storms of forks, threads, signals and plugins, in their long forms (some hours)
 	@tools/setup.sh test
