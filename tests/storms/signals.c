@@ -28,7 +28,8 @@ static size_t signals_wanted;
 static atomic_size_t signals_seen, inside_seen, jumps;
 static atomic_bool done;
 static bool is_profile;
-static int pipe_ends[2]; /* who writes waits for who reads, and is interrupted */
+static int pipe_ends[2];      /* who writes waits for who reads, and is interrupted */
+static atomic_size_t printed; /* statistics, on the pipe */
 static tslab_epoch common;
 
 /* What a handler needs to know of the thread that it interrupted. Volatile is what the C standard asks for here. */
@@ -105,6 +106,7 @@ static void call_the_system(uint64_t *random)
     STATUS(tslab_epoch_close(epoch, below(random, 4) == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
     if (below(random, 4) == 0) {
         tslab_stats_print(pipe_ends[1]);
+        printed++;
     } else {
         (void)tslab_trim();
     }
@@ -175,11 +177,22 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Reads the statistics: of none may a part be missing, since its write was interrupted. */
 static void *drain(void *unused)
 {
-    char text[512];
-    while (read(pipe_ends[0], text, sizeof text) != 0) {
+    static const char *const parts[] = { "tslab statistics\n", "options\n", "size classes\n" };
+    size_t found[COUNT_OF(parts)] = { 0 };
+    char line[512];
+    FILE *const stream = fdopen(pipe_ends[0], "r");
+    while (fgets(line, sizeof line, stream) != NULL) {
+        for (size_t i = 0; i < COUNT_OF(parts); i++) {
+            found[i] += strcmp(line, parts[i]) == 0;
+        }
     }
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        CHECK_SAY(found[i] == printed, "of %zu statistics, %zu have %s", printed, found[i], parts[i]);
+    }
+    CHECK(fclose(stream) == 0);
     return unused;
 }
 
