@@ -112,14 +112,6 @@ static void step(struct life *life)
     }
 }
 
-static void compute(void)
-{
-    static _Thread_local volatile unsigned sum;
-    for (unsigned i = 0; i < 300; i++) {
-        sum += i;
-    }
-}
-
 static void run(struct life *life, bool asynchronous)
 {
     int before;
@@ -127,7 +119,7 @@ static void run(struct life *life, bool asynchronous)
         step(life);
         if (asynchronous) {
             CHECK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before) == 0);
-            compute();
+            storm_compute();
             CHECK(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before) == 0);
         } else {
             pthread_testcancel();

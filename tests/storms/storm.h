@@ -57,6 +57,14 @@ static inline void free_in_flight(void)
     }
 }
 
+/* A program's own code, which neither allocates nor calls anybody. */
+static inline void storm_compute(void)
+{
+    for (int i = 0; i < 300; i++) {
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
 /* A short life of an epoch: some of its objects are freed one by one, the others end with it. */
 static inline void live_in_an_epoch(uint64_t *random)
 {
