@@ -90,7 +90,9 @@ static const struct kind {
 static void compute(void)
 {
     is_outside = 1;
-    storm_compute();
+    for (int i = 0; i < 10; i++) {
+        storm_compute();
+    }
     is_outside = 0;
 }
 
@@ -101,7 +103,7 @@ static void call_the_system(uint64_t *random)
     CHECK(epoch.id != 0);
     tslab_free(ends_fill(tslab_epoch_malloc(epoch, 200000), 200000, 1));
     STATUS(tslab_epoch_close(epoch, below(random, 4) == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
-    if (below(random, 4) == 0) {
+    if (below(random, 2) == 0) {
         tslab_stats_print(pipe_ends[1]);
         printed++;
     } else {
@@ -112,14 +114,14 @@ static void call_the_system(uint64_t *random)
 static void step(struct message **messages, uint64_t *random)
 {
     struct message **const at = &messages[below(random, LIVE)];
-    const size_t what = below(random, 2000);
+    const size_t what = below(random, 4000);
     if (what == 0) {
         call_the_system(random);
-    } else if (what < 20) {
+    } else if (what < 40) {
         live_in_an_epoch(random);
-    } else if (what < 200) {
+    } else if (what < 400) {
         *at = swap_in_flight(random, *at);
-    } else if (what < 300 && *at != NULL) {
+    } else if (what < 600 && *at != NULL) {
         *at = message_resize(*at, random);
     } else {
         message_free(*at);
@@ -182,6 +184,9 @@ static void *drain(void *unused)
     char line[512];
     FILE *const stream = fdopen(pipe_ends[0], "r");
     while (fgets(line, sizeof line, stream) != NULL) {
+        if (strcmp(line, parts[0]) == 0) {
+            usleep(1000); /* so that who writes waits */
+        }
         for (size_t i = 0; i < COUNT_OF(parts); i++) {
             found[i] += strcmp(line, parts[i]) == 0;
         }
@@ -243,7 +248,7 @@ int main(int argc, char **argv)
     CHECK_SAY(kind != NULL && signals_wanted > 0, "usage: signals look|jump|allocate|profile SIGNALS");
     void *frames[4];
     CHECK(backtrace(frames, COUNT_OF(frames)) > 0); /* the first time it opens a library */
-    CHECK(pipe(pipe_ends) == 0);
+    CHECK(pipe(pipe_ends) == 0 && fcntl(pipe_ends[1], F_SETPIPE_SZ, 4096) >= 4096);
     const pthread_t drainer = storm_thread(drain, NULL, false);
     common = tslab_epoch_open(NULL);
     storm_of(kind);
