@@ -13,12 +13,15 @@ enum {
     PLACES = 1 << PLACES_SHIFT,
     ACCESSES = 1 << 17,
     STORES = 1 << 16,
+    ORDERED = 1 << 15,
     THINGS = 128,
 };
 
-/* How much of the other threads' past happens before something: theirs up to these times. */
+/* How much of the threads' past happens before something: theirs up to these times, and so many of their seq_cst
+ * operations. */
 struct view {
     uint32_t time[THREADS_MAX];
+    uint32_t ordered[THREADS_MAX];
 };
 
 enum kind { READS = 0, WRITES = 1, ATOMIC = 2 };
@@ -37,11 +40,22 @@ struct access {
 struct store {
     uint32_t older; /* in the place, 0: none */
     uint8_t bytes;
-    bool seq_cst; /* it is, or a load that is has read it */
     uint64_t before;
     uint32_t seen[THREADS_MAX]; /* when each thread made it or first read it; 0: never */
     struct view released;
     const void *where;
+};
+
+/* A seq_cst operation. Their order is a partial one, as far as something asks for it: the order in which they are made
+ * is not all of it, for a load may be early. */
+struct ordered {
+    uint32_t next;   /* in the place, 0: none */
+    uint32_t store;  /* that it made, or has read */
+    uint32_t number; /* of those of its thread */
+    uint8_t thread;
+    uint8_t bytes;
+    bool writes;
+    uint32_t after[THREADS_MAX]; /* so many of each thread's come before it; of its own, it is the last of them */
 };
 
 struct place {
@@ -49,6 +63,7 @@ struct place {
     uint32_t run; /* what it holds is of this run; else it is empty */
     uint32_t accesses;
     uint32_t stores; /* the last one */
+    uint32_t ordered;
 };
 
 struct thing {
@@ -59,7 +74,7 @@ struct thing {
 static struct {
     bool watched, on;
     uint32_t run;
-    uint32_t used_places, used_accesses, used_stores, used_things;
+    uint32_t used_places, used_accesses, used_stores, used_ordered, used_things;
     uint32_t free_accesses;
     struct view views[THREADS_MAX]; /* each thread's own time is in it, too */
     int threads;
@@ -68,6 +83,7 @@ static struct {
 static struct place places[PLACES];
 static struct access accesses[ACCESSES];
 static struct store stores[STORES];
+static struct ordered ordered[ORDERED];
 static struct thing things[THINGS];
 
 bool memory_is_watched(void)
@@ -80,7 +96,7 @@ void memory_begin(int threads)
     memory.run++;
     memory.threads = threads;
     memory.used_places = 0;
-    memory.used_accesses = memory.used_stores = 1; /* 0 is none */
+    memory.used_accesses = memory.used_stores = memory.used_ordered = 1; /* 0 is none */
     memory.used_things = 0;
     memory.free_accesses = 0;
     memset(memory.views, 0, sizeof memory.views);
@@ -105,17 +121,23 @@ static uint32_t now(void)
     return own_view()->time[sim_self()];
 }
 
-static void join(struct view *view, const struct view *other)
+static void join_counts(uint32_t *counts, const uint32_t *others)
 {
     for (int t = 0; t < memory.threads; t++) {
-        view->time[t] = view->time[t] > other->time[t] ? view->time[t] : other->time[t];
+        counts[t] = counts[t] > others[t] ? counts[t] : others[t];
     }
+}
+
+static void join(struct view *view, const struct view *other)
+{
+    join_counts(view->time, other->time);
+    join_counts(view->ordered, other->ordered);
 }
 
 static bool is_within(const struct view *inner, const struct view *outer)
 {
     for (int t = 0; t < memory.threads; t++) {
-        if (inner->time[t] > outer->time[t]) {
+        if (inner->time[t] > outer->time[t] || inner->ordered[t] > outer->ordered[t]) {
             return false;
         }
     }
@@ -295,7 +317,7 @@ static uint32_t next_store(uint32_t i, uint8_t bytes)
 /* What the stores released that a load of these bytes reads, of which `i` is the last. */
 static struct view released_by(uint32_t i, uint8_t bytes)
 {
-    struct view view = { { 0 } };
+    struct view view = { { 0 }, { 0 } };
     for (; i != 0 && bytes != 0; i = next_store(stores[i].older, bytes)) {
         join(&view, &stores[i].released);
         bytes &= (uint8_t)~stores[i].bytes;
@@ -312,6 +334,89 @@ static bool acquires(int order)
 static bool releases(int order)
 {
     return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+}
+
+/* The order of seq_cst operations: one comes before another that happens after it; and where the two are to the same
+ * bytes, if what the one made or read is before what the other made or read, unless both read the same. */
+
+/* How many come before an operation of the running thread that reads a store, or makes it. */
+static void find_before(const struct place *place, uint8_t bytes, uint32_t store, bool writes, uint32_t *counts)
+{
+    memcpy(counts, own_view()->ordered, sizeof own_view()->ordered);
+    for (uint32_t i = place->ordered; i != 0; i = ordered[i].next) {
+        const bool before = writes || ordered[i].store < store || (ordered[i].writes && ordered[i].store == store);
+        if ((ordered[i].bytes & bytes) != 0 && before) {
+            join_counts(counts, ordered[i].after);
+        }
+    }
+}
+
+/* Whether the store is before what another one made or read. */
+static bool is_before(const struct ordered *other, uint8_t bytes, uint32_t store)
+{
+    return (other->bytes & bytes) != 0 && other->store > store;
+}
+
+/* Whether a seq_cst load may return a store: all that have to come after it do not come before it. */
+static bool may_read(const struct place *place, uint8_t bytes, uint32_t store)
+{
+    uint32_t counts[THREADS_MAX];
+    find_before(place, bytes, store, false, counts);
+    for (uint32_t i = place->ordered; i != 0; i = ordered[i].next) {
+        if (is_before(&ordered[i], bytes, store) && ordered[i].number <= counts[ordered[i].thread]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An operation that was made earlier comes after a load that is made now, and so does all that comes after the former.
+ */
+static void put_before(const uint32_t *counts, const struct ordered *later)
+{
+    const uint8_t t = later->thread;
+    const uint32_t number = later->number;
+    for (uint32_t i = 1; i < memory.used_ordered; i++) {
+        if (ordered[i].after[t] >= number) {
+            join_counts(ordered[i].after, counts);
+        }
+    }
+    for (uint32_t i = 1; i < memory.used_stores; i++) {
+        if (stores[i].released.ordered[t] >= number) {
+            join_counts(stores[i].released.ordered, counts);
+        }
+    }
+    for (int other = 0; other < memory.threads; other++) {
+        if (memory.views[other].ordered[t] >= number) {
+            join_counts(memory.views[other].ordered, counts);
+        }
+    }
+    for (uint32_t i = 0; i < memory.used_things; i++) {
+        if (things[i].released.ordered[t] >= number) {
+            join_counts(things[i].released.ordered, counts);
+        }
+    }
+}
+
+/* The running thread has made a seq_cst operation, that read a store, or made it. */
+static void add_ordered(struct place *place, uint8_t bytes, uint32_t store, bool writes)
+{
+    if (memory.used_ordered == ORDERED) {
+        sim_fail("a run makes more seq_cst operations than the model has room for");
+    }
+    struct view *view = own_view();
+    struct ordered *new = &ordered[memory.used_ordered];
+    *new = (struct ordered){ place->ordered, store, view->ordered[sim_self()] + 1, (uint8_t)sim_self(), bytes, writes,
+                             { 0 } };
+    find_before(place, bytes, store, writes, new->after);
+    new->after[sim_self()] = new->number;
+    memcpy(view->ordered, new->after, sizeof view->ordered);
+    for (uint32_t i = place->ordered; i != 0; i = ordered[i].next) {
+        if (is_before(&ordered[i], bytes, store)) {
+            put_before(new->after, &ordered[i]);
+        }
+    }
+    place->ordered = memory.used_ordered++;
 }
 
 enum { CANDIDATES_MAX = 16 };
@@ -350,10 +455,11 @@ static unsigned find_candidates(const struct place *place, uint8_t bytes, int or
             word = (word & ~widen(stores[i].bytes)) | (stores[i].before & widen(stores[i].bytes));
         }
         const struct candidate candidate = { i, word };
-        if (n == 0 || differs(&candidate, &found[n - 1], bytes, order)) {
+        if (n == 0 || (differs(&candidate, &found[n - 1], bytes, order) &&
+                       (order != __ATOMIC_SEQ_CST || may_read(place, bytes, i)))) {
             found[n++] = candidate;
         }
-        more = i != 0 && !is_known(&stores[i]) && !(order == __ATOMIC_SEQ_CST && stores[i].seq_cst);
+        more = i != 0 && !is_known(&stores[i]);
         if (more) {
             word = (word & ~widen(stores[i].bytes)) | (stores[i].before & widen(stores[i].bytes));
             i = stores[i].older;
@@ -368,7 +474,6 @@ static void has_read(uint32_t store, uint8_t bytes, int order)
     if (store != 0) {
         uint32_t *const seen = &stores[store].seen[sim_self()];
         *seen = *seen == 0 ? now() : *seen;
-        stores[store].seq_cst |= order == __ATOMIC_SEQ_CST;
     }
     if (acquires(order)) {
         const struct view view = released_by(store, bytes);
@@ -390,6 +495,9 @@ static uint64_t load(const void *p, size_t size, int order, const void *where)
     const unsigned n = find_candidates(place, bytes, order, found);
     const unsigned chosen = n < 2 ? 0 : sim_choose_store(n, where);
     has_read(found[chosen].store, bytes, order);
+    if (order == __ATOMIC_SEQ_CST) {
+        add_ordered(place, bytes, found[chosen].store, false);
+    }
     return part_of(found[chosen].word, p, size);
 }
 
@@ -399,10 +507,12 @@ static void store(const void *p, size_t size, int order, const void *where)
     struct place *place = place_at(p);
     const uint8_t bytes = bytes_at(p, size);
     check_races(place, p, bytes, ATOMIC | WRITES, where);
-    struct store *made = &stores[new_store(place, bytes, where)];
-    made->seq_cst = order == __ATOMIC_SEQ_CST;
+    const uint32_t made = new_store(place, bytes, where);
+    if (order == __ATOMIC_SEQ_CST) {
+        add_ordered(place, bytes, made, true);
+    }
     if (releases(order)) {
-        made->released = *own_view();
+        stores[made].released = *own_view();
         tick();
     }
 }
@@ -440,27 +550,20 @@ static bool fails_early(const void *p, size_t size, uint64_t expected, int order
     }
     check_races(place, p, bytes, ATOMIC | READS, where);
     has_read(fitting[chosen].store, bytes, order);
+    if (order == __ATOMIC_SEQ_CST) {
+        add_ordered(place, bytes, fitting[chosen].store, false);
+    }
     *value = part_of(fitting[chosen].word, p, size);
     return true;
 }
 
-/* Plain accesses. Those to a coroutine's own variables, and to the one thread-local variable, which the scheduler
- * swaps, are of no interest. */
+/* Plain accesses. They leave no store: whoever loads the place by an atomic operation, and does not race, comes after
+ * them, and after all stores before them. Those to a coroutine's own variables, and to the one thread-local variable,
+ * which the scheduler swaps, are of no interest. */
 
 static bool is_private(const void *p)
 {
     return sim_is_on_stack(p) || p == (const void *)&heap_current || p == (const void *)&errno;
-}
-
-static void access_place(const void *p, size_t size, enum kind kind, const void *where)
-{
-    struct place *place = place_at(p);
-    const uint8_t bytes = bytes_at(p, size);
-    check_races(place, p, bytes, kind, where);
-    /* Whoever loads it by an atomic operation afterwards, and does not race, comes after it. */
-    if (kind == WRITES && next_store(place->stores, bytes) != 0) {
-        (void)new_store(place, bytes, where);
-    }
 }
 
 static void access_range(const void *start, size_t size, enum kind kind, const void *where)
@@ -471,7 +574,7 @@ static void access_range(const void *start, size_t size, enum kind kind, const v
     for (const char *at = start, *end = at + size; at < end;) {
         const size_t left = PLACE_BYTES - (uintptr_t)at % PLACE_BYTES;
         const size_t n = left < (size_t)(end - at) ? left : (size_t)(end - at);
-        access_place(at, n, kind, where);
+        check_races(place_at(at), at, bytes_at(at, n), kind, where);
         at += n;
     }
 }
