@@ -37,7 +37,7 @@ class Run:
     def shrink(self, preset, program, name):
         """What is left of a failing case is easier to read, and to keep as tests/fuzz/crashes/*.txt."""
         replay = self.build / preset / "tests/fuzz" / program
-        small = self.found / f"{pathlib.Path(name).stem}-{preset}.txt"
+        small = self.found / f"{pathlib.Path(name).stem}-{preset}-{program}.txt"
         subprocess.run([replay, "--shrink", self.found / name, small], cwd=self.found, check=False)
         return small if small.exists() else self.found / name
 
