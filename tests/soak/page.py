@@ -1,9 +1,11 @@
 """The page of results of a soak, and its figure."""
 
 import sys
+import textwrap
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+from trend import settled  # noqa: E402  pylint: disable=wrong-import-position
 from tslab_lab import figures, machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
 
 # In the order of tests/soak/soak.h.
@@ -19,20 +21,16 @@ INTRODUCTION = """\
 the drop-in. Every object is filled with a pattern of its own, and all of it is compared when the object is reallocated, handed
 to another thread, freed, or ended with its epoch. A round is the same amount of work each time; then all threads rest, and the
 statistics must be exactly what the program's own tables say: objects, bytes, large runs, epochs, and every unit of the arena in
-use or in the depot. At the end nothing may be left.
-
-**{verdict}**
-
-"""
+use or in the depot. At the end nothing may be left."""
 RSS = """\
-## RSS
-
 At the same moment of every round: right after the work, at rest, after a trim; of redis and Python after the round, when all
 keys and objects are dropped. What rises at first are the tables of trapped memory, which stays trapped until 4,096 further runs
 of memory were (`TSLAB_TRAP`). Growth: from the end of the warm-up (a quarter of the rounds) to the end, by the slope of Theil and
-Sen, with its 95 % interval. The soak fails when one is above {bound:.0f} % and surely above 0.
+Sen, with its 95 % interval. The soak fails when one is above {bound:.0f} % and surely above 0: {sensitivity}."""
 
-"""
+
+def paragraph(text):
+    return textwrap.fill(text, 128, break_long_words=False, break_on_hyphens=False)
 
 
 def table(heads, rows):
@@ -64,7 +62,13 @@ def draw(series, path):
     pyplot.close(figure)
 
 
-def write(lines, series, trends, bound, path):
+def requests_after_warm_up(lines, process):
+    """How many there were from the first to the last round that a trend is made of."""
+    done = [line["done"]["requests"] for line in lines if line["kind"] == "round" and line["process"] == process]
+    return settled(done)[-1] - settled(done)[0]
+
+
+def write(lines, series, trends, grown, bound, path):
     header = next(line for line in lines if line["kind"] == "header")
     verdict = next(line for line in lines if line["kind"] == "verdict")
     ends = {line["process"]: line for line in lines if line["kind"] == "end"}
@@ -75,17 +79,20 @@ def write(lines, series, trends, bound, path):
             runs[line["name"]] = runs.get(line["name"], 0) + 1
     image = path.with_name(f"{path.stem}-rss.png")
     draw(series, image)
-    wrong = verdict["wrong"]
+    wrong = verdict["wrong"] + grown
     sentence = "0 failures, flat RSS, nothing left." if not wrong else f"{len(wrong)} failures: " + "; ".join(wrong)
     text = ["# Soak: an hour of everything at once" if header["minutes"] == 60 else "# Soak", "", "| | |", "|---|---|"]
     facts = header["machine"] | {"load_at_end": verdict["load_at_end"]}
     text += [f"| {name} | {value} |" for name, value in machine.setting(facts, "") if name != "peers"]
-    text += ["", INTRODUCTION.format(minutes=header["minutes"], verdict=sentence).rstrip("\n"), ""]
+    text += ["", paragraph(INTRODUCTION.format(minutes=header["minutes"])), "", f"**{sentence}**", ""]
     text += table(["", *ends], [["rounds", *(f"{rounds[name]:,}" for name in ends)]]
                   + [[words, *(f"{end['done'][key]:,}" for end in ends.values())] for key, words in COUNTED.items()])
-    text += ["Programs on the drop-in, each with the result that it has on the system's malloc: "
-             + ", ".join(f"{name} {count} times" for name, count in sorted(runs.items())) + ".", ""]
-    text += [RSS.format(bound=100 * bound).rstrip("\n"), ""]
+    text += [paragraph("Programs on the drop-in, each with the result that it has on the system's malloc, and how often: "
+                       + ", ".join(f"{name} {count}" for name, count in sorted(runs.items())) + "."), ""]
+    sensitivity = " and ".join(
+        f"in '{name}' that is {bound * trends[f'{name}: trimmed'].median * 1024 / requests_after_warm_up(lines, name):.1f} bytes"
+        " a request" for name in ends if f"{name}: trimmed" in trends)
+    text += ["## RSS", "", paragraph(RSS.format(bound=100 * bound, sensitivity=sensitivity)), ""]
     text += table(["", "median, MiB", "growth (95 % interval)"],
                   [[name, f"{trend.median / 1024:.1f}", str(trend)] for name, trend in trends.items()])
     text += [f"![RSS over the soak, at the same moments of each round]({image.name})", ""]
