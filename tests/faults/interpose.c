@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -39,8 +40,8 @@
 #define HERE      __builtin_return_address(0)
 #define COUNT(of) (sizeof(of) / sizeof(of)[0])
 
-/* The calls, in the order of their names. */
-#define CALLS(_)                                                                                                       \
+/* The functions, and the calls that the library makes by syscall(). */
+#define FUNCTIONS(_)                                                                                                   \
     _(__register_atfork)                                                                                               \
     _(clock_gettime)                                                                                                   \
     _(dlopen)                                                                                                          \
@@ -49,21 +50,21 @@
     _(mmap)                                                                                                            \
     _(mprotect)                                                                                                        \
     _(munmap)                                                                                                          \
-    _(open)                                                                                                            \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
-    _(read)                                                                                                            \
     _(sigpending)                                                                                                      \
-    _(sigtimedwait)                                                                                                    \
-    _(syscall)                                                                                                         \
-    _(write)
+    _(syscall)
+#define SYSTEM_CALLS(_) _(close) _(futex) _(openat) _(read) _(rt_sigtimedwait) _(write)
 
 #define CALL_CONSTANT(name) CALL_##name,
-enum call { CALLS(CALL_CONSTANT) CALL_COUNT };
+enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };
 
 #define CALL_NAME(name) #name,
-static const char *const call_names[CALL_COUNT] = { CALLS(CALL_NAME) };
+static const char *const call_names[CALL_COUNT] = { FUNCTIONS(CALL_NAME) SYSTEM_CALLS(CALL_NAME) };
+
+#define CALL_NUMBER(name) [CALL_##name] = SYS_##name,
+static const long numbers[CALL_COUNT] = { SYSTEM_CALLS(CALL_NUMBER) };
 
 enum { LIES = -1, SLEEPS = -2 };
 
@@ -80,14 +81,14 @@ static struct {
     int how; /* 0: succeeds */
 } plan[CALL_COUNT];
 static atomic_uint calls_made[CALL_COUNT];
-static void *real[CALL_COUNT];
+static void *real[FUNCTION_COUNT];
 static uintptr_t library_start, library_end;
 static atomic_int state; /* 0: not prepared, 1: being so, 2: prepared */
 
 static void complain(const char *what)
 {
-    ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(STDERR_FILENO, what, strlen(what));
-    _exit(99);
+    const ssize_t written = write(STDERR_FILENO, what, strlen(what));
+    _exit(written > 0 ? 99 : 100);
 }
 
 /* Reads "name:from:count:how" up to the comma or the end. */
@@ -166,7 +167,8 @@ static void say_where(int signal, siginfo_t *info, void *context)
     (void)info;
     if (at >= library_start && at < library_end) {
         static const char said[] = "faults: the program dies in the library\n";
-        ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(STDERR_FILENO, said, sizeof said - 1);
+        const ssize_t written = write(STDERR_FILENO, said, sizeof said - 1);
+        (void)written;
     }
     struct sigaction plain = { .sa_handler = SIG_DFL };
     (void)sigaction(signal, &plain, NULL); /* what it did comes again */
@@ -188,7 +190,7 @@ static void prepare(void)
     if (!atomic_compare_exchange_strong(&state, &none, 1)) {
         return;
     }
-    for (size_t i = 0; i < CALL_COUNT; i++) {
+    for (size_t i = 0; i < FUNCTION_COUNT; i++) {
         real[i] = dlsym(RTLD_NEXT, call_names[i]);
     }
     (void)dl_iterate_phdr(find_library, NULL);
@@ -209,10 +211,12 @@ static void note_site(enum call call, uintptr_t site)
         if (atomic_compare_exchange_strong(&noted[i], &found, site)) {
             char line[64];
             const int length =
-                snprintf(line, sizeof line, "%s %#zx\n", call_names[call], (size_t)(site - library_start));
-            const int fd = ((int (*)(const char *, int, ...))real[CALL_open])(
-                file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-            ((ssize_t(*)(int, const void *, size_t))real[CALL_write])(fd, line, (size_t)length);
+                snprintf(line, sizeof line, "%s %#zx\n", call_names[call < FUNCTION_COUNT ? call : CALL_syscall],
+                         (size_t)(site - library_start));
+            const int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+            if (write(fd, line, (size_t)length) != length) {
+                complain("faults: FAULTS_SITES cannot be written\n");
+            }
             close(fd);
             return;
         }
@@ -280,10 +284,14 @@ EXPORT int munmap(void *start, size_t bytes)
     return how != 0 ? minus_one(how) : REAL(munmap, int (*)(void *, size_t))(start, bytes);
 }
 
-/* LIE: a futex that wakes up for no reason. */
+/* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte. */
 EXPORT long syscall(long number, ...)
 {
-    const int how = fault(CALL_syscall, HERE);
+    enum call call = FUNCTION_COUNT;
+    while (call < CALL_COUNT && numbers[call] != number) {
+        call++;
+    }
+    const int how = fault(call == CALL_COUNT ? CALL_syscall : call, HERE);
     va_list list;
     va_start(list, number);
     long words[6];
@@ -291,7 +299,9 @@ EXPORT long syscall(long number, ...)
         words[i] = va_arg(list, long);
     }
     va_end(list);
-    if (how != 0) {
+    if (how == LIES && call == CALL_write) {
+        words[2] = words[2] > 1 ? 1 : words[2];
+    } else if (how != 0) {
         return how == LIES ? 0 : minus_one(how);
     }
     return REAL(syscall, long (*)(long, ...))(number, words[0], words[1], words[2], words[3], words[4], words[5]);
@@ -319,45 +329,10 @@ EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
     return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
 }
 
-EXPORT int open(const char *path, int flags, ...)
-{
-    va_list list;
-    va_start(list, flags);
-    const int mode = va_arg(list, int);
-    va_end(list);
-    const int how = fault(CALL_open, HERE);
-    return how != 0 ? minus_one(how) : REAL(open, int (*)(const char *, int, ...))(path, flags, mode);
-}
-
-/* LIE: the file is empty. */
-EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
-{
-    const int how = fault(CALL_read, HERE);
-    return how == LIES ? 0 : how != 0 ? minus_one(how) : REAL(read, ssize_t(*)(int, void *, size_t))(fd, buffer, bytes);
-}
-
-/* LIE: one byte at a time. */
-EXPORT ssize_t write(int fd, const void *text, size_t bytes)
-{
-    const int how = fault(CALL_write, HERE);
-    if (how != 0 && how != LIES) {
-        return minus_one(how);
-    }
-    return REAL(write, ssize_t(*)(int, const void *, size_t))(fd, text, how == LIES && bytes > 1 ? 1 : bytes);
-}
-
 EXPORT int sigpending(sigset_t *set)
 {
     const int how = fault(CALL_sigpending, HERE);
     return how != 0 ? minus_one(how) : REAL(sigpending, int (*)(sigset_t *))(set);
-}
-
-EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
-{
-    const int how = fault(CALL_sigtimedwait, HERE);
-    return how != 0 ? minus_one(how)
-                    : REAL(sigtimedwait, int (*)(const sigset_t *, siginfo_t *, const struct timespec *))(set, info,
-                                                                                                          timeout);
 }
 
 /* Those that return an errno. */

@@ -16,7 +16,7 @@ import time
 from run import PATIENCE, PYTHON, Failed, await_condition, entry, expect, free_port, need, tslab_lines
 
 # What only means that memory comes back later, or a time is not known.
-HINTS = ("madvise:0:0:EINVAL,munmap:0:0:ENOMEM", "clock_gettime:0:0:LIE,open:0:0:EMFILE", "clock_gettime:0:0:EPERM,syscall:0:0:EINTR",
+HINTS = ("madvise:0:0:EINVAL,munmap:0:0:ENOMEM", "clock_gettime:0:0:LIE,openat:0:0:EMFILE", "clock_gettime:0:0:EPERM,futex:0:0:EINTR",
          "__register_atfork:0:1:ENOMEM,getrlimit:0:0:EPERM")
 # What means that there is no memory: from some call on, or once.
 SHORTAGES = ("mmap:0:0:ENOMEM", "mmap:1:0:ENOMEM", "mprotect:0:0:ENOMEM", "mprotect:5:0:ENOMEM", "mprotect:7:0:ENOMEM",
@@ -262,7 +262,7 @@ def scarce_reports(runner):
             expect("option TSLAB_NONSENSE is unknown" in tslab_lines(said)[0], f"{plan}: {said[:200]!r}")
             report = said.split("\n", 1)[1]
             expect("size classes" in report if level == "1" else json.loads(report)["version"] == 1, f"{plan}: {report[-500:]!r}")
-    report_of(runner, subprocess.PIPE, "1", "write:0:0:EPIPE,sigtimedwait:0:0:EAGAIN")
+    report_of(runner, subprocess.PIPE, "1", "write:0:0:EPIPE,rt_sigtimedwait:0:0:EAGAIN")
     # What comes after a part that was lost is lost, too.
     said = report_of(runner, subprocess.PIPE, "2", "write:2:1:ENOSPC")
     expect(said.count("\n") == 1 and said.split("\n")[1].startswith('{"schema"'), f"it goes on after a part that was lost: {said!r}")

@@ -357,7 +357,7 @@ static void no_memory_for_a_thread(void **state)
 static void unmap_in_vain(const void *argument)
 {
     (void)argument;
-    enum { BLOCKS = 200, BYTES = 1 << 20 };
+    enum { BLOCKS = SANITIZED ? 50 : 200, BYTES = 1 << 20 };
     live_in_arena_of(4 * MIB);
     inject_nothing();
     tslab_free(keep(tslab_malloc(8 * MIB))); /* has the table and the thread's record made */
