@@ -406,8 +406,8 @@ static void add_ordered(struct place *place, uint8_t bytes, uint32_t store, bool
     }
     struct view *view = own_view();
     struct ordered *new = &ordered[memory.used_ordered];
-    *new = (struct ordered){ place->ordered, store, view->ordered[sim_self()] + 1, (uint8_t)sim_self(), bytes, writes,
-                             { 0 } };
+    *new = (struct ordered){ place->ordered, store, view->ordered[sim_self()] + 1, (uint8_t)sim_self(), bytes,
+                             writes,         { 0 } };
     find_before(place, bytes, store, writes, new->after);
     new->after[sim_self()] = new->number;
     memcpy(view->ordered, new->after, sizeof view->ordered);
