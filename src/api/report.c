@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 8 };
+enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4 };
 
 struct json {
     int fd;
