@@ -15,11 +15,6 @@
 
 /* The oracle runs before every atomic operation, so it must not do one itself: only looks that are at no point. */
 
-struct epoch *epochs_record(uint32_t id)
-{
-    return id > EPOCH_PROCESS && id < EPOCH_RECORDS ? epoch_by_id(id) : NULL;
-}
-
 struct heap *epochs_heaps(void)
 {
     return atomic_load_explicit(&heaps_of_epochs, memory_order_relaxed);
@@ -156,7 +151,7 @@ static void release_epoch(struct thread *thread, uint64_t value)
     if (status != TSLAB_OK) {
         sim_fail("release says %d", status);
     }
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && o->epoch == value && o->handle == 0) {
             sim_fail("released, and an object is alive");
         }
@@ -469,7 +464,7 @@ static const char *const states[] = { "FREE", "OPEN", "CLOSED", "FINISHING", "DR
 /* All objects of a released epoch end, and nobody may be inside of it then. */
 static void end_objects(uint64_t value)
 {
-    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && o->epoch == value) {
             if (o->handle != 0) {
                 world.epochs.handles[o->handle - 1].object = NULL;
@@ -517,7 +512,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         if (epoch->runs != 0) {
             sim_fail("epoch %u retires, and has a run", id);
         }
-        for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        for (const struct object *o = world.objects; o < world_objects_end(); o++) {
             if (o->epoch == value && object_is_in_use(o)) {
                 sim_fail("epoch %u retires, and has an object of T%d", id, o->owner);
             }
@@ -535,17 +530,17 @@ void epochs_look(void)
 
 void epochs_step(void)
 {
-    if (stat_get(&epoch_blocks[0]) == NULL) {
-        return; /* no epoch was ever opened */
+    if (!epochs_are_there()) {
+        return;
     }
-    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
-        const struct epoch *epoch = epochs_record(id);
-        if (epoch != NULL && word_of(epoch) != world.epochs.seen[id]) {
+    const struct epoch *epoch;
+    for (uint32_t id = EPOCH_PROCESS + 1; (epoch = epochs_record(id)) != NULL; id++) {
+        if (word_of(epoch) != world.epochs.seen[id]) {
             check_record(id, epoch, world.epochs.seen[id], word_of(epoch));
             world.epochs.seen[id] = word_of(epoch);
         }
     }
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves && o->tag == TAG_CHUNK &&
             (stat_get(chunk_code(o->address)) != code_of_size(o->bytes) ||
              stat_get(&arena.units[arena_unit(o->address)].tag) != TAG_CHUNK)) {
@@ -573,7 +568,7 @@ static bool is_linked(const struct epoch *epoch, uint32_t unit)
 
 static const struct object *object_at(const void *p)
 {
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address == p && !o->leaves) {
             return o;
         }
@@ -587,17 +582,21 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const s
     const char *const start = arena_address(unit);
     const char *const end =
         cursor == NULL ? start + CHUNK_BYTES : (const char *)(stat_get(&cursor->at) << GRANULE_SHIFT);
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        if (o->address != NULL && !o->leaves && arena_unit(o->address) - unit < CHUNK_UNITS &&
+            stat_get(chunk_code(o->address)) != code_of_size(o->bytes)) {
+            return WRONG("object %p has no code", o->address);
+        }
+    }
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
         const unsigned code = stat_get(chunk_code(at));
-        const struct object *object = object_at(at);
-        if (object != NULL && code != code_of_size(object->bytes)) {
-            return WRONG("object %p has no code", (const void *)at);
-        }
         if (code != 0 && at >= end) {
             return WRONG("a code beyond what was allocated, at %p", (const void *)at);
         }
-        granules += code_granules(code);
-        *lost += code != 0 && object == NULL;
+        if (code != 0) {
+            granules += code_granules(code);
+            *lost += object_at(at) == NULL;
+        }
     }
     const uint32_t live = stat_get(&arena.slabs[unit].live);
     const uint32_t counted =

@@ -48,9 +48,19 @@ struct epoch_ledger {
     unsigned depth[INSIDERS];
 };
 
-/* The record with an index below EPOCH_RECORDS; NULL: not there. Unlike the engine's own functions, at no point
- * switches. */
-struct epoch *epochs_record(uint32_t id);
+/* The record with an index below EPOCH_RECORDS; NULL: not there, and none with a higher index. Unlike the engine's own
+ * functions, at no point switches. */
+static inline struct epoch *epochs_record(uint32_t id)
+{
+    struct epoch *block = atomic_load_explicit(&epoch_blocks[0], memory_order_relaxed);
+    return block != NULL && id > EPOCH_PROCESS && id < EPOCH_RECORDS && block[id].id != 0 ? &block[id] : NULL;
+}
+
+/* Whether any was ever opened. */
+static inline bool epochs_are_there(void)
+{
+    return atomic_load_explicit(&epoch_blocks[0], memory_order_relaxed) != NULL;
+}
 
 /* Of all heaps of epochs, the first one; the others by next. */
 struct heap *epochs_heaps(void);

@@ -96,7 +96,7 @@ static bool is_attached_somewhere(const struct slab *slab)
 /* No object of a user lies there, nor one that a user frees and that is not given yet. */
 static void check_nobody_in(uint32_t unit, uint32_t units, const char *when)
 {
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (object_is_in_use(o) && arena_unit(o->address) - unit < units) {
             sim_fail("slab %u %s with a live object of T%d", unit, when, o->owner);
         }
@@ -393,7 +393,7 @@ const char *oracle_rest(void)
         }
     }
     bad = bad != NULL ? bad : epochs_rest();
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             (*place_of(o->address))++;
         }

@@ -87,17 +87,19 @@ static const char *explore(const struct scenario *scenario, int preemptions, uin
     return wrong;
 }
 
-/* Fewer preemptions first, so that the first schedule that fails is a short one. */
-static const char *explore_up_to(const struct scenario *scenario, int most, uint64_t *schedules)
+/* The same, and shows the failure with the fewest preemptions. */
+static const char *explore_and_say(const struct scenario *scenario, int most, uint64_t *schedules)
 {
-    const char *wrong = NULL;
-    for (int preemptions = 0; preemptions <= most && wrong == NULL; preemptions++) {
-        wrong = explore(scenario, preemptions, schedules);
-        if (wrong != NULL) {
-            fprintf(stderr, "%s: %s: with %d preemptions: %s\n", scenario->group, scenario->name, preemptions, wrong);
-            sim_print_trace();
-        }
+    const char *wrong = explore(scenario, most, schedules);
+    if (wrong == NULL) {
+        return NULL;
     }
+    int preemptions = 0;
+    for (uint64_t again = 0; (wrong = explore(scenario, preemptions, &again)) == NULL;) {
+        preemptions++;
+    }
+    fprintf(stderr, "%s: %s: with %d preemptions: %s\n", scenario->group, scenario->name, preemptions, wrong);
+    sim_print_trace();
     return wrong;
 }
 
@@ -109,7 +111,7 @@ static void test_scenario(void **state)
     const int most = preemptions_of(scenario, full);
     uint64_t schedules = 0;
     const clock_t start = clock();
-    const char *wrong = explore_up_to(scenario, most, &schedules);
+    const char *wrong = explore_and_say(scenario, most, &schedules);
     printf("%9llu schedules, up to %d preemptions, %5.1f s  %s\n", (unsigned long long)schedules, most,
            (double)(clock() - start) / CLOCKS_PER_SEC, scenario->name);
     if (wrong != NULL) {

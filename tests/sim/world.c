@@ -102,7 +102,7 @@ static void save(struct saved *saved)
     saved->codes_units = (uint32_t)arena.used_units;
     memcpy(saved->codes, codes_start(), (size_t)saved->codes_units * UNIT_CODES);
     saved->link_count = 0;
-    for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && tag_class(o->tag) == CLASS_NONE) {
             save_links(saved, o->address);
         }
@@ -129,8 +129,10 @@ static void restore(const struct saved *saved)
         memset(meta_start + saved->meta_used, 0, used - saved->meta_used);
     }
     const uint32_t units = (uint32_t)min_size(arena.used_units, UNITS_MAX);
-    memcpy(codes_start(), saved->codes, (size_t)saved->codes_units * UNIT_CODES);
-    if (units > saved->codes_units) {
+    if (epochs_are_there()) { /* else nobody has written a code */
+        memcpy(codes_start(), saved->codes, (size_t)saved->codes_units * UNIT_CODES);
+    }
+    if (epochs_are_there() && units > saved->codes_units) {
         memset(codes_start() + (size_t)saved->codes_units * UNIT_CODES, 0,
                (size_t)(units - saved->codes_units) * UNIT_CODES);
     }
@@ -164,7 +166,7 @@ static uint64_t now_ms(void)
 static bool purge(void *start, size_t bytes)
 {
     for (int i = 0; i < 2 && sim_is_running(); i++) {
-        for (const struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+        for (const struct object *o = world.objects; o < world_objects_end(); o++) {
             if (object_is_in_use(o) && (uintptr_t)o->address - (uintptr_t)start < bytes) {
                 sim_fail("purged under an object");
             }
@@ -288,7 +290,7 @@ struct object *world_born(int actor, void *p, size_t bytes)
         bytes = class_geometry[tag_class(tag)].size;
     }
     struct object *place = NULL;
-    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address == NULL) {
             place = place == NULL ? o : place;
             continue;
@@ -300,7 +302,10 @@ struct object *world_born(int actor, void *p, size_t bytes)
         }
     }
     if (place == NULL) {
-        sim_fail("too many objects");
+        if (world.object_places == OBJECTS_MAX) {
+            sim_fail("too many objects");
+        }
+        place = &world.objects[world.object_places++];
     }
     const struct epoch *epoch = object_epoch(p);
     *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
@@ -329,7 +334,7 @@ static void born(int actor, void *p, size_t bytes)
 struct object *world_held_by(int actor, bool newest)
 {
     struct object *found = NULL;
-    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && o->owner == actor && !o->leaves &&
             (found == NULL || (o->turn > found->turn) == newest)) {
             found = o;
@@ -525,7 +530,7 @@ static void fork_process(int actor, char what)
     }
     sim_freeze_others();
     /* The objects are in the child's memory, too, and nobody else is there to free them. */
-    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             sim_add_to(POST_BOX, o->owner < 0 ? -1 : 0);
             o->owner = actor;
@@ -718,7 +723,7 @@ void world_follow(int actor, const char *script)
 const char *world_tear_down(void)
 {
     heap_current = world.heaps[BUILDER];
-    for (struct object *o = world.objects; o < world.objects + OBJECTS_MAX; o++) {
+    for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             free_object(BUILDER, o, 'f');
         }

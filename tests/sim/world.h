@@ -65,6 +65,7 @@ struct held_run {
 
 struct world {
     struct object objects[OBJECTS_MAX];
+    unsigned object_places; /* that were ever used */
     struct flight flights[ACTORS + 1];
     struct held_run runs[RUNS_MAX];
     uint32_t turn;
@@ -77,6 +78,11 @@ struct world {
 };
 
 extern struct world world;
+
+static inline struct object *world_objects_end(void)
+{
+    return world.objects + world.object_places;
+}
 
 /* Whether its place is not to be touched: until it is given back. */
 bool object_is_in_use(const struct object *object);
