@@ -749,6 +749,12 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         }
         return status;
     }
+    /* Before the gate: a report may be reading the only hold of the next one just now, and then another is made. */
+    struct hold *const hold = thread->scope;
+    if (scope_enter(thread, next) < 0) {
+        (void)scope_close(thread, next, false, NULL);
+        return TSLAB_NO_MEMORY;
+    }
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
     gate_enter(thread);
     if (report != NULL) {
@@ -756,15 +762,14 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     }
     int status = mark_closed(epoch, *value, reclaims);
     if (status == TSLAB_OK) {
-        struct hold *hold = thread->scope;
-        thread->scope = hold->outer;
+        thread->scope->outer = hold->outer;
         (void)make_idle(hold); /* we look ourselves */
         shut_own_holds(thread, epoch, *value);
-        (void)scope_enter(thread, next); /* its first hold is idle: that needs neither memory nor the gate */
         status = end_close(thread, epoch, report);
     }
     gate_leave(thread);
     if (status < 0) {
+        leave(thread);
         (void)scope_close(thread, next, false, NULL);
         return status;
     }
