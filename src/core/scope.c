@@ -917,23 +917,19 @@ noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size
 
 void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status)
 {
-    *status = TSLAB_NO_MEMORY;
-    for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
-        if (hold->value == value) {
-            void *p = scope_alloc(thread, hold, size, alignment, zero);
-            if (p == NULL && !is_open(hold->epoch, value)) {
-                *status = TSLAB_CLOSED;
-            }
-            return p;
-        }
+    struct hold *inside = thread->scope;
+    while (inside != NULL && inside->value != value) {
+        inside = inside->outer;
     }
-    struct hold *hold = scope_borrow(thread, value, status);
+    struct hold *hold = inside != NULL ? inside : scope_borrow(thread, value, status);
     if (hold == NULL) {
         return NULL;
     }
-    *status = TSLAB_NO_MEMORY;
     void *p = scope_alloc(thread, hold, size, alignment, zero);
-    scope_return(thread, hold);
+    *status = p != NULL || is_open(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED; /* maybe just now */
+    if (inside == NULL) {
+        scope_return(thread, hold);
+    }
     return p;
 }
 
