@@ -522,13 +522,16 @@ bool scope_resume(struct thread *thread)
     return true;
 }
 
-/* Until it is finished, recycled_bytes is all the memory of the epoch, and what is resident counts as gone. */
+/* Until it is finished, its survivors are what is alive now, recycled_bytes is all the memory of the epoch, and what is
+ * resident counts as gone. */
 static void begin_report(const struct thread *thread, struct epoch *epoch, bool reclaims,
                          struct tslab_epoch_report *report)
 {
     struct survivors tally;
     survivors_count(thread, epoch, false, &tally);
     memset(report, 0, sizeof *report);
+    report->survivors = tally.objects;
+    report->survivor_bytes = tally.bytes;
     report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
     report->recycled_bytes = tally.memory_bytes;
     report->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
