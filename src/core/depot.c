@@ -265,6 +265,7 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     if (first != 0 && (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit)) {
         *n = (uint32_t)min_size(arena.slabs[first].units, max_units);
         first = run_cut(first, *n, 1);
+        depot.purging_units += *n;
     } else {
         first = 0;
     }
@@ -286,17 +287,38 @@ uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n)
     if (first != 0) {
         *n = arena.slabs[first].units;
         first = run_cut(first, *n, 1);
+        depot.purging_units += *n;
     }
     lock_release(&depot.lock);
     return first;
 }
 
-void depot_put_swept(uint32_t first, uint32_t n)
+/* From a purger. */
+static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     lock_acquire(&depot.lock);
+    depot.purging_units -= n;
     run_unmark(first);
-    run_join(first, n, RUN_CLEAN, SWEPT);
+    run_join(first, n, kind, since_ms);
     lock_release(&depot.lock);
+}
+
+void depot_put_purged(uint32_t first, uint32_t n, bool clean)
+{
+    put_back(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? 0 : os_now_ms());
+}
+
+void depot_put_swept(uint32_t first, uint32_t n)
+{
+    put_back(first, n, RUN_CLEAN, SWEPT);
+}
+
+size_t depot_empty_units(void)
+{
+    lock_acquire(&depot.lock);
+    const size_t units = stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) + depot.purging_units;
+    lock_release(&depot.lock);
+    return units;
 }
 
 uint32_t hot_take(struct hot_runs *hot, uint32_t n)

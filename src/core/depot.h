@@ -23,6 +23,7 @@ struct depot {
     struct lock lock;
     atomic_size_t dirty_units, clean_units, used_units; /* written under the lock, read by anyone */
     atomic_u64 oldest_ms;                               /* since when the oldest dirty run waits */
+    size_t purging_units; /* of those that are used: what purgers have taken out and will put back */
     uint32_t age_head, age_tail;
     uint64_t occupied[2][DEPOT_BINS / 64]; /* dirty, clean: the bins that are not empty */
     uint32_t bins[2][DEPOT_BINS];
@@ -46,18 +47,23 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
 
 /* Takes the dirty run that waits longest, if it does so since before `before_ms` or if more than `dirty_limit` units
- * are dirty. Of a longer run at most max_units, the rest stays. Returns the first unit or 0; *n receives its units. */
+ * are dirty. Of a longer run at most max_units, the rest stays. Returns the first unit or 0; *n receives its units. For
+ * a purger, who puts it back. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
+void depot_put_purged(uint32_t first, uint32_t n, bool clean);
 
 /* Takes a clean run of at least min_units whose part of the side tables may still have pages, and puts it back without.
  * *n receives its units. Returns the first unit, 0 when there is none. */
 uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n);
 void depot_put_swept(uint32_t first, uint32_t n);
 
+/* Units that are empty, with those that purgers have just now: what there is for who waits for them. */
+size_t depot_empty_units(void);
+
 /* Hot runs: a few runs of large blocks that a heap's holder freed lately, for its next ones. Private to the holder, who
  * needs no lock and no gate: one store takes a run out and one store puts it in, so that a fork may cut anywhere. To
  * the depot they are used. */
-enum { HOT_RUNS = 8, HOT_RUN_UNITS = 16, HOT_UNITS = 32 };
+enum { HOT_RUNS = TSLAB_SIM ? 2 : 8, HOT_RUN_UNITS = TSLAB_SIM ? 2 : 16, HOT_UNITS = TSLAB_SIM ? 3 : 32 };
 
 struct hot_runs {
     atomic_u32 first[HOT_RUNS]; /* 0: the place is empty */

@@ -34,7 +34,7 @@ static struct slab *large_at(const void *p)
 static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
 {
     uint32_t first = depot_take(units, align, clean);
-    if (first == 0 && stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) >= units) {
+    if (first == 0 && depot_empty_units() >= units) {
         /* What a purger holds right now is in no list; and dirty and clean neighbours do not merge. Wait for the one
          * and mend the other before giving up. */
         (void)reclaim_all();

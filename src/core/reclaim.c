@@ -113,7 +113,7 @@ static size_t purge_run(uint32_t first, uint32_t n)
     char *const to = (char *)round_down((uintptr_t)start + bytes, page);
     const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
     /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
-    depot_put(first, n, purged && from == start && to == start + bytes);
+    depot_put_purged(first, n, purged && from == start && to == start + bytes);
     return purged ? (size_t)(to - from) : 0;
 }
 
