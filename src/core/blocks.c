@@ -85,7 +85,8 @@ static bool grow(void)
     if (blocks.count * 2 < blocks.places) {
         return true;
     }
-    const size_t places = blocks.places == 0 ? os_page_bytes() / sizeof(struct block) : blocks.places * 2;
+    const size_t first = TSLAB_SIM ? 2 : os_page_bytes() / sizeof(struct block);
+    const size_t places = blocks.places == 0 ? first : blocks.places * 2;
     struct block *table = os_map(places * sizeof(struct block));
     if (table == NULL) {
         return false;

@@ -98,8 +98,8 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     if (code_granules(code) > cursor->end - start) {
         return false;
     }
-    stat_set(&cursor->at, start + code_granules(code));
-    stat_set(chunk_code(p), (uint8_t)code);
+    store_relaxed(&cursor->at, start + code_granules(code));
+    store_relaxed(chunk_code(p), (uint8_t)code);
     return true;
 }
 

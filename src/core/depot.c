@@ -327,8 +327,8 @@ uint32_t hot_take(struct hot_runs *hot, uint32_t n)
     for (unsigned i = 0; i < HOT_RUNS; i++) {
         const uint32_t first = stat_get(&hot->first[i]);
         if (first != 0 && hot->units[i] == n) {
-            stat_set(&hot->first[i], 0);
-            stat_set(&hot->total, stat_get(&hot->total) - n);
+            store_relaxed(&hot->first[i], 0);
+            store_relaxed(&hot->total, stat_get(&hot->total) - n);
             return first;
         }
     }
@@ -344,7 +344,7 @@ bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
     for (unsigned i = 0; i < HOT_RUNS; i++) {
         if (stat_get(&hot->first[i]) == 0) {
             hot->units[i] = n;
-            stat_add(&hot->total, n);
+            store_relaxed(&hot->total, stat_get(&hot->total) + n);
             store_release(&hot->first[i], first);
             return true;
         }
@@ -357,7 +357,7 @@ void hot_flush(struct hot_runs *hot)
     for (unsigned i = 0; i < HOT_RUNS; i++) {
         const uint32_t first = stat_get(&hot->first[i]);
         if (first != 0) {
-            stat_set(&hot->first[i], 0);
+            store_relaxed(&hot->first[i], 0);
             depot_put(first, hot->units[i], false);
         }
     }

@@ -7,7 +7,7 @@
 enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* a sweep begins after so much growth, */
     GROWTH_SHIFT = 5,                      /* or this share of what is in use, whichever is more */
-    STEP_SLABS = 16,                       /* looked at in one slow operation */
+    STEP_SLABS = TSLAB_SIM ? 1 : 16,       /* looked at in one slow operation */
     FREED_PAGES = 2,                       /* freed in a slab since the last time make it worth a look on the way */
 };
 

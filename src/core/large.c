@@ -47,7 +47,7 @@ static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
 static void *large_open(uint32_t first, size_t bytes)
 {
     arena.slabs[first].large_bytes = usable_bytes(bytes);
-    stat_set(&arena.units[first].tag, TAG_LARGE);
+    store_relaxed(&arena.units[first].tag, TAG_LARGE);
     return arena_address(first);
 }
 
@@ -99,10 +99,10 @@ bool large_free_hot(struct hot_runs *hot, void *p)
     }
     /* Without its tag it is nobody's block any more; should there be no room for it, it becomes one again. */
     const uint32_t first = slab_index(run);
-    stat_set(&arena.units[first].tag, TAG_NONE);
+    store_relaxed(&arena.units[first].tag, TAG_NONE);
     const bool kept = hot_put(hot, first, units_for(run->large_bytes));
     if (!kept) {
-        stat_set(&arena.units[first].tag, TAG_LARGE);
+        store_relaxed(&arena.units[first].tag, TAG_LARGE);
     }
     return kept;
 }
@@ -124,7 +124,7 @@ bool large_free(struct hot_runs *hot, void *p)
     if (units <= HOT_RUN_UNITS) {
         hot_flush(hot);
     }
-    stat_set(&arena.units[first].tag, TAG_NONE);
+    store_relaxed(&arena.units[first].tag, TAG_NONE);
     depot_put(first, units, false);
     return true;
 }
