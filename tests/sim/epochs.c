@@ -5,12 +5,15 @@
 #include "core/fast.h"
 #include "core/handle.h"
 #include "core/survivors.h"
+#include "core/trap.h"
 #include "fast.h"
 #include "memory.h"
 #include "scheduler.h"
+#include "system.h"
 #include "world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The oracle runs before every atomic operation, so it must not do one itself: only looks that are at no point. */
@@ -36,7 +39,7 @@ static struct thread *holder_of(const struct hold *hold)
 }
 
 /* The record that a value names, if it is of that generation still, and not FREE. */
-static struct epoch *named(uint64_t value)
+struct epoch *epochs_named(uint64_t value)
 {
     struct epoch *epoch = epochs_record((uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT)));
     return epoch != NULL && epoch_same_generation(word_of(epoch), value) &&
@@ -57,6 +60,17 @@ static bool has_ended(uint64_t value)
     return false;
 }
 
+/* The objects of an epoch that were born up to a turn; those that leave too, or not. */
+static unsigned objects_of(uint64_t value, uint32_t turn, bool leaving_too)
+{
+    unsigned n = 0;
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        const uint64_t of = o->handle != 0 ? world.epochs.handles[o->handle - 1].epoch : o->epoch;
+        n += o->address != NULL && of == value && o->turn <= turn && (leaving_too || !o->leaves);
+    }
+    return n;
+}
+
 static bool anyone_is_inside(uint64_t value)
 {
     for (int actor = 0; actor < INSIDERS; actor++) {
@@ -71,7 +85,7 @@ static bool anyone_is_inside(uint64_t value)
 
 /* Operations. */
 
-static uint64_t *value_of(int number)
+uint64_t *epochs_value(int number)
 {
     if (number >= EPOCHS_MAX) {
         sim_fail("no such epoch: %d", number);
@@ -80,18 +94,35 @@ static uint64_t *value_of(int number)
     return &world.epochs.value[number];
 }
 
-static void open_epoch(struct thread *thread, int number, enum tslab_policy policy)
+struct label epochs_next_label(void)
 {
-    const struct scope_options options = { .policy = policy, .plain = true };
-    const uint64_t value = scope_open(thread, &options);
+    struct label label;
+    snprintf(label.text, sizeof label.text, "e%u", ++world.epochs.labels);
+    return label;
+}
+
+void epochs_opened(int number, uint64_t value)
+{
     if (value == 0) {
         return; /* more are open, or other threads keep them warm, than there are records */
     }
-    if (named(value) == NULL || epoch_word_state(word_of(named(value))) != EPOCH_OPEN) {
+    struct epoch *epoch = epochs_named(value);
+    if (epoch == NULL || epochs_state(epoch) != EPOCH_OPEN) {
         sim_fail("an epoch that was just opened is not open");
     }
-    *value_of(number) = value;
-    memory_release(value_of(number));
+    char label[EPOCH_LABEL_BYTES];
+    (void)epoch_label(epoch, label);
+    world.epochs.opened[epoch->id] = value;
+    world.epochs.label[epoch->id] = (unsigned)strtoul(label + 1, NULL, 10);
+    *epochs_value(number) = value;
+    memory_release(epochs_value(number));
+}
+
+static void open_epoch(struct thread *thread, int number, enum tslab_policy policy)
+{
+    const struct label label = epochs_next_label();
+    const struct scope_options options = { .label = label.text, .policy = policy, .plain = true };
+    epochs_opened(number, scope_open(thread, &options));
 }
 
 static void enter_epoch(struct thread *thread, int actor, uint64_t value)
@@ -104,7 +135,7 @@ static void enter_epoch(struct thread *thread, int actor, uint64_t value)
         }
         return;
     }
-    const struct epoch *epoch = named(value);
+    const struct epoch *epoch = epochs_named(value);
     if (epoch == NULL ||
         (epoch_word_state(word_of(epoch)) != EPOCH_OPEN && epoch_word_state(word_of(epoch)) != EPOCH_CLOSED)) {
         sim_fail("T%d has entered an epoch that is over", actor);
@@ -127,10 +158,96 @@ static void leave_epoch(struct thread *thread, int actor, uint64_t value)
     }
 }
 
-static void close_epoch(struct thread *thread, uint64_t value)
+/* What a report may say. Under REPORT, the line on stderr says the same. */
+struct bounds {
+    unsigned before; /* objects when it began, those too that were about to leave */
+    uint32_t turn;
+    unsigned under_way;
+    unsigned label;
+};
+
+/* Allocations and frees of others. */
+static unsigned others_under_way(int actor)
 {
-    const int status = scope_close(thread, value, false, NULL);
-    const struct epoch *epoch = named(value);
+    unsigned n = 0;
+    for (int other = 0; other < ACTORS; other++) {
+        n += other != actor && world.flights[other].on;
+    }
+    return n;
+}
+
+static struct bounds bounds_begin(int actor, uint64_t value)
+{
+    const struct epoch *epoch = epochs_named(value);
+    return (struct bounds){ objects_of(value, world.turn, true), world.turn, others_under_way(actor),
+                            epoch == NULL ? 0 : world.epochs.label[epoch->id] };
+}
+
+static void check_survivors(uint64_t survivors, unsigned least, uint64_t most, const char *who)
+{
+    if (survivors < least || survivors > most) {
+        sim_fail("%s tells of %u survivors, and there are %u to %u", who, (unsigned)survivors, least, (unsigned)most);
+    }
+}
+
+static void bounds_end(const struct bounds *bounds, int actor, uint64_t value, enum tslab_policy policy,
+                       const struct tslab_epoch_report *report)
+{
+    const unsigned under_way = others_under_way(actor);
+    uint64_t most = (uint64_t)bounds->before + (world.turn - bounds->turn) + under_way;
+    /* Another thread may be about to allocate one with a handle, and what its heap caches may count. */
+    most += under_way + bounds->under_way > 0 || world.turn != bounds->turn ? HANDLES_MAX : 0;
+    const unsigned least = has_ended(value) ? 0 : objects_of(value, bounds->turn, false);
+    check_survivors(report->survivors, least, most, "the report");
+    const unsigned told = simulated.told[bounds->label % TOLD_MAX];
+    if (bounds->label == 0) {
+        return; /* two epochs may have the same label then */
+    }
+    if (told != 0) {
+        check_survivors(told, least, most, "the line");
+    } else if (policy == TSLAB_REPORT && least > 0) {
+        sim_fail("nobody tells who survived");
+    }
+}
+
+/* The objects of a TRAP epoch that is over lie where nobody may touch anything, for a while. */
+static void check_trapped(uint32_t id)
+{
+    const struct epoch_ledger *ledger = &world.epochs;
+    for (size_t unit = 1; unit < UNITS_MAX; unit++) {
+        if ((ledger->trapped[id] >> unit & 1) != 0 && !system_forbids(unit) &&
+            simulated.forbids + ledger->under_way[id] < ledger->forbids[id] + TRAP_RUNS) {
+            sim_fail("unit %u was to be trapped, and is not", (unsigned)unit);
+        }
+    }
+}
+
+/* Closes or releases an epoch, plainly or with report and reclaiming. */
+static int end_epoch(struct thread *thread, int actor, uint64_t value, bool releases, bool reclaims)
+{
+    const struct epoch *epoch = epochs_named(value);
+    const enum tslab_policy policy = epoch == NULL ? TSLAB_DRAIN : (enum tslab_policy)stat_get(&epoch->policy);
+    const uint32_t id = epoch == NULL ? 0 : epoch->id;
+    const struct bounds bounds = bounds_begin(actor, value);
+    struct tslab_epoch_report report;
+    world_reclaim_begins(actor);
+    simulated.forbade[actor] = false;
+    const int status = (releases ? scope_release : scope_close)(thread, value, reclaims, reclaims ? &report : NULL);
+    if (status == TSLAB_OK && reclaims) {
+        world_reclaim_ends(actor);
+        bounds_end(&bounds, actor, value, policy, &report);
+    }
+    if (status == TSLAB_OK && policy == TSLAB_TRAP) {
+        check_trapped(id);
+    }
+    simulated.forbade[actor] = false;
+    return status;
+}
+
+static void close_epoch(struct thread *thread, int actor, uint64_t value, bool reclaims)
+{
+    const int status = end_epoch(thread, actor, value, false, reclaims);
+    const struct epoch *epoch = epochs_named(value);
     if (status != TSLAB_OK && status != TSLAB_PENDING && status != TSLAB_CLOSED && status != TSLAB_STALE) {
         sim_fail("close says %d", status);
     }
@@ -142,9 +259,9 @@ static void close_epoch(struct thread *thread, uint64_t value)
     }
 }
 
-static void release_epoch(struct thread *thread, uint64_t value)
+static void release_epoch(struct thread *thread, int actor, uint64_t value, bool reclaims)
 {
-    const int status = scope_release(thread, value, false, NULL);
+    const int status = end_epoch(thread, actor, value, true, reclaims);
     if (status == TSLAB_BUSY || status == TSLAB_STALE) {
         return;
     }
@@ -186,11 +303,16 @@ static void advance_epoch(struct thread *thread, int actor, uint64_t *value)
     if ((status >= 0) != (next != old) || (status == TSLAB_NO_MEMORY && has_spare_records())) {
         sim_fail("advance says %d", status);
     }
-    if (inside != (scope_value(thread) == next)) {
+    if (next != 0 && inside != (scope_value(thread) == next)) {
         sim_fail("after an advance, T%d is not where it should be", actor);
     }
     if (inside) {
         ledger->inside[actor][ledger->depth[actor]++] = next;
+    }
+    const uint32_t id = (uint32_t)(next & bit_mask(EPOCH_GENERATION_SHIFT));
+    if (next != old && id < EPOCH_RECORDS) {
+        ledger->opened[id] = next;
+        ledger->label[id] = 0; /* that of the epoch before */
     }
     *value = next;
     memory_release(value);
@@ -269,7 +391,7 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     const uint64_t handle = handle_alloc(thread, value, class_geometry[CLASS_1024].size, &p, &status);
     world_land(flight);
     if (handle == 0) {
-        const struct epoch *epoch = named(value);
+        const struct epoch *epoch = epochs_named(value);
         if (status == TSLAB_NO_MEMORY && epoch != NULL && epoch_word_state(word_of(epoch)) == EPOCH_OPEN &&
             has_spare_records()) {
             sim_fail("no memory for a handle");
@@ -340,7 +462,7 @@ static void look_at_handle(int number)
     void *const place = before == NULL ? NULL : before->address;
     memory_acquire(before);
     /* As long as the release is under way, the object may be seen. */
-    const bool ends = has_ended(ledger->handles[number].epoch) && named(ledger->handles[number].epoch) != NULL;
+    const bool ends = has_ended(ledger->handles[number].epoch) && epochs_named(ledger->handles[number].epoch) != NULL;
     const void *p = handle_get(ledger->handles[number].epoch, ledger->handles[number].handle);
     const struct object *const now = ledger->handles[number].object;
     /* A free that nothing orders before this may not be seen. */
@@ -379,12 +501,15 @@ static size_t size_of(int number)
 
 static bool needs_scope(char what)
 {
-    return strchr("ELMUV", what) != NULL;
+    return strchr("ELMUV()", what) != NULL;
 }
 
 bool epochs_operate(int actor, char what, int number)
 {
-    if (strchr("OPELCRVASMUHDJyz", what) == NULL) {
+    if (works_operate(actor, what, number)) {
+        return true;
+    }
+    if (strchr("ONPTELCcRdVASMUHDJyz()", what) == NULL) {
         return false;
     }
     struct thread *thread = current_enter();
@@ -396,27 +521,35 @@ bool epochs_operate(int actor, char what, int number)
     case 'O':
         open_epoch(thread, number, TSLAB_DRAIN);
         break;
+    case 'N':
+        open_epoch(thread, number, TSLAB_REPORT);
+        break;
     case 'P':
         open_epoch(thread, number, TSLAB_RELEASE);
         break;
+    case 'T':
+        open_epoch(thread, number, TSLAB_TRAP);
+        break;
     case 'E':
-        enter_epoch(thread, actor, *value_of(number));
+        enter_epoch(thread, actor, *epochs_value(number));
         break;
     case 'L':
-        leave_epoch(thread, actor, *value_of(number));
+        leave_epoch(thread, actor, *epochs_value(number));
         break;
     case 'C':
-        close_epoch(thread, *value_of(number));
+    case 'c':
+        close_epoch(thread, actor, *epochs_value(number), what == 'c');
         break;
     case 'R':
-        release_epoch(thread, *value_of(number));
+    case 'd':
+        release_epoch(thread, actor, *epochs_value(number), what == 'd');
         break;
     case 'V':
-        advance_epoch(thread, actor, value_of(number));
+        advance_epoch(thread, actor, epochs_value(number));
         break;
     case 'A':
     case 'S':
-        alloc_by_name(thread, actor, *value_of(number / 10), size_of(number), what == 'S');
+        alloc_by_name(thread, actor, *epochs_value(number / 10), size_of(number), what == 'S');
         break;
     case 'M':
         alloc_in_chunk(thread, actor, size_of(number));
@@ -425,7 +558,7 @@ bool epochs_operate(int actor, char what, int number)
         free_in_chunk(thread, actor);
         break;
     case 'H':
-        alloc_with_handle(thread, actor, *value_of(number));
+        alloc_with_handle(thread, actor, *epochs_value(number));
         break;
     case 'D':
         free_handle(thread, actor, number);
@@ -433,8 +566,14 @@ bool epochs_operate(int actor, char what, int number)
     case 'J':
         look_at_handle(number);
         break;
+    case '(':
+        scope_pause(thread);
+        break;
+    case ')':
+        (void)scope_resume(thread);
+        break;
     case 'y':
-        count(thread, *value_of(number));
+        count(thread, *epochs_value(number));
         break;
     default:
         flush(thread);
@@ -444,10 +583,9 @@ bool epochs_operate(int actor, char what, int number)
     return true;
 }
 
-void epochs_thread_ends(int actor, struct thread *thread)
+void epochs_thread_ends(int actor)
 {
     world.epochs.depth[actor] = 0;
-    scope_leave_all(thread);
 }
 
 void epochs_forked(int actor)
@@ -471,6 +609,22 @@ static void end_objects(uint64_t value)
             }
             memory_acquire(o); /* who releases sees to it that nobody uses it any more */
             world_died(o);
+        }
+    }
+}
+
+/* Where objects of an epoch lie that is about to end with them. */
+static void note_trapped(uint32_t id, uint64_t value)
+{
+    world.epochs.forbids[id] = simulated.forbids;
+    world.epochs.under_way[id] = 0;
+    for (int actor = 0; actor < INSIDERS; actor++) {
+        world.epochs.under_way[id] += actor != sim_self() && simulated.forbade[actor];
+    }
+    world.epochs.trapped[id] = 0;
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        if (o->address != NULL && o->epoch == value) {
+            world.epochs.trapped[id] |= (uint64_t)1 << arena_unit(o->address);
         }
     }
 }
@@ -506,6 +660,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
     if (to == EPOCH_FINISHING &&
         (stat_get(&epoch->policy) == TSLAB_RELEASE || stat_get(&epoch->policy) == TSLAB_TRAP)) {
         world.epochs.ended[world.epochs.ended_count++ % ENDED_MAX] = value;
+        note_trapped(id, value);
         end_objects(value);
     }
     if (to == EPOCH_FREE) {
@@ -538,13 +693,6 @@ void epochs_step(void)
         if (word_of(epoch) != world.epochs.seen[id]) {
             check_record(id, epoch, world.epochs.seen[id], word_of(epoch));
             world.epochs.seen[id] = word_of(epoch);
-        }
-    }
-    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
-        if (o->address != NULL && !o->leaves && o->tag == TAG_CHUNK &&
-            (stat_get(chunk_code(o->address)) != code_of_size(o->bytes) ||
-             stat_get(&arena.units[arena_unit(o->address)].tag) != TAG_CHUNK)) {
-            sim_fail("object %p has lost its code", o->address);
         }
     }
 }
@@ -761,10 +909,10 @@ const char *epochs_end(struct thread *thread)
         const uint64_t value = epoch_value(epoch);
         (void)scope_close(thread, value, false, NULL);
         /* In the child of a fork there are objects that only threads knew that it does not have. */
-        if (world.forked && named(value) != NULL) {
+        if (world.forked && epochs_named(value) != NULL) {
             (void)scope_release(thread, value, false, NULL);
         }
-        if (named(value) != NULL) {
+        if (epochs_named(value) != NULL) {
             return WRONG("epoch %u is %s, and all that was in it is freed", id,
                          states[epoch_word_state(word_of(epoch))]);
         }

@@ -1,5 +1,7 @@
 #include "core/depot.h"
+#include "core/trap.h"
 #include "scheduler.h"
+#include "system.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -149,11 +151,53 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
     }
 }
 
+/* A living object is where it was born. */
+static void check_object(const struct object *o)
+{
+    const void *const p = o->address;
+    if (system_is_mapping(p)) {
+        if (!system_is_mapped(p)) {
+            sim_fail("object %p was unmapped", p);
+        }
+        return;
+    }
+    const uint32_t unit = (uint32_t)arena_unit(p);
+    const uint32_t tag = stat_get(&arena.units[unit].tag);
+    if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
+        sim_fail("object %p has lost its tag", p);
+    }
+    if (o->tag == TAG_CHUNK && stat_get(chunk_code(p)) != code_of_size(o->bytes)) {
+        sim_fail("object %p has lost its code", p);
+    }
+    const struct slab *run = &arena.slabs[unit];
+    if (o->tag == TAG_LARGE && (run->kind != RUN_USED || (size_t)run->units << UNIT_SHIFT < o->bytes)) {
+        sim_fail("object %p has lost its run", p);
+    }
+    if (system_forbids(unit)) {
+        sim_fail("object %p may not be touched", p);
+    }
+}
+
+static void check_depot(void)
+{
+    const size_t dirty = stat_get(&depot.dirty_units);
+    for (int actor = 0; dirty > world.dirty_seen && actor <= BUILDER; actor++) {
+        world.dirtied[actor] += actor != sim_self();
+    }
+    world.dirty_seen = dirty;
+}
+
 void oracle_step(void)
 {
     for (struct flight *f = world.flights; f < world.flights + ACTORS; f++) {
         f->given |= f->frees != NULL && flight_has_landed(f);
     }
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        if (o->address != NULL && !o->leaves) {
+            check_object(o);
+        }
+    }
+    check_depot();
     epochs_step();
     if (arena.used_units > UNITS_MAX) {
         sim_fail("more units than the rig looks at");
@@ -261,8 +305,25 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
     return NULL;
 }
 
+/* Whether a run that is no slab is somebody's. */
 static bool is_held_run(uint32_t unit, uint32_t units)
 {
+    for (unsigned i = 0; i < world_record_count; i++) {
+        const struct hot_runs *hot = &world_records[i]->heap.hot;
+        for (unsigned place = 0; place < HOT_RUNS; place++) {
+            if (stat_get(&hot->first[place]) == unit) {
+                return hot->units[place] == units;
+            }
+        }
+    }
+    if (system_forbids(unit)) {
+        return true;
+    }
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        if (o->address == arena_address(unit) && !o->leaves) {
+            return stat_get(&arena.units[unit].tag) == TAG_LARGE;
+        }
+    }
     for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         if (run->first == unit && run->units == units) {
             return true;
@@ -275,6 +336,7 @@ static bool is_held_run(uint32_t unit, uint32_t units)
 static const char *check_runs(unsigned *lost)
 {
     size_t units[3] = { 0, 0, 0 };
+    size_t trapped = 0;
     uint32_t before = RUN_USED;
     for (uint32_t unit = 1; unit < arena.used_units;) {
         const struct slab *run = &arena.slabs[unit];
@@ -287,13 +349,21 @@ static const char *check_runs(unsigned *lost)
         if (run->kind != RUN_USED && (is_slab || run->kind == before)) {
             return WRONG(is_slab ? "slab %u is in the depot" : "unit %u: a run was not merged", unit);
         }
+        const bool is_held = run->kind == RUN_USED && !is_slab && is_held_run(unit, run->units);
         for (uint32_t i = 0; !is_slab && i < run->units; i++) {
-            if (stat_get(&arena.units[unit + i].tag) != TAG_NONE) {
+            if (stat_get(&arena.units[unit + i].tag) != TAG_NONE && !(i == 0 && run->kind == RUN_USED)) {
                 return WRONG("unit %u has a tag and is no slab", unit + i);
             }
+            trapped += system_forbids(unit + i);
+            if (system_forbids(unit + i) && run->kind != RUN_USED) {
+                return WRONG("unit %u is in the depot, and may not be touched", unit + i);
+            }
         }
-        if (run->kind == RUN_USED && !is_slab && !is_held_run(unit, run->units)) {
-            return WRONG("unit %u is stranded: no slab, and not in the depot", unit);
+        if (run->kind == RUN_USED && !is_slab && !is_held) {
+            if (!world.forked) {
+                return WRONG("unit %u is stranded: no slab, and not in the depot", unit);
+            }
+            ++*lost;
         }
         const char *bad = !is_slab                         ? NULL
                           : word_class(word) == CLASS_NONE ? epochs_check_run(unit, lost)
@@ -311,6 +381,9 @@ static const char *check_runs(unsigned *lost)
     if (units[RUN_USED] != stat_get(&depot.used_units) || units[RUN_DIRTY] != stat_get(&depot.dirty_units) ||
         units[RUN_CLEAN] != stat_get(&depot.clean_units)) {
         return WRONG("the depot has lost count");
+    }
+    if (trapped != stat_get(&trap_units)) {
+        return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)stat_get(&trap_units));
     }
     size_t linked = 0;
     for (uint32_t at = depot.age_head; at != 0; at = arena.slabs[at].age_next) {
@@ -361,6 +434,9 @@ static const char *check_registry(void)
     size_t n = 0;
     for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
         n++;
+        if (thread->work.epoch != 0 || thread->work.depth != 0 || thread->scope != NULL) {
+            return WRONG("a thread that is gone is still in a unit of work, or inside of an epoch");
+        }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (thread->heap.class[c].slab != NULL || thread->heap.class[c].claimed != 0 ||
                 thread->heap.class[c].stock_slots != 0 || magazine_head(&thread->heap.magazine[c]) != NULL) {
@@ -394,7 +470,7 @@ const char *oracle_rest(void)
     }
     bad = bad != NULL ? bad : epochs_rest();
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
-        if (o->address != NULL && !o->leaves) {
+        if (o->address != NULL && !o->leaves && !system_is_mapping(o->address)) {
             (*place_of(o->address))++;
         }
     }
@@ -403,7 +479,7 @@ const char *oracle_rest(void)
     /* A fork may cut each thread that it leaves behind in one operation, and lose the slot of that. */
     unsigned cut = 0;
     for (int t = 0; t < ACTORS; t++) {
-        cut += world.flights[t].on;
+        cut += world.flights[t].on + (world.flights[t].on && world.flights[t].moves);
     }
     return bad != NULL ? bad : lost > cut ? WRONG("%u slots are nowhere", lost) : NULL;
 }

@@ -8,6 +8,8 @@
 #include "memory.h"
 #include "scenarios.h"
 
+#include "core/option.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,9 +129,10 @@ static struct world_start random_start;
 
 static bool random_epochs;
 
+/* Whether its start, or what is done in it, has to do with epochs. */
 static bool is_about_epochs(const struct scenario *scenario)
 {
-    return strncmp(scenario->group, "epoch", 5) == 0;
+    return strpbrk(scenario->start.setup, "ONTPIW") != NULL || scenario->start.policy != 0;
 }
 
 /* A start for random scripts. A release ends objects that the scripts may just free, which is no fault of the engine:
@@ -139,17 +142,21 @@ static const struct scenario *random_scenario(void)
     const struct scenario *scenario;
     do {
         scenario = &scenarios[sim_random(scenario_count)];
-    } while (is_about_epochs(scenario) != random_epochs || strpbrk(scenario->start.setup, "PR") != NULL);
+    } while (is_about_epochs(scenario) != random_epochs || strpbrk(scenario->start.setup, "PRTI") != NULL ||
+             scenario->start.units != 0);
     return scenario;
 }
 
 static void make_random_script(char *text, bool forks)
 {
-    static const char *const epoch_words[] = { "E",  "E",  "L",  "L", "C",  "O", "E1", "L1", "C1", "O1", "V", "a1",
-                                               "a2", "a2", "a3", "f", "F",  "f", "F",  "M1", "U",  "s",  "w", "A2",
-                                               "A3", "S2", "S3", "H", "H1", "D", "D1", "J",  "y",  "z",  "t", "x" };
-    static const char *const words[] = { "a1", "a2", "a3", "a4", "a2", "a3", "f", "F", "g",  "G", "f", "G",
-                                         "g",  "e",  "v",  "t",  "m2", "u",  "r", "x", "n1", "b", "s" };
+    static const char *const epoch_words[] = { "E",  "E",  "L",  "L",  "C",  "O",  "E1", "L1", "C1", "O1",  "V", "a1",
+                                               "a2", "a2", "a3", "f",  "F",  "f",  "F",  "M1", "U",  "s",   "w", "A2",
+                                               "A3", "S2", "S3", "H",  "H1", "D",  "D1", "J",  "y",  "z",   "t", "x",
+                                               "N",  "N1", "c",  "c1", "W",  "Y",  "W",  "Y",  "!",  "i",   "(", ")",
+                                               "B2", "B3", "Z3", "Z4", "I2", "E2", "L2", "Z",  "X1", "B32", "f", "F" };
+    static const char *const words[] = { "a1", "a2", "a3", "a4", "a2", "a3",  "f", "F", "g",  "G", "f", "G",
+                                         "g",  "e",  "v",  "t",  "m2", "u",   "r", "x", "n1", "b", "s", "B2",
+                                         "B3", "B2", "Z2", "Z4", "Z3", "B32", "o", "h", "i",  "f", "F", "a4" };
     static const char *const fork_words[] = { "k", "j", "K" };
     const unsigned n = 2 + sim_random(random_epochs ? 12 : 8);
     text[0] = 0;
@@ -167,6 +174,7 @@ static const char *run_random(uint64_t seed)
     random_start = current->start;
     random_start.magazines = sim_random(2) != 0;
     random_start.retains = sim_random(4) != 0;
+    random_start.policy = (uint64_t)sim_random(3) << WORK_POLICY_SHIFT | sim_random(WORK_MANUAL + 1);
     bool forks = sim_random(4) == 0;
     for (int t = 0; t < RANDOM_THREADS; t++) {
         make_random_script(script[t], forks && t == 0);

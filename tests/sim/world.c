@@ -5,18 +5,21 @@
 #include "core/fast.h"
 #include "core/holes.h"
 #include "core/meta.h"
+#include "core/object.h"
 #include "core/option.h"
 #include "core/reclaim.h"
+#include "core/trap.h"
 #include "fast.h"
 #include "memory.h"
 #include "os/os.h"
 #include "scheduler.h"
+#include "system.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { POST_BOX = 0 /* semaphore: the objects in it */, HANDLER_CLASS = 3 };
+enum { POST_BOX = 0 /* semaphore: the objects in it */, HANDLER_CLASS = 3, LARGE_ALIGN_ONE = 1000 };
 enum {
     LINK_WORDS = 2,
     LINKS_MAX = 256,
@@ -24,6 +27,9 @@ enum {
     SAVED_BYTES = 128 * 1024,
     META_BYTES = 32 * 1024, /* that a run may take for records */
     UNIT_CODES = UNIT_BYTES / GRANULE_BYTES,
+    ARENA_UNITS = UNITS_MAX, /* longer objects are blocks of their own */
+    FULL_UNITS = 12,
+    GROWTH_UNITS = 65, /* with which a sweep for holes begins */
 };
 
 struct world world;
@@ -155,49 +161,20 @@ bool object_is_in_use(const struct object *object)
     return object->address != NULL && !given;
 }
 
-/* The operating system of the simulation. */
-
-static uint64_t now_ms(void)
-{
-    return 1000;
-}
-
-/* Pages read as zero afterwards; nobody may own a slot in them, or come by one meanwhile. */
-static bool purge(void *start, size_t bytes)
-{
-    for (int i = 0; i < 2 && sim_is_running(); i++) {
-        for (const struct object *o = world.objects; o < world_objects_end(); o++) {
-            if (object_is_in_use(o) && (uintptr_t)o->address - (uintptr_t)start < bytes) {
-                sim_fail("purged under an object");
-            }
-        }
-        for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
-            if (run->first != 0 && (uintptr_t)arena_address(run->first) - (uintptr_t)start < bytes) {
-                sim_fail("purged under a run");
-            }
-        }
-        sim_point();
-    }
-    memory_use(start, bytes);
-    memset(start, 0, bytes);
-    return true;
-}
-
 static void start_engine(void)
 {
-    os_calls.now_ms = now_ms;
-    os_calls.purge = purge;
-    os_calls.futex_wait = sim_futex_wait;
-    os_calls.futex_wake_one = sim_futex_wake_one;
-    option_values[OPTION_ARENA_BYTES] = 4 * MIB;
-    for (int i = 0; i <= ACTORS; i++) {
+    system_start();
+    /* One for each, and one more: three threads that have ended may need two each. */
+    for (int i = 0; i <= ACTORS + 1; i++) {
         heap_current = &heap_none;
         struct thread *thread = current_enter();
         if (thread == NULL) {
             sim_fail("the engine does not start");
         }
         world_records[world_record_count++] = thread;
-        world.heaps[i] = &thread->heap;
+        if (i <= ACTORS) {
+            world.heaps[i] = &thread->heap;
+        }
     }
     heap_current = &heap_none;
     world.section_lock.rank = RANK_LIST;
@@ -213,6 +190,10 @@ static void start_engine(void)
     add_region(arena.units, (UNITS_MAX + 1) * sizeof *arena.units);
     add_region(arena.revisits, (UNITS_MAX + 1) * sizeof *arena.revisits);
     add_region(arena.live, UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 8);
+    add_region(&simulated, sizeof simulated);
+    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
+        add_region(system_mapping(place), MAPPING_SAVED_BYTES);
+    }
     for (unsigned i = 0; i < world_record_count; i++) {
         add_region(world_records[i], sizeof *world_records[i]);
     }
@@ -233,6 +214,8 @@ void world_set_up(const struct world_start *start)
     restore(&pristine);
     option_values[OPTION_MAGAZINES] = start->magazines;
     option_values[OPTION_RETAIN_BYTES] = start->retains ? 4 * MIB : 0;
+    option_values[OPTION_EPOCH_POLICY] = start->policy;
+    arena.reserved_units = start->units != 0 ? start->units : ARENA_UNITS;
     for (unsigned i = 0; i < world_record_count; i++) {
         struct heap *heap = &world_records[i]->heap;
         const uint32_t affinity = heap->affinity;
@@ -244,6 +227,7 @@ void world_set_up(const struct world_start *start)
     /* The builder goes; its record waits for whoever needs one. */
     heap_current = &heap_none;
     thread_shut(world_records[BUILDER]);
+    thread_shut(world_records[BUILDER + 1]);
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
         world.seen[unit] = stat_get(&arena.slabs[unit].word);
     }
@@ -280,32 +264,46 @@ void world_died(struct object *object)
     }
 }
 
+/* Nobody has anything there, but for `self`. */
+static void check_free_place(const void *p, size_t bytes, const struct object *self)
+{
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        const bool overlaps =
+            (uintptr_t)p < (uintptr_t)o->address + o->bytes && (uintptr_t)o->address < (uintptr_t)p + bytes;
+        if (overlaps && o != self && object_is_in_use(o)) {
+            sim_fail("place %p handed out twice: T%d %s it", p, o->owner, o->leaves ? "is about to free" : "has");
+        }
+    }
+    if (system_forbids(arena_unit(p))) {
+        sim_fail("place %p handed out, and may not be touched", p);
+    }
+    for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
+        if (run->first != 0 && (uintptr_t)p < (uintptr_t)arena_address(run->first + run->units) &&
+            (uintptr_t)arena_address(run->first) < (uintptr_t)p + bytes) {
+            sim_fail("place %p handed out, and T%d has the run", p, run->owner);
+        }
+    }
+}
+
 struct object *world_born(int actor, void *p, size_t bytes)
 {
     if (p == NULL) {
         sim_fail("no memory");
     }
-    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
+    const uint32_t tag = arena_has_unit(arena_unit(p)) ? stat_get(&arena.units[arena_unit(p)].tag) : TAG_NONE;
     if (tag_class(tag) != CLASS_NONE) {
         bytes = class_geometry[tag_class(tag)].size;
     }
-    struct object *place = NULL;
-    for (struct object *o = world.objects; o < world_objects_end(); o++) {
-        if (o->address == NULL) {
-            place = place == NULL ? o : place;
-            continue;
-        }
-        const bool overlaps =
-            (uintptr_t)p < (uintptr_t)o->address + o->bytes && (uintptr_t)o->address < (uintptr_t)p + bytes;
-        if (overlaps && object_is_in_use(o)) {
-            sim_fail("place %p handed out twice: T%d %s it", p, o->owner, o->leaves ? "is about to free" : "has");
-        }
+    check_free_place(p, bytes, NULL);
+    struct object *place = world.objects;
+    while (place < world_objects_end() && place->address != NULL) {
+        place++;
     }
-    if (place == NULL) {
+    if (place == world_objects_end()) {
         if (world.object_places == OBJECTS_MAX) {
             sim_fail("too many objects");
         }
-        place = &world.objects[world.object_places++];
+        world.object_places++;
     }
     const struct epoch *epoch = object_epoch(p);
     *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
@@ -379,6 +377,9 @@ void world_land(struct flight *flight)
 bool flight_has_landed(const struct flight *flight)
 {
     const void *const p = flight->frees->address;
+    if (system_is_mapping(p)) {
+        return !system_is_mapped(p);
+    }
     if (flight->word != NULL) {
         return (stat_get(flight->word) & flight->mask) != 0;
     }
@@ -393,7 +394,27 @@ void world_check_stamp(const struct object *object)
     }
 }
 
+/* Who reclaims finds nothing dirty in the end, unless others made something dirty meanwhile. */
+void world_reclaim_begins(int actor)
+{
+    world.dirtied[actor] = 0;
+}
+
+void world_reclaim_ends(int actor)
+{
+    if (world.dirtied[actor] == 0 && stat_get(&depot.dirty_units) != 0) {
+        sim_fail("T%d has reclaimed, and %zu units are dirty", actor, (size_t)stat_get(&depot.dirty_units));
+    }
+}
+
 /* Operations. */
+
+bool world_is_full(void)
+{
+    const size_t left = arena.reserved_units - arena.used_units;
+    return arena.reserved_units == ARENA_UNITS &&
+           left + stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) < FULL_UNITS;
+}
 
 static void alloc(int actor, unsigned class, bool magazine_alone)
 {
@@ -402,8 +423,64 @@ static void alloc(int actor, unsigned class, bool magazine_alone)
     const size_t bytes = class_geometry[class].size;
     void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(bytes);
     world_land(flight);
-    if (p != NULL || !magazine_alone) {
+    if (p != NULL || !(magazine_alone || world_is_full())) {
         born(actor, p, bytes);
+    }
+}
+
+/* A large object: so many units, and thousands of them for its alignment. */
+static void alloc_large(int actor, size_t number)
+{
+    const size_t bytes = number % LARGE_ALIGN_ONE << UNIT_SHIFT;
+    const size_t alignment = max_size(number / LARGE_ALIGN_ONE, 1) << UNIT_SHIFT;
+    struct flight *flight = world_take_off(actor, NULL);
+    flight->allocates = true;
+    void *p = number < LARGE_ALIGN_ONE ? fast_alloc(bytes) : object_alloc_aligned(bytes, alignment);
+    world_land(flight);
+    if (number >= LARGE_ALIGN_ONE && (uintptr_t)p % alignment != 0) {
+        sim_fail("%p is not aligned", p);
+    }
+    /* Epochs have no blocks outside of the arena. */
+    const bool may_fail = number == ARENA_UNITS && (heap_current->inside != &hold_none || system_is_full());
+    if (p != NULL || !(world_is_full() || may_fail)) {
+        born(actor, p, bytes);
+    }
+}
+
+/* Makes an object so many units large, here or elsewhere, as realloc does. */
+static void resize(int actor, struct object *object, size_t units)
+{
+    const size_t bytes = units == 0 ? class_geometry[1].size : units << UNIT_SHIFT;
+    if (object == NULL || object->handle != 0) {
+        return;
+    }
+    void *const p = object->address;
+    world_check_stamp(object);
+    memory_use(p, object->bytes);
+    object->bytes = min_size(object->bytes, bytes); /* the rest is nobody's from now on */
+    struct flight *flight = world_take_off(actor, object);
+    flight->allocates = flight->moves = true;
+    object->leaves = true;
+    void *const q = object_resize(p, bytes);
+    flight->on = false;
+    flight->frees = NULL;
+    object->leaves = false;
+    if (q == NULL && (world_is_full() || system_is_full())) {
+        return;
+    }
+    if (q == NULL) {
+        sim_fail("no memory to resize");
+    }
+    if (*(uint64_t *)q != stamp_of(p)) {
+        sim_fail("object %p lost its contents on the way to %p", p, q);
+    }
+    if (q == p) {
+        check_free_place(p, bytes, object);
+        memory_use(p, bytes);
+        object->bytes = tag_class(object->tag) == CLASS_NONE ? bytes : object->bytes;
+    } else {
+        world_died(object);
+        (void)world_born(actor, q, bytes);
     }
 }
 
@@ -427,7 +504,7 @@ static void free_object(int actor, struct object *object, char how)
     struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
     bool freed = true;
-    if (how == 'f') {
+    if (how == 'f' || tag_class(object->tag) == CLASS_NONE) {
         fast_free(p);
     } else {
         checked_dies(p);
@@ -480,52 +557,24 @@ static void evaluate_all(void)
     current_leave(thread);
 }
 
-/* As current.c gives a record back. */
-static void record_shut(struct thread *thread)
-{
-    gate_enter(thread);
-    scope_flush(thread);
-    gate_leave(thread);
-    thread_shut(thread);
-}
-
-/* As the destructor of the engine does in its last round. */
 static void thread_ends(int actor)
 {
     struct thread *thread = heap_current->thread;
+    epochs_thread_ends(actor);
     if (thread != NULL) {
-        epochs_thread_ends(actor, thread);
+        system_thread_ends(thread);
     }
     heap_current = &heap_gone;
-    if (thread != NULL) {
-        record_shut(thread);
-    }
-}
-
-static void fork_done(bool borrowed, struct thread *self)
-{
-    if (borrowed) {
-        heap_current = &heap_gone;
-        record_shut(self);
-    }
 }
 
 static void fork_process(int actor, char what)
 {
-    /* As the engine does it (current.c): whoever forks has a record, and keeps a borrowed one until the fork is done.
-     */
-    struct thread *self = current_enter();
-    const bool borrowed = heap_current == &heap_gone;
-    if (borrowed) {
-        heap_current = &self->heap;
-    }
-    thread_fork_prepare(self);
+    system_fork_prepare();
     if (what == 'j') {
         alloc(actor, HANDLER_CLASS, false); /* as a fork handler of the program may do */
     }
     if (what == 'K') {
-        thread_fork_parent(self);
-        fork_done(borrowed, self);
+        system_fork_parent();
         return;
     }
     sim_freeze_others();
@@ -541,9 +590,7 @@ static void fork_process(int actor, char what)
     }
     world.forked = true;
     epochs_forked(actor);
-    scope_fork_child(self);
-    thread_fork_child(self);
-    fork_done(borrowed, self);
+    system_fork_child();
 }
 
 static void take_run(int actor, uint32_t units)
@@ -552,6 +599,12 @@ static void take_run(int actor, uint32_t units)
     struct thread *thread = current_enter();
     gate_enter(thread);
     const uint32_t first = depot_take(units, 1, &clean);
+    if (first == 0) {
+        gate_leave(thread);
+        current_leave(thread);
+        return;
+    }
+    check_free_place(arena_address(first), (size_t)units << UNIT_SHIFT, NULL);
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         if (run->first != 0 && first < run->first + run->units && run->first < first + units) {
             sim_fail("units handed out twice");
@@ -648,10 +701,23 @@ static void operate(int actor, char what, int number)
         empty();
         return;
     case 't':
+        world_reclaim_begins(actor);
         (void)object_trim();
+        world_reclaim_ends(actor);
         return;
     case 'r':
+        world_reclaim_begins(actor);
         reclaim();
+        world_reclaim_ends(actor);
+        return;
+    case 'B':
+        alloc_large(actor, (size_t)number);
+        return;
+    case 'Z':
+        resize(actor, world_held_by(actor, true), (size_t)number);
+        return;
+    case 'o':
+        stat_add(&depot.fresh_units, GROWTH_UNITS);
         return;
     case 'h':
         purge_holes();
@@ -738,7 +804,7 @@ const char *world_tear_down(void)
     heap_current = &heap_none;
     wrong = wrong != NULL ? wrong : oracle_rest();
     wrong = wrong != NULL ? wrong : epochs_gone();
-    if (wrong == NULL && !world.forked && stat_get(&depot.used_units) != 0) {
+    if (wrong == NULL && !world.forked && stat_get(&depot.used_units) != stat_get(&trap_units)) {
         wrong = "all is free, but not all in the depot";
     }
     return wrong;

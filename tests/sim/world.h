@@ -10,6 +10,9 @@
  *   e          empty one's heap                        t     trim
  *   r          purge all that is empty                 v     look at every slab, for no reason
  *   h          purge the free pages of used slabs
+ *   B<units>   allocate a large object (32: outside the arena; 4002: two units, aligned to four)
+ *   Z<units>   resize one's newest object to so many units (0: to 1 KiB)
+ *   o          say that the memory has grown, so that the next slow operation begins a sweep for holes
  *   x          the thread ends (its script may go on: later destructors do)
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate
@@ -35,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ACTORS = 4, BUILDER = ACTORS, OBJECTS_MAX = 64, RUNS_MAX = 8, RECORDS_MAX = 8, UNITS_MAX = 24 };
+enum { ACTORS = 4, BUILDER = ACTORS, OBJECTS_MAX = 64, RUNS_MAX = 8, RECORDS_MAX = 8, UNITS_MAX = 32 };
 
 struct object {
     void *address; /* NULL: none */
@@ -52,6 +55,7 @@ struct object {
 struct flight {
     bool on;
     bool allocates;
+    bool moves; /* a resize, which may do both */
     struct object *frees;
     atomic_u64 *word; /* of the bitmap, where the slot's bit will be; NULL: the object is in no slab */
     uint64_t mask;
@@ -74,6 +78,8 @@ struct world {
     struct lock section_lock;
     int in_section;
     bool forked;
+    size_t dirty_seen;            /* units in the depot at the last step */
+    unsigned dirtied[ACTORS + 1]; /* how often others added to them, since an actor began to reclaim */
     struct epoch_ledger epochs;
 };
 
@@ -106,14 +112,23 @@ struct object *world_held_by(int actor, bool newest);
 /* Ends the run if the object was written to since it was born. */
 void world_check_stamp(const struct object *object);
 
+/* Whether an allocation may fail: the arena has hardly anything left, and that is not what the scenario is about. */
+bool world_is_full(void);
+
+/* Around an operation that gives back what is empty. */
+void world_reclaim_begins(int actor);
+void world_reclaim_ends(int actor);
+
 /* Every record that the engine made. */
 extern struct thread *world_records[RECORDS_MAX];
 extern unsigned world_record_count;
 
 struct world_start {
     const char *setup;
-    bool magazines; /* else every operation goes to a slab */
-    bool retains;   /* else what is empty is purged at once */
+    bool magazines;  /* else every operation goes to a slab */
+    bool retains;    /* else what is empty is purged at once */
+    uint32_t units;  /* that the arena has, one of them never used; 0: enough */
+    uint64_t policy; /* the option of that name */
 };
 
 /* Brings the engine into a start state and remembers it. */

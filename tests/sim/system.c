@@ -1,0 +1,196 @@
+#include "system.h"
+
+#include "core/arena.h"
+#include "memory.h"
+#include "os/os.h"
+#include "scheduler.h"
+#include "world.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct system simulated;
+
+static char *mappings;
+
+static uint64_t now_ms(void)
+{
+    return 1000;
+}
+
+/* Nobody may own anything between two addresses, or come by it meanwhile. `frees`: an object that is being freed may
+ * still seem to be there. */
+static void check_unused(const void *start, size_t bytes, bool frees, const char *what)
+{
+    for (int i = 0; i < 2 && sim_is_running(); i++) {
+        for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+            if (object_is_in_use(o) && !(frees && o->leaves) && (uintptr_t)o->address < (uintptr_t)start + bytes &&
+                (uintptr_t)start < (uintptr_t)o->address + o->bytes) {
+                sim_fail("%s under an object of T%d", what, o->owner);
+            }
+        }
+        for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
+            if (run->first != 0 && (uintptr_t)arena_address(run->first) - (uintptr_t)start < bytes) {
+                sim_fail("%s under a run", what);
+            }
+        }
+        sim_point();
+    }
+}
+
+bool system_forbids(size_t unit)
+{
+    return unit < UNITS_MAX && (simulated.forbidden >> unit & 1) != 0;
+}
+
+static uint64_t units_between(const void *start, size_t bytes)
+{
+    return SLOT_BITS(bytes >> UNIT_SHIFT) << arena_unit(start);
+}
+
+static bool purge(void *start, size_t bytes)
+{
+    check_unused(start, bytes, false, "purged");
+    memory_use(start, bytes);
+    memset(start, 0, bytes);
+    return true;
+}
+
+static bool forbid(void *start, size_t bytes)
+{
+    check_unused(start, bytes, false, "forbidden");
+    simulated.forbidden |= units_between(start, bytes);
+    simulated.forbids++;
+    simulated.forbade[sim_self()] = true;
+    return true;
+}
+
+static bool (*real_commit)(void *start, size_t bytes);
+
+/* What was forbidden may be touched again. All else is the growth of the arena, at the start. */
+static bool commit(void *start, size_t bytes)
+{
+    if (!system_forbids(arena_unit(start))) {
+        return real_commit(start, bytes);
+    }
+    check_unused(start, bytes, false, "committed");
+    simulated.forbidden &= ~units_between(start, bytes);
+    return true;
+}
+
+char *system_mapping(unsigned place)
+{
+    return mappings + (size_t)place * MAPPING_BYTES;
+}
+
+bool system_is_mapping(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)mappings < (uintptr_t)MAPPINGS_MAX * MAPPING_BYTES;
+}
+
+bool system_is_mapped(const void *p)
+{
+    return system_is_mapping(p) && ((uintptr_t)p - (uintptr_t)mappings) % MAPPING_BYTES <
+                                       simulated.mapped[((uintptr_t)p - (uintptr_t)mappings) / MAPPING_BYTES];
+}
+
+bool system_is_full(void)
+{
+    unsigned left = 0;
+    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
+        left += simulated.mapped[place] == 0;
+    }
+    return left < THREADS_MAX; /* others may need one for a moment */
+}
+
+/* As the kernel does: whoever comes gets what was given back last. */
+static void *map(size_t bytes)
+{
+    sim_point();
+    for (unsigned place = 0; place < MAPPINGS_MAX && bytes <= MAPPING_BYTES; place++) {
+        if (simulated.mapped[place] == 0) {
+            simulated.mapped[place] = bytes;
+            sim_point();
+            return system_mapping(place);
+        }
+    }
+    return NULL;
+}
+
+static bool unmap(void *start, size_t bytes)
+{
+    sim_point();
+    if (!system_is_mapped(start) || start != system_mapping((unsigned)(((char *)start - mappings) / MAPPING_BYTES))) {
+        sim_fail("%p is unmapped, and was not mapped", start);
+    }
+    check_unused(start, bytes, true, "unmapped");
+    memset(start, 0, MAPPING_SAVED_BYTES);
+    simulated.mapped[((char *)start - mappings) / MAPPING_BYTES] = 0;
+    return true;
+}
+
+void system_start(void)
+{
+    mappings = mmap(NULL, (size_t)MAPPINGS_MAX * MAPPING_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mappings == MAP_FAILED) {
+        sim_fail("no memory for the rig");
+    }
+    real_commit = os_calls.commit;
+    os_calls.now_ms = now_ms;
+    os_calls.purge = purge;
+    os_calls.forbid = forbid;
+    os_calls.commit = commit;
+    os_calls.map = map;
+    os_calls.unmap = unmap;
+    os_calls.futex_wait = sim_futex_wait;
+    os_calls.futex_wake_one = sim_futex_wake_one;
+}
+
+/* In place of what the engine calls by name. */
+
+void (*system_fork_prepare)(void);
+void (*system_fork_parent)(void);
+void (*system_fork_child)(void);
+void (*system_thread_ends)(void *thread);
+
+bool wrap_os_write(int fd, const char *text, size_t length) __asm__("__wrap_os_write");
+size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
+int wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void),
+                        void (*child)(void)) __asm__("__wrap_pthread_atfork");
+int real_pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __asm__("__real_pthread_key_create");
+int wrap_pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __asm__("__wrap_pthread_key_create");
+
+bool wrap_os_write(int fd, const char *text, size_t length)
+{
+    char line[sizeof "tslab: epoch 'e1234' closed with 1234 survivor"];
+    unsigned label;
+    unsigned survivors;
+    (void)fd;
+    snprintf(line, sizeof line, "%.*s", (int)min_size(length, sizeof line - 1), text);
+    if (sscanf(line, "tslab: epoch 'e%u' closed with %u", &label, &survivors) == 2) {
+        simulated.told[label % TOLD_MAX] = survivors;
+    }
+    return true;
+}
+
+size_t wrap_os_resident_bytes(void)
+{
+    return 0;
+}
+
+int wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+    system_fork_prepare = prepare;
+    system_fork_parent = parent;
+    system_fork_child = child;
+    return 0;
+}
+
+int wrap_pthread_key_create(pthread_key_t *key, void (*destroy)(void *))
+{
+    system_thread_ends = destroy;
+    return real_pthread_key_create(key, destroy);
+}
