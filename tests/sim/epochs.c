@@ -195,9 +195,12 @@ static void bounds_end(const struct bounds *bounds, int actor, uint64_t value, e
 {
     const unsigned under_way = others_under_way(actor);
     uint64_t most = (uint64_t)bounds->before + (world.turn - bounds->turn) + under_way;
-    /* Another thread may be about to allocate one with a handle, and what its heap caches may count. */
-    most += under_way + bounds->under_way > 0 || world.turn != bounds->turn ? HANDLES_MAX : 0;
-    const unsigned least = has_ended(value) ? 0 : objects_of(value, bounds->turn, false);
+    unsigned least = has_ended(value) ? 0 : objects_of(value, bounds->turn, false);
+    /* Another thread may be about to allocate one with a handle: what its heap caches is known as of before. */
+    if (world.epochs.handle_count > 0 && (under_way + bounds->under_way > 0 || world.turn != bounds->turn)) {
+        most += HANDLES_MAX;
+        least = 0;
+    }
     check_survivors(report->survivors, least, most, "the report");
     const unsigned told = simulated.told[bounds->label % TOLD_MAX];
     if (bounds->label == 0) {

@@ -1,4 +1,4 @@
-/* Runs the slab protocol, thread exit, fork, the depot and the locks under the scheduler:
+/* Runs the protocols of the engine under the scheduler (docs/protocols/README.md):
  *
  *   sim quick|full GROUP...     all interleavings of the scenarios of these groups, up to their number of preemptions
  *   sim random FIRST COUNT      as many random scripts under random schedules, by the seeds from FIRST on

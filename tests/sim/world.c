@@ -49,6 +49,7 @@ struct saved {
     size_t meta_used;
     unsigned char codes[UNITS_MAX * UNIT_CODES];
     uint32_t codes_units;
+    unsigned char mappings[MAPPINGS_MAX][MAPPING_SAVED_BYTES];
 };
 
 /* What runs take for records, and the codes of units: only what was in reach can have changed. */
@@ -107,6 +108,9 @@ static void save(struct saved *saved)
     memcpy(saved->meta, meta_start, saved->meta_used);
     saved->codes_units = (uint32_t)arena.used_units;
     memcpy(saved->codes, codes_start(), (size_t)saved->codes_units * UNIT_CODES);
+    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
+        memcpy(saved->mappings[place], system_mapping(place), MAPPING_SAVED_BYTES);
+    }
     saved->link_count = 0;
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && tag_class(o->tag) == CLASS_NONE) {
@@ -142,10 +146,16 @@ static void restore(const struct saved *saved)
         memset(codes_start() + (size_t)saved->codes_units * UNIT_CODES, 0,
                (size_t)(units - saved->codes_units) * UNIT_CODES);
     }
+    const struct system was = simulated;
     size_t at = 0;
     for (unsigned i = 0; i < region_count; i++) {
         memcpy(regions[i].start, saved->bytes + at, regions[i].bytes);
         at += regions[i].bytes;
+    }
+    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
+        if (was.mapped[place] != 0 || simulated.mapped[place] != 0) { /* else it is zero */
+            memcpy(system_mapping(place), saved->mappings[place], MAPPING_SAVED_BYTES);
+        }
     }
     for (unsigned i = 0; i < saved->link_count; i++) {
         memcpy(saved->links[i].at, saved->links[i].words, sizeof saved->links[i].words);
@@ -191,9 +201,6 @@ static void start_engine(void)
     add_region(arena.revisits, (UNITS_MAX + 1) * sizeof *arena.revisits);
     add_region(arena.live, UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 8);
     add_region(&simulated, sizeof simulated);
-    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
-        add_region(system_mapping(place), MAPPING_SAVED_BYTES);
-    }
     for (unsigned i = 0; i < world_record_count; i++) {
         add_region(world_records[i], sizeof *world_records[i]);
     }

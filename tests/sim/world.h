@@ -1,4 +1,5 @@
-/* What the threads of a run work on: the real engine, with few units, and a ledger of the objects that users hold.
+/* What the threads of a run work on: the real engine, with few units, on the rig's system (system.h), and a ledger of
+ * the objects that users hold.
  *
  * The engine is started once; the state at the start of a scenario is copied, and copied back before every run.
  *
