@@ -323,7 +323,7 @@ size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t
     gate_enter(thread);
     publish_scopes(thread);
     for (; *from < epoch_limit() && n < capacity; (*from)++) {
-        struct epoch *epoch = epoch_by_id(*from);
+        struct epoch *epoch = epoch_existing(*from);
         if (*from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
             stat_get(&epoch->owner) == NULL) {
             n += describe(thread, epoch, &entries[n]);
@@ -341,7 +341,7 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
     size_t more = 0;
     /* Where there was room, what is new since the look is not told: it has no entry. */
     for (; n == capacity && from < epoch_limit(); from++) {
-        struct epoch *epoch = epoch_by_id(from);
+        struct epoch *epoch = epoch_existing(from);
         more += from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
                 stat_get(&epoch->owner) == NULL;
     }
@@ -424,7 +424,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
         return TSLAB_INVALID;
     }
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        const struct epoch *epoch = epoch_by_id(id);
+        const struct epoch *epoch = epoch_existing(id);
         const bool member = epoch == root || stat_get(&epoch->instance) == instance.id;
         if (member && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE && threads_inside(epoch) > 0) {
             return TSLAB_BUSY;
@@ -432,7 +432,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
     }
     struct tslab_epoch_report sum = { 0 };
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        struct epoch *epoch = epoch_by_id(id);
+        struct epoch *epoch = epoch_existing(id);
         if (stat_get(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
             continue;
         }

@@ -221,7 +221,7 @@ void epoch_fork_child(void)
 {
     epochs.idle = NULL;
     for (uint32_t id = EPOCH_PROCESS + 1; id < stat_get(&epochs.limit); id++) {
-        struct epoch *epoch = epoch_by_id(id);
+        struct epoch *epoch = epoch_existing(id);
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
             for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
                 hold_drop_chunk(hold);

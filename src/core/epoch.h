@@ -25,6 +25,7 @@
 
 #include <tslab/tslab.h>
 
+#include "base/fatal.h"
 #include "base/lock.h"
 #include "core/chunk.h"
 
@@ -174,6 +175,14 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
                               ? NULL
                               : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
     return unlikely(block == NULL) ? NULL : &block[id & (EPOCH_BLOCK_RECORDS - 1)];
+}
+
+/* The same where it is known that the record exists: the index is below the limit, or in a word of the engine. */
+always_inline struct epoch *epoch_existing(uint32_t id)
+{
+    struct epoch *epoch = epoch_by_id(id);
+    invariant(epoch != NULL);
+    return epoch;
 }
 
 /* The record that a value names, if it is of its generation and not FREE; else NULL. No gate. */

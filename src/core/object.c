@@ -157,7 +157,7 @@ static void big_free(struct thread *thread, void *p)
 {
     const uint32_t epoch = large_epoch(p);
     if (epoch != 0) {
-        scope_free_run(thread, epoch_by_id(epoch), p);
+        scope_free_run(thread, epoch_existing(epoch), p);
         return;
     }
     if (large_free_hot(&thread->heap.hot, p)) {
@@ -309,9 +309,9 @@ struct epoch *object_epoch(const void *p)
 {
     const uint32_t tag = tag_at(p);
     if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {
-        return epoch_by_id(word_epoch(stat_get(&arena.slabs[arena.units[arena_unit(p)].first].word)));
+        return epoch_existing(word_epoch(stat_get(&arena.slabs[arena.units[arena_unit(p)].first].word)));
     }
-    return epoch_by_id(large_epoch(p));
+    return epoch_existing(large_epoch(p));
 }
 
 void *object_resize(void *p, size_t size)

@@ -6,7 +6,7 @@
 /* The list that a slab's word names. */
 static struct partial *partial_of(uint32_t word)
 {
-    return &epoch_partials(epoch_by_id(word_epoch(word)))[word_class(word)];
+    return &epoch_partials(epoch_existing(word_epoch(word)))[word_class(word)];
 }
 
 static bool is_evaluable(uint32_t word)
@@ -50,7 +50,7 @@ struct afterwards {
  * what that costs. */
 static bool recycles_now(uint32_t word)
 {
-    return !TSLAB_DEFERRED || !epoch_is_open(epoch_by_id(word_epoch(word)));
+    return !TSLAB_DEFERRED || !epoch_is_open(epoch_existing(word_epoch(word)));
 }
 
 /* The protocol's table, under the lock that `word`, the slab's word, names. */
@@ -142,7 +142,7 @@ static void settle(struct afterwards *after)
             struct slab *slab = after->claimed;
             after->claimed = slab->next == 0 ? NULL : &arena.slabs[slab->next];
             const uint32_t word = stat_get(&slab->word);
-            struct epoch *epoch = epoch_by_id(word_epoch(word));
+            struct epoch *epoch = epoch_existing(word_epoch(word));
             slab_shut(slab, word_class(word));
             if (epoch == &epoch_process) {
                 depot_put(slab_index(slab), class_geometry[word_class(word)].units, false);

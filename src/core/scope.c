@@ -946,7 +946,7 @@ void scope_free_chunk(struct thread *thread, void *p)
     if (chunk_free_other(p)) {
         const int saved = errno;
         gate_enter(thread);
-        recycle_chunk(epoch_by_id(word_epoch(stat_get(&arena.slabs[first].word))), first);
+        recycle_chunk(epoch_existing(word_epoch(stat_get(&arena.slabs[first].word))), first);
         reclaim_tick();
         gate_leave(thread);
         errno = saved;
@@ -1004,7 +1004,7 @@ static void recount_noted(const struct thread *thread)
     const uint32_t live = chunk_granules(noted);
     stat_set(&chunk->live, live);
     if (live == 0) {
-        recycle_chunk(epoch_by_id(word_epoch(stat_get(&chunk->word))), noted);
+        recycle_chunk(epoch_existing(word_epoch(stat_get(&chunk->word))), noted);
     }
 }
 
@@ -1032,7 +1032,7 @@ void scope_fork_child(struct thread *self)
         }
     }
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        struct epoch *epoch = epoch_by_id(id);
+        struct epoch *epoch = epoch_existing(id);
         const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
         uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
         for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {

@@ -54,7 +54,7 @@ static void sum_class(struct class_sums *sums, unsigned class)
     }
     sums->frees += stat_get(&partial_released[class]);
     for (uint32_t id = EPOCH_PROCESS; id < epoch_limit(); id++) {
-        const struct partial *partials = epoch_partials(epoch_by_id(id));
+        const struct partial *partials = epoch_partials(epoch_existing(id));
         if (partials != NULL) {
             add_lists(sums, &partials[class]);
         }
@@ -112,7 +112,7 @@ static void add_epochs(struct tslab_stats *stats)
 {
     stats->chunk_bytes = stat_get(&chunk_units) << UNIT_SHIFT;
     for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        const struct epoch *epoch = epoch_by_id(id);
+        const struct epoch *epoch = epoch_existing(id);
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
         const bool users = stat_get(&epoch->owner) == NULL; /* not one that serves another's handles */
         stats->epochs_open += users && state == EPOCH_OPEN;
