@@ -129,13 +129,14 @@ def table_calls(sources):
     return calls
 
 
-def failed_calls(sources, program, records):
+def failed_calls(program, records):
     """The same calls, as they were noted by a program."""
     pairs = sorted(recorded(os.path.join(records, f"{os.path.basename(program)}.table")))
     calls = set()
     for (call, _), frames in zip(pairs, source_lines(program, [place for _, place in pairs])):
-        # The innermost place that is not in the header of the table itself.
-        outside = [(os.path.relpath(path, os.path.realpath(sources)), number) for path, number in frames if "/os/os.h" not in path]
+        # The innermost place that is not in the header of the table itself. What stands before src is not compared: a compiler
+        # cache may have built the object in another clone.
+        outside = [(path.rpartition("/src/")[2], number) for path, number in frames if "/os/os.h" not in path]
         if outside:
             calls.add((call, f"{outside[0][0]}:{outside[0][1]}"))
     return calls
@@ -143,7 +144,7 @@ def failed_calls(sources, program, records):
 
 def check_table(sources, records, programs):
     wanted = table_calls(sources)
-    failed = set().union(*(failed_calls(sources, program, records) for program in programs))
+    failed = set().union(*(failed_calls(program, records) for program in programs))
     return [f"no test lets {call} fail at src/{place}" for call, place in sorted(wanted - failed)], len(wanted)
 
 
