@@ -197,7 +197,7 @@ static void bounds_end(const struct bounds *bounds, int actor, uint64_t value, e
     uint64_t most = (uint64_t)bounds->before + (world.turn - bounds->turn) + under_way;
     unsigned least = has_ended(value) ? 0 : objects_of(value, bounds->turn, false);
     /* Another thread may be about to allocate one with a handle: what its heap caches is known as of before. */
-    if (world.epochs.handle_count > 0 && (under_way + bounds->under_way > 0 || world.turn != bounds->turn)) {
+    if (world.epochs.handles_wanted && (under_way + bounds->under_way > 0 || world.turn != bounds->turn)) {
         most += HANDLES_MAX;
         least = 0;
     }
@@ -391,6 +391,7 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     struct flight *flight = world_take_off(actor, NULL);
     void *p = NULL;
     int status;
+    ledger->handles_wanted = true;
     const uint64_t handle = handle_alloc(thread, value, class_geometry[CLASS_1024].size, &p, &status);
     world_land(flight);
     if (handle == 0) {

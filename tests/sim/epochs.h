@@ -50,6 +50,7 @@ struct epoch_ledger {
         bool leaves;           /* a free of it is under way, or was */
     } handles[HANDLES_MAX];
     unsigned handle_count;
+    bool handles_wanted;       /* somebody has begun to allocate one */
     uint64_t ended[ENDED_MAX]; /* values of epochs whose objects ended with them, the latest ones */
     unsigned ended_count;
     uint64_t opened[EPOCH_RECORDS]; /* the value of each record that a script opened last, */

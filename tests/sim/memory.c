@@ -579,13 +579,18 @@ static void access_range(const void *start, size_t size, enum kind kind, const v
     }
 }
 
-void memory_use(const void *start, size_t bytes)
+static void use(const void *start, size_t bytes, enum kind access, const void *where)
 {
     const uintptr_t end = (uintptr_t)start + bytes;
     const size_t step = class_geometry[1].size;
     for (uintptr_t at = (uintptr_t)start; at < end; at = at / step * step + step) {
-        access_range((const void *)at, 2 * PLACE_BYTES, WRITES, __builtin_return_address(0));
+        access_range((const void *)at, 2 * PLACE_BYTES, access, where);
     }
+}
+
+void memory_use(const void *start, size_t bytes)
+{
+    use(start, bytes, WRITES, __builtin_return_address(0));
 }
 
 /* What the compiler calls, by its own names and prototypes. */
@@ -648,8 +653,10 @@ void *memory_set(void *p, int c, size_t size)
 void *memory_copy(void *to, const void *from, size_t size);
 void *memory_copy(void *to, const void *from, size_t size)
 {
-    access_range(from, size, READS, WHERE);
-    access_range(to, size, WRITES, WHERE);
+    /* Only the contents of objects that move are long. */
+    const bool is_long = size > class_geometry[1].size;
+    (is_long ? use : access_range)(from, size, READS, WHERE);
+    (is_long ? use : access_range)(to, size, WRITES, WHERE);
     return memcpy(to, from, size);
 }
 
