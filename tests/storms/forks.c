@@ -211,8 +211,13 @@ static void measure(struct extent *most)
 
 static struct extent early, late; /* at most, in the second and in the last fifth */
 
+/* Long storms say how far they have come: one that is ended before its time has found something out, too. */
 static void measure_now_and_then(int round, int rounds)
 {
+    if (rounds >= 10000 && round > 0 && round % (rounds / 20) == 0) {
+        printf("%d forks so far, all well; resident %zu KiB\n", round * FORKERS, resident_kib());
+        fflush(stdout);
+    }
     if (round % 8 == 0 && round * 5 / rounds == 1) {
         measure(&early);
     } else if (round % 8 == 0 && round * 5 / rounds == 4) {
