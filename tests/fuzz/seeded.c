@@ -72,6 +72,7 @@ int main(int argc, char **argv)
         }
         if (!outcome.good) {
             say_and_save(seed, bytes, &outcome);
+            printf("%zu operations, the last of which failed\n", done);
             return 1;
         }
     }
