@@ -11,7 +11,7 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz soak storms install format lint clean
+.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz soak storms mutants install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -85,6 +85,11 @@ storms: ## Storms of forks, threads, signals and plugins, in their long forms (s
 	@set -e; for preset in release debug; do \
 	$(call configure,$$preset,-DTSLAB_TESTS=ON); cmake --build --preset $$preset; \
 	$(CTEST) --preset $$preset -L '^storms$$'; done
+
+mutants: ## Weaken every memory order and change every comparison of the protocols: tests must fail (MUTANTS=options)
+	@tools/setup.sh test
+	@set -e; for preset in release debug tsan; do $(call configure,$$preset,-DTSLAB_TESTS=ON); done
+	@tests/mutants/mutants.py run $(MUTANTS)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

@@ -1,0 +1,321 @@
+#!/usr/bin/python3
+"""Weakens one memory order or changes one comparison of the engine at a time, and sees whether the tests find it.
+
+  mutants.py list [PATTERN...]           the names of the mutants; patterns are as in a shell, e.g. 'core/slab.c:*'
+  mutants.py show PATTERN...             what they change
+  mutants.py check                       every entry of survivors.toml names a mutant that exists
+  mutants.py run [PATTERN...]            all tests of the rig on them; what is known from before is not run again
+  mutants.py sample COUNT                a few, by the content of the sources, on the schedulers alone
+
+A mutant is killed when a test fails on it. Those that live must be in survivors.toml, and nothing else may be there.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import difflib
+import fnmatch
+import functools
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import re
+import sys
+import tempfile
+import time
+import tomllib
+
+import mutate
+import rig
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SOURCES = ROOT / "src"
+SURVIVORS = HERE / "survivors.toml"
+RESULTS = ROOT / "build" / "mutants" / "results.json"
+
+# The tests that say most about each file, by their names in CTest; the first to fail ends it. Under the schedulers:
+SLAB = "slab revisit thread depot fork"
+EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
+SCHEDULED = {
+    "base/lock.c": "lock revisit slab",
+    "core/arena.c": "depot slab",
+    "core/chunk.c": f"epoch-free {EPOCH}",
+    "core/current.c": "thread fork",
+    "core/depot.c": "depot slab epoch-free",
+    "core/handle.c": f"epoch-handle {EPOCH}",
+    "core/heap.c": f"{SLAB} epoch-slab epoch-fork",
+    "core/large.c": "epoch-free depot",
+    "core/partial.c": SLAB,
+    "core/slab.c": SLAB,
+    "core/stats.c": "slab epoch",
+}
+SLAB_FILES = {file for file, groups in SCHEDULED.items() if EPOCH not in groups}
+
+# With real threads: where ThreadSanitizer sees orders that are missing, and where every check is on.
+SLAB_STRESS = (
+    "unit-lock unit-depot stress-begin stress-contend-48 stress-contend-80 stress-traffic-eager "
+    "stress-traffic-no-magazines stress-contend-5000 stress-contend-no-magazines stress-traffic "
+    "stress-traffic-many-threads epoch-stress"
+)
+EPOCH_STRESS = (
+    "epoch-stress-no-magazines epoch-stress-eager epoch-stress-drain epoch-stress-release epoch-stress-report "
+    "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-close epoch-life epoch-handles"
+)
+# With one thread, mostly.
+SLAB_CASES = "unit-blocks unit-holes unit-bypass unit-faults stress-forks"
+EPOCH_CASES = "epoch-misuse epoch-scarce epoch-refuse epoch-objects epoch-fork epoch-policy"
+
+SAME_CODE = "same code"
+
+
+def plan_of(mutant):
+    """(build, tests) to try in turn."""
+    groups = SCHEDULED.get(mutant.file, EPOCH).split()
+    stress, cases = (SLAB_STRESS, SLAB_CASES) if mutant.file in SLAB_FILES else (EPOCH_STRESS, EPOCH_CASES)
+    if mutant.kind == "comparison":
+        return [("release", [f"sim-{group}" for group in groups]), ("debug", f"{stress} {cases}".split())]
+    plan = [] #[("release", [f"weak-{group}" for group in groups])]
+    # ThreadSanitizer has no total order of the seq_cst operations: to it these are the same.
+    if not re.search("_seq_cst to .*_(acquire|acq_rel)", mutant.name):
+        plan.append(("tsan", stress.split()))
+    return plan
+
+
+class Builds(dict):
+    """Build directories by the names that plans give them."""
+
+    def __missing__(self, name):
+        self[name] = rig.Build(ROOT / "build" / name)
+        return self[name]
+
+
+builds = Builds()
+
+
+def original_of(mutant):
+    return dataclasses.replace(mutant, name="the original", text=(SOURCES / mutant.file).read_text())
+
+
+def try_mutant(mutant, plan, original, directory):
+    """(what killed it, why); nothing killed it: (None, why it lives)."""
+    shop = rig.Workshop(mutant, SOURCES, directory)
+    same = {}
+    for build_name, names in plan:
+        build = builds[build_name]
+        for test in map(build.test, names):
+            # Machines with stronger orders than the language have the same code for many; that says nothing of others.
+            if mutant.kind == "comparison":
+                made_of = (build_name, *build.archives(test.program))
+                if made_of not in same:
+                    same[made_of] = shop.is_same_code(original, build, test.program)
+                if same[made_of]:
+                    continue
+            why = shop.run(build, test)
+            if why == rig.NOT_COMPILED and original.program(build, test.program) is None:
+                raise rig.RigError(f"{mutant.file} does not compile as it is, either.")
+            if why is not None:
+                return f"{build_name}/{test.name}", why
+    return None, SAME_CODE if same and all(same.values()) else "no test fails"
+
+
+def digest(*texts):
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def digest_of_rig():
+    """Of everything that a survivor's verdict hangs on: the engine, and the tests."""
+    kinds = [SOURCES, *(ROOT / "tests" / kind for kind in ("sim", "unit", "stress", "epoch", "family", "mutants"))]
+    files = sorted(path for kind in kinds for path in kind.rglob("*") if path.suffix in (".c", ".h", ".py", ".ld"))
+    return digest(*(path.read_text() for path in files))
+
+
+class Results:
+    """What is known from this run and those before: who was killed stays so while the source is the same; who lived is tried
+    again when the engine or a test has changed."""
+
+    def __init__(self, path):
+        self.path = path
+        self.known = json.loads(path.read_text()) if path.exists() else {}
+
+    def of(self, mutant):
+        entry = self.known.get(mutant.name)
+        if entry and entry["mutant"] == digest(mutant.text) and (entry["by"] or entry["rig"] == digest_of_rig()):
+            return entry
+        return None
+
+    def add(self, mutant, by, why, seconds):
+        entry = {"by": by, "why": why, "seconds": seconds, "mutant": digest(mutant.text), "rig": digest_of_rig()}
+        self.known[mutant.name] = entry
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(self.known, indent=1, sort_keys=True))
+        new.replace(self.path)
+        return entry
+
+
+def selected(mutants, patterns):
+    chosen = {n: m for n, m in mutants.items() if not patterns or any(fnmatch.fnmatchcase(n, p) for p in patterns)}
+    if not chosen:
+        sys.exit(f"mutants.py: no mutant is called like that; `mutants.py list` names them: {' '.join(patterns)}")
+    return chosen
+
+
+def make_ready(plans, known):
+    """Brings what the plans need up to date, and sees to it that no test fails on the engine as it is."""
+    tests = collections.defaultdict(dict)
+    for build_name, names in itertools.chain.from_iterable(plans):
+        tests[build_name].update(dict.fromkeys(names))
+    original = original_of(mutate.Mutant("", "", "core/slab.c", "", 0))
+    with tempfile.TemporaryDirectory(prefix="tslab-mutant-") as directory:
+        shop = rig.Workshop(original, SOURCES, directory)
+        for build_name, names in tests.items():
+            builds[build_name].make(names)
+            for name in names:
+                as_it_is = dataclasses.replace(original, name=f"{build_name}/{name} on the engine as it is")
+                why = None if known.of(as_it_is) else shop.run(builds[build_name], builds[build_name].test(name))
+                if why is not None:
+                    raise rig.RigError(f"{as_it_is.name} fails, so it says nothing of mutants: {why}")
+                known.add(as_it_is, None, "passes", 0)
+
+
+def run_all(mutants, plan_of, jobs, known):
+    """{name: entry} of all mutants; what is not known is run, and said."""
+    entries = {name: known.of(mutant) for name, mutant in mutants.items()}
+    due = [mutant for name, mutant in mutants.items() if entries[name] is None]
+
+    def try_one(mutant):
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory(dir=scratch) as directory:
+            by, why = try_mutant(mutant, plan_of(mutant), originals[mutant.file], directory)
+        return mutant, by, why, round(time.monotonic() - start, 1)
+
+    with tempfile.TemporaryDirectory(prefix="tslab-mutants-") as scratch, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        originals = {m.file: rig.Workshop(original_of(m), SOURCES, f"{scratch}/{n}") for n, m in enumerate(due)}
+        waiting = [pool.submit(try_one, mutant) for mutant in due]
+        try:
+            for n, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+                mutant, by, why, seconds = future.result()
+                entries[mutant.name] = known.add(mutant, by, why, seconds)
+                verdict = f"killed by {by}" if by else "lives"
+                print(f"{n}/{len(due)} {seconds:5.1f} s  {mutant.name}: {verdict}: {why}", flush=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return entries
+
+
+def survivors():
+    """{name: why nothing kills it}; and {name: why} of those that only real threads kill."""
+    listed = tomllib.loads(SURVIVORS.read_text())
+    unknown = set(listed) - {"lives", "threads"}
+    if unknown:
+        sys.exit(f"mutants.py: {SURVIVORS.name} has tables 'lives' and 'threads', not {', '.join(sorted(unknown))}.")
+    return listed.get("lives", {}), listed.get("threads", {})
+
+
+def complaints_about_list(mutants):
+    lives, threads = survivors()
+    for name in [*lives, *threads]:
+        if name not in mutants:
+            yield f"{SURVIVORS.name} lists {name}, but there is no such mutant: take it out, or see what it is called now."
+    for name in set(lives) & set(threads):
+        yield f"{SURVIVORS.name} lists {name} twice: as one that lives, and as one that is killed."
+
+
+def complaints_about(entries):
+    lives, threads = survivors()
+    for name, entry in entries.items():
+        if entry["by"] is None and entry["why"] != SAME_CODE and name not in lives:
+            yield f"{name} lives: make a test fail on it, or say in {SURVIVORS.name} why none can."
+        elif entry["by"] is None and entry["why"] == SAME_CODE and name in lives:
+            yield f"{name} makes the same code as the original: it need not be in {SURVIVORS.name}."
+        elif entry["by"] is not None and name in lives:
+            yield f"{name} is killed by {entry['by']}: take it out of {SURVIVORS.name}."
+        elif entry["by"] is not None and (entry["by"].split("/")[0] != "release") != (name in threads):
+            yield f"{name} is killed by {entry['by']}: the table 'threads' of {SURVIVORS.name} is wrong about it."
+
+
+def finish(complaints):
+    complaints = list(complaints)
+    for complaint in complaints:
+        print(f"mutants.py: {complaint}", file=sys.stderr)
+    sys.exit(1 if complaints else 0)
+
+
+def summarise(entries):
+    count = collections.Counter((e["by"] or e["why"]).split("/")[0] for e in entries.values())
+    print(", ".join([f"{len(entries)} mutants", *(f"{what}: {n}" for what, n in count.most_common())]))
+
+
+def do_list(mutants, arguments):
+    for name in selected(mutants, arguments.pattern):
+        print(name)
+
+
+def do_show(mutants, arguments):
+    for mutant in selected(mutants, arguments.pattern).values():
+        lines = (original_of(mutant).text.splitlines(), mutant.text.splitlines())
+        print("\n".join(difflib.unified_diff(*lines, mutant.file, mutant.name, lineterm="", n=2)))
+
+
+def do_check(mutants, arguments):
+    del arguments
+    finish(complaints_about_list(mutants))
+
+
+def do_run(mutants, arguments):
+    if arguments.fresh:
+        arguments.results.unlink(missing_ok=True)
+    chosen = selected(mutants, arguments.pattern)
+    if arguments.kind:
+        chosen = {name: mutant for name, mutant in chosen.items() if mutant.kind == arguments.kind}
+    known = Results(arguments.results)
+    make_ready([plan_of(m) for m in chosen.values() if known.of(m) is None], known)
+    entries = run_all(chosen, plan_of, arguments.jobs, known)
+    summarise(entries)
+    finish([*complaints_about_list(mutants), *complaints_about(entries)])
+
+
+def do_sample(mutants, arguments):
+    """Other sources, other mutants: over the time all of them have their turn, and a failure can be repeated."""
+    builds["release"] = rig.Build(arguments.build)
+    excepted = {name for table in survivors() for name in table}
+    chosen = random.Random(digest_of_rig()).sample(sorted(set(mutants) - excepted), arguments.count)
+    with tempfile.TemporaryDirectory() as directory:
+        known = Results(pathlib.Path(directory) / "results.json")
+        entries = run_all({n: mutants[n] for n in chosen}, lambda mutant: plan_of(mutant)[:1], arguments.jobs, known)
+    finish([*complaints_about_list(mutants), *complaints_about(entries)])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for name, do in (("list", do_list), ("show", do_show), ("check", do_check), ("run", do_run), ("sample", do_sample)):
+        command = commands.add_parser(name)
+        command.set_defaults(do=do)
+        if name in ("list", "show", "run"):
+            command.add_argument("pattern", nargs="*")
+        if name in ("run", "sample"):
+            command.add_argument("--jobs", type=int, default=os.cpu_count())
+        if name == "run":
+            command.add_argument("--kind", choices=["order", "comparison"])
+            command.add_argument("--results", type=pathlib.Path, default=RESULTS, help="where what is known is kept")
+            command.add_argument("--fresh", action="store_true", help="forget what is known from before")
+        if name == "sample":
+            command.add_argument("count", type=int)
+            command.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    arguments = parser.parse_args()
+    os.nice(5)
+    try:
+        arguments.do(mutate.mutants_in(SOURCES), arguments)
+    except rig.RigError as error:
+        sys.exit(f"mutants.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Runs tests of a build on a mutant: compiles what the mutant changes, links the tests' programs with it, runs them."""
+
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import threading
+
+import mutate
+
+# Processor time after which a test counts as hanging, whatever else the machine does: many times what any of them takes.
+CPU_SECONDS = 90
+# A test that sleeps for ever takes none. Its own limit of time, times this: the machine may be busy.
+PATIENCE = 2
+
+NOT_COMPILED = "does not compile"
+
+# All tests end with the first failure; what a mutant wastes is bounded.
+ENVIRONMENT = {"CMOCKA_TEST_ABORT": "1", "TSAN_OPTIONS": "halt_on_error=1 hard_rss_limit_mb=2000"}
+
+
+class RigError(Exception):
+    """The rig itself does not work: nothing about the mutant."""
+
+
+def output_of(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RigError(f"'{shlex.join(map(str, command))}' failed: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    """A test as CTest knows it."""
+
+    name: str
+    program: pathlib.Path
+    before: tuple  # env, and what it sets
+    arguments: tuple
+    directory: str
+    timeout: float
+
+
+class Build:
+    """A build directory: its tests, and how their programs come about."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        if not (self.directory / "build.ninja").exists():
+            raise RigError(f"{directory} is no build: configure it first (`make mutants` does).")
+
+    @functools.cached_property
+    def tests(self):
+        listed = json.loads(output_of("ctest", "--test-dir", self.directory, "--show-only=json-v1"))["tests"]
+        tests = {}
+        for entry in listed:
+            command = entry.get("command", [])
+            # The program comes after env and its assignments.
+            at = next((i for i, word in enumerate(command) if i > 0 and "=" not in word), None)
+            if at is not None:
+                properties = {p["name"]: p["value"] for p in entry["properties"]}
+                tests[entry["name"]] = Test(
+                    entry["name"],
+                    pathlib.Path(command[at]),
+                    tuple(command[:at]),
+                    tuple(command[at + 1 :]),
+                    properties["WORKING_DIRECTORY"],
+                    properties.get("TIMEOUT", 60),
+                )
+        return tests
+
+    def test(self, name):
+        if name not in self.tests:
+            raise RigError(f"{self.directory} has no test {name}: tests/mutants/mutants.py names one that is gone.")
+        return self.tests[name]
+
+    def make(self, tests):
+        """Brings the programs of these tests up to date."""
+        programs = sorted({self.target(self.test(name).program) for name in tests})
+        output_of("ninja", "-C", self.directory, *programs)
+
+    @functools.cache
+    def link_command(self, program):
+        last = output_of("ninja", "-C", self.directory, "-t", "commands", program).strip().splitlines()[-1]
+        return [word for word in shlex.split(last) if word not in (":", "&&")]
+
+    def archives(self, program):
+        """The build's own archives that the program is linked with."""
+        return [w for w in self.link_command(self.target(program)) if w.endswith(".a") and not w.startswith("/")]
+
+    def target(self, program):
+        return os.path.relpath(program, self.directory)
+
+    @functools.cache
+    def compile_commands(self, archive):
+        """{source: (command, without what names its output; the headers that it includes)} of the objects in an archive."""
+        commands = {}
+        for line in output_of("ninja", "-C", self.directory, "-t", "commands", archive).splitlines():
+            words = shlex.split(line)
+            if "-c" in words:
+                source = words[words.index("-c") + 1]
+                output = words[words.index("-o") + 1]
+                for option in ("-c", "-o", "-MT", "-MF"):
+                    at = words.index(option)
+                    del words[at : at + 2]
+                commands[source] = ([w for w in words if w not in ("-MD", "-Werror")], self.dependencies(output))
+        return commands
+
+    @functools.cache
+    def dependencies(self, output):
+        listed = output_of("ninja", "-C", self.directory, "-t", "deps", output).splitlines()
+        return frozenset(os.path.normpath(self.directory / line.strip()) for line in listed[1:] if line.strip())
+
+
+class Workshop:
+    """A mutant being tested: its sources in a directory of its own, and the objects and programs made of them."""
+
+    def __init__(self, mutant, source_directory, directory):
+        self.mutant = mutant
+        self.sources = pathlib.Path(source_directory)
+        self.directory = pathlib.Path(directory)
+        self.overlay = self.directory / "src"
+        self.lock = threading.Lock()  # several mutants are compared with one original at once
+        header = (self.sources / mutate.ATOMIC_HEADER).read_text()
+        for file, text in ((mutate.ATOMIC_HEADER, mutate.with_all_orders(header)), (mutant.file, mutant.text)):
+            path = self.overlay / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    @functools.cache
+    def objects(self, build, archive):
+        """The changed objects of an archive, or None if they do not compile."""
+        changed = str(self.sources / self.mutant.file)
+        made = []
+        for source, (command, dependencies) in build.compile_commands(archive).items():
+            if changed in (source, *dependencies):
+                result = self.directory / build.directory.name / archive.replace("/", "_") / (pathlib.Path(source).stem + ".o")
+                result.parent.mkdir(parents=True, exist_ok=True)
+                mine = self.overlay / self.mutant.file if source == changed else source
+                # The mutant's headers come first. Without debug information, equal code makes equal objects.
+                first = next(i for i, word in enumerate(command) if word.startswith("-D"))
+                words = [*command[:first], f"-I{self.overlay}", *command[first:], "-w", "-g0", "-o", result, "-c", mine]
+                if subprocess.run(words, cwd=build.directory, capture_output=True, check=False).returncode != 0:
+                    return None
+                made.append(result)
+        return made
+
+    def all_objects(self, build, program):
+        """Those of all archives of a program, or None if one does not compile."""
+        with self.lock:
+            objects = [self.objects(build, archive) for archive in build.archives(program)]
+        return None if None in objects else sum(objects, [])
+
+    def is_same_code(self, original, build, program):
+        """Whether the compiler makes the same of the mutant as of the original."""
+        mine, others = (shop.all_objects(build, program) for shop in (self, original))
+        return mine is not None and [o.read_bytes() for o in mine] == [o.read_bytes() for o in others]
+
+    @functools.cache
+    def program(self, build, program):
+        """The program with the changed objects, or None if these do not compile."""
+        objects = self.all_objects(build, program)
+        if objects is None:
+            return None
+        result = self.directory / build.directory.name / program.name
+        command = list(build.link_command(build.target(program)))
+        command[command.index("-o") + 1] = str(result)
+        # An object that comes before the archive takes the place of the archive's own.
+        first = min(map(command.index, build.archives(program)))
+        output_of("env", "-C", build.directory, *command[:first], *map(str, objects), *command[first:])
+        return result
+
+    def run(self, build, test):
+        """Why the test failed, or None."""
+        program = self.program(build, test.program)
+        if program is None:
+            return NOT_COMPILED
+        return run_program([*test.before, program, *test.arguments], test)
+
+
+def limit_processor():
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run_program(command, test):
+    """Why a program failed, in one line, or None. It has a process group of its own, so that nothing is left of it."""
+    with subprocess.Popen(
+        command,
+        cwd=test.directory,
+        env=os.environ | ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=limit_processor,
+        start_new_session=True,
+    ) as process:
+        overdue = threading.Event()
+
+        def end():
+            overdue.set()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(test.timeout * PATIENCE, end)
+        timer.start()
+        # No more than the start and the end are kept of what a mutant may say without end.
+        lines = []
+        for line in process.stdout:
+            if len(lines) >= 2000:
+                del lines[1000]
+            lines.append(line.decode(errors="replace").strip())
+        code = process.wait()
+        timer.cancel()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if overdue.is_set() or -code in (signal.SIGXCPU, signal.SIGKILL):
+        return "hangs"
+    return None if code == 0 else reason(lines, code)
+
+
+# What says most about a failure, best first.
+TELLING = (
+    r"with \d+ preemptions: (.*)",
+    r"WARNING: ThreadSanitizer: (.*?)(?: \(pid.*)?$",
+    r"(tslab: broken invariant: .*)",
+    r"(tslab: .*)",
+    r"(.*Assertion .* failed)",
+    r"\[  ERROR   \] --- (.*)",
+    r"\[  FAILED  \] (.*)",
+)
+
+
+def reason(lines, code):
+    for pattern in TELLING:
+        for line in lines:
+            match = re.search(pattern, line)
+            if match:
+                return match.group(1)[:160]
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
