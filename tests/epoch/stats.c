@@ -3,6 +3,8 @@
 
 #include <spawn.h>
 
+enum { CHUNK_BYTES = 4 * UNIT };
+
 /* The structures. */
 
 static void the_numbers_are_exact(void)
@@ -172,7 +174,28 @@ static void the_process_counts_epochs_too(void)
     STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
     tslab_stats_get(&after);
     CHECK(after.live_objects == before.live_objects && after.live_bytes == before.live_bytes);
+    CHECK(before.chunk_bytes == 0 && during.chunk_bytes > 0);
+    CHECK_SAY(after.chunk_bytes <= CHUNK_BYTES, "%zu bytes of chunks are left", after.chunk_bytes); /* one is warm */
     CHECK(after.purged_bytes >= during.purged_bytes + (uint64_t)10000 * 500 / 100 * 99);
+}
+
+/* What is freed before the next is allocated needs one chunk, however long that goes on: it does not make the epoch one
+ * that keeps slabs. */
+static void an_empty_chunk_is_filled_anew(void)
+{
+    struct tslab_stats first, last;
+    const tslab_epoch epoch = opened();
+    enter(epoch);
+    tslab_free(filled(epoch, 1000, 0));
+    tslab_stats_get(&first);
+    CHECK(first.chunk_bytes == CHUNK_BYTES);
+    for (size_t i = 0; i < 50 * MEGABYTE / 1000; i++) {
+        tslab_free(tslab_epoch_malloc(epoch, 1000));
+    }
+    tslab_stats_get(&last);
+    CHECK_SAY(last.chunk_bytes == first.chunk_bytes, "%zu bytes of chunks", last.chunk_bytes);
+    leave(epoch);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
 /* Others look on while epochs come and go. */
@@ -416,6 +439,7 @@ static const struct epoch_case cases[] = {
     CASE(what_does_not_drain_can_be_found),
     CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
+    CASE(an_empty_chunk_is_filled_anew),
     CASE(one_may_look_at_any_time),
     CASE(json_is_json),
     CASE(exit_with_epochs),
