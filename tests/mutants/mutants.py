@@ -26,6 +26,7 @@ import random
 import re
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 
@@ -44,17 +45,20 @@ EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
 SCHEDULED = {
     "base/lock.c": "lock revisit slab",
     "core/arena.c": "depot slab",
-    "core/chunk.c": f"epoch-free {EPOCH}",
+    "core/chunk.c": "epoch-free epoch epoch-fork",
     "core/current.c": "thread fork",
     "core/depot.c": "depot slab epoch-free",
-    "core/handle.c": f"epoch-handle {EPOCH}",
-    "core/heap.c": f"{SLAB} epoch-slab epoch-fork",
+    "core/handle.c": "epoch-handle epoch-fork",
+    "core/heap.c": "slab thread fork epoch-slab epoch-fork",
     "core/large.c": "epoch-free depot",
     "core/partial.c": SLAB,
     "core/slab.c": SLAB,
     "core/stats.c": "slab epoch",
+    "core/survivors.c": "epoch epoch-fork",
+    "core/trap.c": "epoch",
+    "core/work.c": "epoch",
 }
-SLAB_FILES = {file for file, groups in SCHEDULED.items() if EPOCH not in groups}
+SLAB_FILES = {"base/lock.c"} | {f"core/{name}.c" for name in "arena current depot heap large partial slab stats".split()}
 
 # With real threads: where ThreadSanitizer sees orders that are missing, and where every check is on.
 SLAB_STRESS = (
@@ -75,11 +79,11 @@ SAME_CODE = "same code"
 
 def plan_of(mutant):
     """(build, tests) to try in turn."""
-    groups = SCHEDULED.get(mutant.file, EPOCH).split()
+    groups = SCHEDULED.get(mutant.file, EPOCH)
     stress, cases = (SLAB_STRESS, SLAB_CASES) if mutant.file in SLAB_FILES else (EPOCH_STRESS, EPOCH_CASES)
     if mutant.kind == "comparison":
-        return [("release", [f"sim-{group}" for group in groups]), ("debug", f"{stress} {cases}".split())]
-    plan = [] #[("release", [f"weak-{group}" for group in groups])]
+        return [("release", [f"sim-{group}" for group in groups.split()]), ("debug", f"{stress} {cases}".split())]
+    plan = [("release", [f"sim-weak {groups}"])]
     # ThreadSanitizer has no total order of the seq_cst operations: to it these are the same.
     if not re.search("_seq_cst to .*_(acquire|acq_rel)", mutant.name):
         plan.append(("tsan", stress.split()))
@@ -101,6 +105,25 @@ def original_of(mutant):
     return dataclasses.replace(mutant, name="the original", text=(SOURCES / mutant.file).read_text())
 
 
+class Original:
+    """A source as it is, made into programs in the same way as its mutants, to compare these with."""
+
+    def __init__(self, mutant, directory):
+        self.name = mutant.file
+        self.shop = rig.Workshop(original_of(mutant), SOURCES, directory)
+        self.lock = threading.Lock()
+        self.passed = set()
+
+    def must_pass(self, build, test):
+        """A test that fails on the engine as it is says nothing of mutants."""
+        with self.lock:
+            if (build, test) not in self.passed:
+                why = self.shop.run(build, test)
+                if why is not None:
+                    raise rig.RigError(f"{test.name} in {build.directory} fails with {self.name} as it is: {why}")
+                self.passed.add((build, test))
+
+
 def try_mutant(mutant, plan, original, directory):
     """(what killed it, why); nothing killed it: (None, why it lives)."""
     shop = rig.Workshop(mutant, SOURCES, directory)
@@ -110,15 +133,14 @@ def try_mutant(mutant, plan, original, directory):
         for test in map(build.test, names):
             # Machines with stronger orders than the language have the same code for many; that says nothing of others.
             if mutant.kind == "comparison":
-                made_of = (build_name, *build.archives(test.program))
-                if made_of not in same:
-                    same[made_of] = shop.is_same_code(original, build, test.program)
-                if same[made_of]:
+                archives = (build_name, *build.archives(test.program))
+                if archives not in same:
+                    same[archives] = shop.is_same_code(original.shop, build, archives[1:])
+                if same[archives]:
                     continue
             why = shop.run(build, test)
-            if why == rig.NOT_COMPILED and original.program(build, test.program) is None:
-                raise rig.RigError(f"{mutant.file} does not compile as it is, either.")
             if why is not None:
+                original.must_pass(build, test)
                 return f"{build_name}/{test.name}", why
     return None, SAME_CODE if same and all(same.values()) else "no test fails"
 
@@ -166,22 +188,13 @@ def selected(mutants, patterns):
     return chosen
 
 
-def make_ready(plans, known):
-    """Brings what the plans need up to date, and sees to it that no test fails on the engine as it is."""
-    tests = collections.defaultdict(dict)
+def make_programs(plans):
+    """Brings what the plans need up to date."""
+    tests = collections.defaultdict(set)
     for build_name, names in itertools.chain.from_iterable(plans):
-        tests[build_name].update(dict.fromkeys(names))
-    original = original_of(mutate.Mutant("", "", "core/slab.c", "", 0))
-    with tempfile.TemporaryDirectory(prefix="tslab-mutant-") as directory:
-        shop = rig.Workshop(original, SOURCES, directory)
-        for build_name, names in tests.items():
-            builds[build_name].make(names)
-            for name in names:
-                as_it_is = dataclasses.replace(original, name=f"{build_name}/{name} on the engine as it is")
-                why = None if known.of(as_it_is) else shop.run(builds[build_name], builds[build_name].test(name))
-                if why is not None:
-                    raise rig.RigError(f"{as_it_is.name} fails, so it says nothing of mutants: {why}")
-                known.add(as_it_is, None, "passes", 0)
+        tests[build_name].update(names)
+    for build_name, names in tests.items():
+        builds[build_name].make(names)
 
 
 def run_all(mutants, plan_of, jobs, known):
@@ -196,7 +209,7 @@ def run_all(mutants, plan_of, jobs, known):
         return mutant, by, why, round(time.monotonic() - start, 1)
 
     with tempfile.TemporaryDirectory(prefix="tslab-mutants-") as scratch, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        originals = {m.file: rig.Workshop(original_of(m), SOURCES, f"{scratch}/{n}") for n, m in enumerate(due)}
+        originals = {mutant.file: Original(mutant, f"{scratch}/{n}") for n, mutant in enumerate(due)}
         waiting = [pool.submit(try_one, mutant) for mutant in due]
         try:
             for n, future in enumerate(concurrent.futures.as_completed(waiting), 1):
@@ -210,34 +223,40 @@ def run_all(mutants, plan_of, jobs, known):
 
 
 def survivors():
-    """{name: why nothing kills it}; and {name: why} of those that only real threads kill."""
+    """{name: why nothing kills it}, and the names of those that the schedulers do not kill, but other tests."""
     listed = tomllib.loads(SURVIVORS.read_text())
-    unknown = set(listed) - {"lives", "threads"}
+    unknown = set(listed) - {"lives", "elsewhere"}
     if unknown:
-        sys.exit(f"mutants.py: {SURVIVORS.name} has tables 'lives' and 'threads', not {', '.join(sorted(unknown))}.")
-    return listed.get("lives", {}), listed.get("threads", {})
+        sys.exit(f"mutants.py: {SURVIVORS.name} has 'lives' and 'elsewhere', not {', '.join(sorted(unknown))}.")
+    return listed.get("lives", {}), listed.get("elsewhere", [])
 
 
 def complaints_about_list(mutants):
-    lives, threads = survivors()
-    for name in [*lives, *threads]:
+    lives, elsewhere = survivors()
+    for name, times in collections.Counter([*lives, *elsewhere]).items():
         if name not in mutants:
             yield f"{SURVIVORS.name} lists {name}, but there is no such mutant: take it out, or see what it is called now."
-    for name in set(lives) & set(threads):
-        yield f"{SURVIVORS.name} lists {name} twice: as one that lives, and as one that is killed."
+        if times > 1:
+            yield f"{SURVIVORS.name} lists {name} twice."
+    for name, why in lives.items():
+        if not why.endswith("."):
+            yield f"{SURVIVORS.name} has no sentence that says why {name} lives."
 
 
 def complaints_about(entries):
-    lives, threads = survivors()
+    lives, elsewhere = survivors()
     for name, entry in entries.items():
-        if entry["by"] is None and entry["why"] != SAME_CODE and name not in lives:
-            yield f"{name} lives: make a test fail on it, or say in {SURVIVORS.name} why none can."
-        elif entry["by"] is None and entry["why"] == SAME_CODE and name in lives:
+        by = entry["by"]
+        if by is None and entry["why"] == SAME_CODE and name in lives:
             yield f"{name} makes the same code as the original: it need not be in {SURVIVORS.name}."
-        elif entry["by"] is not None and name in lives:
-            yield f"{name} is killed by {entry['by']}: take it out of {SURVIVORS.name}."
-        elif entry["by"] is not None and (entry["by"].split("/")[0] != "release") != (name in threads):
-            yield f"{name} is killed by {entry['by']}: the table 'threads' of {SURVIVORS.name} is wrong about it."
+        if by is None and entry["why"] != SAME_CODE and name not in lives:
+            yield f"{name} lives: make a test fail on it, or say in {SURVIVORS.name} why none can."
+        if by is not None and name in lives:
+            yield f"{name} is killed by {by}: take it out of {SURVIVORS.name}."
+        if by is not None and by.startswith("release/") and name in elsewhere:
+            yield f"{name} is killed by {by}: take it out of 'elsewhere' in {SURVIVORS.name}."
+        if by is not None and not by.startswith("release/") and name not in elsewhere:
+            yield f"{name} is killed by {by}, by no scheduler: put it into 'elsewhere' in {SURVIVORS.name}."
 
 
 def finish(complaints):
@@ -275,7 +294,7 @@ def do_run(mutants, arguments):
     if arguments.kind:
         chosen = {name: mutant for name, mutant in chosen.items() if mutant.kind == arguments.kind}
     known = Results(arguments.results)
-    make_ready([plan_of(m) for m in chosen.values() if known.of(m) is None], known)
+    make_programs(plan_of(mutant) for mutant in chosen.values() if known.of(mutant) is None)
     entries = run_all(chosen, plan_of, arguments.jobs, known)
     summarise(entries)
     finish([*complaints_about_list(mutants), *complaints_about(entries)])
@@ -284,7 +303,7 @@ def do_run(mutants, arguments):
 def do_sample(mutants, arguments):
     """Other sources, other mutants: over the time all of them have their turn, and a failure can be repeated."""
     builds["release"] = rig.Build(arguments.build)
-    excepted = {name for table in survivors() for name in table}
+    excepted = {name for listed in survivors() for name in listed}
     chosen = random.Random(digest_of_rig()).sample(sorted(set(mutants) - excepted), arguments.count)
     with tempfile.TemporaryDirectory() as directory:
         known = Results(pathlib.Path(directory) / "results.json")

@@ -21,6 +21,10 @@ TOKEN = re.compile(
 
 ATOMIC = re.compile(r"(load|store|exchange|cas|fetch_[a-z]+)_(relaxed|acquire|release|acq_rel|seq_cst)")
 
+# Pointers of types that the macros do not know are loaded and stored by C's own names.
+PLAIN = re.compile(r"atomic_\w+_explicit")
+PLAIN_ORDERS = {"memory_order_acquire": "memory_order_relaxed", "memory_order_release": "memory_order_relaxed"}
+
 # The orders that are one step weaker, by kind of operation; an exchange and a fetch_... are like a cas.
 WEAKER = {
     "load": {"seq_cst": ["acquire"], "acquire": ["relaxed"]},
@@ -121,6 +125,13 @@ def orders_in(tokens):
             for weaker in WEAKER.get(operation, WEAKER["cas"]).get(order, []):
                 weak = f"{operation}_{weaker}"
                 yield token, f"{token.text} to {weak}", token.at, token.at + len(token.text), weak
+        elif token.text in PLAIN_ORDERS:
+            weak = PLAIN_ORDERS[token.text]
+            yield token, f"{token.text} to {weak}", token.at, token.at + len(token.text), weak
+
+
+def has_atomics(tokens):
+    return any(ATOMIC.fullmatch(token.text) or PLAIN.fullmatch(token.text) for token in tokens)
 
 
 def comparisons_in(tokens):
@@ -142,7 +153,7 @@ def mutants_of(file, text):
     for function, first, last in functions_of(tokens):
         body = without_checks(tokens[first : last + 1])
         kinds = [("order", orders_in(body))]
-        if any(ATOMIC.fullmatch(token.text) for token in body):
+        if has_atomics(body):
             kinds.append(("comparison", comparisons_in(body)))
         numbers = collections.defaultdict(dict)
         for kind, changes in kinds:

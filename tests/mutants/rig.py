@@ -49,6 +49,16 @@ class Test:
     timeout: float
 
 
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """An object of an archive."""
+
+    source: str
+    output: str  # relative to the build
+    command: tuple  # without what names source and output
+    headers: frozenset
+
+
 class Build:
     """A build directory: its tests, and how their programs come about."""
 
@@ -78,9 +88,12 @@ class Build:
         return tests
 
     def test(self, name):
+        """By CTest's name of it; words after that are more arguments."""
+        name, *more = name.split()
         if name not in self.tests:
             raise RigError(f"{self.directory} has no test {name}: tests/mutants/mutants.py names one that is gone.")
-        return self.tests[name]
+        test = self.tests[name]
+        return dataclasses.replace(test, arguments=(*test.arguments, *more))
 
     def make(self, tests):
         """Brings the programs of these tests up to date."""
@@ -100,19 +113,19 @@ class Build:
         return os.path.relpath(program, self.directory)
 
     @functools.cache
-    def compile_commands(self, archive):
-        """{source: (command, without what names its output; the headers that it includes)} of the objects in an archive."""
-        commands = {}
+    def compiled(self, archive):
+        """What an archive is made of."""
+        made = []
         for line in output_of("ninja", "-C", self.directory, "-t", "commands", archive).splitlines():
             words = shlex.split(line)
             if "-c" in words:
-                source = words[words.index("-c") + 1]
-                output = words[words.index("-o") + 1]
+                source, output = words[words.index("-c") + 1], words[words.index("-o") + 1]
                 for option in ("-c", "-o", "-MT", "-MF"):
                     at = words.index(option)
                     del words[at : at + 2]
-                commands[source] = ([w for w in words if w not in ("-MD", "-Werror")], self.dependencies(output))
-        return commands
+                command = tuple(word for word in words if word not in ("-MD", "-Werror"))
+                made.append(Compiled(source, output, command, self.dependencies(output)))
+        return made
 
     @functools.cache
     def dependencies(self, output):
@@ -137,50 +150,64 @@ class Workshop:
 
     @functools.cache
     def objects(self, build, archive):
-        """The changed objects of an archive, or None if they do not compile."""
+        """{the object it takes the place of: the changed object} in an archive, or None if one does not compile."""
         changed = str(self.sources / self.mutant.file)
-        made = []
-        for source, (command, dependencies) in build.compile_commands(archive).items():
-            if changed in (source, *dependencies):
-                result = self.directory / build.directory.name / archive.replace("/", "_") / (pathlib.Path(source).stem + ".o")
-                result.parent.mkdir(parents=True, exist_ok=True)
-                mine = self.overlay / self.mutant.file if source == changed else source
+        made = {}
+        for old in build.compiled(archive):
+            if changed in (old.source, *old.headers):
+                new = self.directory / build.directory.name / old.output
+                new.parent.mkdir(parents=True, exist_ok=True)
+                mine = self.overlay / self.mutant.file if old.source == changed else old.source
                 # The mutant's headers come first. Without debug information, equal code makes equal objects.
-                first = next(i for i, word in enumerate(command) if word.startswith("-D"))
-                words = [*command[:first], f"-I{self.overlay}", *command[first:], "-w", "-g0", "-o", result, "-c", mine]
+                first = next(i for i, word in enumerate(old.command) if word.startswith("-D"))
+                options = [*old.command[:first], f"-I{self.overlay}", *old.command[first:], "-w", "-g0"]
+                words = [*options, "-o", new, "-c", mine]
                 if subprocess.run(words, cwd=build.directory, capture_output=True, check=False).returncode != 0:
                     return None
-                made.append(result)
+                made[old.output] = new
         return made
 
-    def all_objects(self, build, program):
-        """Those of all archives of a program, or None if one does not compile."""
-        with self.lock:
-            objects = [self.objects(build, archive) for archive in build.archives(program)]
-        return None if None in objects else sum(objects, [])
+    @functools.cache
+    def archive(self, build, archive):
+        """The archive with the changed objects, and None if there are none because they do not compile. It has the name of
+        the build's own, by which the linker's script for the schedulers knows the data of the engine."""
+        objects = self.objects(build, archive)
+        if objects is None:
+            return None
+        result = self.directory / build.directory.name / archive
+        result.parent.mkdir(parents=True, exist_ok=True)
+        members = [objects.get(old.output, old.output) for old in build.compiled(archive)]
+        output_of("env", "-C", build.directory, "ar", "qcs", result, *members)
+        return result
 
-    def is_same_code(self, original, build, program):
+    def is_same_code(self, original, build, archives):
         """Whether the compiler makes the same of the mutant as of the original."""
-        mine, others = (shop.all_objects(build, program) for shop in (self, original))
-        return mine is not None and [o.read_bytes() for o in mine] == [o.read_bytes() for o in others]
+        for archive in archives:
+            with original.lock:
+                pair = [shop.objects(build, archive) for shop in (self, original)]
+            if None in pair or any(pair[0][name].read_bytes() != pair[1][name].read_bytes() for name in pair[0]):
+                return False
+        return True
 
     @functools.cache
     def program(self, build, program):
         """The program with the changed objects, or None if these do not compile."""
-        objects = self.all_objects(build, program)
-        if objects is None:
-            return None
-        result = self.directory / build.directory.name / program.name
+        result = self.directory / build.directory.name / "bin" / program.name
+        result.parent.mkdir(parents=True, exist_ok=True)
         command = list(build.link_command(build.target(program)))
-        command[command.index("-o") + 1] = str(result)
-        # An object that comes before the archive takes the place of the archive's own.
-        first = min(map(command.index, build.archives(program)))
-        output_of("env", "-C", build.directory, *command[:first], *map(str, objects), *command[first:])
+        command[command.index("-o") + 1] = result
+        for archive in build.archives(program):
+            changed = self.archive(build, archive)
+            if changed is None:
+                return None
+            command[command.index(archive)] = changed
+        output_of("env", "-C", build.directory, *command)
         return result
 
     def run(self, build, test):
         """Why the test failed, or None."""
-        program = self.program(build, test.program)
+        with self.lock:
+            program = self.program(build, test.program)
         if program is None:
             return NOT_COMPILED
         return run_program([*test.before, program, *test.arguments], test)
@@ -234,6 +261,7 @@ TELLING = (
     r"(tslab: broken invariant: .*)",
     r"(tslab: .*)",
     r"(.*Assertion .* failed)",
+    r"([^/ ]+\.c:\d+: .*)",
     r"\[  ERROR   \] --- (.*)",
     r"\[  FAILED  \] (.*)",
 )
