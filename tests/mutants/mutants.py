@@ -64,7 +64,7 @@ SLAB_FILES = {"base/lock.c"} | {f"core/{name}.c" for name in "arena current depo
 SLAB_STRESS = (
     "unit-lock unit-depot stress-begin stress-contend-48 stress-contend-80 stress-traffic-eager "
     "stress-traffic-no-magazines stress-contend-5000 stress-contend-no-magazines stress-traffic "
-    "stress-traffic-many-threads epoch-stress"
+    "stress-traffic-many-threads epoch-stress epoch-stats"
 )
 EPOCH_STRESS = (
     "epoch-stress-no-magazines epoch-stress-eager epoch-stress-drain epoch-stress-release epoch-stress-report "
