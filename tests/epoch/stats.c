@@ -265,6 +265,60 @@ static void one_may_look_at_any_time(void)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }
 
+/* Handles have records, lists and a heap of their own: each epoch here makes new ones, and all of them are found by who
+ * looks without having heard of them. */
+enum { GROWN = 300 };
+
+static atomic_bool grown;
+
+static void *look_at_all(void *unused)
+{
+    (void)unused;
+    static struct tslab_epoch_stats list[2 * GROWN];
+    size_t most = 0;
+    while (!atomic_load(&grown)) {
+        struct tslab_stats stats;
+        tslab_stats_get(&stats);
+        const size_t count = tslab_epoch_list(list, COUNT_OF(list));
+        CHECK(count >= most && count <= COUNT_OF(list) && stats.epochs_open <= COUNT_OF(list));
+        for (size_t i = 0; i < count; i++) {
+            CHECK(list[i].state == TSLAB_EPOCH_OPEN);
+        }
+        most = count;
+    }
+    return NULL;
+}
+
+static void *grow(void *epochs)
+{
+    for (size_t i = 0; i < GROWN; i++) {
+        const tslab_epoch epoch = opened();
+        CHECK(tslab_handle_malloc(epoch, 100, NULL).id != 0);
+        ((tslab_epoch *)epochs)[i] = epoch;
+    }
+    return NULL;
+}
+
+static void the_tables_grow_while_others_look(void)
+{
+    static tslab_epoch epochs[2][GROWN];
+    pthread_t watcher, growers[2];
+    CHECK(pthread_create(&watcher, NULL, look_at_all, NULL) == 0);
+    for (size_t i = 0; i < COUNT_OF(growers); i++) {
+        CHECK(pthread_create(&growers[i], NULL, grow, epochs[i]) == 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(growers); i++) {
+        CHECK(pthread_join(growers[i], NULL) == 0);
+    }
+    atomic_store(&grown, true);
+    CHECK(pthread_join(watcher, NULL) == 0);
+    for (size_t i = 0; i < 2 * GROWN; i++) {
+        ALIVE(epochs[i / GROWN][i % GROWN], 1);
+        STATUS(tslab_epoch_release(epochs[i / GROWN][i % GROWN], 0, NULL), TSLAB_OK);
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
 /* Text and JSON. */
 
 enum { LABELS = 9 };
@@ -441,6 +495,7 @@ static const struct epoch_case cases[] = {
     CASE(the_process_counts_epochs_too),
     CASE(an_empty_chunk_is_filled_anew),
     CASE(one_may_look_at_any_time),
+    CASE(the_tables_grow_while_others_look),
     CASE(json_is_json),
     CASE(exit_with_epochs),
     TEST(json_is_said_at_exit),

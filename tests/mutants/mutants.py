@@ -40,7 +40,7 @@ SURVIVORS = HERE / "survivors.toml"
 RESULTS = ROOT / "build" / "mutants" / "results.json"
 
 # The tests that say most about each file, by their names in CTest; the first to fail ends it. Under the schedulers:
-SLAB = "slab revisit thread depot fork"
+SLAB = "slab revisit thread"
 EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
 SCHEDULED = {
     "base/lock.c": "lock revisit slab",
