@@ -96,7 +96,13 @@ static noinline void *new_slow_plain(size_t size)
 
 always_inline void *new_plain(size_t size)
 {
-    return fast_alloc_or(size, new_slow_plain);
+    /* What is checked is born once: the checked way tries again itself. */
+    return TSLAB_CHECKED ? new_slow(size, 1) : fast_alloc_or(size, new_slow_plain);
+}
+
+always_inline void *new_nothrow(size_t size)
+{
+    return TSLAB_CHECKED ? new_aligned_nothrow(size, 1) : fast_alloc_or(size, new_slow_nothrow);
 }
 
 static void *new_aligned(size_t size, size_t alignment)
@@ -123,8 +129,8 @@ static void *new_aligned(size_t size, size_t alignment)
 
 OPERATOR_NEW(_Znwm, (size_t size), new_plain(size))
 OPERATOR_NEW(_Znam, (size_t size), new_plain(size))
-OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc_or(size, new_slow_nothrow))
-OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), fast_alloc_or(size, new_slow_nothrow))
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), new_nothrow(size))
+OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, UNUSED const void *nothrow), new_nothrow(size))
 OPERATOR_NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
 OPERATOR_NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), new_aligned(size, alignment))
 OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),

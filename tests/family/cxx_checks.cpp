@@ -14,6 +14,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -207,6 +208,52 @@ void test_new_handler()
     std::set_new_handler(nullptr);
 }
 
+// A handler that helps: what was refused is granted at the next try.
+struct rlimit data_before;
+void helping_handler()
+{
+    handler_calls++;
+    CHECK(setrlimit(RLIMIT_DATA, &data_before) == 0);
+}
+
+template <typename Function> void *expect_help(Function allocate)
+{
+    CHECK(getrlimit(RLIMIT_DATA, &data_before) == 0);
+    const rlimit little = { 1 << 20, data_before.rlim_max };
+    CHECK(setrlimit(RLIMIT_DATA, &little) == 0);
+    handler_calls = 0;
+    std::set_new_handler(helping_handler);
+    void *const block = keep(allocate());
+    std::set_new_handler(nullptr);
+    CHECK_SAY(handler_calls == 1 && block != nullptr, "the new handler was called %d times, and %p was granted",
+              handler_calls, block);
+    return block;
+}
+
+void test_new_handler_that_helps()
+{
+    const std::size_t size = std::size_t(1) << 28;
+    const auto value = std::align_val_t(64);
+    static bool done; // what was once granted is granted again without help
+    if (done)
+        return;
+    done = true;
+    // All are kept, for the next one would get what was given back.
+    void *const blocks[] = {
+        expect_help([=] { return ::operator new(size); }),
+        expect_help([=] { return ::operator new[](size); }),
+        expect_help([=] { return ::operator new(size, std::nothrow); }),
+    };
+    void *const aligned[] = {
+        expect_help([=] { return ::operator new(size, value); }),
+        expect_help([=] { return ::operator new(size, value, std::nothrow); }),
+    };
+    for (void *const block : blocks)
+        ::operator delete(block);
+    for (void *const block : aligned)
+        ::operator delete(block, value);
+}
+
 void test_containers()
 {
     std::map<int, std::string> ordered;
@@ -262,6 +309,7 @@ extern "C" int cxx_checks(void)
     test_absurd_sizes();
     test_unwinding();
     test_new_handler();
+    test_new_handler_that_helps();
     test_containers();
     test_across_threads();
     return 0;
