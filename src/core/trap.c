@@ -4,10 +4,13 @@
 #include "core/reclaim.h"
 #include "os/os.h"
 
+/* Of all addresses one part of so many is trapped at most. */
+enum { TRAP_PART = 8 };
+
 /* A ring; under the lock. */
 static struct {
     struct lock lock;
-    uint32_t next;
+    uint32_t next, oldest; /* modulo TRAP_RUNS; as many are in it as they differ */
     struct {
         uint32_t first, units;
     } runs[TRAP_RUNS];
@@ -15,23 +18,35 @@ static struct {
 
 atomic_size_t trap_units;
 
-/* Makes the next place of the ring free: the run in it is empty memory again. False when the kernel has no memory for
- * that: it stays trapped, and who wants the place has none. Under the lock. */
+/* Takes the oldest run out of the ring: it is empty memory again. False when the kernel has no memory for that: it
+ * stays trapped. Under the lock. */
 static bool evict(void)
 {
-    const uint32_t place = trapped.next % TRAP_RUNS;
+    const uint32_t place = trapped.oldest % TRAP_RUNS;
     const uint32_t first = trapped.runs[place].first;
     const uint32_t units = trapped.runs[place].units;
-    if (first == 0) {
-        return true;
-    }
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }
-    trapped.runs[place].first = 0;
+    trapped.oldest++;
     (void)fetch_sub_relaxed(&trap_units, units);
     depot_put(first, units, true);
     return true;
+}
+
+/* Makes room in the ring for a run of so many units; false: there is none. Under the lock. */
+static bool ring_make_room(uint32_t units)
+{
+    for (;;) {
+        const uint32_t count = trapped.next - trapped.oldest;
+        const size_t sum = stat_get(&trap_units) + units;
+        if (count < TRAP_RUNS && (count == 0 || sum <= arena.reserved_units / TRAP_PART)) {
+            return true;
+        }
+        if (!evict()) {
+            return false;
+        }
+    }
 }
 
 /* False: all of it is accessible. The kernel may refuse after it has forbidden a part, and may refuse to take that
@@ -51,7 +66,7 @@ void trap_run(uint32_t first, uint32_t units)
     const bool purged = traps;
     if (traps) {
         lock_acquire(&trapped.lock);
-        traps = evict() && forbid(start, bytes);
+        traps = ring_make_room(units) && forbid(start, bytes);
         if (traps) {
             (void)fetch_add_relaxed(&trap_units, units);
             const uint32_t place = trapped.next++ % TRAP_RUNS;

@@ -1,5 +1,5 @@
 /* Trapped runs: memory of released epochs whose policy is TRAP. It has no pages and no access, so that a late touch of
- * it faults, until so many further runs were trapped.
+ * it faults, until so many further runs were trapped, or so much of the arena's addresses.
  *
  * Threads: any, inside a gate. */
 #ifndef TSLAB_CORE_TRAP_H
