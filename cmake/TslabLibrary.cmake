@@ -28,10 +28,10 @@ if(sanitizers)
     add_link_options(${sanitizers})
 endif()
 
-# tslab_library(name SHARED|STATIC sources...): a library of the engine, with its knobs at the values of this build.
-function(tslab_library name kind)
+# tslab_library(name SHARED|STATIC checked sources...): a library of the engine.
+function(tslab_library name kind checked)
     add_library(${name} ${kind} ${ARGN})
-    tslab_compile_library(${name} ${TSLAB_CHECKED} 0)
+    tslab_compile_library(${name} ${checked} 0)
     if(kind STREQUAL SHARED)
         # Never unloaded: threads hold pointers into the library until they exit.
         target_link_options(${name} PRIVATE LINKER:-z,nodelete,-z,now,-z,relro)

@@ -99,8 +99,8 @@ enum tslab_policy {
                     asked */
     TSLAB_RELEASE, /* they are dead: all memory comes back without a single free */
     TSLAB_REPORT,  /* as TSLAB_DRAIN; and if there are any, a line on stderr says how many, and names some */
-    TSLAB_TRAP /* as TSLAB_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped, or an
-                  eighth of the arena */
+    TSLAB_TRAP /* as TSLAB_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped (in
+                  the checked library, which traps large objects, too, 1,024), or an eighth of the arena */
 };
 
 /* With TSLAB_RELEASE and TSLAB_TRAP, plain malloc does not land in the epoch, only calls that name it do: libc and

@@ -176,16 +176,16 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
 static noinline void *alloc_past_scope(tslab_epoch epoch, size_t size)
 {
     bool zero;
-    return checked_born(alloc_by_name(epoch, size, 1, &zero));
+    return object_begin(alloc_by_name(epoch, guard_room(size), 1, &zero), size);
 }
 
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
 {
     struct hold *const hold = heap_current->inside;
     if (likely(hold->value == epoch.id)) {
-        void *p = chunk_alloc_small(&hold->cursor, size);
+        void *p = chunk_alloc_small(&hold->cursor, guard_room(size));
         if (likely(p != NULL)) {
-            return checked_born(p);
+            return object_begin(p, size);
         }
     }
     return alloc_past_scope(epoch, size);
@@ -199,7 +199,7 @@ TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    void *p = checked_born(alloc_by_name(epoch, bytes, 1, &zero));
+    void *p = object_begin(alloc_by_name(epoch, guard_room(bytes), 1, &zero), bytes);
     if (p != NULL && !zero) {
         memset(p, 0, bytes);
     }
@@ -213,7 +213,7 @@ TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, s
         errno = EINVAL;
         return NULL;
     }
-    return checked_born(alloc_by_name(epoch, size, alignment, &zero));
+    return object_begin(alloc_by_name(epoch, guard_room(size), alignment, &zero), size);
 }
 
 TSLAB_API tslab_epoch tslab_epoch_current(void)
@@ -369,7 +369,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     if (handle.id == 0) {
         errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
     } else {
-        object = checked_born(object);
+        object = object_begin(object, size);
         if (p != NULL) {
             *p = object;
         }

@@ -1,6 +1,6 @@
 #include "core/arena.h"
 
-#include "base/fatal.h"
+#include "core/guard.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -10,8 +10,9 @@ enum {
     STEP_UNITS_MAX = (1 << 30) / UNIT_BYTES,
     STEP_SHIFT = 3, /* a step is an eighth of what is committed */
     RESERVED_UNITS_MIN = 64,
-    /* Room between the tables, so that each starts at a page whatever the page size. */
-    TABLES_SLACK = 1 << 19,
+    /* Room between the tables, so that each starts at a page whatever the page size, and in the checked library for
+     * pages before, between and after them that are never accessible. */
+    TABLES_SLACK = GUARDED ? 1 << 20 : 1 << 19,
 };
 
 struct arena arena;
@@ -32,6 +33,13 @@ static size_t reservation_bytes(size_t units)
            codes_bytes(units) + live_bytes(units) + TABLES_SLACK;
 }
 
+/* Where the table after one that ends at `at` starts. */
+static uintptr_t next_table(uintptr_t at)
+{
+    const size_t align = max_size(os_page_bytes(), UNIT_BYTES);
+    return round_up(at, align) + (GUARDED ? align : 0);
+}
+
 bool arena_start(size_t bytes)
 {
     const size_t limit = os_address_space_limit();
@@ -50,26 +58,28 @@ bool arena_start(size_t bytes)
         return false;
     }
     /* The tables lie below the units: no overflow of an object runs into them. */
-    const size_t align = max_size(os_page_bytes(), UNIT_BYTES);
-    uintptr_t at = round_up((uintptr_t)start, align);
+    uintptr_t at = next_table((uintptr_t)start);
     arena.reservation = start;
     arena.reservation_bytes = reservation_bytes(units);
     arena.units = (struct unit *)at;
-    at = round_up(at + units * sizeof(struct unit), align);
+    at = next_table(at + units * sizeof(struct unit));
     arena.slabs = (struct slab *)at;
-    at = round_up(at + units * sizeof(struct slab), align);
+    at = next_table(at + units * sizeof(struct slab));
     arena.revisits = (struct revisit *)at;
-    at = round_up(at + units * sizeof(struct revisit), align);
+    at = next_table(at + units * sizeof(struct revisit));
     arena.codes = (atomic_u8 *)at;
-    at = round_up(at + codes_bytes(units), align);
+    at = next_table(at + codes_bytes(units));
 #if TSLAB_CHECKED
     arena.live = (atomic_u64 *)at;
-    at = round_up(at + live_bytes(units), align);
+    at = next_table(at + live_bytes(units));
 #endif
     arena.base = at;
     arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
     arena.used_units = 1;
     arena.reserved_units = units;
+    if (GUARDED) {
+        guard_start();
+    }
     return true;
 }
 
@@ -84,6 +94,8 @@ static bool commit_part(void *table, size_t from, size_t to)
 
 static bool commit_units(size_t from, size_t to)
 {
+    /* Unit 0, which is never used, is a guard, if pages let it be one. */
+    const size_t accessible = max_size(from, GUARDED && os_page_bytes() <= UNIT_BYTES);
     /* The units come last: who sees them committed finds their tables. What was committed before a failure stays so and
      * is committed again, for nothing, by the next attempt. */
     return commit_part(arena.units, from * sizeof(struct unit), to * sizeof(struct unit)) &&
@@ -93,7 +105,7 @@ static bool commit_units(size_t from, size_t to)
 #if TSLAB_CHECKED
            commit_part(arena.live, live_bytes(from), live_bytes(to)) &&
 #endif
-           commit_part((void *)arena.base, from << UNIT_SHIFT, to << UNIT_SHIFT);
+           commit_part((void *)arena.base, accessible << UNIT_SHIFT, to << UNIT_SHIFT);
 }
 
 /* Makes the units below `end` accessible. */

@@ -2,6 +2,7 @@
 
 #include "base/lock.h"
 #include "core/class.h"
+#include "core/guard.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -9,20 +10,21 @@
 struct block {
     void *start; /* NULL: the place is empty */
     size_t bytes;
-    void *mapping; /* starts earlier when the alignment asked for it */
+    void *mapping; /* starts earlier when the alignment asked for it, or a guard page is before it */
     size_t mapping_bytes;
 };
 
-/* At the start of a mapping that the kernel did not take back. */
+/* At the start of a block that the kernel did not take back. */
 struct leftover {
     struct leftover *next;
-    size_t bytes;
+    struct block block;
 };
 
 /* Open addressing with linear probing, at most half full; the table is a mapping, too. */
 static struct {
     struct lock lock;
     struct block *table;
+    struct block table_block;
     size_t places; /* a power of two, or 0 */
     size_t count;
     atomic_size_t bytes;
@@ -60,11 +62,11 @@ static void insert(struct block *table, size_t places, struct block block)
 
 /* The kernel may refuse to take a mapping back, for want of mappings: then it gets the pages, and the rest when there
  * are more again. Under the lock. */
-static void leave_over(void *mapping, size_t bytes)
+static void leave_over(struct block block)
 {
-    (void)os_purge(mapping, bytes);
-    struct leftover *leftover = mapping;
-    *leftover = (struct leftover){ blocks.leftovers, bytes };
+    (void)os_purge(block.start, block.bytes);
+    struct leftover *leftover = block.start;
+    *leftover = (struct leftover){ blocks.leftovers, block };
     blocks.leftovers = leftover;
 }
 
@@ -72,11 +74,30 @@ static void unmap_leftovers(void)
 {
     while (blocks.leftovers != NULL) {
         const struct leftover copy = *blocks.leftovers;
-        if (!os_unmap(blocks.leftovers, copy.bytes)) {
+        if (!os_unmap(copy.block.mapping, copy.block.mapping_bytes)) {
             return;
         }
         blocks.leftovers = copy.next;
     }
+}
+
+/* Maps a block of at least bytes; false: no memory. */
+static bool map_block(struct block *block, size_t bytes, size_t alignment)
+{
+    const size_t page = os_page_bytes();
+    const size_t slack = alignment > page ? alignment : 0;
+    block->bytes = round_up(bytes, page);
+    block->mapping_bytes = block->bytes + slack;
+    if (block->bytes < bytes || block->mapping_bytes < block->bytes) {
+        return false;
+    }
+    if (GUARDED) {
+        block->start = guard_map(bytes, alignment, &block->mapping, &block->mapping_bytes);
+        return block->start != NULL;
+    }
+    block->mapping = os_map(block->mapping_bytes);
+    block->start = (void *)round_up((uintptr_t)block->mapping, max_size(alignment, page));
+    return block->mapping != NULL;
 }
 
 /* Makes room for one more. Under the lock. */
@@ -87,18 +108,20 @@ static bool grow(void)
     }
     const size_t first = TSLAB_SIM ? 2 : os_page_bytes() / sizeof(struct block);
     const size_t places = blocks.places == 0 ? first : blocks.places * 2;
-    struct block *table = os_map(places * sizeof(struct block));
-    if (table == NULL) {
+    struct block made;
+    if (!map_block(&made, places * sizeof(struct block), 1)) {
         return false;
     }
+    struct block *table = made.start;
     for (size_t i = 0; i < blocks.places; i++) {
         if (blocks.table[i].start != NULL) {
             insert(table, places, blocks.table[i]);
         }
     }
-    if (blocks.places != 0 && !os_unmap(blocks.table, blocks.places * sizeof(struct block))) {
-        leave_over(blocks.table, blocks.places * sizeof(struct block));
+    if (blocks.places != 0 && !os_unmap(blocks.table_block.mapping, blocks.table_block.mapping_bytes)) {
+        leave_over(blocks.table_block);
     }
+    blocks.table_block = made;
     blocks.table = table;
     blocks.places = places;
     return true;
@@ -120,12 +143,12 @@ static void erase(struct block *block)
     blocks.count--;
 }
 
-static void unmap(void *mapping, size_t bytes)
+static void unmap(struct block block)
 {
-    const bool done = os_unmap(mapping, bytes);
+    const bool done = os_unmap(block.mapping, block.mapping_bytes);
     lock_acquire(&blocks.lock);
     if (!done) {
-        leave_over(mapping, bytes);
+        leave_over(block);
     } else {
         unmap_leftovers();
     }
@@ -134,18 +157,10 @@ static void unmap(void *mapping, size_t bytes)
 
 void *blocks_map(size_t bytes, size_t alignment)
 {
-    const size_t page = os_page_bytes();
-    const size_t slack = alignment > page ? alignment : 0;
-    const size_t usable = round_up(bytes, page);
-    if (usable < bytes || usable + slack < usable) {
+    struct block block;
+    if (!map_block(&block, bytes, alignment)) {
         return NULL;
     }
-    struct block block = { .bytes = usable, .mapping_bytes = usable + slack };
-    block.mapping = os_map(block.mapping_bytes);
-    if (block.mapping == NULL) {
-        return NULL;
-    }
-    block.start = (void *)round_up((uintptr_t)block.mapping, max_size(alignment, page));
     lock_acquire(&blocks.lock);
     unmap_leftovers();
     const bool kept = grow();
@@ -156,7 +171,7 @@ void *blocks_map(size_t bytes, size_t alignment)
     }
     lock_release(&blocks.lock);
     if (!kept) {
-        unmap(block.mapping, block.mapping_bytes);
+        unmap(block);
         return NULL;
     }
     return block.start;
@@ -184,7 +199,7 @@ bool blocks_unmap(void *p)
     }
     lock_release(&blocks.lock);
     if (found) {
-        unmap(copy.mapping, copy.mapping_bytes);
+        unmap(copy);
     }
     return found;
 }

@@ -59,10 +59,13 @@ void checked_dies(void *p)
 
 void checked_forget(const void *start, size_t bytes)
 {
-    for (const char *p = start; p < (const char *)start + bytes; p += GRANULE_BYTES) {
-        uint64_t mask;
-        atomic_u64 *word = live_word(p, &mask);
-        (void)atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed);
+    const size_t end = (((uintptr_t)start - arena.base) + bytes) >> GRANULE_SHIFT;
+    size_t granule = ((uintptr_t)start - arena.base) >> GRANULE_SHIFT;
+    while (granule < end) {
+        const size_t n = min_size(end - granule, 64 - granule % 64);
+        (void)atomic_fetch_and_explicit(&arena.live[granule / 64], ~(bit_mask((unsigned)n) << (granule % 64)),
+                                        memory_order_relaxed);
+        granule += n;
     }
 }
 

@@ -11,9 +11,9 @@
 #ifndef TSLAB_CORE_FAST_H
 #define TSLAB_CORE_FAST_H
 
-#include "core/checked.h"
 #include "core/current.h"
 #include "core/epoch.h"
+#include "core/guard.h"
 #include "core/object.h"
 
 /* The cursor that plain malloc fills, where the magazine does not serve. The heap is read anew: a compiler that kept it
@@ -28,7 +28,7 @@ always_inline struct cursor *fast_cursor(void)
 always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
 {
     if (TSLAB_CHECKED) {
-        return checked_born(slow(size));
+        return object_begin(slow(guard_room(size)), size);
     }
     if (likely(size <= SMALL_MAX)) {
         struct magazine *m = heap_magazine(heap_current, class_scaled_of_size(size));
@@ -52,7 +52,7 @@ always_inline void *fast_alloc(size_t size)
 always_inline void fast_free(void *p)
 {
     if (TSLAB_CHECKED) {
-        checked_dies(p);
+        object_end(p);
         object_free_slow(p);
         return;
     }

@@ -1,6 +1,6 @@
 #include "core/handle.h"
 
-#include "core/checked.h"
+#include "core/object.h"
 
 enum { GENERATION_BITS = 28, SLOT_INDEX_BITS = 10, UNIT_BITS = 26, HANDLE_ALIGN = 64 };
 
@@ -135,7 +135,7 @@ bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
         return false;
     }
     if (TSLAB_CHECKED) {
-        checked_dies(p);
+        object_end(p);
     }
     stat_add(&thread->heap.class[class].counters.remote_frees, 1);
     heap_free_direct(&thread->heap, class, p);

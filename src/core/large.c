@@ -2,16 +2,29 @@
 
 #include "core/blocks.h"
 #include "core/depot.h"
+#include "core/guard.h"
 #include "core/reclaim.h"
 #include "core/slab.h"
+#include "core/trap.h"
 #include "os/os.h"
 
 #include <stdint.h>
 
+/* What the checked library adds to every large run: a page without access behind what its user may touch. */
+static size_t guard_bytes(void)
+{
+    return GUARDED && os_page_bytes() <= UNIT_BYTES ? os_page_bytes() : 0;
+}
+
+static uint32_t whole_units(size_t bytes)
+{
+    return bytes > (size_t)UINT32_MAX << UNIT_SHIFT ? 0 : (uint32_t)((bytes + UNIT_BYTES - 1) >> UNIT_SHIFT);
+}
+
 /* The size of the run that serves so many bytes; 0 when no run could. */
 static uint32_t units_for(size_t bytes)
 {
-    return bytes > (size_t)UINT32_MAX << UNIT_SHIFT ? 0 : (uint32_t)((bytes + UNIT_BYTES - 1) >> UNIT_SHIFT);
+    return whole_units(bytes + guard_bytes());
 }
 
 /* Whole pages, but never beyond the run (pages may be larger than units). */
@@ -43,10 +56,39 @@ static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
     return first;
 }
 
+/* What lies behind the user's part of a run: the guard page, perhaps more. */
+static char *guard_of(uint32_t first, size_t *bytes)
+{
+    const size_t usable = arena.slabs[first].large_bytes;
+    *bytes = ((size_t)units_for(usable) << UNIT_SHIFT) - usable;
+    return arena_address(first) + usable;
+}
+
+/* Takes the access to it away, if the kernel agrees. */
+static void guard_raise(uint32_t first)
+{
+    size_t bytes;
+    char *const guard = guard_of(first, &bytes);
+    if (guard_bytes() != 0) {
+        (void)os_forbid(guard, bytes);
+    }
+}
+
+/* And gives it back. */
+static bool guard_lower(uint32_t first)
+{
+    size_t bytes;
+    char *const guard = guard_of(first, &bytes);
+    return guard_bytes() == 0 || os_commit(guard, bytes);
+}
+
 /* Makes a run that the caller took a large block. */
 static void *large_open(uint32_t first, size_t bytes)
 {
     arena.slabs[first].large_bytes = usable_bytes(bytes);
+    if (GUARDED) {
+        guard_raise(first);
+    }
     store_relaxed(&arena.units[first].tag, TAG_LARGE);
     return arena_address(first);
 }
@@ -54,7 +96,7 @@ static void *large_open(uint32_t first, size_t bytes)
 void *large_alloc(size_t bytes, size_t alignment, bool *zero)
 {
     const uint32_t units = units_for(bytes);
-    const uint32_t align = units_for(max_size(alignment, UNIT_BYTES));
+    const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     uint32_t first = 0;
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
         first = take_run(units, align, zero);
@@ -69,7 +111,7 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
 void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
 {
     const uint32_t units = units_for(bytes);
-    const uint32_t align = units_for(max_size(alignment, UNIT_BYTES));
+    const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     const uint32_t first = units != 0 && align != 0 && align <= UINT32_MAX - units ? take_run(units, align, zero) : 0;
     if (first == 0) {
         return NULL;
@@ -94,7 +136,7 @@ void *large_alloc_hot(struct hot_runs *hot, size_t bytes)
 bool large_free_hot(struct hot_runs *hot, void *p)
 {
     const struct slab *run = large_at(p);
-    if (run == NULL) {
+    if (run == NULL || GUARDED) {
         return false;
     }
     /* Without its tag it is nobody's block any more; should there be no room for it, it becomes one again. */
@@ -113,6 +155,15 @@ size_t large_usable(const void *p)
     return run != NULL ? run->large_bytes : blocks_usable(p);
 }
 
+void large_retire(uint32_t first, uint32_t units)
+{
+    if (GUARDED) {
+        trap_run(first, units);
+    } else {
+        depot_put(first, units, false);
+    }
+}
+
 bool large_free(struct hot_runs *hot, void *p)
 {
     const struct slab *run = large_at(p);
@@ -125,7 +176,7 @@ bool large_free(struct hot_runs *hot, void *p)
         hot_flush(hot);
     }
     store_relaxed(&arena.units[first].tag, TAG_NONE);
-    depot_put(first, units, false);
+    large_retire(first, units);
     return true;
 }
 
@@ -139,12 +190,21 @@ bool large_resize(void *p, size_t bytes)
     const uint32_t first = slab_index(run);
     const uint32_t units = units_for(run->large_bytes);
     bool clean;
-    if (wanted > units && !depot_grow(first, units, wanted, &clean)) {
+    if (GUARDED && !guard_lower(first)) {
         return false;
     }
+    const bool fits = wanted <= units || depot_grow(first, units, wanted, &clean);
     if (wanted < units) {
+        if (GUARDED) {
+            guard_wipe(arena_address(first + wanted), (size_t)(units - wanted) << UNIT_SHIFT);
+        }
         depot_trim(first, units, wanted);
     }
-    run->large_bytes = usable_bytes(bytes);
-    return true;
+    if (fits) {
+        run->large_bytes = usable_bytes(bytes);
+    }
+    if (GUARDED) {
+        guard_raise(first);
+    }
+    return fits;
 }

@@ -36,6 +36,10 @@ size_t large_usable(const void *p);
 /* Frees the block at p; false when there is none. Hot runs that left no room for it start anew. */
 bool large_free(struct hot_runs *hot, void *p);
 
+/* The run of a block, whose tag is cleared and which is in no list: to the depot, or, in the checked library, trapped.
+ */
+void large_retire(uint32_t first, uint32_t units);
+
 /* Makes the block at p hold `bytes` where it is, growing or shrinking; false when that cannot be, and nothing changed.
  */
 bool large_resize(void *p, size_t bytes);

@@ -2,6 +2,7 @@
 
 #include "base/lock.h"
 #include "core/class.h"
+#include "core/guard.h"
 #include "os/os.h"
 
 enum { META_STEP_BYTES = 256 * 1024 };
@@ -13,6 +14,16 @@ static struct {
     char *at, *end;
 } meta = { .lock = LOCK_INIT(RANK_META) };
 
+static char *map_chunk(size_t bytes)
+{
+    if (GUARDED) {
+        void *mapping;
+        size_t mapping_bytes;
+        return guard_map(bytes, 1, &mapping, &mapping_bytes);
+    }
+    return os_map(bytes);
+}
+
 void *meta_alloc(size_t bytes)
 {
     bytes = round_up(bytes, CACHE_LINE);
@@ -20,7 +31,7 @@ void *meta_alloc(size_t bytes)
     void *start = NULL;
     if ((size_t)(meta.end - meta.at) < bytes) {
         const size_t chunk = round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes());
-        char *fresh = os_map(chunk);
+        char *fresh = map_chunk(chunk);
         if (fresh != NULL) {
             meta.at = fresh;
             meta.end = fresh + chunk;

@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "core/blocks.h"
+#include "core/checked.h"
 #include "core/fast.h"
 #include "core/holes.h"
 #include "core/large.h"
@@ -96,7 +97,8 @@ noinline void *object_alloc_slow(size_t size)
 void *object_alloc_zero(size_t size)
 {
     bool zero = false;
-    void *p = size <= SMALL_MAX ? fast_alloc(size) : checked_born(ambient_alloc(size, 1, CLASS_NONE, &zero));
+    void *p = size <= SMALL_MAX ? fast_alloc(size)
+                                : object_begin(ambient_alloc(guard_room(size), 1, CLASS_NONE, &zero), size);
     if (p != NULL && !zero) {
         memset(p, 0, size);
     }
@@ -109,7 +111,8 @@ void *object_alloc_aligned(size_t size, size_t alignment)
         return fast_alloc(size);
     }
     bool zero;
-    return checked_born(ambient_alloc(size, alignment, class_of_aligned(size, alignment), &zero));
+    const size_t room = guard_room(size);
+    return object_begin(ambient_alloc(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
 static _Noreturn void foreign_free(const void *p)
@@ -217,10 +220,11 @@ static noinline void free_past_chunk(void *p)
             return;
         }
         const unsigned class = tag_class(tag);
-        if (class != CLASS_NONE && tag != heap_current->magazine[class].tag &&
-            tag != thread->heap.magazine[class].tag && (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0) {
-            /* Home to another heap: straight to its slab. */
-            stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+        const bool ours = tag == heap_current->magazine[class].tag || tag == thread->heap.magazine[class].tag;
+        if (class != CLASS_NONE && (GUARDED || !ours) && (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0) {
+            /* Home to another heap, or there are no magazines: straight to its slab. */
+            struct class_counters *counters = &thread->heap.class[class].counters;
+            stat_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
             heap_free_direct(&thread->heap, class, p);
             return;
         }
@@ -238,29 +242,85 @@ noinline void object_free_slow(void *p)
     free_past_chunk(p);
 }
 
-size_t object_usable(const void *p)
+/* What the engine made available at an address. */
+struct place {
+    size_t room;       /* bytes; 0: nothing lives there */
+    bool sealed;       /* in the checked library; objects with handles are not */
+    bool in_free_zero; /* in the checked library: memory that is zero while it is free */
+};
+
+static size_t large_room(const void *p)
 {
-    checked_lives(p);
-    const unsigned class = class_at(p);
-    if (class != CLASS_NONE) {
-        (void)slot_of(p, class);
-        return class_geometry[class].size;
-    }
-    if (tag_at(p) == TAG_CHUNK) {
-        return chunk_usable(p);
-    }
     struct thread *thread = current_enter_surely();
     if (thread == NULL) {
         return 0;
     }
     gate_enter(thread);
-    const size_t usable = large_usable(p);
+    const size_t room = large_usable(p);
     gate_leave(thread);
     current_leave(thread);
-    if (usable == 0) {
+    return room;
+}
+
+static struct place place_at(const void *p)
+{
+    const uint32_t tag = tag_at(p);
+    const unsigned class = tag_class(tag);
+    if (class != CLASS_NONE) {
+        (void)slot_of(p, class);
+        return (struct place){ class_geometry[class].size, (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0, true };
+    }
+    if (tag == TAG_CHUNK) {
+        return (struct place){ chunk_usable(p), true, true };
+    }
+    return (struct place){ large_room(p), true, false };
+}
+
+void *object_begin_checked(void *p, size_t size)
+{
+    (void)checked_born(p);
+    if (GUARDED && p != NULL) {
+        const struct place place = place_at(p);
+        if (place.in_free_zero) {
+            guard_check_free(p, place.room);
+        }
+        if (place.sealed) {
+            guard_seal(p, place.room, size);
+        }
+    }
+    return p;
+}
+
+void object_end(void *p)
+{
+    checked_dies(p);
+    if (!GUARDED || p == NULL) {
+        return;
+    }
+    const struct place place = place_at(p);
+    if (place.sealed && place.room != 0) {
+        (void)guard_sealed(p, place.room);
+    }
+    if (place.in_free_zero) {
+        memset(p, 0, place.room);
+    }
+}
+
+/* The bytes of an object's user, and its place. */
+static size_t usable_of(const void *p, struct place *place)
+{
+    checked_lives(p);
+    *place = place_at(p);
+    if (place->room == 0) {
         foreign_free(p);
     }
-    return usable;
+    return GUARDED && place->sealed ? guard_sealed(p, place->room) : place->room;
+}
+
+size_t object_usable(const void *p)
+{
+    struct place place;
+    return usable_of(p, &place);
 }
 
 /* Whether the object at p, of `usable` bytes, can stay where it is with a new size. */
@@ -294,14 +354,16 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
     }
     bool zero = false;
     if (epoch == &epoch_process) {
-        return checked_born(size <= SMALL_MAX ? process_alloc(thread, class_of_size(size))
-                                              : process_alloc_big(thread, size, 1, &zero));
+        const size_t room = guard_room(size);
+        return object_begin(room <= SMALL_MAX ? process_alloc(thread, class_of_size(room))
+                                              : process_alloc_big(thread, room, 1, &zero),
+                            size);
     }
     if (!epoch_is_open(epoch)) {
         return fast_alloc(size);
     }
     int status;
-    void *moved = checked_born(scope_alloc_in(thread, epoch_value(epoch), size, 1, &zero, &status));
+    void *moved = object_begin(scope_alloc_in(thread, epoch_value(epoch), guard_room(size), 1, &zero, &status), size);
     return moved == NULL && status == TSLAB_CLOSED ? fast_alloc(size) : moved;
 }
 
@@ -316,16 +378,25 @@ struct epoch *object_epoch(const void *p)
 
 void *object_resize(void *p, size_t size)
 {
-    const size_t usable = object_usable(p);
+    struct place place;
+    const size_t usable = usable_of(p, &place);
     struct thread *thread = size > PTRDIFF_MAX ? NULL : current_enter();
     if (thread == NULL) {
         return or_enomem(NULL);
     }
     void *moved = p;
-    if (!resize_in_place(thread, p, usable, size)) {
+    const size_t kept = min_size(usable, size);
+    if (GUARDED && place.in_free_zero) {
+        memset((char *)p + kept, 0, place.room - kept); /* some of it may become free */
+    }
+    const bool in_place = resize_in_place(thread, p, place.room, guard_room(size));
+    if (GUARDED && place.sealed) {
+        guard_seal(p, place_at(p).room, in_place ? size : kept);
+    }
+    if (!in_place) {
         moved = alloc_beside(thread, p, size);
         if (moved != NULL) {
-            memcpy(moved, p, min_size(usable, size));
+            memcpy(moved, p, kept);
             fast_free(p);
         } else if (size <= usable) {
             moved = p; /* to shrink in place always works */

@@ -6,10 +6,22 @@
 #ifndef TSLAB_CORE_OBJECT_H
 #define TSLAB_CORE_OBJECT_H
 
+#include "base/bits.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 struct epoch;
+
+/* What checked builds do when an object of size bytes is handed out at p (or NULL), and before it is freed; p is
+ * returned. */
+void *object_begin_checked(void *p, size_t size);
+void object_end(void *p);
+
+always_inline void *object_begin(void *p, size_t size)
+{
+    return TSLAB_CHECKED ? object_begin_checked(p, size) : p;
+}
 
 /* What the fast path (fast.h) does not do itself. */
 void *object_alloc_slow(size_t size);

@@ -6,6 +6,8 @@
 #ifndef TSLAB_CORE_OPTION_H
 #define TSLAB_CORE_OPTION_H
 
+#include "core/guard.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +27,7 @@ struct text;
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
-    X(MAGAZINES, magazines, 1, 0, 1, "", "0 turns the thread caches off, as a baseline for comparisons")               \
+    X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
     X(STATS, stats, 0, 0, 2, "", "1 prints statistics on stderr when the program exits, 2 prints them as JSON")        \
     X(EPOCH_POLICY, epoch_policy, 0, 0, 0, "",                                                                         \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")

@@ -958,7 +958,9 @@ void scope_free_run(struct thread *thread, struct epoch *epoch, void *p)
     const uint32_t first = (uint32_t)arena_unit(p);
     gate_enter(thread);
     run_untag(first, 1);
-    epoch_recycle_run(epoch, first);
+    epoch_unlink_run(epoch, first);
+    large_retire(first, arena.slabs[first].units);
+    epoch_unpin(epoch);
     reclaim_tick();
     gate_leave(thread);
 }

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/guard.h"
 #include "core/heap.h"
 #include "core/reclaim.h"
 #include "core/trap.h"
@@ -172,7 +173,7 @@ static void end_holds(struct epoch *epoch, bool trap)
 
 void survivors_end(struct epoch *epoch)
 {
-    const bool trap = stat_get(&epoch->policy) == TSLAB_TRAP;
+    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_TRAP;
     bool any = false;
     lock_acquire(&epoch->lock);
     end_holds(epoch, trap);

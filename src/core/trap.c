@@ -56,6 +56,17 @@ static bool forbid(char *start, size_t bytes)
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
 
+/* A run of the checked library that is not trapped loses its guard page, if it can have one (large.c), and its
+ * contents. False when the kernel has no memory for that: it stays as it is. */
+static bool open_up(char *start, size_t bytes, bool purged)
+{
+    const bool open = os_page_bytes() > UNIT_BYTES || os_commit(start, bytes);
+    if (open && !purged) {
+        guard_wipe(start, bytes);
+    }
+    return open;
+}
+
 void trap_run(uint32_t first, uint32_t units)
 {
     char *const start = arena_address(first);
@@ -75,7 +86,7 @@ void trap_run(uint32_t first, uint32_t units)
         }
         lock_release(&trapped.lock);
     }
-    if (!traps) {
+    if (!traps && (!GUARDED || open_up(start, bytes, purged))) {
         depot_put(first, units, purged);
     }
 }

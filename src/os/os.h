@@ -96,6 +96,9 @@ size_t os_address_space_limit(void);
 /* The resident memory of this process; 0 when the system does not tell. Some microseconds. */
 size_t os_resident_bytes(void);
 
+/* A number that nobody can guess. */
+uint64_t os_random(void);
+
 /* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
 bool os_is_privileged(void);
 

@@ -5,8 +5,10 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -131,6 +133,22 @@ size_t os_resident_bytes(void)
     }
     errno = saved;
     return pages * os_page_bytes();
+}
+
+uint64_t os_random(void)
+{
+    const int saved = errno;
+    uint64_t number = 0;
+    /* Early at boot there may be no randomness yet; the kernel's gift to every new program is there always. */
+    if (syscall(SYS_getrandom, &number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+        const void *const gift = (const void *)getauxval(AT_RANDOM);
+        if (gift != NULL) {
+            memcpy(&number, gift, sizeof number);
+        }
+        number *= 0x9e3779b97f4a7c15u; /* it is the stack protector's, too */
+    }
+    errno = saved;
+    return number;
 }
 
 bool os_is_privileged(void)

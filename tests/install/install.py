@@ -41,6 +41,9 @@ def check_pkg_config(build, libraries):
         ("shared", "tslab", [], "libtslab.so.0", []),
         ("static", "tslab", ["--static"], None, []),
         ("malloc", "tslab-malloc", [], "libtslab-malloc.so.0", ["malloc"]),
+        ("checked", "tslab-checked", [], "libtslab-checked.so.0", []),
+        ("checked-static", "tslab-checked", ["--static"], None, []),
+        ("malloc-checked", "tslab-malloc-checked", [], "libtslab-malloc-checked.so.0", ["malloc"]),
     ]:
         flags = output_of("pkg-config", "--cflags", "--libs", *options, module, **environment).split()
         compiler_options = ["-static"] if "--static" in options else []
@@ -56,6 +59,9 @@ def check_find_package(build, prefix, libraries, version):
     check_program(build / "with-tslab", libraries, version, "libtslab.so.0")
     check_program(build / "with-static", libraries, version, None)
     check_program(build / "with-malloc", libraries, version, "libtslab-malloc.so.0", "malloc")
+    check_program(build / "with-checked", libraries, version, "libtslab-checked.so.0")
+    check_program(build / "with-checked-static", libraries, version, None)
+    check_program(build / "with-malloc-checked", libraries, version, "libtslab-malloc-checked.so.0", "malloc")
 
 
 def main():
