@@ -552,7 +552,7 @@ static void check_models(void)
         }
         live++;
         const struct tslab_epoch_stats stats = stats_of(model->epoch);
-        CHECK_SAY(stats.live_objects == model->objects && stats.live_bytes == model->bytes,
+        CHECK_SAY(stats.live_objects == model->objects && bytes_agree(stats.live_bytes, model->bytes),
                   "%llu objects of %llu bytes live in epoch %#llx, not %llu of %llu",
                   (unsigned long long)stats.live_objects, (unsigned long long)stats.live_bytes,
                   (unsigned long long)model->epoch.id, (unsigned long long)model->objects,

@@ -814,7 +814,7 @@ static void check_stats(const struct model *model, const struct tslab_epoch_stat
     CHECK(same(stats.epoch, model->epoch));
     /* What another thread inside of it has at hand is known to that thread alone. */
     if (inside == mine) {
-        CHECK_SAY(stats.live_objects == model->objects && stats.live_bytes == model->bytes,
+        CHECK_SAY(stats.live_objects == model->objects && bytes_agree(stats.live_bytes, model->bytes),
                   "%llu objects of %llu bytes live in epoch %#llx, not %llu of %llu",
                   (unsigned long long)stats.live_objects, (unsigned long long)stats.live_bytes,
                   (unsigned long long)model->epoch.id, (unsigned long long)model->objects,

@@ -95,8 +95,7 @@ static void check_and_fill(struct object *object)
     CHECK_SAY((uintptr_t)object->start % object->alignment == 0 && (uintptr_t)object->start % 16 == 0,
               "%p of %zu bytes is not aligned to %zu", (void *)object->start, object->asked, object->alignment);
     object->usable = tslab_usable_size(object->start);
-    CHECK_SAY(object->usable >= object->asked && object->usable > 0, "%zu bytes are usable of %zu", object->usable,
-              object->asked);
+    CHECK_SAY(object->usable >= object->asked, "%zu bytes are usable of %zu", object->usable, object->asked);
     map_set(object->start, object->usable, true);
     objects.bytes += object->usable;
     object->seed = ++objects.next_seed;

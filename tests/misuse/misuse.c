@@ -5,6 +5,7 @@
 #include "child.h"
 
 #include "core/arena.h"
+#include "core/guard.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>
@@ -51,7 +52,7 @@ static void twice_in_a_row_of_each_class(void)
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         tslab_free(small(class_geometry[class].size));
     }
-    void *const p = small(SMALL_MAX);
+    void *const p = small(SMALL_MAX - SEAL_BYTES);
     tslab_free(p);
     free_misused(p);
 }
@@ -264,7 +265,7 @@ static void interior_by_8_of_the_smallest(void)
 
 static void interior_of_the_largest_class(void)
 {
-    interior_flushed((char *)keep_slab(SMALL_MAX) + UNIT_BYTES);
+    interior_flushed((char *)keep_slab(SMALL_MAX - SEAL_BYTES) + UNIT_BYTES);
 }
 
 static void interior_in_the_tail(void)

@@ -3,14 +3,20 @@
 #include <search.h>
 #include <tslab/tslab.h>
 
+/* An object without a usable byte has an address all the same. */
+static const char *end_of(const struct object *object)
+{
+    return object->start + object->usable + (object->usable == 0);
+}
+
 /* Ranges that overlap compare as equal, so the map finds for every new one an old one that it runs into. */
 static int compare_ranges(const void *a, const void *b)
 {
     const struct object *left = a, *right = b;
-    if (left->start + left->usable <= right->start) {
+    if (end_of(left) <= right->start) {
         return -1;
     }
-    return left->start >= right->start + right->usable;
+    return left->start >= end_of(right);
 }
 
 static void check_and_fill(struct shadow *shadow, struct object *object, size_t alignment)
@@ -19,8 +25,7 @@ static void check_and_fill(struct shadow *shadow, struct object *object, size_t 
     CHECK_SAY((uintptr_t)object->start % alignment == 0 && (uintptr_t)object->start % 16 == 0,
               "%p is not aligned to %zu", (void *)object->start, alignment);
     object->usable = tslab_usable_size(object->start);
-    CHECK_SAY(object->usable >= object->asked && object->usable > 0, "%zu bytes are usable of %zu", object->usable,
-              object->asked);
+    CHECK_SAY(object->usable >= object->asked, "%zu bytes are usable of %zu", object->usable, object->asked);
     struct object **const found = tsearch(object, &shadow->ranges, compare_ranges);
     CHECK(found != NULL);
     CHECK_SAY(*found == object, "%p of %zu bytes overlaps %p of %zu", (void *)object->start, object->usable,

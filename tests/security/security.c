@@ -1,0 +1,786 @@
+/* What a misuse of memory can reach: a case for every cell of the table in SECURITY.md, in a process of its own. The
+ * program is built twice: on the engine as users get it, and on the checked one.
+ *
+ *   security            runs all cases
+ *   security --where    prints an address, and a word that depends on the secret of the process
+ *
+ * A case ends as the table says: it completes, having checked itself what the misuse did; or a line ends it, which
+ * names the pointer that the case told; or it faults. */
+#include "child.h"
+
+#include "core/arena.h"
+#include "core/blocks.h"
+#include "core/current.h"
+#include "core/guard.h"
+#include "engine.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <tslab/tslab.h>
+
+enum { SAME_CLASS = 64 };
+
+/* Where the parent reads which pointer must be named, and that the case came as far as that. */
+static int report_end;
+
+static void tell(const void *p)
+{
+    CHECK(write(report_end, &p, sizeof p) == (ssize_t)sizeof p);
+}
+
+static char *object(size_t size)
+{
+    void *const p = tslab_malloc(size);
+    CHECK(p != NULL);
+    return keep(memset(p, 0x5a, size)); /* the compiler must not know where it ends */
+}
+
+static char *object_in(tslab_epoch epoch, size_t size)
+{
+    void *const p = tslab_epoch_malloc(epoch, size);
+    CHECK(p != NULL);
+    return keep(memset(p, 0x5a, size));
+}
+
+/* Changes a byte, whatever it was. */
+static void hit(char *p)
+{
+    *(volatile char *)p = (char)~*p;
+}
+
+static bool is_readable(const void *p)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const bool readable = write(ends[1], p, 1) == 1;
+    CHECK(readable || errno == EFAULT);
+    close(ends[0]);
+    close(ends[1]);
+    return readable;
+}
+
+/* Addresses that are ours and that nobody can touch. */
+static bool is_guard(const void *p)
+{
+    void *const page = (void *)round_down((uintptr_t)p, os_page_bytes());
+    const void *const taken =
+        mmap(page, os_page_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (taken != MAP_FAILED) {
+        munmap(page, os_page_bytes());
+        return false;
+    }
+    return !is_readable(p);
+}
+
+/* Objects of one size that lie one behind the other: the first of two. */
+static char *two_neighbours(size_t size, char **second)
+{
+    static char *all[SAME_CLASS];
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        all[i] = object(size);
+    }
+    const ptrdiff_t room = (ptrdiff_t)round_up(size + SEAL_BYTES, GRANULE_BYTES);
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        for (size_t k = 0; k < COUNT_OF(all); k++) {
+            if (all[k] - all[i] == room) {
+                *second = all[k];
+                return all[i];
+            }
+        }
+    }
+    CHECK(!"no two of so many objects are neighbours");
+    return NULL;
+}
+
+/* Linear overflow. */
+
+static void overflow_into_slack(void)
+{
+    char *const p = object(50);
+    hit(p + 50);
+    tell(p);
+    tslab_free(p);
+}
+
+static void overflow_by_one(void)
+{
+    char *const p = object(56); /* in the checked library, 8 bytes more are 64 */
+    hit(p + 56);
+    tell(p);
+    tslab_free(p);
+}
+
+static void overflow_into_neighbour(void)
+{
+    char *q;
+    char *const p = two_neighbours(48, &q);
+    memset(p, 0x77, (size_t)(q - p) + 1);
+    CHECK(*q == 0x77);
+    tslab_free(q);
+    tell(p);
+    tslab_free(p);
+}
+
+static void overflow_seen_by_realloc(void)
+{
+    char *const p = object(100);
+    hit(p + 100);
+    tell(p);
+    (void)keep(tslab_realloc(p, 5000));
+}
+
+static void overflow_seen_by_usable_size(void)
+{
+    char *const p = object(100);
+    if (tslab_usable_size(p) == 100) {
+        hit(p + 100);
+    }
+    tell(p);
+    (void)tslab_usable_size(p);
+}
+
+static void overflow_in_epoch(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    char *const p = object_in(epoch, 56);
+    char *const q = object_in(epoch, 500); /* in a chunk sizes are mixed */
+    CHECK(q - p == 64);
+    memset(p, 0x77, 65);
+    CHECK(*q == 0x77);
+    tell(p);
+    tslab_free(p);
+}
+
+static void overflow_with_handle(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    void *p;
+    void *q;
+    const tslab_handle handle = tslab_handle_malloc(epoch, 64, &p);
+    CHECK(handle.id != 0 && tslab_handle_malloc(epoch, 64, &q).id != 0 && (char *)q - (char *)p == 64);
+    memset(p, 0x77, 65);
+    CHECK(*(char *)q == 0x77);
+    CHECK(tslab_handle_free(epoch, handle) == TSLAB_OK);
+}
+
+/* The bytes that describe the committed units. */
+static size_t tables_copy(char **copy)
+{
+    const size_t units = stat_get(&arena.committed_units);
+    const size_t sizes[] = { units * sizeof(struct unit), units * sizeof(struct slab), units * sizeof(struct revisit) };
+    const void *const tables[] = { arena.units, arena.slabs, arena.revisits };
+    const size_t bytes = sizes[0] + sizes[1] + sizes[2];
+    char *at = *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    for (size_t i = 0; i < COUNT_OF(tables); at += sizes[i++]) {
+        memcpy(at, tables[i], sizes[i]);
+    }
+    return bytes;
+}
+
+static void overflow_of_64_kib(void)
+{
+    char *p = object(1000);
+    for (int i = 0; i < 1000; i++) {
+        char *const next = object(1000);
+        p = next > p ? next : p;
+    }
+    char *before;
+    char *after;
+    const size_t bytes = tables_copy(&before);
+    memset(p, 0x77, 65536); /* of the arena more is committed than is used */
+    CHECK(tables_copy(&after) == bytes && memcmp(before, after, bytes) == 0);
+    tell(p);
+    tslab_free(p);
+}
+
+static void overflow_beyond_the_arena(void)
+{
+    char *const p = object(100);
+    CHECK(is_guard(arena_address((uint32_t)stat_get(&arena.committed_units))));
+    for (char *at = p;; at += 16) {
+        *(volatile char *)at = 1;
+    }
+}
+
+static void overflow_of_large_into_slack(void)
+{
+    char *const p = object(100000);
+    hit(p + 100000);
+    tell(p);
+    tslab_free(p);
+}
+
+/* Two large objects, one behind the other; in the checked library a guard page is between them. */
+static char *two_large(size_t size, char **second)
+{
+    char *const p = object(size);
+    char *const q = object(size);
+    *second = q > p ? q : p;
+    return q > p ? p : q;
+}
+
+static void overflow_of_large(void)
+{
+    char *q;
+    char *const p = two_large(65536 - SEAL_BYTES, &q);
+    CHECK(GUARDED || q - p == 65536);
+    memset(p, 0x77, 65537);
+    CHECK(*q == 0x77);
+}
+
+static void overflow_of_block(void)
+{
+    live_in_arena_of(1 << 20);
+    char *const p = object((4 << 20) - SEAL_BYTES);
+    CHECK(!arena_has_unit(arena_unit(p)));
+    p[4 << 20] = 1;
+}
+
+/* Underflow. */
+
+static void underflow_into_neighbour(void)
+{
+    char *q;
+    char *const p = two_neighbours(48 - SEAL_BYTES, &q);
+    hit(q - 1);
+    CHECK(GUARDED || p[47] != 0x5a);
+    tslab_free(q);
+    tell(p);
+    tslab_free(p);
+}
+
+static void underflow_of_large(void)
+{
+    char *q;
+    char *const p = two_large(65536 - SEAL_BYTES, &q);
+    hit(q - 1);
+    CHECK(p[65535] != 0x5a);
+}
+
+static void underflow_of_block(void)
+{
+    live_in_arena_of(1 << 20);
+    char *const p = object(4 << 20);
+    p[-1] = 1;
+}
+
+/* The first byte that cannot be touched below the units, from the top. */
+static const char *end_of_underflow(void)
+{
+    const char *at = arena_address(1);
+    do {
+        at -= os_page_bytes();
+    } while (is_readable(at));
+    return at;
+}
+
+static void underflow_below_the_arena(void)
+{
+    tslab_free(object(1));
+    const size_t described = stat_get(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
+    CHECK((uintptr_t)end_of_underflow() >= (uintptr_t)arena.codes + described);
+    for (char *at = arena_address(1);; at -= 16) {
+        *(volatile char *)at = 1;
+    }
+}
+
+static void underflow_below_the_least_arena(void)
+{
+    live_in_arena_of(1 << 20); /* all of it is committed at once, and so are its tables */
+    tslab_free(object(1));
+    const bool reaches_tables = (uintptr_t)end_of_underflow() < (uintptr_t)arena.codes;
+    CHECK(reaches_tables == !GUARDED);
+    for (char *at = arena_address(1); GUARDED; at -= 16) {
+        *(volatile char *)at = 1;
+    }
+}
+
+/* The engine's own records. */
+
+static void metadata_is_out_of_line(void)
+{
+    tslab_free(object(100));
+    const uintptr_t tables[] = { (uintptr_t)arena.units, (uintptr_t)arena.slabs, (uintptr_t)arena.revisits,
+                                 (uintptr_t)arena.codes };
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        CHECK(tables[i] >= (uintptr_t)arena.reservation && tables[i] < arena.base);
+    }
+    CHECK(!arena_has_unit(arena_unit(heap_current)));
+}
+
+static bool tables_are_guarded(void)
+{
+    const void *const tables[] = {
+        arena.units,
+        arena.slabs,
+        arena.revisits,
+        arena.codes,
+#if TSLAB_CHECKED
+        arena.live,
+#endif
+        arena_address(0)
+    };
+    bool guarded = is_guard(arena_address(0));
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
+        guarded &= is_guard((const char *)tables[i] - 1);
+    }
+    return guarded;
+}
+
+static void metadata_between_guards_in_the_least_arena(void)
+{
+    live_in_arena_of(1 << 20);
+    tslab_free(object(100));
+    CHECK(tables_are_guarded() == GUARDED);
+}
+
+static void metadata_between_guards(void)
+{
+    tslab_free(object(100));
+    bool guarded = tables_are_guarded();
+    const char *record = (const char *)heap_current;
+    while (is_readable(record)) {
+        record += os_page_bytes();
+    }
+    guarded &= is_guard(record);
+    for (record = (const char *)heap_current; is_readable(record);) {
+        record -= os_page_bytes();
+    }
+    guarded &= is_guard(record);
+    CHECK(guarded == GUARDED);
+}
+
+static void free_memory_holds_nothing(void)
+{
+    enum { OBJECTS = 2000 };
+    static char *all[OBJECTS];
+    bool zero = true;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        all[i] = object(1 + i % 300);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(all[i]);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        zero &= all_zero(all[i], 1 + i % 300);
+    }
+    CHECK(zero == GUARDED);
+}
+
+/* Frees. What ends the program is in tests/misuse. */
+
+/* An object at the very address of one that was freed; others keep what they get. */
+static char *reuse(const char *p, size_t size)
+{
+    for (int i = 0; i < 100000; i++) {
+        char *const again = object(size);
+        if (again == p) {
+            return again;
+        }
+    }
+    CHECK(!"the slot does not come again");
+    return NULL;
+}
+
+static void free_after_reuse(void)
+{
+    char *const p = object(64);
+    tslab_free(p);
+    char *const owned = reuse(p, 64);
+    tslab_free(p); /* what it frees is the new owner's */
+    tell(owned);
+    tslab_free(owned);
+}
+
+static void free_across_epochs(void)
+{
+    const tslab_epoch mine = tslab_epoch_open(NULL);
+    const tslab_epoch other = tslab_epoch_open(NULL);
+    void *const p = object_in(mine, 100);
+    CHECK(tslab_epoch_enter(other) >= 0);
+    tslab_free(p);
+    CHECK(tslab_epoch_leave(other) == TSLAB_OK);
+    struct tslab_epoch_report report;
+    CHECK(tslab_epoch_close(mine, 0, &report) == TSLAB_OK && report.survivors == 0);
+    CHECK(tslab_epoch_close(other, 0, &report) == TSLAB_OK && report.survivors == 0);
+}
+
+static void free_across_instances(void)
+{
+    const tslab_instance instance = tslab_instance_open("mine");
+    const tslab_epoch root = tslab_instance_root(instance);
+    tslab_free(tslab_epoch_malloc(root, 100)); /* an object knows where it belongs */
+    struct tslab_epoch_stats stats;
+    CHECK(tslab_epoch_stats_get(root, &stats) == TSLAB_OK && stats.live_objects == 0);
+    CHECK(tslab_instance_close(instance, 0, NULL) == TSLAB_OK);
+}
+
+/* Use after free. */
+
+static void read_after_free(void)
+{
+    char *const p = object(64);
+    tslab_free(p);
+    for (size_t i = 8; i < 64; i++) { /* in the library that users get, the first word is a link */
+        CHECK(p[i] == (GUARDED ? 0 : 0x5a));
+    }
+}
+
+static void read_after_free_of_large(void)
+{
+    char *const p = object(100000);
+    tslab_free(p);
+    CHECK(*(volatile char *)p == 0x5a);
+}
+
+static void write_after_free_steers_malloc(void)
+{
+    static long long target[8];
+    char *const p = object(64);
+    tslab_free(p);
+    void *const forged = keep(target);
+    memcpy(p, &forged, sizeof forged);
+    tell(p);
+    if (!GUARDED) {
+        CHECK(tslab_malloc(64) == p);
+        CHECK(tslab_malloc(64) == forged);
+        return;
+    }
+    (void)reuse(p, 64);
+}
+
+static void write_after_free_into_the_last_byte(void)
+{
+    char *const p = object(3000);
+    tslab_free(p);
+    hit(p + 2999);
+    tell(p);
+    (void)reuse(p, 3000);
+}
+
+static void write_after_free_in_epoch(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    CHECK(tslab_epoch_enter(epoch) >= 0);
+    char *const p = object_in(epoch, 100);
+    tslab_free(p);
+    hit(p + 50);
+    tell(p);
+    CHECK(tslab_epoch_malloc(epoch, 100) == p); /* nothing else was in the chunk: it begins anew */
+}
+
+static void write_after_free_of_large(void)
+{
+    char *const p = object(100000);
+    tslab_free(p);
+    hit(p);
+}
+
+static void write_after_free_of_block(void)
+{
+    live_in_arena_of(1 << 20);
+    char *const p = object(4 << 20);
+    tslab_free(p);
+    hit(p);
+}
+
+static void touch_after_close(enum tslab_policy policy)
+{
+    const struct tslab_epoch_options options = { .policy = policy };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    char *const p = object_in(epoch, 100);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    hit(p);
+    CHECK(*p != 0x5a);
+    tslab_free(p);
+}
+
+static void touch_after_drain(void)
+{
+    touch_after_close(TSLAB_DRAIN); /* which is no misuse: survivors stay valid */
+}
+
+static void touch_after_trap(void)
+{
+    touch_after_close(TSLAB_TRAP);
+}
+
+static void touch_after_release(void)
+{
+    const struct tslab_epoch_options options = { .policy = TSLAB_RELEASE };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    char *const p = object_in(epoch, 100);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    const tslab_epoch next = tslab_epoch_open(&options);
+    char *const q = object_in(next, 100);
+    hit(p);
+    CHECK(p == q && *q != 0x5a); /* another's by now */
+}
+
+static void free_after_release(void)
+{
+    const struct tslab_epoch_options options = { .policy = TSLAB_RELEASE };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    char *const p = object_in(epoch, 100);
+    CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    tell(p);
+    tslab_free(p);
+}
+
+/* Reading what was never written. */
+
+static void uninitialised_read(void)
+{
+    enum { OBJECTS = 1000 };
+    static char *all[OBJECTS];
+    bool zero = true;
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < OBJECTS; i++) {
+            all[i] = tslab_malloc(1 + i * 37 % 60000);
+            zero &= all_zero(all[i], 1 + i * 37 % 60000);
+            memset(all[i], 0x5a, 1 + i * 37 % 60000);
+        }
+        for (size_t i = 0; i < OBJECTS; i++) {
+            tslab_free(all[i]);
+        }
+    }
+    CHECK(zero == GUARDED);
+}
+
+/* Values that are checked. */
+
+static void forged_handles(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    const tslab_epoch other = tslab_epoch_open(NULL);
+    void *p;
+    const tslab_handle handle = tslab_handle_malloc(epoch, 100, &p);
+    CHECK(handle.id != 0 && tslab_handle_malloc(other, 100, NULL).id != 0);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        const tslab_handle forged = { handle.id ^ (uint64_t)1 << bit };
+        CHECK(tslab_handle_get(epoch, forged) == NULL && tslab_handle_free(epoch, forged) == TSLAB_STALE);
+    }
+    uint64_t state = 1;
+    for (int i = 0; i < 100000; i++) {
+        const tslab_handle forged = { random_next(&state) };
+        CHECK(tslab_handle_get(epoch, forged) == NULL && tslab_handle_free(epoch, forged) == TSLAB_STALE);
+    }
+    CHECK(tslab_handle_get(other, handle) == NULL && tslab_handle_free(other, handle) == TSLAB_STALE);
+    CHECK(tslab_handle_get(epoch, handle) == p && tslab_handle_free(epoch, handle) == TSLAB_OK);
+    CHECK(tslab_handle_get(epoch, handle) == NULL && tslab_handle_free(epoch, handle) == TSLAB_STALE);
+}
+
+static void refused(const void *p)
+{
+    CHECK(p == NULL && errno == ENOMEM);
+    errno = 0;
+}
+
+static void size_overflow(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    char *const p = object(100);
+    const size_t half = unseen(SIZE_MAX / 2 + 1);
+    refused(tslab_calloc(half, 2));
+    refused(tslab_calloc(unseen(SIZE_MAX), unseen(SIZE_MAX)));
+    refused(tslab_epoch_calloc(epoch, half, 2));
+    for (size_t below = 0; below < 40; below++) {
+        refused(tslab_malloc(unseen(SIZE_MAX - below)));
+        refused(tslab_malloc(unseen(PTRDIFF_MAX - below)));
+        refused(tslab_realloc(p, unseen(SIZE_MAX - below)));
+        refused(tslab_realloc(p, unseen(PTRDIFF_MAX - below)));
+        refused(tslab_aligned_alloc(64, unseen(SIZE_MAX - below)));
+        refused(tslab_aligned_alloc(half, 1 + below));
+        refused(tslab_epoch_malloc(epoch, unseen(SIZE_MAX - below)));
+    }
+    for (size_t i = 0; i < 100; i++) {
+        CHECK(p[i] == 0x5a);
+    }
+}
+
+/* What a kernel that refuses must not bring about: free memory that looks written to. */
+
+static bool refuse(void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
+    return false;
+}
+
+static void traffic(void)
+{
+    enum { KEPT = 3000 };
+    static char *kept[KEPT];
+    for (size_t size = 1; size < 400000; size += 1 + size / 5) {
+        char *const p = object(size);
+        char *const q = object(size * 2);
+        tslab_free(tslab_realloc(p, size * 3));
+        tslab_free(tslab_realloc(q, size));
+    }
+    for (size_t i = 0; i < KEPT; i++) {
+        kept[i] = object(1 + i * 7 % 30000); /* so many that slabs take over what large objects had */
+    }
+    for (size_t i = 0; i < KEPT; i++) {
+        tslab_free(kept[i]);
+    }
+}
+
+static void kernel_refuses(void)
+{
+    const struct os_calls real = os_calls;
+    for (int what = 0; what < 4; what++) {
+        os_calls.purge = (what & 1) != 0 ? refuse : real.purge;
+        os_calls.forbid = (what & 2) != 0 ? refuse : real.forbid;
+        traffic();
+    }
+    os_calls = real;
+    traffic();
+}
+
+/* How a case ends. */
+static const char completes[] = "";
+static const char faults[] = "a fault";
+static const char overflow[] = "write beyond the end of";
+static const char written[] = "write after free into";
+static const char double_free[] = "double free of";
+static const char double_or_wild[] = "double or wild free of";
+
+#define CASE(name, release, checked)                                                                                   \
+    {                                                                                                                  \
+#name, name, GUARDED ? (checked) : (release)                                                                   \
+    }
+static const struct security {
+    const char *name;
+    void (*body)(void);
+    const char *end; /* NULL: what happens then depends on the kernel */
+} cases[] = {
+    CASE(overflow_into_slack, completes, overflow),
+    CASE(overflow_by_one, completes, overflow),
+    CASE(overflow_into_neighbour, completes, overflow),
+    CASE(overflow_seen_by_realloc, completes, overflow),
+    CASE(overflow_seen_by_usable_size, completes, overflow),
+    CASE(overflow_in_epoch, completes, overflow),
+    CASE(overflow_with_handle, completes, completes),
+    CASE(overflow_of_64_kib, completes, overflow),
+    CASE(overflow_beyond_the_arena, faults, faults),
+    CASE(overflow_of_large_into_slack, completes, overflow),
+    CASE(overflow_of_large, completes, faults),
+    CASE(overflow_of_block, NULL, faults),
+    CASE(underflow_into_neighbour, completes, overflow),
+    CASE(underflow_of_large, completes, faults),
+    CASE(underflow_of_block, NULL, faults),
+    CASE(underflow_below_the_arena, faults, faults),
+    CASE(underflow_below_the_least_arena, completes, faults),
+    CASE(metadata_is_out_of_line, completes, completes),
+    CASE(metadata_between_guards, completes, completes),
+    CASE(metadata_between_guards_in_the_least_arena, completes, completes),
+    CASE(free_memory_holds_nothing, completes, completes),
+    CASE(free_after_reuse, double_free, double_free),
+    CASE(free_across_epochs, completes, completes),
+    CASE(free_across_instances, completes, completes),
+    CASE(read_after_free, completes, completes),
+    CASE(read_after_free_of_large, completes, faults),
+    CASE(write_after_free_steers_malloc, completes, written),
+    CASE(write_after_free_into_the_last_byte, completes, written),
+    CASE(write_after_free_in_epoch, completes, written),
+    CASE(write_after_free_of_large, completes, faults),
+    CASE(write_after_free_of_block, faults, faults),
+    CASE(touch_after_drain, completes, completes),
+    CASE(touch_after_release, completes, faults),
+    CASE(touch_after_trap, faults, faults),
+    CASE(free_after_release, double_free, double_or_wild),
+    CASE(uninitialised_read, completes, completes),
+    CASE(forged_handles, completes, completes),
+    CASE(size_overflow, completes, completes),
+    CASE(kernel_refuses, completes, completes),
+};
+
+static void run_case(const void *argument)
+{
+    const struct security *security = argument;
+    security->body();
+}
+
+static void check_case(void **state)
+{
+    const struct security *security = *state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    report_end = ends[1];
+    const struct child child = child_run(run_case, security);
+    close(ends[1]);
+    void *told = NULL;
+    const ssize_t length = read(ends[0], &told, sizeof told);
+    close(ends[0]);
+    if (security->end == faults) {
+        assert_string_equal(child.said, "");
+        assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGSEGV);
+    } else if (security->end == completes) {
+        assert_string_equal(child.said, "");
+        assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    } else if (security->end != NULL) {
+        char line[128];
+        assert_int_equal(length, sizeof told);
+        snprintf(line, sizeof line, "tslab: %s %#llx\n", security->end, (unsigned long long)(uintptr_t)told);
+        assert_string_equal(child.said, line);
+        assert_true(child_aborted(&child));
+    }
+}
+
+/* Every process has addresses of its own, and a secret. */
+
+static void say_where(void)
+{
+    const char *const p = object(48);
+    uint64_t seal = 0;
+#if TSLAB_CHECKED > 1
+    /* What depends on the secret alone: the address is the same in all processes. */
+    char *const fixed = mmap((void *)0x100000000000, os_page_bytes(), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(fixed != MAP_FAILED);
+    guard_seal(fixed, 64, 48);
+    memcpy(&seal, fixed + 56, sizeof seal);
+#endif
+    printf("%p %llx\n", (const void *)p, (unsigned long long)seal);
+}
+
+static void processes_differ(void **state)
+{
+    (void)state;
+    enum { RUNS = 4 };
+    char said[RUNS][80];
+    bool addresses_differ = false, seals_differ = false;
+    for (int i = 0; i < RUNS; i++) {
+        char *const command = "exec /proc/$PPID/exe --where";
+        FILE *const answer = popen(command, "r");
+        assert_non_null(answer);
+        assert_non_null(fgets(said[i], sizeof said[i], answer));
+        assert_int_equal(pclose(answer), 0);
+        addresses_differ |= strncmp(said[0], said[i], 14) != 0;
+        seals_differ |= strcmp(strchr(said[0], ' '), strchr(said[i], ' ')) != 0;
+    }
+    assert_true(seals_differ == GUARDED);
+    /* A machine may have that turned off, for all programs. */
+    char mode = '0';
+    FILE *const randomize = fopen("/proc/sys/kernel/randomize_va_space", "r");
+    assert_true(randomize == NULL || fread(&mode, 1, 1, randomize) == 1);
+    assert_true(addresses_differ || mode == '0');
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--where") == 0) {
+        say_where();
+        return 0;
+    }
+    struct CMUnitTest tests[COUNT_OF(cases) + 1];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        void *const state = (void *)(uintptr_t)&cases[i];
+        tests[i] = (struct CMUnitTest){ cases[i].name, check_case, NULL, NULL, state };
+    }
+    tests[COUNT_OF(cases)] = (struct CMUnitTest)cmocka_unit_test(processes_differ);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
