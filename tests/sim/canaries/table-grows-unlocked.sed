@@ -1,3 +1,5 @@
 # core/blocks.c: the table of blocks grows before the lock is taken.
+/^void \*blocks_map/,/^}/{
 /^    const bool kept = grow();/d
-s/^    block.start = (void \*)round_up.*/&\n    const bool kept = grow();/
+s/^    lock_acquire(&blocks.lock);/    const bool kept = grow();\n&/
+}
