@@ -402,7 +402,7 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
         }
         return;
     }
-    if (!is_lent(p) || has_ended(epoch_value(object_epoch(p)))) {
+    if (has_ended(value) || !is_lent(p)) { /* in this order: nobody may look into what ended */
         if (!has_ended(value)) {
             sim_fail("a new handle names nothing");
         }
