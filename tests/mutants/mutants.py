@@ -5,7 +5,7 @@
   mutants.py show PATTERN...             what they change
   mutants.py check                       every entry of survivors.toml names a mutant that exists
   mutants.py run [PATTERN...]            all tests of the rig on them; what is known from before is not run again
-  mutants.py sample COUNT                a few, by the content of the sources, on the schedulers alone
+  mutants.py sample COUNT                a few weaker orders, by the content of the sources, on the scheduler alone
 
 A mutant is killed when a test fails on it. Those that live must be in survivors.toml, and nothing else may be there.
 """
@@ -66,7 +66,7 @@ SLAB_FILES = set(SCHEDULED) & {
 }
 
 # What these scenarios expect holds where every load returns the last store.
-NOT_WEAK = {"large", "tight", "blocks", "sweep", "trap", "reclaim", "work", "fork-large"}
+NOT_WEAK = {"depot", "large", "tight", "blocks", "sweep", "trap", "reclaim", "work", "fork-large"}
 
 # With real threads: where ThreadSanitizer sees orders that are missing, and where every check is on.
 SLAB_STRESS = (
@@ -233,28 +233,30 @@ def run_all(mutants, plan_of, jobs, known):
 
 
 def survivors():
-    """{name: why nothing kills it}, and the names of those that the schedulers do not kill, but other tests."""
-    listed = tomllib.loads(SURVIVORS.read_text())
-    unknown = set(listed) - {"lives", "elsewhere"}
-    if unknown:
-        sys.exit(f"mutants.py: {SURVIVORS.name} has 'lives' and 'elsewhere', not {', '.join(sorted(unknown))}.")
-    return listed.get("lives", {}), listed.get("elsewhere", [])
+    """[(name, why nothing kills it)], and the names of those that the schedulers do not kill, but other tests."""
+    try:
+        listed = tomllib.loads(SURVIVORS.read_text())
+        lives = [(name, group["why"]) for group in listed["lives"] for name in group["mutants"]]
+        return lives, list(listed["elsewhere"])
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        sys.exit(f"mutants.py: {SURVIVORS} has 'elsewhere', and 'lives' with 'why' and 'mutants'; this is wrong: {error}")
 
 
 def complaints_about_list(mutants):
     lives, elsewhere = survivors()
-    for name, times in collections.Counter([*lives, *elsewhere]).items():
+    for name, times in collections.Counter([name for name, _ in lives] + elsewhere).items():
         if name not in mutants:
             yield f"{SURVIVORS.name} lists {name}, but there is no such mutant: take it out, or see what it is called now."
         if times > 1:
             yield f"{SURVIVORS.name} lists {name} twice."
-    for name, why in lives.items():
+    for name, why in lives:
         if not why.endswith("."):
             yield f"{SURVIVORS.name} has no sentence that says why {name} lives."
 
 
 def complaints_about(entries):
     lives, elsewhere = survivors()
+    lives = dict(lives)
     for name, entry in entries.items():
         by = entry["by"]
         if by is None and entry["why"] == SAME_CODE and name in lives:
@@ -313,8 +315,10 @@ def do_run(mutants, arguments):
 def do_sample(mutants, arguments):
     """Other sources, other mutants: over the time all of them have their turn, and a failure can be repeated."""
     builds["release"] = rig.Build(arguments.build)
-    excepted = {name for listed in survivors() for name in listed}
-    chosen = random.Random(digest_of_rig()).sample(sorted(set(mutants) - excepted), arguments.count)
+    lives, elsewhere = survivors()
+    excepted = {name for name, _ in lives} | set(elsewhere)
+    candidates = sorted(name for name, mutant in mutants.items() if mutant.kind == "order" and name not in excepted)
+    chosen = random.Random(digest_of_rig()).sample(candidates, arguments.count)
     with tempfile.TemporaryDirectory() as directory:
         known = Results(pathlib.Path(directory) / "results.json")
         entries = run_all({n: mutants[n] for n in chosen}, lambda mutant: plan_of(mutant)[:1], arguments.jobs, known)

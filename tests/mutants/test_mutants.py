@@ -135,7 +135,7 @@ def entry(by, why="no test fails"):
 
 class Judging(unittest.TestCase):
     def complaints(self, entries, lives=(), elsewhere=()):
-        listed = (dict.fromkeys(lives, "Why."), list(elsewhere))
+        listed = ([(name, "Why.") for name in lives], list(elsewhere))
         with unittest.mock.patch.object(mutants, "survivors", lambda: listed):
             return list(mutants.complaints_about(entries))
 
@@ -161,11 +161,11 @@ class Judging(unittest.TestCase):
             return list(mutants.complaints_about_list({"a": None}))
 
     def test_the_list_itself(self):
-        self.assertEqual(self.check_list({"a": "Why."}, []), [])
-        self.assertRegex(self.check_list({"gone": "Why."}, ["a"])[0], "there is no such mutant")
-        self.assertRegex(self.check_list({}, ["gone"])[0], "there is no such mutant")
-        self.assertRegex(self.check_list({"a": "Why."}, ["a"])[0], "twice")
-        self.assertRegex(self.check_list({"a": ""}, [])[0], "no sentence")
+        self.assertEqual(self.check_list([("a", "Why.")], []), [])
+        self.assertRegex(self.check_list([("gone", "Why.")], ["a"])[0], "there is no such mutant")
+        self.assertRegex(self.check_list([], ["gone"])[0], "there is no such mutant")
+        self.assertRegex(self.check_list([("a", "Why.")], ["a"])[0], "twice")
+        self.assertRegex(self.check_list([("a", "")], [])[0], "no sentence")
 
 
 class Remembering(unittest.TestCase):
