@@ -11,7 +11,8 @@ CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan debug release-clang release
 
-.PHONY: build help setup test test-slow test-all demo lab bench requests epochs fuzz soak storms mutants install format lint clean
+.PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
+        install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -19,7 +20,7 @@ build: ## Build the libraries into build/release (the default)
 	@cmake --build --preset release
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
 
 setup: ## Install the Debian packages that building, testing and the demo need
 	@tools/setup.sh test
@@ -33,6 +34,21 @@ test-slow: ## Run the slow tests (those of the lab that wait for browsers, serve
 	@$(call configure,release,-DTSLAB_TESTS=ON)
 	@cmake --build --preset release
 	@$(CTEST) --preset release -L '^slow$$'
+
+test-aarch64: ## Build for 64-bit ARM with Debian's cross compiler and run the engine's tests under qemu
+	@tools/setup.sh aarch64
+	@tools/arm64-packages.sh build/arm64 libcmocka0 libcmocka-dev
+	@$(call configure,aarch64)
+	@cmake --build --preset aarch64
+	@$(CTEST) --preset aarch64 -LE '^(slow|long)$$'
+
+coverage: ## Say which lines and branches the tests reach; fails when it is less than on record (RATCHET=raise records)
+	@tools/setup.sh coverage
+	@$(call configure,coverage)
+	@rm -rf build/coverage/counts
+	@cmake --build --preset coverage
+	@$(CTEST) --preset coverage -LE '^(slow|long)$$'
+	@tools/coverage.py build/coverage $(RATCHET:%=--%)
 
 test-all: ## Build and run all tests, also the slow and the long ones
 	@tools/setup.sh test-all
@@ -99,11 +115,13 @@ format: ## Format all C and C++ files
 	@tools/setup.sh test
 	@tools/format.sh
 
-lint: ## Check the format, and the library's sources with clang-tidy
+lint: ## Check the format, and the library's sources with clang-tidy and gcc's static analyzer
 	@tools/setup.sh test
 	@tools/format.sh --check
 	@$(call configure,debug)
 	@tools/tidy.sh
+	@$(call configure,analyze)
+	@cmake --build --preset analyze
 
 clean: ## Remove everything that was built
 	@rm -rf build

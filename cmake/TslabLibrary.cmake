@@ -28,6 +28,16 @@ if(sanitizers)
     add_link_options(${sanitizers})
 endif()
 
+# The counters live in the file that they end up in, so that also those of a process that is killed count.
+if(TSLAB_COVERAGE)
+    set(tslab_coverage
+        -fprofile-instr-generate=${PROJECT_BINARY_DIR}/counts/%m%c.profraw
+        -fcoverage-mapping
+        -fprofile-update=atomic
+        "SHELL:-mllvm -runtime-counter-relocation")
+    add_link_options(-fprofile-instr-generate)
+endif()
+
 # tslab_library(name SHARED|STATIC checked sources...): a library of the engine.
 function(tslab_library name kind checked)
     add_library(${name} ${kind} ${ARGN})
@@ -52,7 +62,7 @@ function(tslab_compile_library name checked sim)
     # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
-        ${name} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition ${tslab_library_warnings})
+        ${name} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition ${tslab_library_warnings} ${tslab_coverage})
     # A batch size of 0 puts all sources into one translation unit. The compile commands name each source once (the drop-in has
     # them all), so that tools that read them do no work twice.
     set_target_properties(

@@ -2,7 +2,7 @@
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
 # saying how. Silent when nothing is missing.
 #
-# usage: tools/setup.sh build|test|demo|lab|test-all
+# usage: tools/setup.sh build|test|demo|lab|coverage|aarch64|test-all
 set -eu
 
 build="cmake ninja-build gcc g++ libc6-dev pkg-config"
@@ -28,11 +28,13 @@ case "${1-}" in
     test) wanted=$test ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
+    coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
+    aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
         wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
         ;;
-    *) echo "usage: tools/setup.sh build|test|demo|lab|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh build|test|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -141,25 +141,6 @@ static uint32_t run_find(unsigned kind, uint32_t n)
     return 0;
 }
 
-/* Cuts n aligned units out of an empty run and leaves the rest empty. */
-static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
-{
-    const unsigned kind = arena.slabs[run].kind;
-    const uint32_t length = arena.slabs[run].units;
-    const uint64_t since_ms = arena.slabs[run].dirty_since_ms;
-    const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
-    const uint32_t first = (uint32_t)arena_unit((void *)start);
-    run_unlink(run);
-    if (first > run) {
-        run_link(run, first - run, kind, since_ms);
-    }
-    if (run + length > first + n) {
-        run_link(first + n, run + length - (first + n), kind, since_ms);
-    }
-    run_mark(first, n, RUN_USED);
-    return first;
-}
-
 /* Links an empty run, merged with empty neighbours of the same kind. */
 static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
@@ -180,11 +161,63 @@ static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     run_link(first, n, kind, since_ms);
 }
 
+/* Pages may have several units: the first unit at or after this one that starts a page, and the one at or before it. */
+static uint32_t page_units(void)
+{
+    return (uint32_t)max_size(os_page_bytes() >> UNIT_SHIFT, 1);
+}
+
+static uint32_t page_up(uint32_t unit)
+{
+    return (uint32_t)round_up(unit - 1, page_units()) + 1;
+}
+
+static uint32_t page_down(uint32_t unit)
+{
+    return (uint32_t)round_down(unit - 1, page_units()) + 1;
+}
+
+/* Leaves the units from first to end empty: what is left of an empty run that was cut. Of a clean one, the part of the
+ * page that the used units touch is dirty. That part is joined last: its neighbour may be dirty too. */
+static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms)
+{
+    if (first == end) {
+        return;
+    }
+    const uint32_t from = kind == RUN_CLEAN ? page_up(first) : first;
+    const uint32_t to = kind == RUN_CLEAN ? page_down(end) : end;
+    if (from < to) {
+        run_link(from, to - from, kind, since_ms);
+    }
+    if (first < from) {
+        run_join(first, from - first, RUN_DIRTY, os_now_ms());
+    }
+    if (to < end) {
+        run_join(to, end - to, RUN_DIRTY, os_now_ms());
+    }
+}
+
+/* Cuts n aligned units out of an empty run and leaves the rest empty. */
+static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
+{
+    const unsigned kind = arena.slabs[run].kind;
+    const uint32_t end = run + arena.slabs[run].units;
+    const uint64_t since_ms = arena.slabs[run].dirty_since_ms;
+    const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
+    const uint32_t first = (uint32_t)arena_unit((void *)start);
+    run_unlink(run);
+    run_mark(first, n, RUN_USED);
+    run_rest(run, first, kind, since_ms);
+    run_rest(first + n, end, kind, since_ms);
+    return first;
+}
+
 static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
 {
     uint32_t gap;
     const uint32_t top = (uint32_t)arena.used_units;
-    const uint32_t first = arena_extend(n, align, &gap);
+    const uint32_t whole = (uint32_t)round_up(n, page_units());
+    const uint32_t first = arena_extend(whole, align, &gap);
     if (first == 0) {
         return 0;
     }
@@ -192,6 +225,7 @@ static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
     if (gap > 0) {
         run_join(top, gap, RUN_CLEAN, 0);
     }
+    run_rest(first + n, first + whole, RUN_CLEAN, 0);
     return first;
 }
 
@@ -231,16 +265,15 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     bool grown = false;
     lock_acquire(&depot.lock);
     if (behind == arena.used_units) {
-        uint32_t gap;
-        grown = arena_extend(more, 1, &gap) != 0;
+        grown = depot_extend_arena(more, 1) != 0;
         *clean = true;
     } else if (arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more) {
         *clean = arena.slabs[behind].kind == RUN_CLEAN;
         (void)run_cut(behind, more, 1);
-        run_unmark(behind);
         grown = true;
     }
     if (grown) {
+        run_unmark(behind);
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
     }
@@ -263,7 +296,9 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     lock_acquire(&depot.lock);
     uint32_t first = depot.age_head;
     if (first != 0 && (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit)) {
-        *n = (uint32_t)min_size(arena.slabs[first].units, max_units);
+        const uint32_t units = arena.slabs[first].units;
+        const uint32_t whole = page_down(first + max_units);
+        *n = units <= max_units ? units : whole > first ? whole - first : max_units;
         first = run_cut(first, *n, 1);
         depot.purging_units += *n;
     } else {
@@ -303,9 +338,29 @@ static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     lock_release(&depot.lock);
 }
 
-void depot_put_purged(uint32_t first, uint32_t n, bool clean)
+void depot_put_purged(uint32_t first, uint32_t n, bool purged)
 {
-    put_back(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? 0 : os_now_ms());
+    if (!purged) {
+        put_back(first, n, RUN_DIRTY, os_now_ms());
+        return;
+    }
+    const uint32_t end = first + n;
+    const uint32_t from = page_up(first);
+    const uint32_t to = page_down(end);
+    const uint64_t now_ms = from == first && to == end ? 0 : os_now_ms();
+    lock_acquire(&depot.lock);
+    depot.purging_units -= n;
+    run_unmark(first);
+    run_mark(from, to - from, RUN_USED);
+    if (first < from) {
+        run_join(first, from - first, RUN_DIRTY, now_ms);
+    }
+    if (to < end) {
+        run_join(to, end - to, RUN_DIRTY, now_ms);
+    }
+    run_unmark(from);
+    run_join(from, to - from, RUN_CLEAN, 0);
+    lock_release(&depot.lock);
 }
 
 void depot_put_swept(uint32_t first, uint32_t n)

@@ -6,7 +6,8 @@
  *
  * Owns, under its lock: kind, units, list and age links of the descriptors of empty runs, the kind of all others
  * (used), and the top of the arena. Invariants: the first and the last unit of every run know the first; no two empty
- * neighbours are of the same kind; dirty runs are on the age list, oldest first.
+ * neighbours are of the same kind; clean runs are whole pages (which may have several units); dirty runs are on the age
+ * list, oldest first.
  *
  * The depot decides nothing about when pages go back to the system: that is reclaim.h.
  *
@@ -36,7 +37,7 @@ extern struct depot depot;
  * the first unit, 0 when there is none to be had. */
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean);
 
-/* Puts a run back that was taken: its tags are 0, and nobody uses it any more. */
+/* Puts a run back that was taken: its tags are 0, and nobody uses it any more. A clean one is whole pages. */
 void depot_put(uint32_t first, uint32_t n, bool clean);
 
 /* Grows a used run of n units to `wanted` where it is, if the units behind it are empty. *clean: what came in addition
@@ -47,10 +48,11 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
 
 /* Takes the dirty run that waits longest, if it does so since before `before_ms` or if more than `dirty_limit` units
- * are dirty. Of a longer run at most max_units, the rest stays. Returns the first unit or 0; *n receives its units. For
- * a purger, who puts it back. */
+ * are dirty. Of a longer run at most max_units, to the end of a page; the rest stays. Returns the first unit or 0; *n
+ * receives its units. For a purger, who puts it back: dirty, and young; or, where its whole pages, at least one, were
+ * purged, with nothing dirty but the parts of pages at its ends. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
-void depot_put_purged(uint32_t first, uint32_t n, bool clean);
+void depot_put_purged(uint32_t first, uint32_t n, bool purged);
 
 /* Takes a clean run of at least min_units whose part of the side tables may still have pages, and puts it back without.
  * *n receives its units. Returns the first unit, 0 when there is none. */

@@ -112,8 +112,8 @@ static size_t purge_run(uint32_t first, uint32_t n)
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)start + bytes, page);
     const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
-    /* Where the kernel refused, or pages are larger than units, it stays dirty, and young. */
-    depot_put_purged(first, n, purged && from == start && to == start + bytes);
+    /* Where the kernel refused, or the run has no whole page, it stays dirty, and young. */
+    depot_put_purged(first, n, purged);
     return purged ? (size_t)(to - from) : 0;
 }
 

@@ -429,7 +429,7 @@ static size_t resident_pages(size_t count)
     size_t resident = 0;
     for (size_t i = 0; i < count; i++) {
         unsigned char in_memory = 0;
-        void *const page = (void *)((uintptr_t)big[i] & ~(uintptr_t)(4 * KILOBYTE - 1));
+        void *const page = (void *)((uintptr_t)big[i] & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1));
         resident += mincore(page, 1, &in_memory) == 0 && (in_memory & 1) != 0;
     }
     return resident;

@@ -4,6 +4,7 @@
 #include "core/blocks.h"
 #include "core/current.h"
 #include "core/depot.h"
+#include "os/os.h"
 
 #include <tslab/tslab.h>
 
@@ -168,6 +169,8 @@ static size_t check_arena(void)
     for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
         const struct slab *run = &arena.slabs[at];
         CHECK(run->kind <= RUN_CLEAN && run->units > 0 && run->units <= arena.used_units - at);
+        CHECK(run->kind != RUN_CLEAN ||
+              ((uintptr_t)arena_address(at) % os_page_bytes() == 0 && run->units * UNIT_BYTES % os_page_bytes() == 0));
         CHECK(run->kind == RUN_USED || run->kind != kind_before);
         kind_before = run->kind;
         units[run->kind] += run->units;

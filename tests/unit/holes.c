@@ -51,10 +51,10 @@ static void check_contents(void)
 static size_t resident_bytes(void)
 {
     const size_t page = os_page_bytes();
-    const size_t pages = arena.used_units * UNIT_BYTES / page;
+    const size_t pages = (arena.used_units - 1) * UNIT_BYTES / page;
     static unsigned char is_resident[1 << 20];
     CHECK(pages <= sizeof is_resident);
-    CHECK(mincore(arena_address(0), pages * page, is_resident) == 0);
+    CHECK(mincore(arena_address(1), pages * page, is_resident) == 0);
     size_t resident = 0;
     for (size_t i = 0; i < pages; i++) {
         resident += is_resident[i] & 1;
@@ -120,7 +120,7 @@ static void trim_refused(const void *argument)
     option_values[OPTION_RETAIN_BYTES] = TIB;
     option_values[OPTION_PURGE_DELAY_MS] = 3600 * 1000;
     allocate_all(256);
-    (void)keep_some(64);
+    (void)keep_some(os_page_bytes() / 64);
     const struct os_calls real = os_calls;
     os_calls.purge = refuse;
     const size_t before = resident_bytes();

@@ -1,0 +1,137 @@
+/* A kernel with larger pages, as far as a program can tell by its own calls: preloaded, it says that pages have
+ * LARGE_PAGE_BYTES, gives memory out in whole ones, and does to whole ones what it is asked to do to a part. An address
+ * that is not at a page, which such a kernel would refuse, ends the program. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { KERNEL_PAGE = 4096 };
+
+/* glibc's own name of it. */
+unsigned long __getauxval(unsigned long type);
+
+static size_t page_bytes(void)
+{
+    static size_t bytes;
+    if (bytes == 0) {
+        const char *const text = getenv("LARGE_PAGE_BYTES");
+        bytes = text == NULL ? 0 : strtoul(text, NULL, 10);
+        if (bytes < KERNEL_PAGE || (bytes & (bytes - 1)) != 0) {
+            static const char message[] = "large pages: LARGE_PAGE_BYTES is to be a power of two of at least 4096\n";
+            (void)!write(STDERR_FILENO, message, sizeof message - 1);
+            _exit(1);
+        }
+    }
+    return bytes;
+}
+
+static size_t whole(size_t bytes)
+{
+    return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
+}
+
+static void expect_page(const char *call, const void *start)
+{
+    if ((uintptr_t)start % page_bytes() != 0) {
+        char message[128];
+        const int length =
+            snprintf(message, sizeof message, "large pages: %s of %p, which is not at a page\n", call, start);
+        (void)!write(STDERR_FILENO, message, (size_t)length);
+        abort();
+    }
+}
+
+unsigned long getauxval(unsigned long type)
+{
+    return type == AT_PAGESZ ? page_bytes() : __getauxval(type);
+}
+
+int getpagesize(void)
+{
+    return (int)page_bytes();
+}
+
+long sysconf(int name)
+{
+    long (*const real)(int) = (long (*)(int))dlsym(RTLD_NEXT, "sysconf");
+    return name == _SC_PAGESIZE ? (long)page_bytes() : real(name);
+}
+
+static void *kernel_mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
+}
+
+void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    if ((flags & MAP_FIXED) != 0) {
+        expect_page("mmap", start);
+        return kernel_mmap(start, whole(bytes), protection, flags, fd, offset);
+    }
+    const size_t wanted = whole(bytes);
+    const size_t slack = page_bytes() - KERNEL_PAGE;
+    if (wanted < bytes || wanted + slack < wanted) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    /* What the rounding leaves over at both ends goes back. A file takes the place of what was found for it: it has
+     * nothing for the rest of its last page. */
+    const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *const mapping = fd == -1 ? kernel_mmap(NULL, wanted + slack, protection, flags, -1, 0)
+                                   : kernel_mmap(NULL, wanted + slack, PROT_NONE, anonymous, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return MAP_FAILED;
+    }
+    char *const first = (char *)whole((uintptr_t)mapping);
+    const size_t before = (size_t)(first - mapping);
+    if (before != 0) {
+        (void)syscall(SYS_munmap, mapping, before);
+    }
+    if (before != slack) {
+        (void)syscall(SYS_munmap, first + wanted, slack - before);
+    }
+    return fd == -1 ? first : kernel_mmap(first, bytes, protection, flags | MAP_FIXED, fd, offset);
+}
+
+int munmap(void *start, size_t bytes)
+{
+    expect_page("munmap", start);
+    return (int)syscall(SYS_munmap, start, whole(bytes));
+}
+
+int mprotect(void *start, size_t bytes, int protection)
+{
+    expect_page("mprotect", start);
+    return (int)syscall(SYS_mprotect, start, whole(bytes), protection);
+}
+
+int madvise(void *start, size_t bytes, int advice)
+{
+    expect_page("madvise", start);
+    return (int)syscall(SYS_madvise, start, whole(bytes), advice);
+}
+
+/* A page is in memory when a part of it is. */
+int mincore(void *start, size_t bytes, unsigned char *resident)
+{
+    expect_page("mincore", start);
+    const size_t parts = page_bytes() / KERNEL_PAGE;
+    for (size_t at = 0; at < bytes; at += page_bytes()) {
+        unsigned char of_parts[1 << 10];
+        if (parts > sizeof of_parts || syscall(SYS_mincore, (char *)start + at, page_bytes(), of_parts) != 0) {
+            return -1;
+        }
+        unsigned char any = 0;
+        for (size_t i = 0; i < parts; i++) {
+            any |= of_parts[i];
+        }
+        *resident++ = any & 1;
+    }
+    return 0;
+}
