@@ -28,10 +28,11 @@ if(sanitizers)
     add_link_options(${sanitizers})
 endif()
 
-# The counters live in the file that they end up in, so that also those of a process that is killed count.
+# The counters live in the file that they end up in, so that also those of a process that is killed count. Each program that is
+# started has its own: what runs before the counters are there, as the engine's start does, counts only in a new file.
 if(TSLAB_COVERAGE)
     set(tslab_coverage
-        -fprofile-instr-generate=${PROJECT_BINARY_DIR}/counts/%m%c.profraw
+        -fprofile-instr-generate=${PROJECT_BINARY_DIR}/counts/%p-%m%c.profraw
         -fcoverage-mapping
         -fprofile-update=atomic
         "SHELL:-mllvm -runtime-counter-relocation")

@@ -7,8 +7,8 @@ The record, tests/coverage.txt, lists what no test reaches. A line or branch tha
 fail; --raise writes the record anew. Beside the engine as users get it, the one in the simulation counts for what both have:
 its scheduler reaches what threads rarely do. Only what users get is asked for, so checks of checked builds are no branches.
 
-A line that cannot run, or a condition that cannot go both ways, says so in the source: a comment `unreachable: <why>` on the
-line takes it out of the count.
+What cannot run, or not in this build, says so in the source: a comment `uncounted: <why>` on a line takes the line out of the
+count, and one above a function the function.
 """
 
 import argparse
@@ -31,7 +31,11 @@ SLACK = 8
 # The knobs of the build are no decisions of the engine, and what a knob turns off has no lines.
 KNOB = re.compile(r"TSLAB_(CHECKED|SIM|DEFERRED)\b")
 KNOB_BLOCK = re.compile(r"( *)(?:} else )?if \(TSLAB_(CHECKED|SIM|DEFERRED)\b.*{$")
-UNREACHABLE = re.compile(r"/\* unreachable: \S")
+UNCOUNTED = re.compile(r"/\*.*\buncounted: \S")
+
+# What has no code of its own: a brace, and what the compiler knows not to be reached or not to be evaluated.
+NO_CODE = re.compile(r"[{}();, ]*(/\*.*)?$|\s*__builtin_unreachable")
+UNEVALUATED = re.compile(r"invariant\b")
 
 # A macro's own condition is that of its argument: the argument's parts are counted where there are several.
 Branch = collections.namedtuple("Branch", "line column inner number")
@@ -102,7 +106,9 @@ def ignored_lines(source):
         knob = KNOB_BLOCK.match(text)
         if knob:
             indent = knob.group(1)
-        if knob or UNREACHABLE.search(text):
+        if indent is None and UNCOUNTED.match(text):
+            indent = ""
+        if knob or KNOB.search(text) or UNCOUNTED.search(text) or NO_CODE.match(text):
             ignored.add(number)
     return ignored
 
@@ -124,7 +130,7 @@ class File:
         self.branches = []  # (line, what it says, count)
         for branch, (taken, passed, end) in sorted(branches.items()):
             text = text_at(self.source, branch, end)
-            if branch.line not in ignored and not KNOB.search(text):
+            if branch.line not in ignored and not UNEVALUATED.match(text):
                 self.branches += [(branch.line, f"{text} is true", taken), (branch.line, f"{text} is false", passed)]
 
     def missed(self):

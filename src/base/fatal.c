@@ -35,6 +35,7 @@ _Noreturn noinline void fatal(const char *what)
     fatal_line(&line);
 }
 
+/* uncounted: only checked builds call it */
 _Noreturn noinline void fatal_invariant(const char *expression, const char *file, unsigned at)
 {
     char buffer[LINE_BYTES];

@@ -88,6 +88,7 @@ void *checked_born(void *p)
     return p;
 }
 
+/* uncounted: only checked builds call it */
 void checked_dies(void *p)
 {
     (void)p;

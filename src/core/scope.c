@@ -209,7 +209,7 @@ static void add_report(struct tslab_epoch_report *report, const struct tslab_epo
     report->recycled_bytes += part->recycled_bytes;
 }
 
-/* What was not recycled when it emptied is now: only where recycling waits for close. */
+/* What was not recycled when it emptied is now (uncounted: only a build of the lab's has recycling wait for close). */
 static void recycle_at_last(struct epoch *epoch)
 {
     enum { AT_ONCE = 64 };

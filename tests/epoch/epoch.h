@@ -17,14 +17,14 @@
 enum { PATIENCE_SECONDS = 100 };
 
 /* What checks and sanitizers keep for themselves is memory, too. */
-enum { HEAVY = EPOCH_SANITIZED || TSLAB_CHECKED };
+enum { HEAVY = EPOCH_SLOW || TSLAB_CHECKED };
 
 enum { UNIT = 16 * 1024, KILOBYTE = 1024, MEGABYTE = 1024 * 1024 };
 
 /* So many times in a release build, and fewer times where every step is slow. */
 static inline size_t times(size_t count)
 {
-    return EPOCH_SANITIZED ? count / 20 : TSLAB_CHECKED ? count / 5 : count;
+    return EPOCH_SLOW ? count / 20 : TSLAB_CHECKED ? count / 5 : count;
 }
 
 /* A case is run in a child; with an environment, in a program that has it from the start. A test is run as it is, and
