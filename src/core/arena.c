@@ -73,7 +73,8 @@ bool arena_start(size_t bytes)
     arena.live = (atomic_u64 *)at;
     at = next_table(at + live_bytes(units));
 #endif
-    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
+    /* Unit 1, the first that is handed out, starts a page, whatever its size. */
+    at += max_size(os_page_bytes(), UNIT_BYTES) - UNIT_BYTES;
     arena.base = at;
     arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
     arena.used_units = 1;
