@@ -339,7 +339,8 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
         return false;
     }
     gate_enter(thread);
-    const bool resized = large_resize(p, size);
+    const uint32_t epoch = large_epoch(p);
+    const bool resized = epoch == 0 ? large_resize(p, size) : scope_resize_run(epoch_by_id(epoch), p, size);
     gate_leave(thread);
     return resized;
 }

@@ -965,6 +965,15 @@ void scope_free_run(struct thread *thread, struct epoch *epoch, void *p)
     gate_leave(thread);
 }
 
+bool scope_resize_run(struct epoch *epoch, void *p, size_t size)
+{
+    /* Reports look at how long it is. */
+    lock_acquire(&epoch->lock);
+    const bool resized = large_resize(p, size);
+    lock_release(&epoch->lock);
+    return resized;
+}
+
 /* Threads. */
 
 void scope_flush(struct thread *thread)

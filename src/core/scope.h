@@ -72,6 +72,9 @@ void scope_return(struct thread *thread, struct hold *hold);
 void scope_free_chunk(struct thread *thread, void *p);
 void scope_free_run(struct thread *thread, struct epoch *epoch, void *p);
 
+/* large_resize for such a run. In the gate. */
+bool scope_resize_run(struct epoch *epoch, void *p, size_t size);
+
 /* Leaves all scopes of a thread that ends. */
 void scope_leave_all(struct thread *thread);
 

@@ -151,6 +151,7 @@ const struct scenario scenarios[] = {
     { "epoch-free", "runs beside close", { "O @0 E a3>1 a3>2 L", DIRECT }, { "C", "f", "f" }, 2, 3 },
     { "epoch-free", "runs and chunks drain", { "O @0 E a3>1 a2>2 L C", DIRECT }, { "O1 C1", "f", "f" }, 2, 3 },
     { "epoch-free", "the last free retires, another opens", { "O @0 E a2>1 L C", DIRECT }, { "O1 E1 a2 L1 f C1", "f" }, 3, 4 },
+    { "epoch-free", "a run is resized beside a report", { "O @0 E a3>1 L", DIRECT }, { "y", "Z3 f" }, 3, 5 },
     { "epoch-free", "the last leave beside the last free", { "O @0 E a2>1", DIRECT }, { "C L", "f" }, 4, 6 },
 
     /* Epochs that went over to slabs. */
