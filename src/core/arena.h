@@ -52,7 +52,7 @@ struct slab {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
     atomic_u32 full;     /* words of the bitmap that are whole */
-    uint32_t prev, next; /* the partial list under the list's lock, or a bin of the depot under its lock */
+    uint32_t prev, next; /* the partial list, a bin of the depot, or the trapped runs, under the lock of each */
 
     /* The run (depot.h), under the depot's lock. */
     uint32_t units;
@@ -60,7 +60,7 @@ struct slab {
     uint32_t age_prev, age_next; /* dirty runs, oldest first; or the runs of an epoch (epoch.h) under its lock */
     uint64_t dirty_since_ms;
 
-    size_t large_bytes;    /* a large run: what its user may touch */
+    size_t large_bytes;    /* a large run: what its user may touch; a trapped one: what is not purged (trap.h) */
     uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
                               list's lock */
     atomic_u32 live;       /* a chunk: see chunk.h */

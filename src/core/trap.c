@@ -4,49 +4,68 @@
 #include "core/reclaim.h"
 #include "os/os.h"
 
+#include <string.h>
+
 /* Of all addresses one part of so many is trapped at most. */
 enum { TRAP_PART = 8 };
 
-/* A ring; under the lock. */
+/* The runs, linked through their descriptors; under the lock. What is not purged has large_bytes. */
 static struct {
     struct lock lock;
-    uint32_t next, oldest; /* modulo TRAP_RUNS; as many are in it as they differ */
-    struct {
-        uint32_t first, units;
-    } runs[TRAP_RUNS];
+    uint32_t oldest, newest, count;
 } trapped = { .lock = LOCK_INIT(RANK_TRAP) };
 
 atomic_size_t trap_units;
 
-/* Takes the oldest run out of the ring: it is empty memory again. False when the kernel has no memory for that: it
- * stays trapped. Under the lock. */
+static void trap_append(uint32_t first, uint32_t units, bool purged)
+{
+    struct slab *const run = &arena.slabs[first];
+    run->next = 0;
+    run->units = units;
+    run->large_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
+    *(trapped.count == 0 ? &trapped.oldest : &arena.slabs[trapped.newest].next) = first;
+    trapped.newest = first;
+    trapped.count++;
+    (void)fetch_add_relaxed(&trap_units, units);
+}
+
+/* An accessible run goes to the depot. */
+static void hand_over(uint32_t first, uint32_t units, bool purged)
+{
+    if (GUARDED && !purged) {
+        memset(arena_address(first), 0, (size_t)units << UNIT_SHIFT);
+    }
+    depot_put(first, units, purged);
+}
+
+/* The run that is trapped longest is empty memory again. False when the kernel has no memory for that: it stays
+ * trapped. Under the lock. */
 static bool evict(void)
 {
-    const uint32_t place = trapped.oldest % TRAP_RUNS;
-    const uint32_t first = trapped.runs[place].first;
-    const uint32_t units = trapped.runs[place].units;
+    const uint32_t first = trapped.oldest;
+    const uint32_t next = arena.slabs[first].next;
+    const uint32_t units = arena.slabs[first].units;
+    const bool purged = arena.slabs[first].large_bytes == 0;
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }
-    trapped.oldest++;
+    trapped.oldest = next;
+    trapped.count--;
     (void)fetch_sub_relaxed(&trap_units, units);
-    depot_put(first, units, true);
+    hand_over(first, units, purged);
     return true;
 }
 
-/* Makes room in the ring for a run of so many units; false: there is none. Under the lock. */
-static bool ring_make_room(uint32_t units)
+/* Makes room for a run of so many units. False: the kernel has no memory for that. Under the lock. */
+static bool trap_make_room(uint32_t units)
 {
-    for (;;) {
-        const uint32_t count = trapped.next - trapped.oldest;
-        const size_t sum = stat_get(&trap_units) + units;
-        if (count < TRAP_RUNS && (count == 0 || sum <= arena.reserved_units / TRAP_PART)) {
-            return true;
-        }
+    while (trapped.count >= TRAP_RUNS ||
+           (trapped.count > 0 && stat_get(&trap_units) + units > arena.reserved_units / TRAP_PART)) {
         if (!evict()) {
             return false;
         }
     }
+    return true;
 }
 
 /* False: all of it is accessible. The kernel may refuse after it has forbidden a part, and may refuse to take that
@@ -56,15 +75,11 @@ static bool forbid(char *start, size_t bytes)
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
 
-/* A run of the checked library that is not trapped loses its guard page, if it can have one (large.c), and its
- * contents. False when the kernel has no memory for that: it stays as it is. */
-static bool open_up(char *start, size_t bytes, bool purged)
+/* The guard page of a large run (large.c) goes with the rest of a run that is not trapped. False: it stays, and the run
+ * waits among the trapped until the kernel has memory again. */
+static bool open_up(char *start, size_t bytes)
 {
-    const bool open = os_page_bytes() > UNIT_BYTES || os_commit(start, bytes);
-    if (open && !purged) {
-        guard_wipe(start, bytes);
-    }
-    return open;
+    return !GUARDED || os_page_bytes() > UNIT_BYTES || os_commit(start, bytes);
 }
 
 void trap_run(uint32_t first, uint32_t units)
@@ -73,20 +88,14 @@ void trap_run(uint32_t first, uint32_t units)
     const size_t bytes = (size_t)units << UNIT_SHIFT;
     /* Pages larger than a unit may be shared with neighbours. */
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;
-    bool traps = whole && reclaim_pages(start, bytes);
-    const bool purged = traps;
+    const bool purged = whole && reclaim_pages(start, bytes);
+    lock_acquire(&trapped.lock);
+    const bool traps = (purged && trap_make_room(units) && forbid(start, bytes)) || !open_up(start, bytes);
     if (traps) {
-        lock_acquire(&trapped.lock);
-        traps = ring_make_room(units) && forbid(start, bytes);
-        if (traps) {
-            (void)fetch_add_relaxed(&trap_units, units);
-            const uint32_t place = trapped.next++ % TRAP_RUNS;
-            trapped.runs[place].first = first;
-            trapped.runs[place].units = units;
-        }
-        lock_release(&trapped.lock);
+        trap_append(first, units, purged);
     }
-    if (!traps && (!GUARDED || open_up(start, bytes, purged))) {
-        depot_put(first, units, purged);
+    lock_release(&trapped.lock);
+    if (!traps) {
+        hand_over(first, units, purged);
     }
 }

@@ -21,7 +21,7 @@ struct settings settings_of(const uint8_t *record)
         .mode = (enum work_mode)(record[2] % MODES),
         .mode_number = 1 + record[4] % 20,
         .objects_most = objects_most[record[3] % COUNT_OF(objects_most)],
-        .magazines = rest % 8 != 1,
+        .magazines = TSLAB_CHECKED < 2 && rest % 8 != 1, /* the checked library has none */
         .arena_bytes = rest / 8 % 8 == 1   ? 8 * MIB
                        : rest / 8 % 8 == 2 ? 16 * MIB
                                            : 0,
