@@ -34,9 +34,8 @@ static size_t reservation_bytes(size_t units)
 }
 
 /* Where the table after one that ends at `at` starts. */
-static uintptr_t next_table(uintptr_t at)
+static uintptr_t next_table(uintptr_t at, size_t align)
 {
-    const size_t align = max_size(os_page_bytes(), UNIT_BYTES);
     return round_up(at, align) + (GUARDED ? align : 0);
 }
 
@@ -58,23 +57,23 @@ bool arena_start(size_t bytes)
         return false;
     }
     /* The tables lie below the units: no overflow of an object runs into them. */
-    uintptr_t at = next_table((uintptr_t)start);
+    const size_t align = max_size(os_page_bytes(), UNIT_BYTES);
+    uintptr_t at = next_table((uintptr_t)start, align);
     arena.reservation = start;
     arena.reservation_bytes = reservation_bytes(units);
     arena.units = (struct unit *)at;
-    at = next_table(at + units * sizeof(struct unit));
+    at = next_table(at + units * sizeof(struct unit), align);
     arena.slabs = (struct slab *)at;
-    at = next_table(at + units * sizeof(struct slab));
+    at = next_table(at + units * sizeof(struct slab), align);
     arena.revisits = (struct revisit *)at;
-    at = next_table(at + units * sizeof(struct revisit));
+    at = next_table(at + units * sizeof(struct revisit), align);
     arena.codes = (atomic_u8 *)at;
-    at = next_table(at + codes_bytes(units));
+    at = next_table(at + codes_bytes(units), align);
 #if TSLAB_CHECKED
     arena.live = (atomic_u64 *)at;
-    at = next_table(at + live_bytes(units));
+    at = next_table(at + live_bytes(units), align);
 #endif
-    /* Unit 1, the first that is handed out, starts a page, whatever its size. */
-    at += max_size(os_page_bytes(), UNIT_BYTES) - UNIT_BYTES;
+    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
     arena.base = at;
     arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
     arena.used_units = 1;
@@ -96,8 +95,8 @@ static bool commit_part(void *table, size_t from, size_t to)
 
 static bool commit_units(size_t from, size_t to)
 {
-    /* Unit 0, which is never used, is a guard, if pages let it be one. */
-    const size_t accessible = max_size(from, GUARDED && os_page_bytes() <= UNIT_BYTES);
+    /* Unit 0, which is never used, is a guard. */
+    const size_t accessible = max_size(from, GUARDED ? 1 : 0);
     /* The units come last: who sees them committed finds their tables. What was committed before a failure stays so and
      * is committed again, for nothing, by the next attempt. */
     return commit_part(arena.units, from * sizeof(struct unit), to * sizeof(struct unit)) &&
