@@ -36,7 +36,6 @@ if(TSLAB_COVERAGE)
         -fcoverage-mapping
         -fprofile-update=atomic
         "SHELL:-mllvm -runtime-counter-relocation")
-    add_link_options(-fprofile-instr-generate)
 endif()
 
 # tslab_library(name SHARED|STATIC checked sources...): a library of the engine.
@@ -64,6 +63,15 @@ function(tslab_compile_library name checked sim)
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
         ${name} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition ${tslab_library_warnings} ${tslab_coverage})
+    # What has the code has the counters' run-time library, and nothing else has: without counters it would complain.
+    if(TSLAB_COVERAGE)
+        get_target_property(kind ${name} TYPE)
+        if(kind STREQUAL STATIC_LIBRARY)
+            target_link_options(${name} INTERFACE -fprofile-instr-generate)
+        else()
+            target_link_options(${name} PRIVATE -fprofile-instr-generate)
+        endif()
+    endif()
     # A batch size of 0 puts all sources into one translation unit. The compile commands name each source once (the drop-in has
     # them all), so that tools that read them do no work twice.
     set_target_properties(
