@@ -135,6 +135,7 @@ size_t os_resident_bytes(void)
     return pages * os_page_bytes();
 }
 
+#if TSLAB_CHECKED > 1 /* only the checked libraries have a secret */
 uint64_t os_random(void)
 {
     const int saved = errno;
@@ -150,6 +151,7 @@ uint64_t os_random(void)
     errno = saved;
     return number;
 }
+#endif
 
 bool os_is_privileged(void)
 {

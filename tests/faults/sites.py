@@ -37,6 +37,15 @@ HARMLESS = {
     "__gcc_personality_v0": "of the compiler",
 }
 
+# Calls through the table that fail in programs which keep no records of that: where.
+GUARDS = "guard pages of the checked library: tests/security, kernel_refuses"
+ELSEWHERE = {
+    ("commit", "core/guard.c"): GUARDS, ("purge", "core/guard.c"): GUARDS, ("reserve", "core/guard.c"): GUARDS,
+    ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
+    ("commit", "core/trap.c"): GUARDS,
+    ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
+}
+
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -143,7 +152,7 @@ def failed_calls(program, records):
 
 
 def check_table(sources, records, programs):
-    wanted = table_calls(sources)
+    wanted = {(call, place) for call, place in table_calls(sources) if (call, place.split(":")[0]) not in ELSEWHERE}
     failed = set().union(*(failed_calls(program, records) for program in programs))
     return [f"no test lets {call} fail at src/{place}" for call, place in sorted(wanted - failed)], len(wanted)
 
