@@ -1,6 +1,5 @@
 """Runs tests of a build on a mutant: compiles what the mutant changes, links the tests' programs with it, runs them."""
 
-import contextlib
 import dataclasses
 import functools
 import json
@@ -11,7 +10,9 @@ import resource
 import shlex
 import signal
 import subprocess
+import tempfile
 import threading
+import time
 
 import mutate
 
@@ -19,6 +20,9 @@ import mutate
 CPU_SECONDS = 90
 # A test that sleeps for ever takes none. Its own limit of time, times this: the machine may be busy.
 PATIENCE = 2
+
+# What it may write to a file, its messages above all.
+SAID_BYTES = 16 << 20
 
 NOT_COMPILED = "does not compile"
 
@@ -213,45 +217,43 @@ class Workshop:
         return run_program([*test.before, program, *test.arguments], test)
 
 
-def limit_processor():
+def limit_resources():
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SAID_BYTES, SAID_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def run_program(command, test):
     """Why a program failed, in one line, or None. It has a process group of its own, so that nothing is left of it."""
-    with subprocess.Popen(
-        command,
-        cwd=test.directory,
-        env=os.environ | ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        preexec_fn=limit_processor,
-        start_new_session=True,
-    ) as process:
-        overdue = threading.Event()
-
-        def end():
-            overdue.set()
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-
-        timer = threading.Timer(test.timeout * PATIENCE, end)
-        timer.start()
-        # No more than the start and the end are kept of what a mutant may say without end.
-        lines = []
-        for line in process.stdout:
-            if len(lines) >= 2000:
-                del lines[1000]
-            lines.append(line.decode(errors="replace").strip())
-        code = process.wait()
-        timer.cancel()
-    with contextlib.suppress(ProcessLookupError):
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(  # pylint: disable=consider-using-with
+            command,
+            cwd=test.directory,
+            env=os.environ | ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            preexec_fn=limit_resources,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + test.timeout * PATIENCE
+        while not (ended := has_ended(process)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        # The group cannot be another's: its number is not free before its leader is waited for.
         os.killpg(process.pid, signal.SIGKILL)
-    if overdue.is_set() or -code in (signal.SIGXCPU, signal.SIGKILL):
+        code = process.wait()
+        said.seek(0)
+        lines = said.read().decode(errors="replace").splitlines()
+    if -code == signal.SIGTERM:
+        raise RigError(f"somebody ended {test.name} by SIGTERM; run again, it goes on from here.")
+    if not ended or -code in (signal.SIGXCPU, signal.SIGKILL):
         return "hangs"
     return None if code == 0 else reason(lines, code)
+
+
+def has_ended(process):
+    """Whether it is waiting to be waited for."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 # What says most about a failure, best first.

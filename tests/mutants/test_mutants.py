@@ -197,6 +197,8 @@ class Reasons(unittest.TestCase):
         self.assertEqual(self.run_shell("kill -ABRT $$"), "signal 6")
         self.assertEqual(self.run_shell("echo 'x: y: with 2 preemptions: a slot is nowhere'; exit 1"), "a slot is nowhere")
         self.assertEqual(self.run_shell("sleep 1000"), "hangs")
+        with self.assertRaisesRegex(rig.RigError, "somebody ended"):
+            self.run_shell("kill -TERM $$")
 
 
 if __name__ == "__main__":
