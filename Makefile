@@ -9,7 +9,7 @@ SOAK_MINUTES ?= 60
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
-TEST_PRESETS := asan tsan debug release-clang release
+TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
         install format lint clean
@@ -25,15 +25,14 @@ help: ## List the targets
 setup: ## Install the Debian packages that building, testing and the demo need
 	@tools/setup.sh test
 
-test: ## Build and run all tests except the slow and the long ones, in every kind of build
+test: ## Build and run all tests except the slow and the long ones
 	@tools/setup.sh test
-	@$(call run_tests,-LE '^(slow|long)$$')
+	@$(call run_tests,$(TEST_PRESETS),-LE '^(slow|long)$$')
 
-test-slow: ## Run the slow tests (those of the lab that wait for browsers, servers and programs)
+test-slow: ## Run the slow tests (among them those that wait for browsers and servers), and with every check on all but the long
 	@tools/setup.sh test
-	@$(call configure,release,-DTSLAB_TESTS=ON)
-	@cmake --build --preset release
-	@$(CTEST) --preset release -L '^slow$$'
+	@$(call run_tests,debug,-LE '^long$$')
+	@$(call run_tests,release,-L '^slow$$')
 
 test-aarch64: ## Build for 64-bit ARM with Debian's cross compiler and run the engine's tests under qemu
 	@tools/setup.sh aarch64
@@ -52,7 +51,7 @@ coverage: ## Say which lines and branches the tests reach; fails when it is less
 
 test-all: ## Build and run all tests, also the slow and the long ones
 	@tools/setup.sh test-all
-	@$(call run_tests,)
+	@$(call run_tests,$(TEST_PRESETS) debug,)
 
 demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
@@ -129,9 +128,10 @@ clean: ## Remove everything that was built
 # Problems are said on stderr; what CMake says when all is well is of no interest.
 configure = cmake --preset $(1) $(2) >/dev/null
 
-run_tests = set -e; for preset in $(TEST_PRESETS); do \
+# run_tests(presets,options of ctest)
+run_tests = set -e; for preset in $(1); do \
 	echo "tslab: $$preset"; \
 	$(call configure,$$preset,-DTSLAB_TESTS=ON); \
 	cmake --build --preset $$preset; \
-	$(CTEST) --preset $$preset $(1); \
+	$(CTEST) --preset $$preset $(2); \
 	done

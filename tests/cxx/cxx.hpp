@@ -1,5 +1,4 @@
 // What the tests of tslab.hpp share. They run on libtslab, where malloc is the system's, and again on the drop-in.
-// ON_DROPIN says which it is.
 #ifndef CXX_HPP
 #define CXX_HPP
 
@@ -10,7 +9,8 @@
 #include <new>
 #include <tslab/tslab.hpp>
 
-inline constexpr bool on_dropin = ON_DROPIN != 0;
+// Which library the program is linked with: library.cpp says it.
+extern const bool on_dropin;
 
 // Whether the epoch that an object belongs to is this one.
 inline bool lives_in(tslab_epoch epoch, const void *object)

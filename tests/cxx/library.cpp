@@ -1,0 +1,3 @@
+#include "cxx.hpp"
+
+const bool on_dropin = ON_DROPIN != 0;
