@@ -23,22 +23,12 @@ const struct class_geometry class_geometry[CLASS_LIMIT] = { { .size = 0 }, CLASS
     _Static_assert((units)*UNIT_BYTES <= 1 << 20, "offsets in a slab are small enough for the reciprocal");
 CLASS_TABLE(FITS_BITMAP, 0)
 
-/* The class of n granules is 1 + the number of classes whose size is smaller. */
-#define IS_SMALLER(n, bytes, units) +((n) > (bytes) / GRANULE_BYTES) /* NOLINT(bugprone-macro-parentheses): a term */
-#define OF(n)                       (1 CLASS_TABLE(IS_SMALLER, n)) << CLASS_SCALE
-#define OF_4(n)                     OF(n), OF((n) + 1), OF((n) + 2), OF((n) + 3)
-#define OF_16(n)                    OF_4(n), OF_4((n) + 4), OF_4((n) + 8), OF_4((n) + 12)
-#define OF_64(n)                    OF_16(n), OF_16((n) + 16), OF_16((n) + 32), OF_16((n) + 48)
-#define OF_256(n)                   OF_64(n), OF_64((n) + 64), OF_64((n) + 128), OF_64((n) + 192)
-#define OF_1024(n)                  OF_256(n), OF_256((n) + 256), OF_256((n) + 512), OF_256((n) + 768)
+/* A class has the granules from one more than those of the class before it, which is how enumerators count. */
+#define GRANULES(a, bytes, units) FROM_##bytes, TO_##bytes = (bytes) / GRANULE_BYTES,
+enum { CLASS_TABLE(GRANULES, 0) };
+#define SCALED(a, bytes, units) [FROM_##bytes... TO_##bytes] = CLASS_##bytes << CLASS_SCALE,
 
-const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = {
-    OF_1024(0),
-#if !TSLAB_SIM
-    OF_1024(1024),
-#endif
-    (CLASS_LIMIT - 1) << CLASS_SCALE,
-};
+const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = { CLASS_TABLE(SCALED, 0) };
 
 unsigned class_of_aligned(size_t size, size_t alignment)
 {
