@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -72,6 +73,11 @@ class LabTest(unittest.TestCase):
 
     def assert_nothing_left(self):
         self.assertEqual(list(self.temporary.iterdir()), [])
+        # Who was killed beside the one that was waited for may need a moment to be gone.
+        for _ in range(200):
+            if not self.processes():
+                break
+            time.sleep(0.01)
         self.assertEqual(self.processes(), [])
 
     def assert_narrow(self, text, width=80):
