@@ -10,7 +10,16 @@
 #define TSLAB_BASE_ATOMIC_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define TSLAB_TSAN 1
+#elif defined(__has_feature)
+#define TSLAB_TSAN __has_feature(thread_sanitizer)
+#else
+#define TSLAB_TSAN 0
+#endif
 
 #if TSLAB_SIM
 void sim_point(void);
@@ -58,6 +67,19 @@ void sim_point(void);
 typedef _Atomic(uint8_t) atomic_u8;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
+
+/* Stores 0 into words in a row. What is not to be seen word for word, by a scheduler or a sanitizer, is one instruction
+ * on x86-64, which stores many of them at once: three times as fast for 4 KiB. */
+static inline void stat_clear(atomic_u64 *first, size_t words)
+{
+#if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
+    __asm__ volatile("rep stosq" : "+D"(first), "+c"(words) : "a"(0) : "memory");
+#else
+    for (; words != 0; words--, first++) {
+        stat_set(first, 0);
+    }
+#endif
+}
 
 static inline void cpu_relax(void)
 {

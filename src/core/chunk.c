@@ -157,17 +157,11 @@ uint32_t chunk_granules(uint32_t first)
 }
 
 /* All objects there are dead, but who comes late with an old handle may still look: so these are atomic stores, of
- * eight codes where that is what there is to clear. `start` is that of a unit. */
+ * eight codes each. `start` is that of a unit; behind the end are no objects, or those of other units. */
 static void clear_codes(const char *start, size_t bytes)
 {
-    atomic_u8 *code = chunk_code(start);
-    atomic_u8 *const end = code + (bytes >> GRANULE_SHIFT);
-    for (; end - code >= (ptrdiff_t)sizeof(uint64_t); code += sizeof(uint64_t)) {
-        stat_set((atomic_u64 *)(uintptr_t)code, 0);
-    }
-    for (; code < end; code++) {
-        stat_set(code, 0);
-    }
+    const size_t codes = round_up(bytes >> GRANULE_SHIFT, sizeof(uint64_t));
+    stat_clear((atomic_u64 *)(uintptr_t)chunk_code(start), codes / sizeof(uint64_t));
     checked_forget(start, bytes);
 }
 

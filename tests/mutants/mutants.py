@@ -43,22 +43,24 @@ RESULTS = ROOT / "build" / "mutants" / "results.json"
 SLAB = "slab revisit thread"
 EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
 SCHEDULED = {
-    "api/epoch.c": "epoch",
+    "api/epoch.c": "epoch instance",
     "base/lock.c": "lock revisit slab",
     "core/arena.c": "depot large slab",
     "core/chunk.c": "epoch-free epoch epoch-fork",
-    "core/current.c": "thread fork",
+    "core/current.c": "thread fork instance fork-all",
     "core/depot.c": "depot large slab epoch-free",
     "core/handle.c": "epoch-handle epoch-fork",
     "core/heap.c": "slab thread epoch-slab instance",
     "core/large.c": "large epoch-free",
+    "core/fast.h": "slab epoch epoch-free",
     "core/magazine.h": "slab thread fork",
     "core/partial.c": SLAB,
+    "core/scope.c": f"{EPOCH} instance epoch-policy fork-all",
     "core/slab.c": SLAB,
     "core/stats.c": "instance",
     "core/survivors.c": "epoch-policy epoch",
     "core/trap.c": "epoch-policy epoch",
-    "core/work.c": "instance",
+    "core/work.c": "instance fork-all",
 }
 SLAB_FILES = set(SCHEDULED) & {
     "base/lock.c",
@@ -234,42 +236,57 @@ def run_all(mutants, plan_of, jobs, known, vouched=False):
     return entries
 
 
+class Survivors:
+    """What survivors.toml says."""
+
+    def __init__(self, text):
+        try:
+            listed = tomllib.loads(text)
+            groups = listed["lives"]
+            # Why nothing kills it.
+            self.lives = [(name, group["why"]) for group in groups for name in group["mutants"]]
+            # Of these, those that tests with real threads kill when they are lucky.
+            self.sometimes = {name for group in groups if group.get("sometimes") for name in group["mutants"]}
+            # What is killed, but not by the schedulers.
+            self.elsewhere = list(listed["elsewhere"])
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            sys.exit(f"mutants.py: {SURVIVORS} has 'elsewhere', and 'lives' with 'why' and 'mutants'; it is wrong: {error}")
+
+    def names(self):
+        return [name for name, _ in self.lives] + self.elsewhere
+
+
 def survivors():
-    """[(name, why nothing kills it)], and the names of those that the schedulers do not kill, but other tests."""
-    try:
-        listed = tomllib.loads(SURVIVORS.read_text())
-        lives = [(name, group["why"]) for group in listed["lives"] for name in group["mutants"]]
-        return lives, list(listed["elsewhere"])
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        sys.exit(f"mutants.py: {SURVIVORS} has 'elsewhere', and 'lives' with 'why' and 'mutants'; this is wrong: {error}")
+    return Survivors(SURVIVORS.read_text())
 
 
 def complaints_about_list(mutants):
-    lives, elsewhere = survivors()
-    for name, times in collections.Counter([name for name, _ in lives] + elsewhere).items():
+    listed = survivors()
+    for name, times in collections.Counter(listed.names()).items():
         if name not in mutants:
             yield f"{SURVIVORS.name} lists {name}, but there is no such mutant: take it out, or see what it is called now."
         if times > 1:
             yield f"{SURVIVORS.name} lists {name} twice."
-    for name, why in lives:
+    for name, why in listed.lives:
         if not why.endswith("."):
             yield f"{SURVIVORS.name} has no sentence that says why {name} lives."
 
 
 def complaints_about(entries):
-    lives, elsewhere = survivors()
-    lives = dict(lives)
+    listed = survivors()
+    lives = dict(listed.lives)
     for name, entry in entries.items():
         by = entry["by"]
+        scheduled = by is not None and by.startswith("release/")
         if by is None and entry["why"] == SAME_CODE and name in lives:
             yield f"{name} makes the same code as the original: it need not be in {SURVIVORS.name}."
         if by is None and entry["why"] != SAME_CODE and name not in lives:
             yield f"{name} lives: make a test fail on it, or say in {SURVIVORS.name} why none can."
-        if by is not None and name in lives:
+        if by is not None and name in lives and (scheduled or name not in listed.sometimes):
             yield f"{name} is killed by {by}: take it out of {SURVIVORS.name}."
-        if by is not None and by.startswith("release/") and name in elsewhere:
+        if scheduled and name in listed.elsewhere:
             yield f"{name} is killed by {by}: take it out of 'elsewhere' in {SURVIVORS.name}."
-        if by is not None and not by.startswith("release/") and name not in elsewhere:
+        if by is not None and not scheduled and name not in [*listed.elsewhere, *lives]:
             yield f"{name} is killed by {by}, by no scheduler: put it into 'elsewhere' in {SURVIVORS.name}."
 
 
@@ -317,8 +334,7 @@ def do_run(mutants, arguments):
 def do_sample(mutants, arguments):
     """Other sources, other mutants: over the time all of them have their turn, and a failure can be repeated."""
     builds["release"] = rig.Build(arguments.build)
-    lives, elsewhere = survivors()
-    excepted = {name for name, _ in lives} | set(elsewhere)
+    excepted = set(survivors().names())
     candidates = sorted(name for name, mutant in mutants.items() if mutant.kind == "order" and name not in excepted)
     chosen = random.Random(digest_of_rig()).sample(candidates, arguments.count)
     with tempfile.TemporaryDirectory() as directory:

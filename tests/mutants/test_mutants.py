@@ -134,9 +134,15 @@ def entry(by, why="no test fails"):
 
 
 class Judging(unittest.TestCase):
-    def complaints(self, entries, lives=(), elsewhere=()):
-        listed = ([(name, "Why.") for name in lives], list(elsewhere))
-        with unittest.mock.patch.object(mutants, "survivors", lambda: listed):
+    @staticmethod
+    def listed(lives=(), elsewhere=(), sometimes="", why="Why."):
+        group = f'[[lives]]\nwhy = "{why}"\nmutants = {list(lives)}\n{sometimes}'
+        return unittest.mock.patch.object(
+            mutants, "survivors", lambda: mutants.Survivors(f"elsewhere = {list(elsewhere)}\n{group}")
+        )
+
+    def complaints(self, entries, **listed):
+        with self.listed(**listed):
             return list(mutants.complaints_about(entries))
 
     def test_all_as_the_list_says(self):
@@ -156,16 +162,24 @@ class Judging(unittest.TestCase):
         self.assertRegex(self.complaints({"a": entry("release/x")}, elsewhere=["a"])[0], "out of 'elsewhere'")
         self.assertRegex(self.complaints({"a": entry("tsan/x")})[0], "into 'elsewhere'")
 
-    def check_list(self, lives, elsewhere):
-        with unittest.mock.patch.object(mutants, "survivors", lambda: (lives, elsewhere)):
+    def test_what_luck_decides_is_right_either_way(self):
+        lucky = {"lives": ["a"], "sometimes": "sometimes = true"}
+        self.assertEqual(self.complaints({"a": entry(None)}, **lucky), [])
+        self.assertEqual(self.complaints({"a": entry("tsan/x")}, **lucky), [])
+        self.assertRegex(self.complaints({"a": entry("release/x")}, **lucky)[0], "take it out")
+
+    def check_list(self, **listed):
+        with self.listed(**listed):
             return list(mutants.complaints_about_list({"a": None}))
 
     def test_the_list_itself(self):
-        self.assertEqual(self.check_list([("a", "Why.")], []), [])
-        self.assertRegex(self.check_list([("gone", "Why.")], ["a"])[0], "there is no such mutant")
-        self.assertRegex(self.check_list([], ["gone"])[0], "there is no such mutant")
-        self.assertRegex(self.check_list([("a", "Why.")], ["a"])[0], "twice")
-        self.assertRegex(self.check_list([("a", "")], [])[0], "no sentence")
+        self.assertEqual(self.check_list(lives=["a"]), [])
+        self.assertRegex(self.check_list(lives=["gone"])[0], "there is no such mutant")
+        self.assertRegex(self.check_list(elsewhere=["gone"])[0], "there is no such mutant")
+        self.assertRegex(self.check_list(lives=["a"], elsewhere=["a"])[0], "twice")
+        self.assertRegex(self.check_list(lives=["a"], why="")[0], "no sentence")
+        with self.assertRaisesRegex(SystemExit, "it is wrong"):
+            mutants.Survivors("[[lives]]")
 
 
 class Remembering(unittest.TestCase):

@@ -1,2 +1,2 @@
 # core/chunk.c: codes are cleared by plain stores, although who comes late with an old handle may look at them.
-s/^        stat_set((atomic_u64 \*)(uintptr_t)code, 0);/        *(uint64_t *)(uintptr_t)code = 0;/
+s/^    stat_clear((atomic_u64 \*)(uintptr_t)chunk_code(start), codes \/ sizeof(uint64_t));/    for (size_t i = 0; i < codes; i++) ((uint8_t *)(uintptr_t)chunk_code(start))[i] = 0;/
