@@ -38,7 +38,7 @@ HARMLESS = {
 }
 
 # Calls through the table that fail in programs which keep no records of that: where.
-GUARDS = "guard pages of the checked library: tests/security, kernel_refuses"
+GUARDS = "guard pages of the checked library: security-faults, security-epoch-faults"
 ELSEWHERE = {
     ("commit", "core/guard.c"): GUARDS, ("purge", "core/guard.c"): GUARDS, ("reserve", "core/guard.c"): GUARDS,
     ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
