@@ -242,7 +242,7 @@ TSLAB_API tslab_instance tslab_instance_open(const char *label);    /* {0} with 
 TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when there is no such instance */
 
 /* Ends the instance and all objects and epochs in it. TSLAB_BUSY while a thread is inside of one of them, TSLAB_STALE.
- */
+ * An epoch that another thread opens in it at that moment may outlive it, and is then to be closed by itself. */
 TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct tslab_epoch_report *report);
 
 /* Units of work: what a program does again and again, a request, a job, a frame. The program marks them, and the
