@@ -148,6 +148,7 @@ static void check_instance_busy(tslab_instance instance)
 static void it_does_not_end_while_somebody_is_inside(void)
 {
     const tslab_instance instance = instance_opened("busy");
+    const tslab_epoch first = opened_in(instance, TSLAB_RELEASE);
     tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_DRAIN);
     void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
     struct helper helper;
@@ -166,6 +167,7 @@ static void it_does_not_end_while_somebody_is_inside(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
     check_instance_busy(instance);
     CHECK(stats_of(root).live_objects == 1 && stats_of(epoch).live_objects == 1);
+    CHECK(stats_of(first).state == TSLAB_EPOCH_OPEN);
     /* Nothing has changed: it can be used as before. */
     const tslab_epoch another = opened_in(instance, TSLAB_DRAIN);
     tslab_free(filled(root, 100, 3));
@@ -174,7 +176,13 @@ static void it_does_not_end_while_somebody_is_inside(void)
     verify(q, 100, 2);
     helper_does(&helper, do_leave, &epoch);
     helper_ends(&helper);
+    /* Who is inside of another one is not in its way. */
+    const tslab_epoch beside = opened();
+    enter(beside);
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    leave(beside);
+    STATUS(tslab_epoch_close(beside, 0, NULL), TSLAB_OK);
+    check_gone(first);
     check_gone(epoch);
     check_gone(another);
     check_gone(root);
