@@ -81,8 +81,8 @@ EPOCH_STRESS = (
     "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-close epoch-life epoch-handles"
 )
 # With one thread, mostly.
-SLAB_CASES = "unit-blocks unit-holes unit-bypass stress-forks"
-EPOCH_CASES = "epoch-misuse epoch-scarce epoch-refuse epoch-objects epoch-fork epoch-policy"
+SLAB_CASES = "unit-blocks unit-holes unit-bypass stress-forks misuse unit-faults"
+EPOCH_CASES = "epoch-misuse epoch-scarce epoch-refuse epoch-objects epoch-fork epoch-policy misuse epoch-faults unit-faults"
 
 SAME_CODE = "same code"
 
