@@ -77,6 +77,10 @@ static void drain_keeps_survivors_until_they_are_freed(void)
         }
         check_gone(epoch);
     }
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.chunk_bytes == 0, "%zu bytes of chunks are left", stats.chunk_bytes);
 }
 
 static void drain_says_how_long_it_has_been_closed(void)

@@ -367,6 +367,41 @@ static void no_length_is_too_long_to_ask_for(void **state)
     end();
 }
 
+/* What a thread keeps of large runs: by length, no more than so many units and so many runs. */
+static void hot_runs_serve_again(void **state)
+{
+    (void)state;
+    struct hot_runs hot = { .touched = false };
+    assert_int_equal(hot_take(&hot, 3), 0);
+    assert_true(hot_put(&hot, 10, 3) && hot_put(&hot, 20, 3) && hot_put(&hot, 30, 4));
+    assert_int_equal(hot_take(&hot, 5), 0);
+    assert_int_equal(hot_take(&hot, 3), 10);
+    assert_int_equal(hot_take(&hot, 3), 20); /* past the place that was emptied */
+    assert_int_equal(hot_take(&hot, 3), 0);
+    assert_int_equal(hot_take(&hot, 4), 30);
+    assert_int_equal(stat_get(&hot.total), 0);
+
+    assert_false(hot_put(&hot, 10, HOT_RUN_UNITS + 1));
+    for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
+        assert_true(hot_put(&hot, 100 + i, HOT_RUN_UNITS));
+    }
+    assert_int_equal(stat_get(&hot.total), HOT_UNITS);
+    assert_false(hot_put(&hot, 10, 1));
+    for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
+        assert_int_equal(hot_take(&hot, HOT_RUN_UNITS), 100 + i);
+    }
+
+    for (uint32_t i = 0; i < HOT_RUNS; i++) {
+        assert_true(hot_put(&hot, 100 + i, 3));
+    }
+    assert_false(hot_put(&hot, 10, 3));
+    for (uint32_t i = 0; i < HOT_RUNS; i++) {
+        assert_int_equal(hot_take(&hot, 3), 100 + i);
+    }
+    assert_int_equal(hot_take(&hot, 3), 0);
+    assert_int_equal(stat_get(&hot.total), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +409,7 @@ int main(void)
         cmocka_unit_test(an_exhausted_arena_says_so_and_works_again),
         cmocka_unit_test(dirty_runs_serve_before_clean_ones_and_these_before_new_ones),
         cmocka_unit_test(no_length_is_too_long_to_ask_for),
+        cmocka_unit_test(hot_runs_serve_again),
     };
     return cmocka_run_group_tests(tests, start_arena, NULL);
 }
