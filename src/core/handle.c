@@ -19,6 +19,7 @@ static uint32_t lent_word(uint32_t generation)
     return 0x8080u | (generation & 0x7f) | (generation >> 7 & 0x7f) << 8 | generation >> 14 << 16;
 }
 
+/* Never 0, so that a handle is not 0 either, and one that says so is nobody's. */
 static uint32_t next_generation(void)
 {
     uint32_t generation;
@@ -122,7 +123,7 @@ void *handle_get(uint64_t epoch, uint64_t handle)
     unsigned class;
     void *p = named_place(epoch, handle, &class);
     const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
-    return p != NULL && generation != 0 && load_acquire(lent(p)) == lent_word(generation) ? p : NULL;
+    return p != NULL && load_acquire(lent(p)) == lent_word(generation) ? p : NULL;
 }
 
 bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
@@ -131,7 +132,7 @@ bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
     void *p = named_place(epoch, handle, &class);
     const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
     uint32_t word = lent_word(generation);
-    if (p == NULL || generation == 0 || !cas_acq_rel(lent(p), &word, 0)) {
+    if (p == NULL || !cas_acq_rel(lent(p), &word, 0)) {
         return false;
     }
     if (TSLAB_CHECKED) {
