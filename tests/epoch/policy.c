@@ -44,6 +44,13 @@ static size_t usable(const struct request *request, size_t count)
     return bytes;
 }
 
+static size_t chunk_bytes(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats.chunk_bytes;
+}
+
 /* DRAIN. */
 
 static void drain_keeps_survivors_until_they_are_freed(void)
@@ -78,9 +85,7 @@ static void drain_keeps_survivors_until_they_are_freed(void)
         check_gone(epoch);
     }
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    CHECK_SAY(stats.chunk_bytes == 0, "%zu bytes of chunks are left", stats.chunk_bytes);
+    CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks are left", chunk_bytes());
 }
 
 static void drain_says_how_long_it_has_been_closed(void)
@@ -492,6 +497,25 @@ static void reclaim_gives_back_by_release(void)
     memory_is_back_after(epoch, tslab_epoch_release, count, before);
 }
 
+/* A few chunks wait for the next epochs of the thread, but not where memory is to go back. */
+static void reclaim_leaves_no_chunk_warm(void)
+{
+    enum { MANY = 100 };
+    tslab_epoch epochs[MANY];
+    for (size_t i = 0; i < MANY; i++) {
+        epochs[i] = opened_as(NULL, TSLAB_RELEASE);
+        (void)filled(epochs[i], 100, i);
+    }
+    const size_t each = chunk_bytes() / MANY;
+    CHECK(each > 0);
+    for (size_t i = 1; i < MANY; i++) {
+        STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
+    }
+    CHECK_SAY(chunk_bytes() == (1 + 4) * each, "%zu bytes of chunks", chunk_bytes());
+    STATUS(tslab_epoch_close(epochs[0], TSLAB_RECLAIM, NULL), TSLAB_OK);
+    CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks", chunk_bytes());
+}
+
 /* The process is told to keep what is empty; so this is what close itself does. */
 static const char keep_what_is_empty[] = "TSLAB_OPTIONS=retain_bytes=1T,purge_delay_ms=3600000";
 
@@ -580,6 +604,7 @@ static const struct epoch_case cases[] = {
     CASE(trap_costs_no_memory_for_ever),
     CASE(reclaim_gives_back_a_released_epoch),
     CASE(reclaim_gives_back_by_release),
+    CASE(reclaim_leaves_no_chunk_warm),
     CASE_WITH(keep_what_is_empty, reclaim_gives_back_a_drained_epoch),
     CASE(reclaim_leaves_survivors_alone),
     CASE_WITH(keep_what_is_empty, close_recycles_and_leaves_reclaiming_to_the_policy),
