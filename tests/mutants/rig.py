@@ -84,7 +84,8 @@ class Build:
                 tests[entry["name"]] = Test(
                     entry["name"],
                     pathlib.Path(command[at]),
-                    tuple(command[:at]),
+                    # What is noted for other tests is not to come from a mutant.
+                    tuple(word for word in command[:at] if not word.startswith("FAULTS_SITES=")),
                     tuple(command[at + 1 :]),
                     properties["WORKING_DIRECTORY"],
                     properties.get("TIMEOUT", 60),
