@@ -487,7 +487,41 @@ static void writing_does_not_allocate(void)
     tslab_stats_print(-1);
 }
 
+/* Epochs are counted by their state, and those that serve handles are the user's epochs no more than once. */
+static void epochs_are_counted(void)
+{
+    enum { OPEN = 5, DRAINING = 3 };
+    struct tslab_stats stats;
+    tslab_epoch open[OPEN];
+    void *survivors[DRAINING];
+    tslab_handle handles[DRAINING];
+    tslab_epoch draining[DRAINING];
+    for (size_t i = 0; i < OPEN; i++) {
+        open[i] = opened();
+        CHECK(i > 1 || tslab_handle_malloc(open[i], 100, NULL).id != 0);
+    }
+    for (size_t i = 0; i < DRAINING; i++) {
+        draining[i] = opened();
+        survivors[i] = filled(draining[i], 100, i);
+        handles[i] = i > 0 ? (tslab_handle){ 0 } : tslab_handle_malloc(draining[i], 100, NULL);
+        STATUS(tslab_epoch_close(draining[i], 0, NULL), TSLAB_OK);
+    }
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.epochs_open == OPEN && stats.epochs_draining == DRAINING, "%zu are open, %zu drain",
+              (size_t)stats.epochs_open, (size_t)stats.epochs_draining);
+    for (size_t i = 0; i < DRAINING; i++) {
+        verify_and_free(survivors[i], 100, i);
+        STATUS(tslab_handle_free(draining[i], handles[i]), i > 0 ? TSLAB_STALE : TSLAB_OK);
+    }
+    for (size_t i = 0; i < OPEN; i++) {
+        STATUS(tslab_epoch_release(open[i], 0, NULL), TSLAB_OK);
+    }
+    tslab_stats_get(&stats);
+    CHECK(stats.epochs_open == 0 && stats.epochs_draining == 0);
+}
+
 static const struct epoch_case cases[] = {
+    CASE(epochs_are_counted),
     CASE(the_numbers_are_exact),
     CASE(a_list_has_all_that_are_there),
     CASE(what_does_not_drain_can_be_found),
