@@ -160,7 +160,8 @@ class Judging(unittest.TestCase):
 
     def test_elsewhere_is_exact(self):
         self.assertRegex(self.complaints({"a": entry("release/x")}, elsewhere=["a"])[0], "out of 'elsewhere'")
-        self.assertRegex(self.complaints({"a": entry("tsan/x")})[0], "into 'elsewhere'")
+        self.assertRegex(self.complaints({"a:load_acquire to load_relaxed": entry("tsan/x")})[0], "into 'elsewhere'")
+        self.assertEqual(self.complaints({"a:== to !=": entry("debug/x")}), [])
 
     def test_what_luck_decides_is_right_either_way(self):
         lucky = {"lives": ["a"], "sometimes": "sometimes = true"}
