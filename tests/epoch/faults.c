@@ -370,6 +370,38 @@ static void trap_many(unsigned count)
     }
 }
 
+/* The kernel reads it, or refuses to. */
+static bool is_accessible(const void *p)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const bool written = write(ends[1], p, 1) == 1;
+    CHECK(written || errno == EFAULT);
+    close(ends[0]);
+    close(ends[1]);
+    return written;
+}
+
+static const void *trap_one(void)
+{
+    const tslab_epoch epoch = opened_as(NULL, TSLAB_TRAP);
+    const void *const p = tslab_epoch_malloc(epoch, 100);
+    CHECK(p != NULL);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    return p;
+}
+
+static void traps_end_in_their_order(void)
+{
+    const void *const first = trap_one(), *const second = trap_one();
+    trap_many(TRAP_RUNS - 3);
+    const void *const last = trap_one();
+    CHECK(!is_accessible(first) && !is_accessible(second) && !is_accessible(last));
+    const void *const next = trap_one();
+    CHECK(is_accessible(first));
+    CHECK(!is_accessible(second) && !is_accessible(last) && !is_accessible(next));
+}
+
 static void end_no_trap(void)
 {
     CHECK(work() == 0);
@@ -397,6 +429,7 @@ int main(int argc, char **argv)
         TEST(a_clock_that_cannot_be_trusted),
         CASE(live_by_a_wrong_clock),
         CASE(forbid_by_halves),
+        CASE(traps_end_in_their_order),
         CASE(end_no_trap),
     };
     return cases_run(cases, COUNT_OF(cases), argc, argv);
