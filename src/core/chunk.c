@@ -157,7 +157,7 @@ uint32_t chunk_granules(uint32_t first)
 }
 
 /* All objects there are dead, but who comes late with an old handle may still look: so these are atomic stores, of
- * eight codes each. `start` is that of a unit; behind the end are no objects, or those of other units. */
+ * eight codes each. `start` is that of a unit, and the last eight have no object behind the end. */
 static void clear_codes(const char *start, size_t bytes)
 {
     const size_t codes = round_up(bytes >> GRANULE_SHIFT, sizeof(uint64_t));

@@ -50,17 +50,6 @@ static void hit(char *p)
     *(volatile char *)p = (char)~*p;
 }
 
-static bool is_readable(const void *p)
-{
-    int ends[2];
-    CHECK(pipe(ends) == 0);
-    const bool readable = write(ends[1], p, 1) == 1;
-    CHECK(readable || errno == EFAULT);
-    close(ends[0]);
-    close(ends[1]);
-    return readable;
-}
-
 /* Addresses that are ours and that nobody can touch. */
 static bool is_guard(const void *p)
 {

@@ -5,9 +5,11 @@
 
 #include "check.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -76,6 +78,18 @@ static inline void child_succeeds(void (*body)(const void *), const void *argume
 static inline int child_aborted(const struct child *child)
 {
     return WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGABRT;
+}
+
+/* The kernel reads it, or refuses to. */
+static inline bool is_readable(const void *p)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const bool readable = write(ends[1], p, 1) == 1;
+    CHECK(readable || errno == EFAULT);
+    close(ends[0]);
+    close(ends[1]);
+    return readable;
 }
 
 #endif
