@@ -100,7 +100,8 @@ enum tslab_policy {
     TSLAB_RELEASE, /* they are dead: all memory comes back without a single free */
     TSLAB_REPORT,  /* as TSLAB_DRAIN; and if there are any, a line on stderr says how many, and names some */
     TSLAB_TRAP /* as TSLAB_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped (in
-                  the checked library, which traps large objects, too, 1,024), or an eighth of the arena */
+                  the checked library, which traps large objects, too, 1,024), or an eighth of what the arena has had in
+                  use at most */
 };
 
 /* With TSLAB_RELEASE and TSLAB_TRAP, plain malloc does not land in the epoch, only calls that name it do: libc and
@@ -280,14 +281,14 @@ TSLAB_API int tslab_work_resume(void);
 struct tslab_stats {
     size_t live_objects;      /* allocated and not freed, small ones */
     size_t live_bytes;        /* in their size classes */
-    size_t large_bytes;       /* used by runs of large objects, and mappings outside the arena */
+    size_t large_bytes;       /* used by runs of large objects */
     size_t cached_bytes;      /* free, in thread caches */
     size_t slab_bytes;        /* all slabs */
     size_t chunk_bytes;       /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
     size_t dirty_bytes;       /* empty, pages still here, waiting for reuse or purge */
-    size_t clean_bytes;       /* empty, without pages */
+    size_t clean_bytes;       /* empty, without pages; what lost its addresses, too, is counted nowhere */
     size_t committed_bytes;   /* addresses that are accessible, with or without pages */
-    size_t reserved_bytes;    /* addresses that are reserved */
+    size_t reserved_bytes;    /* addresses that the library may grow to; none is taken before it is needed */
     size_t metadata_bytes;    /* the engine's own records; side tables not counted */
     uint64_t allocations;     /* of small objects, since the start */
     uint64_t frees;           /* the same */
@@ -303,6 +304,7 @@ struct tslab_stats {
     uint64_t queue_longest;  /* slabs on one such queue, at most */
     uint64_t purge_calls;    /* of madvise */
     uint64_t purged_bytes;   /* given back to the system, since the start */
+    uint64_t purge_refusals; /* calls of madvise that the system refused: locked memory, a sandbox */
     uint32_t threads;        /* that use the library now */
     uint32_t thread_records; /* ever needed at once */
     uint32_t epochs_open;

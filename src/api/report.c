@@ -143,6 +143,7 @@ static void json_totals(struct json *json)
     json_number(json, "queue_longest", stats.queue_longest);
     json_number(json, "purge_calls", stats.purge_calls);
     json_number(json, "purged_bytes", stats.purged_bytes);
+    json_number(json, "purge_refusals", stats.purge_refusals);
     json_number(json, "threads", stats.threads);
     json_number(json, "thread_records", stats.thread_records);
     json_number(json, "epochs_open", stats.epochs_open);

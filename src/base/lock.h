@@ -28,7 +28,6 @@ enum lock_rank {
     RANK_PURGE,     /* the one who gives pages back */
     RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
-    RANK_BLOCKS,    /* blocks outside the arena */
     RANK_META,      /* memory for the engine's own records */
 };
 

@@ -1,143 +1,356 @@
 #include "core/arena.h"
 
+#include "base/fatal.h"
 #include "core/guard.h"
 #include "os/os.h"
-
-#include <string.h>
 
 enum {
     STEP_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     STEP_UNITS_MAX = (1 << 30) / UNIT_BYTES,
     STEP_SHIFT = 3, /* a step is an eighth of what is committed */
-    RESERVED_UNITS_MIN = 64,
-    /* Room between the tables, so that each starts at a page whatever the page size, and in the checked library for
-     * pages before, between and after them that are never accessible. */
-    TABLES_SLACK = GUARDED ? 1 << 20 : 1 << 19,
+    SPAN_UNITS_MIN = 64,
+    SPAN_UNITS_SUGGESTED = 1 << 26, /* a TiB: where the kernel chooses the place, which it does beside other mappings */
+    PLACES_TRIED = 4,
+    /* Parts of the address space: the base lies behind the first eighth, where programs and their data are, and all of
+     * the arena before the fifth eighth ends, behind which the kernel puts programs, libraries and stacks. */
+    SPACE_PART = 8,
+    SPACE_PARTS_BEFORE = 1,
+    SPACE_PARTS_WITH = 5,
 };
 
 struct arena arena;
 
-static size_t codes_bytes(size_t units)
+/* Committed when the arena was started, to see that the place is good, and not handed out yet. */
+static struct stretch first_step;
+
+/* The side tables. Each is mapped from its start up to `end`, but for gaps. */
+struct table {
+    uintptr_t start, end;
+    size_t unit_bytes; /* that it has for a unit */
+};
+
+enum table_name {
+    TABLE_TAGS,
+    TABLE_SLABS,
+    TABLE_REVISITS,
+    TABLE_CODES,
+#if TSLAB_CHECKED
+    TABLE_LIVE,
+#endif
+    TABLES
+};
+
+static struct table tables[TABLES] = {
+    [TABLE_TAGS] = { .unit_bytes = sizeof(struct unit) },
+    [TABLE_SLABS] = { .unit_bytes = sizeof(struct slab) },
+    [TABLE_REVISITS] = { .unit_bytes = sizeof(struct revisit) },
+    [TABLE_CODES] = { .unit_bytes = UNIT_BYTES / GRANULE_BYTES },
+#if TSLAB_CHECKED
+    [TABLE_LIVE] = { .unit_bytes = UNIT_BYTES / GRANULE_BYTES / 8 },
+#endif
+};
+
+/* Pages, and units. */
+
+static uint32_t page_units(void)
 {
-    return units * (UNIT_BYTES / GRANULE_BYTES);
+    return (uint32_t)max_size(os_page_bytes() >> UNIT_SHIFT, 1);
 }
 
-static size_t live_bytes(size_t units)
+uint32_t arena_page_up(uint32_t unit)
 {
-    return TSLAB_CHECKED ? units * (UNIT_BYTES / GRANULE_BYTES / 8) : 0;
+    return (uint32_t)round_up(unit - 1, page_units()) + 1;
 }
 
-static size_t reservation_bytes(size_t units)
+uint32_t arena_page_down(uint32_t unit)
 {
-    return units * (UNIT_BYTES + sizeof(struct unit) + sizeof(struct slab) + sizeof(struct revisit)) +
-           codes_bytes(units) + live_bytes(units) + TABLES_SLACK;
+    return (uint32_t)round_down(unit - 1, page_units()) + 1;
 }
 
-/* Where the table after one that ends at `at` starts. */
-static uintptr_t next_table(uintptr_t at, size_t align)
+/* Choosing a place. */
+
+static size_t table_align(void)
 {
-    return round_up(at, align) + (GUARDED ? align : 0);
+    return max_size(os_page_bytes(), UNIT_BYTES);
+}
+
+/* The addresses that an arena of so many units needs: there is a page between the tables, and at both ends. */
+static size_t window_bytes(size_t units)
+{
+    size_t bytes = (units << UNIT_SHIFT) + (2 * (TABLES + 2)) * table_align();
+    for (unsigned t = 0; t < TABLES; t++) {
+        bytes += units * tables[t].unit_bytes;
+    }
+    return bytes;
+}
+
+/* Lays the arena out from an address on: the tables lie below the units, so that no overflow of an object runs into
+ * them. */
+static void lay_out(uintptr_t start, size_t units)
+{
+    const size_t align = table_align();
+    uintptr_t at = round_up(start, align) + align;
+    for (unsigned t = 0; t < TABLES; t++) {
+        tables[t].start = tables[t].end = at;
+        at = round_up(at + units * tables[t].unit_bytes, align) + align;
+    }
+    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
+    arena.base = at;
+    arena.units = (struct unit *)tables[TABLE_TAGS].start;
+    arena.slabs = (struct slab *)tables[TABLE_SLABS].start;
+    arena.revisits = (struct revisit *)tables[TABLE_REVISITS].start;
+    arena.codes = (atomic_u8 *)tables[TABLE_CODES].start;
+    arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
+#if TSLAB_CHECKED
+    arena.live = (atomic_u64 *)tables[TABLE_LIVE].start;
+#endif
+    arena.span_units = units;
+}
+
+/* Committing. */
+
+/* The pages of a table that say something of the units from `first` to `end`: from the start of one to the end of one.
+ */
+static uintptr_t table_from(const struct table *table, size_t first)
+{
+    return round_down(table->start + first * table->unit_bytes, os_page_bytes());
+}
+
+static uintptr_t table_to(const struct table *table, size_t end)
+{
+    return round_up(table->start + end * table->unit_bytes, os_page_bytes());
+}
+
+static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t to, enum os_access access)
+{
+    from = max_size(from, table->end);
+    if (to <= from) {
+        return OS_PLACED;
+    }
+    const enum os_placed placed = os_place((void *)from, to - from, access);
+    if (placed == OS_PLACED) {
+        table->end = to;
+    }
+    return placed;
+}
+
+/* Makes what a table says of the units from `first` to `end` accessible. The tags of a gap can be read, too. What was
+ * mapped before a failure stays so, and the next attempt maps what is missing. */
+static enum os_placed table_extend(enum table_name name, size_t first, size_t end)
+{
+    struct table *const table = &tables[name];
+    const uintptr_t from = table_from(table, first);
+    if (name == TABLE_TAGS) {
+        const enum os_placed placed = table_map(table, table->end, from, OS_ACCESS_READ);
+        if (placed != OS_PLACED) {
+            return placed;
+        }
+    }
+    return table_map(table, from, table_to(table, end), OS_ACCESS_WRITE);
+}
+
+/* Makes the units from `first` to `end` accessible, and what the tables say of them. */
+static enum os_placed commit_units(size_t first, size_t end)
+{
+    char *const start = arena_address((uint32_t)first);
+    const size_t bytes = (end - first) << UNIT_SHIFT;
+    enum os_placed placed = os_place(start, bytes, OS_ACCESS_WRITE);
+    if (placed != OS_PLACED) {
+        return placed;
+    }
+    for (unsigned t = TABLES; t-- > 0 && placed == OS_PLACED;) {
+        placed = table_extend((enum table_name)t, first, end);
+    }
+    if (placed != OS_PLACED && !os_unmap(start, bytes)) {
+        /* It cannot be mapped there again: what is ours there is a gap. */
+        return OS_TAKEN;
+    }
+    return placed;
+}
+
+/* The end of n units from a multiple of align units at or after a unit; 0 when it lies beyond the span. */
+static size_t aligned_end(size_t from, size_t n, size_t align)
+{
+    const uintptr_t address = arena.base + (from << UNIT_SHIFT);
+    const uintptr_t start = round_up(address, align << UNIT_SHIFT);
+    const size_t first = (start - arena.base) >> UNIT_SHIFT;
+    if (start < address || first >= arena.span_units || n > arena.span_units - first) {
+        return 0;
+    }
+    return first + n;
+}
+
+static size_t step_units(void)
+{
+    const size_t step = load_relaxed(&arena.committed_units) >> STEP_SHIFT;
+    return step < STEP_UNITS_MIN ? STEP_UNITS_MIN : min_size(step, STEP_UNITS_MAX);
+}
+
+/* Commits from a unit on: up to *end, and a step where that can be had; what is asked for may still fit where the step
+ * does not. *end receives where it ended. */
+static enum os_placed commit_step(size_t first, size_t *end)
+{
+    const size_t least = min_size(arena_page_up((uint32_t)*end), arena.span_units);
+    size_t target = arena_page_down((uint32_t)min_size(max_size(least, first + step_units()), arena.span_units));
+    enum os_placed placed;
+    while ((placed = commit_units(first, max_size(target, least))) != OS_PLACED && target > least) {
+        target = arena_page_up((uint32_t)(least + (target - least) / 2 / page_units() * page_units()));
+        target = target - least < STEP_UNITS_MIN / 4 ? least : target;
+    }
+    *end = max_size(target, least);
+    return placed;
+}
+
+/* Tries to begin at an address, with a first step. */
+static enum os_placed begin_at(uintptr_t start, size_t units)
+{
+    lay_out(start, units);
+    store_relaxed(&arena.committed_units, 0);
+    size_t end = 2;
+    const enum os_placed placed = commit_step(1, &end);
+    if (placed == OS_PLACED) {
+        first_step = (struct stretch){ 1, (uint32_t)end - 1 };
+        return placed;
+    }
+    for (unsigned t = 0; t < TABLES; t++) {
+        (void)os_unmap((void *)tables[t].start, tables[t].end - tables[t].start);
+    }
+    return placed;
+}
+
+/* A place in the middle of the address space. False when all that were tried are taken, or there is no memory. */
+static bool start_at_random(size_t units)
+{
+    const size_t space = os_address_space();
+    const uintptr_t from = space / SPACE_PART * SPACE_PARTS_BEFORE;
+    const uintptr_t to = space / SPACE_PART * SPACE_PARTS_WITH;
+    const size_t bytes = window_bytes(units);
+    if (to - from <= bytes) {
+        return false;
+    }
+    const size_t places = (to - from - bytes) / table_align();
+    const uint64_t random = os_random_place();
+    enum os_placed placed = OS_TAKEN;
+    for (unsigned i = 0; i < PLACES_TRIED && placed == OS_TAKEN; i++) {
+        placed = begin_at(from + (random % places + places / PLACES_TRIED * i) % places * table_align(), units);
+    }
+    return placed == OS_PLACED;
+}
+
+/* Where the kernel itself would put it: under emulators and sanitizers, whose address spaces are other ones. */
+static bool start_where_the_kernel_says(size_t units)
+{
+    for (units = min_size(units, SPAN_UNITS_SUGGESTED); units >= SPAN_UNITS_MIN; units /= 2) {
+        const size_t bytes = window_bytes(units);
+        void *const start = os_reserve(bytes);
+        if (start != NULL) {
+            return os_unmap(start, bytes) && begin_at((uintptr_t)start, units) == OS_PLACED;
+        }
+    }
+    return false;
 }
 
 bool arena_start(size_t bytes)
 {
-    const size_t limit = os_address_space_limit();
-    size_t units = bytes / UNIT_BYTES;
-    while (limit != SIZE_MAX && units > 0 && reservation_bytes(units) > limit / 2) {
-        units -= units / 8 + 1;
-    }
-    void *start = NULL;
-    for (; units >= RESERVED_UNITS_MIN; units /= 2) {
-        start = os_reserve(reservation_bytes(units));
-        if (start != NULL) {
-            break;
-        }
-    }
-    if (start == NULL) {
+    const size_t most = os_address_space() / SPACE_PART / UNIT_BYTES;
+    const size_t units = min_size(min_size(bytes / UNIT_BYTES, ARENA_UNITS_MOST), most);
+    if (!start_at_random(units) && !start_where_the_kernel_says(units)) {
+        arena.span_units = 0;
         return false;
     }
-    /* The tables lie below the units: no overflow of an object runs into them. */
-    const size_t align = max_size(os_page_bytes(), UNIT_BYTES);
-    uintptr_t at = next_table((uintptr_t)start, align);
-    arena.reservation = start;
-    arena.reservation_bytes = reservation_bytes(units);
-    arena.units = (struct unit *)at;
-    at = next_table(at + units * sizeof(struct unit), align);
-    arena.slabs = (struct slab *)at;
-    at = next_table(at + units * sizeof(struct slab), align);
-    arena.revisits = (struct revisit *)at;
-    at = next_table(at + units * sizeof(struct revisit), align);
-    arena.codes = (atomic_u8 *)at;
-    at = next_table(at + codes_bytes(units), align);
-#if TSLAB_CHECKED
-    arena.live = (atomic_u64 *)at;
-    at = next_table(at + live_bytes(units), align);
-#endif
-    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
-    arena.base = at;
-    arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
-    arena.used_units = 1;
-    arena.reserved_units = units;
     if (GUARDED) {
         guard_start();
     }
     return true;
 }
 
-/* Commits the part of a table that goes from its byte `from` to its byte `to`, in whole pages. */
-static bool commit_part(void *table, size_t from, size_t to)
-{
-    const size_t page = os_page_bytes();
-    const uintptr_t start = round_up((uintptr_t)table + from, page);
-    const uintptr_t end = round_up((uintptr_t)table + to, page);
-    return end <= start || os_commit((void *)start, end - start);
-}
+/* Growing further. */
 
-static bool commit_units(size_t from, size_t to)
+struct stretch arena_extend(size_t n, size_t align, size_t tail)
 {
-    /* Unit 0, which is never used, is a guard. */
-    const size_t accessible = max_size(from, GUARDED ? 1 : 0);
-    /* The units come last: who sees them committed finds their tables. What was committed before a failure stays so and
-     * is committed again, for nothing, by the next attempt. */
-    return commit_part(arena.units, from * sizeof(struct unit), to * sizeof(struct unit)) &&
-           commit_part(arena.slabs, from * sizeof(struct slab), to * sizeof(struct slab)) &&
-           commit_part(arena.revisits, from * sizeof(struct revisit), to * sizeof(struct revisit)) &&
-           commit_part(arena.codes, codes_bytes(from), codes_bytes(to)) &&
-#if TSLAB_CHECKED
-           commit_part(arena.live, live_bytes(from), live_bytes(to)) &&
-#endif
-           commit_part((void *)arena.base, accessible << UNIT_SHIFT, to << UNIT_SHIFT);
-}
-
-/* Makes the units below `end` accessible. */
-static bool arena_commit(size_t end)
-{
-    const size_t committed = stat_get(&arena.committed_units);
-    if (end <= committed) {
-        return true;
+    struct stretch fresh = first_step;
+    if (fresh.units != 0) {
+        first_step.units = 0;
+        store_release(&arena.committed_units, fresh.first + fresh.units);
+        return fresh;
     }
-    size_t step = committed >> STEP_SHIFT;
-    step = step < STEP_UNITS_MIN ? STEP_UNITS_MIN : min_size(step, STEP_UNITS_MAX);
-    size_t target = min_size(max_size(end, committed + step), arena.reserved_units);
-    /* When memory is short, what is asked for may still fit where the step does not. */
-    if (!commit_units(committed, target)) {
-        target = end;
-        if (!commit_units(committed, target)) {
-            return false;
+    const size_t top = load_relaxed(&arena.committed_units);
+    size_t from = top;
+    size_t end = aligned_end(top - tail, n, align);
+    enum os_placed placed = OS_TAKEN;
+    for (size_t skip = STEP_UNITS_MIN; end != 0 && placed == OS_TAKEN; skip *= 2) {
+        placed = commit_step(from, &end);
+        if (placed == OS_PLACED) {
+            fresh = (struct stretch){ (uint32_t)from, (uint32_t)(end - from) };
+            store_release(&arena.committed_units, end);
+        }
+        from += skip; /* what is in the way may be long, so the steps over it get longer, too */
+        end = aligned_end(from, n, align);
+    }
+    return fresh;
+}
+
+/* Leaving, and coming back. */
+
+/* What a table says of the units from `first` to `end` and of no other, in whole pages; false: there is no such page.
+ */
+static bool table_inside(const struct table *table, size_t first, size_t end, char **start, size_t *bytes)
+{
+    const uintptr_t from = round_up(table->start + first * table->unit_bytes, os_page_bytes());
+    const uintptr_t to = round_down(table->start + end * table->unit_bytes, os_page_bytes());
+    *start = (char *)from;
+    *bytes = to - from;
+    return to > from;
+}
+
+/* The tables that are long, and say nothing of an empty run but in the descriptor of its first unit. */
+static const enum table_name long_tables[] = { TABLE_SLABS, TABLE_CODES };
+enum { LONG_TABLES = sizeof long_tables / sizeof long_tables[0] };
+
+void arena_sweep_tables(uint32_t first, uint32_t n)
+{
+    for (unsigned i = 0; i < LONG_TABLES; i++) {
+        char *start;
+        size_t bytes;
+        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes)) {
+            (void)os_purge(start, bytes);
         }
     }
-    store_release(&arena.committed_units, target);
+}
+
+bool arena_leave(uint32_t first, uint32_t n)
+{
+    invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
+    if (!os_unmap(arena_address(first), (size_t)n << UNIT_SHIFT)) {
+        return false;
+    }
+    for (unsigned i = 0; i < LONG_TABLES; i++) {
+        char *start;
+        size_t bytes;
+        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes) && !os_seal(start, bytes)) {
+            (void)os_purge(start, bytes); /* it is still charged, and that is all */
+        }
+    }
     return true;
 }
 
-uint32_t arena_extend(size_t n, size_t align, uint32_t *gap)
+enum arena_returned arena_return(uint32_t first, uint32_t n)
 {
-    const size_t first_address = round_up((size_t)arena_address((uint32_t)arena.used_units), align << UNIT_SHIFT);
-    const size_t first = (first_address - arena.base) >> UNIT_SHIFT;
-    if (first >= arena.reserved_units || n > arena.reserved_units - first || !arena_commit(first + n)) {
-        return 0;
+    for (unsigned i = 0; i < LONG_TABLES; i++) {
+        const struct table *const table = &tables[long_tables[i]];
+        /* The unit behind may be the first of what stays away, and then has a descriptor, too. */
+        const uintptr_t from = table_from(table, first);
+        const uintptr_t to = min_size(table_to(table, first + n + 1), table->end);
+        if (!os_commit((void *)from, to - from)) {
+            return ARENA_NO_MEMORY;
+        }
     }
-    *gap = (uint32_t)(first - arena.used_units);
-    arena.used_units = first + n;
-    return (uint32_t)first;
+    switch (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE)) {
+    case OS_PLACED:
+        return ARENA_RETURNED;
+    case OS_TAKEN:
+        return ARENA_LOST;
+    default:
+        return ARENA_NO_MEMORY;
+    }
 }

@@ -1,20 +1,30 @@
-/* The arena: the one reserved range of addresses that everything lives in, and the side tables about its units.
+/* The arena: the range of addresses that all objects live in, and the side tables about its units.
  *
- * Owns: the reservation; for every unit its tag and the first unit of its run; for every unit a descriptor, used by the
- * run that starts there. All of it is reserved at once without access and committed in steps from the low end, the side
- * tables with the units that they describe, so that strict overcommit accounting charges only what is in reach.
+ * Nothing is reserved. The arena chooses a base at random where the kernel puts nothing of its own accord, and grows
+ * upward from there by mapping pages at exactly the next addresses, on condition that nobody has them. What somebody
+ * else has is a gap: its units are never handed out, and the arena goes on behind it. The side tables have fixed
+ * distances from the base and grow in the same way, so that unit and tables follow from an address by arithmetic, and
+ * the process has mapped what it uses (docs/decisions/addresses.md).
+ *
+ * Owns: for every unit its tag and the first unit of its run; for every unit a descriptor, used by the run that starts
+ * there; revisit links and code bytes.
  *
  * Invariants: unit 0 is never used, so that 0 can mean none. A unit that is not part of a slab, nor the first of a
- * large run, has tag 0. Descriptors are never unmapped: who comes late may still look at one, and finds EMPTY, or
- * zeros, which is the same, where the pages of those inside of a purged run were given back.
+ * large run, has tag 0; so has every unit of a gap, whose `first` is 0, too. The tags of all units below
+ * committed_units can be read. The descriptor, the revisit links and the codes of every unit that was ever handed out
+ * can be read for ever: a latecomer that looks at one finds EMPTY, or zeros, which is the same, where the pages of
+ * those inside of a purged run were given back.
  *
- * Threads: arena_start once, before others; arena_extend under the depot's lock; reading tags and descriptors from
- * anywhere. */
+ * Threads: arena_start once, before others; arena_extend, arena_leave and arena_return under the depot's lock or by the
+ * owner of the units; reading tags and descriptors from anywhere. */
 #ifndef TSLAB_CORE_ARENA_H
 #define TSLAB_CORE_ARENA_H
 
 #include "base/atomic.h"
 #include "core/class.h"
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /* A tag says, in one load, which magazine may take a slot: the class in the low byte, the affinity above. A magazine
  * accepts only its own tag. The affinity is the epoch's id, or, for classes whose objects share cache lines, that of
@@ -45,9 +55,11 @@ struct revisit {
     atomic_u32 queue_next; /* belongs to the queue while queued */
 };
 
-enum run_kind { RUN_USED, RUN_DIRTY, RUN_CLEAN };
+/* What a run is: used, or empty in one of four ways (depot.h). */
+enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
 
-/* The descriptor of a run: a slab, a large block, or empty units in the depot. */
+/* The descriptor of a run: a slab, a large block, or empty units in the depot. Its `kind` is RUN_USED where no run was
+ * ever. */
 struct slab {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
@@ -57,22 +69,27 @@ struct slab {
     /* The run (depot.h), under the depot's lock. */
     uint32_t units;
     uint32_t kind;
-    uint32_t age_prev, age_next; /* dirty runs, oldest first; or the runs of an epoch (epoch.h) under its lock */
+    uint32_t age_prev, age_next; /* dirty runs, oldest first; clean ones, to be swept (depot.h); or the runs of an epoch
+                                    (epoch.h) under its lock */
     uint64_t dirty_since_ms;
 
     size_t large_bytes;    /* a large run: what its user may touch; a trapped one: what is not purged (trap.h) */
     uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
                               list's lock */
     atomic_u32 live;       /* a chunk: see chunk.h */
+    bool is_guarded;       /* a large run, in the checked library: the page behind it has no access (large.c) */
 
     /* Bit set: the slot is in the slab. Its own cache lines: givers write here, and only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
 };
 
+/* No unit has a higher number: those below fit a place in the queue of a lock (lock.h) beside its two flags. */
+enum { ARENA_UNITS_MOST = 1 << 30 };
+
 struct arena {
-    /* What the fast path reads. */
-    uintptr_t base;
-    atomic_size_t committed_units; /* tables and memory of the units below are accessible */
+    /* What the fast paths read, in a line that is written only when the arena grows. */
+    _Alignas(CACHE_LINE) uintptr_t base;
+    atomic_size_t committed_units; /* the units below, but for gaps and absent runs, are accessible */
     struct unit *units;
     struct slab *slabs;
     struct revisit *revisits;
@@ -81,23 +98,43 @@ struct arena {
 #if TSLAB_CHECKED
     atomic_u64 *live; /* a bit a granule: an object of the user starts here */
 #endif
-    /* Under the depot's lock. */
-    size_t used_units; /* the units above were never handed out */
-    size_t reserved_units;
-    void *reservation;
-    size_t reservation_bytes;
+    _Alignas(CACHE_LINE) size_t span_units; /* the arena may have so many units, gaps included; 0: not started */
 };
 
 extern struct arena arena;
 
-/* Reserves the arena: at most bytes, less when the kernel or the limit on the address space says so (at most half of a
- * finite limit, so that thread stacks still fit). False when nothing useful can be had; a later call may succeed. */
+_Static_assert(offsetof(struct arena, codes_of_zero) < CACHE_LINE, "what the fast paths read is in one line");
+
+/* Chooses the place of an arena that may grow to so many bytes, fewer where the address space is small. False when
+ * nothing useful can be had; a later call may succeed. */
 bool arena_start(size_t bytes);
 
-/* Hands out the next n units that were never used (they read as zero), aligned to a multiple of align units (a power of
- * two, counted in addresses); *gap receives how many units before them were skipped. Returns the first unit, or 0 when
- * the reservation or the memory is exhausted: nothing has changed then. */
-uint32_t arena_extend(size_t n, size_t align, uint32_t *gap);
+/* Units in a row. */
+struct stretch {
+    uint32_t first;
+    uint32_t units; /* 0: none */
+};
+
+/* Makes units accessible that were never used, and read as zero: so many that n units from a multiple of align units (a
+ * power of two, counted in addresses) lie in them, or in them and the `tail` units before the end of the arena, which
+ * the caller has. The first call returns what was committed at the start, which may not do: then call again. None when
+ * the span or the memory is exhausted. What is returned starts a page and ends with one. */
+struct stretch arena_extend(size_t n, size_t align, size_t tail);
+
+/* Units in whole pages, empty and the caller's, are given back: the mapping, and what the side tables say of all units
+ * but the first, which can only be read from then on. False: the system refuses, and nothing has changed. */
+bool arena_leave(uint32_t first, uint32_t n);
+
+/* Makes such units accessible again, or a part of them that is whole pages; they read as zero. */
+enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* somebody else lives there by now */ };
+enum arena_returned arena_return(uint32_t first, uint32_t n);
+
+/* Gives back the pages of the side tables about units inside of an empty run, which say nothing. */
+void arena_sweep_tables(uint32_t first, uint32_t n);
+
+/* Pages may have several units: the first unit at or after this one that starts a page, and the one at or before it. */
+uint32_t arena_page_up(uint32_t unit);
+uint32_t arena_page_down(uint32_t unit);
 
 always_inline char *arena_address(uint32_t unit)
 {

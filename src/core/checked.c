@@ -2,7 +2,6 @@
 
 #include "base/fatal.h"
 #include "core/arena.h"
-#include "core/blocks.h"
 #include "core/chunk.h"
 #include "core/slab.h"
 
@@ -44,15 +43,20 @@ static _Noreturn void complain_about(const void *p)
     fatal_pointer(tag == TAG_NONE ? "double or wild free of" : "double free of", p);
 }
 
+/* Units without a tag have no objects, and those of a gap in the arena no bits either. */
+static bool can_live(const void *p)
+{
+    return (uintptr_t)p % GRANULE_BYTES == 0 && stat_get(&arena.units[arena_unit(p)].tag) != TAG_NONE;
+}
+
 void checked_dies(void *p)
 {
     if (p == NULL || !arena_has_unit(arena_unit(p))) {
-        return; /* outside the arena the table of blocks knows */
+        return; /* outside the arena nothing of ours lives */
     }
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
-    if ((uintptr_t)p % GRANULE_BYTES != 0 ||
-        (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
+    if (!can_live(p) || (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
         complain_about(p);
     }
 }
@@ -76,7 +80,7 @@ void checked_lives(const void *p)
     }
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
-    if ((uintptr_t)p % GRANULE_BYTES != 0 || (stat_get(word) & mask) == 0) {
+    if (!can_live(p) || (stat_get(word) & mask) == 0) {
         complain_about(p);
     }
 }

@@ -53,7 +53,7 @@ static noinline bool engine_start(void)
         engine.options_loaded = engine.options_loaded || option_load();
         /* What was had before a failure is had when the next allocation tries again. */
         engine.has_key = engine.has_key || pthread_key_create(&engine.key, thread_ends) == 0;
-        running = engine.has_key && (arena.reserved_units != 0 || arena_start(option_get(OPTION_ARENA_BYTES))) &&
+        running = engine.has_key && (arena.span_units != 0 || arena_start(option_get(OPTION_ARENA_BYTES))) &&
                   thread_reserve_last();
         if (running) {
             epoch_start();

@@ -4,19 +4,50 @@
 #include "os/os.h"
 
 /* In place of a time, of a clean run whose part of the side tables has no pages. What merges has them again. */
-enum { SWEPT = 1 };
+enum { UNSWEPT = 0, SWEPT = 1 };
 
 enum {
     EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
     EXACT_SHIFT = 5,
-    FIT_TRIES = 8, /* runs of the wanted bin that are looked at before a larger bin serves */
+    FIT_TRIES = 8,      /* runs of a bin that are looked at before a larger bin serves, */
+    FIT_TRIES_ALL = 32, /* and of all bins whose runs may be too short */
+    UNITS_LOG = 30,
 };
 
-struct depot depot = { .lock = LOCK_INIT(RANK_DEPOT) };
+_Static_assert(ARENA_UNITS_MOST <= 1 << UNITS_LOG && EXACT_BINS == 1 << EXACT_SHIFT &&
+                   EXACT_BINS + ((UNITS_LOG - EXACT_SHIFT) << 2) + 3 < DEPOT_BINS && DEPOT_BINS % 64 == 0,
+               "the longest run has a bin");
+
+struct depot depot = { .lock = LOCK_INIT(RANK_DEPOT), .oldest_ms = UINT64_MAX };
+
+/* Everybody waits for this lock, so what happens under it must not grow with the number of runs: checked builds count
+ * the runs and bins that an operation looks at. */
+enum { STEPS_MOST = 512 };
+static unsigned steps;
+
+static void count_step(void)
+{
+    steps += TSLAB_CHECKED != 0;
+}
+
+static void depot_enter(void)
+{
+    lock_acquire(&depot.lock);
+    steps = 0;
+}
+
+static void depot_leave(void)
+{
+    invariant(steps <= STEPS_MOST);
+    lock_release(&depot.lock);
+}
+
+/* Runs in bins. */
 
 /* The bin that a run of n units waits in. */
 static unsigned bin_of(uint32_t n)
 {
+    invariant(n > 0 && n <= ARENA_UNITS_MOST);
     if (n <= EXACT_BINS) {
         return n - 1;
     }
@@ -26,8 +57,74 @@ static unsigned bin_of(uint32_t n)
 
 static uint32_t *bin_head(unsigned kind, unsigned bin)
 {
-    return &depot.bins[kind - RUN_DIRTY][bin];
+    return &depot.bins[kind - 1][bin];
 }
+
+static void bin_link(uint32_t first)
+{
+    struct slab *const run = &arena.slabs[first];
+    const unsigned bin = bin_of(run->units);
+    uint32_t *const head = bin_head(run->kind, bin);
+    run->prev = 0;
+    run->next = *head;
+    if (*head != 0) {
+        arena.slabs[*head].prev = first;
+    }
+    *head = first;
+    depot.occupied[run->kind - 1][bin / 64] |= (uint64_t)1 << (bin % 64);
+}
+
+static void bin_unlink(uint32_t first)
+{
+    const struct slab *const run = &arena.slabs[first];
+    const unsigned bin = bin_of(run->units);
+    if (run->prev != 0) {
+        arena.slabs[run->prev].next = run->next;
+    } else {
+        *bin_head(run->kind, bin) = run->next;
+        if (run->next == 0) {
+            depot.occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
+        }
+    }
+    if (run->next != 0) {
+        arena.slabs[run->next].prev = run->prev;
+    }
+}
+
+/* Dirty runs by age, and long clean ones to be swept: at most one of the two lists has a run. */
+
+static struct run_list *age_list_of(const struct slab *run)
+{
+    if (run->kind == RUN_DIRTY) {
+        return &depot.aged;
+    }
+    const bool waits = run->kind == RUN_CLEAN && run->dirty_since_ms == UNSWEPT && run->units >= RUN_SWEEP_UNITS_MIN;
+    return waits ? &depot.unswept : NULL;
+}
+
+static void age_publish(void)
+{
+    stat_set(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.slabs[depot.aged.head].dirty_since_ms);
+}
+
+/* Links a run behind another; 0: at the head. */
+static void age_link(struct run_list *list, uint32_t first, uint32_t behind)
+{
+    struct slab *const run = &arena.slabs[first];
+    run->age_prev = behind;
+    run->age_next = behind == 0 ? list->head : arena.slabs[behind].age_next;
+    *(behind == 0 ? &list->head : &arena.slabs[behind].age_next) = first;
+    *(run->age_next == 0 ? &list->tail : &arena.slabs[run->age_next].age_prev) = first;
+}
+
+static void age_unlink(struct run_list *list, uint32_t first)
+{
+    const struct slab *const run = &arena.slabs[first];
+    *(run->age_prev == 0 ? &list->head : &arena.slabs[run->age_prev].age_next) = run->age_next;
+    *(run->age_next == 0 ? &list->tail : &arena.slabs[run->age_next].age_prev) = run->age_prev;
+}
+
+/* Runs. */
 
 static void run_mark(uint32_t first, uint32_t n, unsigned kind)
 {
@@ -35,159 +132,135 @@ static void run_mark(uint32_t first, uint32_t n, unsigned kind)
     arena.slabs[first].kind = kind;
     arena.units[first].first = first;
     arena.units[first + n - 1].first = first;
-    atomic_size_t *count = kind == RUN_DIRTY   ? &depot.dirty_units
-                           : kind == RUN_CLEAN ? &depot.clean_units
-                                               : &depot.used_units;
-    stat_add(count, n);
+    stat_add(&depot.units[kind], n);
 }
 
 static void run_unmark(uint32_t first)
 {
-    const struct slab *run = &arena.slabs[first];
-    atomic_size_t *count = run->kind == RUN_DIRTY   ? &depot.dirty_units
-                           : run->kind == RUN_CLEAN ? &depot.clean_units
-                                                    : &depot.used_units;
-    stat_set(count, stat_get(count) - run->units);
+    const struct slab *const run = &arena.slabs[first];
+    stat_set(&depot.units[run->kind], stat_get(&depot.units[run->kind]) - run->units);
 }
 
-static void age_publish(void)
-{
-    stat_set(&depot.oldest_ms, depot.age_head == 0 ? UINT64_MAX : arena.slabs[depot.age_head].dirty_since_ms);
-}
+/* Links an empty run that was marked: on its list behind another run, or, for AT_END, at the end. */
+enum { AT_END = UINT32_MAX };
 
-static void age_link(uint32_t first, uint64_t since_ms)
-{
-    struct slab *run = &arena.slabs[first];
-    run->dirty_since_ms = since_ms;
-    /* Almost always at the young end; the rest of a run that was split keeps its older place. */
-    uint32_t before = depot.age_tail;
-    while (before != 0 && arena.slabs[before].dirty_since_ms > since_ms) {
-        before = arena.slabs[before].age_prev;
-    }
-    run->age_prev = before;
-    run->age_next = before == 0 ? depot.age_head : arena.slabs[before].age_next;
-    *(before == 0 ? &depot.age_head : &arena.slabs[before].age_next) = first;
-    *(run->age_next == 0 ? &depot.age_tail : &arena.slabs[run->age_next].age_prev) = first;
-    age_publish();
-}
-
-static void age_unlink(uint32_t first)
-{
-    const struct slab *run = &arena.slabs[first];
-    *(run->age_prev == 0 ? &depot.age_head : &arena.slabs[run->age_prev].age_next) = run->age_next;
-    *(run->age_next == 0 ? &depot.age_tail : &arena.slabs[run->age_next].age_prev) = run->age_prev;
-    age_publish();
-}
-
-static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
     run_mark(first, n, kind);
-    const unsigned bin = bin_of(n);
-    uint32_t *head = bin_head(kind, bin);
-    struct slab *run = &arena.slabs[first];
-    run->prev = 0;
-    run->next = *head;
-    if (*head != 0) {
-        arena.slabs[*head].prev = first;
-    }
-    *head = first;
-    depot.occupied[kind - RUN_DIRTY][bin / 64] |= (uint64_t)1 << (bin % 64);
-    if (kind == RUN_DIRTY) {
-        age_link(first, since_ms);
-    } else {
-        run->dirty_since_ms = since_ms; /* SWEPT or 0 */
+    arena.slabs[first].dirty_since_ms = since_ms;
+    bin_link(first);
+    struct run_list *const list = age_list_of(&arena.slabs[first]);
+    if (list != NULL) {
+        if (behind == AT_END) {
+            behind = list->tail;
+            /* Clocks were read before the lock was taken: who was last is the youngest. */
+            if (kind == RUN_DIRTY && behind != 0 && arena.slabs[behind].dirty_since_ms > since_ms) {
+                arena.slabs[first].dirty_since_ms = arena.slabs[behind].dirty_since_ms;
+            }
+        }
+        age_link(list, first, behind);
+        age_publish();
     }
 }
 
 static void run_unlink(uint32_t first)
 {
-    const struct slab *run = &arena.slabs[first];
-    const unsigned bin = bin_of(run->units);
-    uint32_t *head = bin_head(run->kind, bin);
-    if (run->prev == 0) {
-        *head = run->next;
-        if (run->next == 0) {
-            depot.occupied[run->kind - RUN_DIRTY][bin / 64] &= ~((uint64_t)1 << (bin % 64));
-        }
-    } else {
-        arena.slabs[run->prev].next = run->next;
-    }
-    if (run->next != 0) {
-        arena.slabs[run->next].prev = run->prev;
-    }
-    if (run->kind == RUN_DIRTY) {
-        age_unlink(first);
+    struct run_list *const list = age_list_of(&arena.slabs[first]);
+    bin_unlink(first);
+    if (list != NULL) {
+        age_unlink(list, first);
+        age_publish();
     }
     run_unmark(first);
 }
 
-/* A run of at least n units of the kind, still linked; 0 when there is none. */
-static uint32_t run_find(unsigned kind, uint32_t n)
+/* The first of n units in an empty run that are aligned, counted in addresses; 0 when it has none. */
+static uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
 {
-    unsigned bin = bin_of(n);
-    unsigned tries = 0;
-    for (uint32_t run = *bin_head(kind, bin); run != 0 && tries < FIT_TRIES; run = arena.slabs[run].next, tries++) {
-        if (arena.slabs[run].units >= n) {
-            return run;
+    const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
+    const size_t before = (start - (uintptr_t)arena_address(run)) >> UNIT_SHIFT;
+    const size_t units = arena.slabs[run].units;
+    return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
+}
+
+/* The first bin from one on that has runs of the kind; DEPOT_BINS when there is none. */
+static unsigned bin_occupied(unsigned kind, unsigned bin)
+{
+    for (; bin < DEPOT_BINS; bin = (bin | 63) + 1) {
+        count_step();
+        const uint64_t occupied = depot.occupied[kind - 1][bin / 64] >> (bin % 64);
+        if (occupied != 0) {
+            return bin + bit_lowest(occupied);
         }
     }
-    /* Every run of a higher bin is long enough. */
-    for (bin++; bin < DEPOT_BINS; bin = (bin | 63) + 1) {
-        const uint64_t occupied = depot.occupied[kind - RUN_DIRTY][bin / 64] >> (bin % 64);
-        if (occupied != 0) {
-            return *bin_head(kind, bin + bit_lowest(occupied));
+    return DEPOT_BINS;
+}
+
+/* A run of the kind that has n aligned units, still linked; 0 when there is none. From the bin `surely` on each run is
+ * long enough for any alignment; of those that may be too short, or lie badly, only some are looked at. */
+static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
+{
+    const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
+    unsigned tries = 0;
+    for (unsigned bin = bin_occupied(kind, bin_of(n)); bin < DEPOT_BINS; bin = bin_occupied(kind, bin + 1)) {
+        if (bin < surely && tries >= FIT_TRIES_ALL) {
+            bin = surely - 1;
+            continue;
+        }
+        uint32_t run = *bin_head(kind, bin);
+        for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.slabs[run].next, i++, tries++) {
+            count_step();
+            if (bin >= surely || run_place(run, n, align) != 0) {
+                return run;
+            }
         }
     }
     return 0;
 }
 
-/* Links an empty run, merged with empty neighbours of the same kind. */
+/* The run that starts behind a unit or ends before one, if it is of the kind; else 0. A gap has no runs. */
+static uint32_t run_behind(uint32_t behind, unsigned kind)
+{
+    const bool is = behind < stat_get(&arena.committed_units) && arena.units[behind].first == behind &&
+                    arena.slabs[behind].kind == kind;
+    return is ? behind : 0;
+}
+
+static uint32_t run_before(uint32_t first, unsigned kind)
+{
+    const uint32_t before = arena.units[first - 1].first;
+    return before != 0 && arena.slabs[before].kind == kind ? before : 0;
+}
+
+/* Links an empty run, merged with empty neighbours of the same kind. What merges is as young as its youngest part. */
 static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
-    const uint32_t behind = first + n;
-    const bool clean = kind == RUN_CLEAN;
-    if (behind < arena.used_units && arena.slabs[behind].kind == kind) {
-        n += arena.slabs[behind].units;
-        since_ms = clean ? min_size(since_ms, arena.slabs[behind].dirty_since_ms) : since_ms;
-        run_unlink(behind);
+    const uint32_t neighbours[] = { run_behind(first + n, kind), run_before(first, kind) };
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t run = neighbours[i];
+        if (run != 0) {
+            const uint64_t other_ms = arena.slabs[run].dirty_since_ms;
+            since_ms = kind == RUN_CLEAN ? min_size(since_ms, other_ms) : max_size(since_ms, other_ms);
+            n += arena.slabs[run].units;
+            run_unlink(run);
+            first = run < first ? run : first;
+        }
     }
-    const uint32_t before = first == 1 ? 0 : arena.units[first - 1].first;
-    if (before != 0 && arena.slabs[before].kind == kind) {
-        n += arena.slabs[before].units;
-        since_ms = clean ? min_size(since_ms, arena.slabs[before].dirty_since_ms) : since_ms;
-        run_unlink(before);
-        first = before;
-    }
-    run_link(first, n, kind, since_ms);
+    run_link(first, n, kind, since_ms, AT_END);
 }
 
-/* Pages may have several units: the first unit at or after this one that starts a page, and the one at or before it. */
-static uint32_t page_units(void)
-{
-    return (uint32_t)max_size(os_page_bytes() >> UNIT_SHIFT, 1);
-}
-
-static uint32_t page_up(uint32_t unit)
-{
-    return (uint32_t)round_up(unit - 1, page_units()) + 1;
-}
-
-static uint32_t page_down(uint32_t unit)
-{
-    return (uint32_t)round_down(unit - 1, page_units()) + 1;
-}
-
-/* Leaves the units from first to end empty: what is left of an empty run that was cut. Of a clean one, the part of the
- * page that the used units touch is dirty. That part is joined last: its neighbour may be dirty too. */
-static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms)
+/* Leaves the units from first to end empty: what is left of an empty run that was cut, in its place on its list. Of
+ * what has no pages, the part of the page that the used units touch is dirty. That part is joined last: its neighbour
+ * may be dirty too. */
+static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
     if (first == end) {
         return;
     }
-    const uint32_t from = kind == RUN_CLEAN ? page_up(first) : first;
-    const uint32_t to = kind == RUN_CLEAN ? page_down(end) : end;
+    const uint32_t from = kind >= RUN_CLEAN ? arena_page_up(first) : first;
+    const uint32_t to = kind >= RUN_CLEAN ? arena_page_down(end) : end;
     if (from < to) {
-        run_link(from, to - from, kind, since_ms);
+        run_link(from, to - from, kind, since_ms, behind);
     }
     if (first < from) {
         run_join(first, from - first, RUN_DIRTY, os_now_ms());
@@ -197,184 +270,291 @@ static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since
     }
 }
 
-/* Cuts n aligned units out of an empty run and leaves the rest empty. */
+/* Cuts n aligned units out of an empty run that has them, and leaves the rest empty. */
 static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 {
     const unsigned kind = arena.slabs[run].kind;
     const uint32_t end = run + arena.slabs[run].units;
     const uint64_t since_ms = arena.slabs[run].dirty_since_ms;
-    const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
-    const uint32_t first = (uint32_t)arena_unit((void *)start);
+    const uint32_t behind = age_list_of(&arena.slabs[run]) == NULL ? AT_END : arena.slabs[run].age_prev;
+    const uint32_t first = run_place(run, n, align);
+    invariant(first != 0);
     run_unlink(run);
     run_mark(first, n, RUN_USED);
-    run_rest(run, first, kind, since_ms);
-    run_rest(first + n, end, kind, since_ms);
+    run_rest(run, first, kind, since_ms, behind);
+    run_rest(first + n, end, kind, since_ms, behind);
     return first;
 }
 
-static uint32_t depot_extend_arena(uint32_t n, uint32_t align)
+/* More memory. */
+
+/* The clean run at the end of the arena; 0: there is none. */
+static uint32_t run_at_end(void)
 {
-    uint32_t gap;
-    const uint32_t top = (uint32_t)arena.used_units;
-    const uint32_t whole = (uint32_t)round_up(n, page_units());
-    const uint32_t first = arena_extend(whole, align, &gap);
-    if (first == 0) {
-        return 0;
-    }
-    run_mark(first, n, RUN_USED);
-    if (gap > 0) {
-        run_join(top, gap, RUN_CLEAN, 0);
-    }
-    run_rest(first + n, first + whole, RUN_CLEAN, 0);
-    return first;
+    const size_t end = stat_get(&arena.committed_units);
+    return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
 }
+
+/* Has the arena grow until a clean run has n aligned units; returns that run, 0 when there is no memory. */
+static uint32_t depot_extend(uint32_t n, uint32_t align)
+{
+    uint32_t run = 0;
+    while (run == 0) {
+        const uint32_t at_end = run_at_end();
+        const struct stretch fresh = arena_extend(n, align, at_end == 0 ? 0 : arena.slabs[at_end].units);
+        if (fresh.units == 0) {
+            return 0;
+        }
+        run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+        run = run_find(RUN_CLEAN, n, align);
+    }
+    return run;
+}
+
+/* How much is mapped again at once of an absent run, if it is so long. */
+static uint32_t return_units(uint32_t n)
+{
+    enum { RETURN_UNITS_MIN = (4 << 20) / UNIT_BYTES, RETURN_SHIFT = 3 };
+    const size_t in_use = stat_get(&depot.units[RUN_USED]);
+    return (uint32_t)max_size(n, max_size(RETURN_UNITS_MIN, in_use >> RETURN_SHIFT));
+}
+
+/* A part of an absent run that cannot be mapped any more is a gap. */
+static void run_lose(uint32_t first, uint32_t n)
+{
+    arena.slabs[first].kind = RUN_USED;
+    arena.units[first].first = 0;
+    arena.units[first + n - 1].first = 0;
+    stat_add(&depot.lost_units, n);
+}
+
+/* Maps a part of an absent run again that has n aligned units; returns the clean run that they are in, 0 when there is
+ * none or no memory. */
+static uint32_t depot_return(uint32_t n, uint32_t align)
+{
+    uint32_t run;
+    while ((run = run_find(RUN_ABSENT, n, align)) != 0) {
+        const uint32_t end = run + arena.slabs[run].units;
+        const uint32_t place = run_place(run, n, align);
+        const uint32_t first = arena_page_down(place);
+        const uint32_t least = arena_page_up(place + n) - first;
+        uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
+        enum arena_returned returned = arena_return(first, units);
+        if (returned != ARENA_RETURNED && units > least) {
+            units = least;
+            returned = arena_return(first, units);
+        }
+        if (returned == ARENA_NO_MEMORY) {
+            return 0;
+        }
+        run_unlink(run);
+        run_rest(run, first, RUN_ABSENT, 0, AT_END);
+        run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
+        if (returned == ARENA_RETURNED) {
+            run_join(first, units, RUN_CLEAN, SWEPT);
+            return run_find(RUN_CLEAN, n, align);
+        }
+        run_lose(first, units);
+    }
+    return 0;
+}
+
+/* What users call. */
 
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
-    if (n >= arena.reserved_units || align >= arena.reserved_units) {
+    if (n >= arena.span_units || align >= arena.span_units) {
         return 0;
     }
-    /* Any run this long has n aligned units in it. */
-    const uint32_t fit = n + (align - 1);
-    lock_acquire(&depot.lock);
-    uint32_t first = run_find(RUN_DIRTY, fit);
-    *clean = first == 0;
-    if (first == 0) {
-        first = run_find(RUN_CLEAN, fit);
-        stat_add(&depot.fresh_units, n);
+    depot_enter();
+    uint32_t run = run_find(RUN_STUCK, n, align);
+    if (run == 0) {
+        run = run_find(RUN_DIRTY, n, align);
     }
-    first = first != 0 ? run_cut(first, n, align) : depot_extend_arena(n, align);
-    lock_release(&depot.lock);
+    *clean = run == 0;
+    if (run == 0) {
+        run = run_find(RUN_CLEAN, n, align);
+    }
+    if (run == 0) {
+        run = depot_return(n, align);
+    }
+    if (run == 0) {
+        run = depot_extend(n, align);
+    }
+    const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
+    stat_add(&depot.fresh_units, first != 0 && *clean ? n : 0);
+    depot_leave();
     return first;
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
     const uint64_t now_ms = clean ? 0 : os_now_ms();
-    lock_acquire(&depot.lock);
+    depot_enter();
     invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
     run_unmark(first);
-    run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, now_ms);
-    lock_release(&depot.lock);
+    run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : now_ms);
+    depot_leave();
+}
+
+/* The empty run behind a unit that has so many units, if it has. Where the arena ends there, it grows. */
+static uint32_t run_to_grow(uint32_t behind, uint32_t more)
+{
+    const uint32_t clean = run_behind(behind, RUN_CLEAN);
+    const uint32_t units = clean == 0 ? 0 : arena.slabs[clean].units;
+    if (behind + units == stat_get(&arena.committed_units) && units < more) {
+        const struct stretch fresh = arena_extend(more, 1, units);
+        if (fresh.units != 0) {
+            run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+        }
+    }
+    for (unsigned kind = RUN_STUCK; kind <= RUN_CLEAN; kind++) {
+        const uint32_t run = run_behind(behind, kind);
+        if (run != 0 && arena.slabs[run].units >= more) {
+            return run;
+        }
+    }
+    return 0;
 }
 
 bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
 {
     const uint32_t behind = first + n;
     const uint32_t more = wanted - n;
-    bool grown = false;
-    lock_acquire(&depot.lock);
-    if (behind == arena.used_units) {
-        grown = depot_extend_arena(more, 1) != 0;
-        *clean = true;
-    } else if (arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more) {
-        *clean = arena.slabs[behind].kind == RUN_CLEAN;
-        (void)run_cut(behind, more, 1);
-        grown = true;
-    }
-    if (grown) {
+    depot_enter();
+    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    const uint32_t run = run_to_grow(behind, more);
+    if (run != 0) {
+        *clean = arena.slabs[run].kind == RUN_CLEAN;
+        (void)run_cut(run, more, 1);
         run_unmark(behind);
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
     }
-    lock_release(&depot.lock);
-    return grown;
+    depot_leave();
+    return run != 0;
 }
 
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
 {
     const uint64_t now_ms = os_now_ms();
-    lock_acquire(&depot.lock);
+    invariant(keep > 0 && keep < n);
+    depot_enter();
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
     run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
-    lock_release(&depot.lock);
+    depot_leave();
+}
+
+/* For purgers. */
+
+static void purging_add(size_t units)
+{
+    stat_add(&depot.purging_units, units);
 }
 
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n)
 {
-    lock_acquire(&depot.lock);
-    uint32_t first = depot.age_head;
-    if (first != 0 && (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit)) {
+    depot_enter();
+    uint32_t first = depot.aged.head;
+    if (first != 0 &&
+        (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.units[RUN_DIRTY]) > dirty_limit)) {
         const uint32_t units = arena.slabs[first].units;
-        const uint32_t whole = page_down(first + max_units);
+        const uint32_t whole = arena_page_down(first + max_units);
         *n = units <= max_units ? units : whole > first ? whole - first : max_units;
         first = run_cut(first, *n, 1);
-        depot.purging_units += *n;
+        purging_add(*n);
     } else {
         first = 0;
     }
-    lock_release(&depot.lock);
+    depot_leave();
     return first;
 }
 
-uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n)
+uint32_t depot_take_unswept(uint32_t *n)
 {
-    uint32_t first = 0;
-    lock_acquire(&depot.lock);
-    for (unsigned bin = bin_of(min_units); bin < DEPOT_BINS && first == 0; bin++) {
-        for (uint32_t run = *bin_head(RUN_CLEAN, bin); run != 0 && first == 0; run = arena.slabs[run].next) {
-            if (arena.slabs[run].units >= min_units && arena.slabs[run].dirty_since_ms != SWEPT) {
-                first = run;
-            }
-        }
-    }
+    depot_enter();
+    uint32_t first = depot.unswept.head;
     if (first != 0) {
         *n = arena.slabs[first].units;
         first = run_cut(first, *n, 1);
-        depot.purging_units += *n;
+        purging_add(*n);
     }
-    lock_release(&depot.lock);
+    depot_leave();
     return first;
 }
 
-/* From a purger. */
 static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
-    lock_acquire(&depot.lock);
-    depot.purging_units -= n;
+    depot_enter();
+    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    purging_add(-(size_t)n);
+    stat_add(&depot.put_backs, 1);
     run_unmark(first);
     run_join(first, n, kind, since_ms);
-    lock_release(&depot.lock);
+    depot_leave();
 }
 
-void depot_put_purged(uint32_t first, uint32_t n, bool purged)
+void depot_put_unpurged(uint32_t first, uint32_t n)
 {
-    if (!purged) {
-        put_back(first, n, RUN_DIRTY, os_now_ms());
-        return;
-    }
-    const uint32_t end = first + n;
-    const uint32_t from = page_up(first);
-    const uint32_t to = page_down(end);
-    const uint64_t now_ms = from == first && to == end ? 0 : os_now_ms();
-    lock_acquire(&depot.lock);
-    depot.purging_units -= n;
+    put_back(first, n, RUN_DIRTY, os_now_ms());
+}
+
+void depot_put_refused(uint32_t first, uint32_t n)
+{
+    put_back(first, n, RUN_STUCK, 0);
+}
+
+void depot_put_swept(uint32_t first, uint32_t n, bool absent)
+{
+    put_back(first, n, absent ? RUN_ABSENT : RUN_CLEAN, SWEPT);
+}
+
+void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
+{
+    depot_enter();
+    invariant(cut > 0 && cut < n && arena.slabs[first].units == n);
     run_unmark(first);
-    run_mark(from, to - from, RUN_USED);
+    run_mark(first, cut, RUN_USED);
+    run_mark(first + cut, n - cut, RUN_USED);
+    depot_leave();
+}
+
+void depot_put_purged(uint32_t first, uint32_t n)
+{
+    const uint32_t end = first + n;
+    const uint32_t from = arena_page_up(first);
+    const uint32_t to = arena_page_down(end);
     if (first < from) {
-        run_join(first, from - first, RUN_DIRTY, now_ms);
+        depot_split_taken(first, n, from - first);
+        depot_put_unpurged(first, from - first);
     }
     if (to < end) {
-        run_join(to, end - to, RUN_DIRTY, now_ms);
+        depot_split_taken(from, end - from, to - from);
+        depot_put_unpurged(to, end - to);
     }
-    run_unmark(from);
-    run_join(from, to - from, RUN_CLEAN, 0);
-    lock_release(&depot.lock);
+    put_back(from, to - from, RUN_CLEAN, UNSWEPT);
 }
 
-void depot_put_swept(uint32_t first, uint32_t n)
+void depot_unstick(void)
 {
-    put_back(first, n, RUN_CLEAN, SWEPT);
+    const uint64_t now_ms = os_now_ms();
+    depot_enter();
+    uint32_t run;
+    while ((run = run_find(RUN_STUCK, 1, 1)) != 0) {
+        const uint32_t units = arena.slabs[run].units;
+        run_unlink(run);
+        run_join(run, units, RUN_DIRTY, now_ms);
+    }
+    depot_leave();
 }
 
-size_t depot_empty_units(void)
+bool depot_could_merge(void)
 {
-    lock_acquire(&depot.lock);
-    const size_t units = stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) + depot.purging_units;
-    lock_release(&depot.lock);
-    return units;
+    return stat_get(&depot.units[RUN_DIRTY]) != 0 || stat_get(&depot.purging_units) != 0;
 }
+
+/* Hot runs. */
 
 uint32_t hot_take(struct hot_runs *hot, uint32_t n)
 {

@@ -1,34 +1,55 @@
-/* The depot: empty runs of units, dirty or clean, for whoever needs one: slabs, large blocks, later chunks.
+/* The depot: empty runs of units, for whoever needs one: slabs, chunks, large blocks.
  *
- * One run allocator that splits and merges, so that what one class gave back serves any other. Dirty runs (their pages
- * are there, with old contents) are handed out before clean ones (they read as zero, and cost a fault a page), and
- * clean ones before the arena grows. Only runs of the same kind merge.
+ * One run allocator that splits and merges, so that what one class gave back serves any other. Of the runs that fit it
+ * hands out, in this order:
+ *
+ *   stuck    their pages are there, with old contents, and the system refused to take them back
+ *   dirty    the same, and nobody has asked the system yet
+ *   clean    mapped; they read as zero and cost a fault a page
+ *   absent   their addresses were given back, too: they are mapped anew
+ *
+ * and when none fits, the arena grows, by clean runs. Only runs of the same kind merge.
  *
  * Owns, under its lock: kind, units, list and age links of the descriptors of empty runs, the kind of all others
- * (used), and the top of the arena. Invariants: the first and the last unit of every run know the first; no two empty
- * neighbours are of the same kind; clean runs are whole pages (which may have several units); dirty runs are on the age
- * list, oldest first.
+ * (used), and the growth of the arena. Invariants: the first and the last unit of every run know the first; no two
+ * empty neighbours are of the same kind; clean and absent runs are whole pages (which may have several units); dirty
+ * runs are on the age list, oldest first; long clean runs whose part of the side tables may have pages are on the list
+ * of those to be swept; the units of all kinds are those of the arena, but for unit 0, gaps, and absent runs that were
+ * lost to somebody else.
  *
- * The depot decides nothing about when pages go back to the system: that is reclaim.h.
+ * The depot decides nothing about when pages or addresses go back to the system: that is reclaim.h.
  *
- * Threads: any, inside a gate. */
+ * Threads: any, inside a gate. No operation under the lock walks a list of runs but for a few steps. */
 #ifndef TSLAB_CORE_DEPOT_H
 #define TSLAB_CORE_DEPOT_H
 
 #include "base/lock.h"
 #include "core/arena.h"
 
-enum { DEPOT_BINS = 128 };
+enum {
+    RUN_KINDS = RUN_ABSENT + 1,
+    DEPOT_BINS = 192,        /* whole words of `occupied` */
+    RUN_SWEEP_UNITS_MIN = 64 /* a MiB: shorter runs are not worth the calls for their part of the side tables */
+};
+
+struct run_list {
+    uint32_t head, tail;
+};
 
 struct depot {
-    struct lock lock;
-    atomic_size_t dirty_units, clean_units, used_units; /* written under the lock, read by anyone */
-    atomic_u64 oldest_ms;                               /* since when the oldest dirty run waits */
-    size_t purging_units; /* of those that are used: what purgers have taken out and will put back */
-    uint32_t age_head, age_tail;
-    uint64_t occupied[2][DEPOT_BINS / 64]; /* dirty, clean: the bins that are not empty */
-    uint32_t bins[2][DEPOT_BINS];
-    atomic_u64 fresh_units; /* units handed out without pages, since ever: each page of them costs a fault */
+    _Alignas(CACHE_LINE) struct lock lock;
+    /* Written under the lock, read by anyone, in a line that those who wait for the lock leave alone. */
+    _Alignas(CACHE_LINE) atomic_size_t units[RUN_KINDS];
+    atomic_u64 oldest_ms;        /* since when the oldest dirty run waits */
+    atomic_u64 fresh_units;      /* units handed out without pages, since ever: each page of them costs a fault */
+    atomic_size_t lost_units;    /* of absent runs that somebody else has by now */
+    atomic_size_t purging_units; /* of those that are used: what purgers have taken out and will put back */
+    atomic_u64 put_backs;        /* times that they did, since ever */
+    /* Under the lock. */
+    _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
+    struct run_list unswept;
+    uint64_t occupied[RUN_KINDS - 1][DEPOT_BINS / 64]; /* the bins that are not empty */
+    uint32_t bins[RUN_KINDS - 1][DEPOT_BINS];
 };
 
 extern struct depot depot;
@@ -47,20 +68,31 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
 /* Puts back the units of a used run beyond the first `keep`, dirty. */
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
 
-/* Takes the dirty run that waits longest, if it does so since before `before_ms` or if more than `dirty_limit` units
- * are dirty. Of a longer run at most max_units, to the end of a page; the rest stays. Returns the first unit or 0; *n
- * receives its units. For a purger, who puts it back: dirty, and young; or, where its whole pages, at least one, were
- * purged, with nothing dirty but the parts of pages at its ends. */
+/* For a purger, who takes runs out, lets the system work on them without the lock, and puts them back.
+ *
+ * depot_take_oldest takes the dirty run that waits longest, if it does so since before `before_ms` or if more than
+ * `dirty_limit` units are dirty. Of a longer run at most max_units, to the end of a page; the rest stays. Returns the
+ * first unit or 0; *n receives its units. depot_put_purged puts back what was purged: whole pages of it are clean, the
+ * parts of pages at its ends are dirty. depot_put_refused puts back what the system refused: it is stuck.
+ * depot_unstick makes all that is stuck dirty again. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
-void depot_put_purged(uint32_t first, uint32_t n, bool purged);
+void depot_put_purged(uint32_t first, uint32_t n);
+void depot_put_refused(uint32_t first, uint32_t n);
+void depot_unstick(void);
 
-/* Takes a clean run of at least min_units whose part of the side tables may still have pages, and puts it back without.
- * *n receives its units. Returns the first unit, 0 when there is none. */
-uint32_t depot_take_unswept(uint32_t min_units, uint32_t *n);
-void depot_put_swept(uint32_t first, uint32_t n);
+/* The same with what was not touched after all: as dirty as it was, and young; and for parts of a run that was taken
+ * out as one. */
+void depot_put_unpurged(uint32_t first, uint32_t n);
+void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
 
-/* Units that are empty, with those that purgers have just now: what there is for who waits for them. */
-size_t depot_empty_units(void);
+/* Takes a clean run whose part of the side tables may still have pages, and puts it back without, mapped or absent. *n
+ * receives its units. Returns the first unit, 0 when there is none. */
+uint32_t depot_take_unswept(uint32_t *n);
+void depot_put_swept(uint32_t first, uint32_t n, bool absent);
+
+/* Whether more might be had in a row if what is dirty were purged, and merged with what is clean, or if a purger put
+ * back what it has. */
+bool depot_could_merge(void);
 
 /* Hot runs: a few runs of large blocks that a heap's holder freed lately, for its next ones. Private to the holder, who
  * needs no lock and no gate: one store takes a run out and one store puts it in, so that a fork may cut anywhere. To

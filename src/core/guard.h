@@ -4,7 +4,7 @@
  *   free memory is zero   what is freed is cleared, and whoever gets it next finds out whether somebody has written to
  * it a seal                behind what the user asked for, up to the end of the place: a filling, and last a word that
  *                         holds the size, disguised by a secret of the process and the address
- *   guard pages           without access, around mappings of the engine's own records and of blocks outside the arena
+ *   guard pages           without access, around mappings of the engine's own records, and behind large objects
  *
  * Nothing here knows where objects are: object.c does, and gives the room of a place, which is all that the engine made
  * available there. Threads: any; an object is its owner's. */

@@ -105,7 +105,9 @@ static void *named_place(uint64_t value, uint64_t handle, unsigned *class)
     const struct epoch *handles = epoch == NULL ? NULL : epoch_serving(epoch);
     const size_t unit = handle >> (GENERATION_BITS + SLOT_INDEX_BITS);
     const unsigned slot = (unsigned)(handle >> GENERATION_BITS & bit_mask(SLOT_INDEX_BITS));
-    if (handles == NULL || !arena_has_unit(unit)) {
+    /* A unit without a tag of a class has no slab, and if it lies in a gap of the arena, it has no descriptor either.
+     */
+    if (handles == NULL || !arena_has_unit(unit) || tag_class(stat_get(&arena.units[unit].tag)) == CLASS_NONE) {
         return NULL;
     }
     /* A slab of that epoch starts at the unit, or has just been recycled, and then no slot in it is lent. */

@@ -353,7 +353,7 @@ static bool slab_enter(struct heap *heap, unsigned class)
         return true;
     }
     bool clean;
-    const uint32_t first = depot_take(geometry->units, 1, &clean);
+    const uint32_t first = reclaim_take(geometry->units, 1, &clean);
     if (first == 0) {
         return false;
     }
@@ -513,12 +513,10 @@ static void *refill(struct heap *heap, unsigned class)
     return magazine_pop(m, magazine_head(m));
 }
 
-/* Nothing is to be had, but something may be: what a purger holds just now, dirty and clean neighbours that do not
- * merge, what this heap keeps of other classes. */
+/* Nothing is to be had, but something may be: what this heap keeps of other classes. */
 static noinline void *refill_at_last(struct heap *heap, unsigned class)
 {
     heap_empty(heap);
-    (void)reclaim_all();
     return refill(heap, class);
 }
 

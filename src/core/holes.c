@@ -103,12 +103,12 @@ static size_t sweep_next(struct epoch *epoch, size_t min_bytes)
 static bool sweep_is_due(void)
 {
     const uint64_t grown = stat_get(&depot.fresh_units) - stat_get(&sweep.fresh_units);
-    return grown > max_size(GROWTH_UNITS, stat_get(&depot.used_units) >> GROWTH_SHIFT);
+    return grown > max_size(GROWTH_UNITS, stat_get(&depot.units[RUN_USED]) >> GROWTH_SHIFT);
 }
 
 void holes_tick(struct epoch *epoch)
 {
-    if (likely(stat_get(&sweep.class) == CLASS_NONE && !sweep_is_due())) {
+    if (likely(stat_get(&sweep.class) == CLASS_NONE && !sweep_is_due()) || reclaim_is_refused()) {
         return;
     }
     if (!lock_try(&sweep.lock)) {

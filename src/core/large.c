@@ -1,6 +1,5 @@
 #include "core/large.h"
 
-#include "core/blocks.h"
 #include "core/depot.h"
 #include "core/guard.h"
 #include "core/reclaim.h"
@@ -10,7 +9,7 @@
 
 #include <stdint.h>
 
-/* What the checked library adds to every large run: a page without access behind what its user may touch. */
+/* What the checked library adds to every large run: a page behind what its user may touch, without access (trap.h). */
 static size_t guard_bytes(void)
 {
     return GUARDED && os_page_bytes() <= UNIT_BYTES ? os_page_bytes() : 0;
@@ -44,18 +43,6 @@ static struct slab *large_at(const void *p)
     return &arena.slabs[unit];
 }
 
-static uint32_t take_run(uint32_t units, uint32_t align, bool *clean)
-{
-    uint32_t first = depot_take(units, align, clean);
-    if (first == 0 && depot_empty_units() >= units) {
-        /* What a purger holds right now is in no list; and dirty and clean neighbours do not merge. Wait for the one
-         * and mend the other before giving up. */
-        (void)reclaim_all();
-        first = depot_take(units, align, clean);
-    }
-    return first;
-}
-
 /* What lies behind the user's part of a run: the guard page, perhaps more. */
 static char *guard_of(uint32_t first, size_t *bytes)
 {
@@ -64,13 +51,16 @@ static char *guard_of(uint32_t first, size_t *bytes)
     return arena_address(first) + usable;
 }
 
-/* Takes the access to it away, if the kernel agrees. */
+/* Takes the access to it away, while there are not too many guards, and if the kernel agrees. */
 static void guard_raise(uint32_t first)
 {
     size_t bytes;
     char *const guard = guard_of(first, &bytes);
-    if (guard_bytes() != 0) {
-        (void)os_forbid(guard, bytes);
+    if (guard_bytes() != 0 && guard_count_up()) {
+        arena.slabs[first].is_guarded = true;
+        if (!os_forbid(guard, bytes)) {
+            guard_count_down(first);
+        }
     }
 }
 
@@ -79,7 +69,11 @@ static bool guard_lower(uint32_t first)
 {
     size_t bytes;
     char *const guard = guard_of(first, &bytes);
-    return guard_bytes() == 0 || os_commit(guard, bytes);
+    if (guard_bytes() != 0 && !os_commit(guard, bytes)) {
+        return false;
+    }
+    guard_count_down(first);
+    return true;
 }
 
 /* Makes a run that the caller took a large block. */
@@ -99,20 +93,17 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     uint32_t first = 0;
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
-        first = take_run(units, align, zero);
+        first = reclaim_take(units, align, zero);
     }
-    if (first == 0) {
-        *zero = true;
-        return blocks_map(bytes, alignment);
-    }
-    return large_open(first, bytes);
+    return first == 0 ? NULL : large_open(first, bytes);
 }
 
 void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
 {
     const uint32_t units = units_for(bytes);
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
-    const uint32_t first = units != 0 && align != 0 && align <= UINT32_MAX - units ? take_run(units, align, zero) : 0;
+    const uint32_t first =
+        units != 0 && align != 0 && align <= UINT32_MAX - units ? reclaim_take(units, align, zero) : 0;
     if (first == 0) {
         return NULL;
     }
@@ -152,7 +143,7 @@ bool large_free_hot(struct hot_runs *hot, void *p)
 size_t large_usable(const void *p)
 {
     const struct slab *run = large_at(p);
-    return run != NULL ? run->large_bytes : blocks_usable(p);
+    return run != NULL ? run->large_bytes : 0;
 }
 
 void large_retire(uint32_t first, uint32_t units)
@@ -168,7 +159,7 @@ bool large_free(struct hot_runs *hot, void *p)
 {
     const struct slab *run = large_at(p);
     if (run == NULL) {
-        return blocks_unmap(p);
+        return false;
     }
     const uint32_t first = slab_index(run);
     const uint32_t units = units_for(run->large_bytes);
@@ -185,7 +176,7 @@ bool large_resize(void *p, size_t bytes)
     struct slab *run = large_at(p);
     const uint32_t wanted = units_for(bytes);
     if (run == NULL || wanted == 0) {
-        return bytes <= blocks_usable(p) && bytes >= blocks_usable(p) / 2;
+        return false;
     }
     const uint32_t first = slab_index(run);
     const uint32_t units = units_for(run->large_bytes);
@@ -199,6 +190,7 @@ bool large_resize(void *p, size_t bytes)
             guard_wipe(arena_address(first + wanted), (size_t)(units - wanted) << UNIT_SHIFT);
         }
         depot_trim(first, units, wanted);
+        reclaim_tick(); /* it may be much, and the last that is freed before the program rests */
     }
     if (fits) {
         run->large_bytes = usable_bytes(bytes);

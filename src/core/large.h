@@ -1,4 +1,4 @@
-/* Large blocks: runs of units of their own, and, where the arena cannot hold one, mappings of their own.
+/* Large blocks: runs of units of their own.
  *
  * A large block starts at its run's first unit, whose tag is TAG_LARGE. What its user may touch ends at a page, which
  * may lie before the end of the run. Freed ones stay hot with the heap, or are dirty runs of the depot and serve
@@ -18,7 +18,7 @@ struct hot_runs;
  * no memory. */
 void *large_alloc(size_t bytes, size_t alignment, bool *zero);
 
-/* The same as a run of an epoch, which the caller links; NULL also where only a mapping of its own would do. */
+/* The same as a run of an epoch, which the caller links. */
 void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
 
 /* The id of the epoch that the large run at p belongs to, 0 when it is one of the process or there is none at p. */

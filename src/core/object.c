@@ -1,7 +1,6 @@
 #include "core/object.h"
 
 #include "base/fatal.h"
-#include "core/blocks.h"
 #include "core/checked.h"
 #include "core/fast.h"
 #include "core/holes.h"

@@ -21,8 +21,8 @@ struct text;
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
-    X(ARENA_BYTES, arena_bytes, TIB, 4 * MIB, 16 * TIB, "bytes",                                                       \
-      "addresses to reserve; less is taken where the kernel or ulimit -v says so")                                     \
+    X(ARENA_BYTES, arena_bytes, 16 * TIB, 4 * MIB, 16 * TIB, "bytes",                                                  \
+      "addresses that objects may have: what does not fit is refused")                                                 \
     X(RETAIN_BYTES, retain_bytes, 512 * KIB, 0, TIB, "bytes",                                                          \
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \

@@ -9,10 +9,13 @@ enum {
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     /* What one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    /* Shorter runs are not worth the calls for their part of the side tables. */
-    TABLES_UNITS = (1 << 20) / UNIT_BYTES,
-    SWEEP_UNITS = (8 << 20) / UNIT_BYTES,     /* so much purged is worth a look for them, */
-    SWEEP_RUNS = 64,                          /* of at most so many runs */
+    SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* so much purged is worth a look for long clean runs, */
+    SWEEP_RUNS = 64,                      /* at most so many */
+    /* Runs as long as the arena's shortest step lose their addresses, too, in an arena that is not much longer; there
+     * are never more than so many absent runs, since each of them costs the process some mappings. */
+    LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
+    LEAVE_SHIFT = 6,
+    PAUSE_MS_MIN = 10,                        /* after a refusal, however short purge_delay_ms is */
     LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the budget is never more than this for what was learned */
     RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of what is in use */
 };
@@ -27,6 +30,7 @@ static struct {
     size_t purged_units;        /* for the sake of the budget, and not wanted back so far */
     uint64_t purged_ms;         /* when that was last done */
     uint64_t fresh_units;       /* what the depot had handed out without pages by then */
+    atomic_u64 paused_until_ms; /* the system has refused: nothing is tried before; 0: it has not. Anyone reads it */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
 /* Dirty units that may wait for reuse: the option, what was learned, or a share of what is in use, whichever is most.
@@ -34,7 +38,7 @@ static struct {
 static size_t retain_units(void)
 {
     const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, stat_get(&purger.budget_units));
-    return max_size(learned, stat_get(&depot.used_units) >> RETAIN_SHIFT);
+    return max_size(learned, stat_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT);
 }
 
 /* A program that fills and empties its memory again and again should fault its pages in once, and one that is done
@@ -71,95 +75,160 @@ bool reclaim_pages(char *start, size_t bytes)
     return purged;
 }
 
-static void purge_table(void *table, size_t from, size_t to)
-{
-    const size_t page = os_page_bytes();
-    const uintptr_t start = round_up((uintptr_t)table + from, page);
-    const uintptr_t end = round_down((uintptr_t)table + to, page);
-    if (end > start) {
-        (void)os_purge((void *)start, end - start);
-    }
-}
-
 /* What the side tables say of a long empty run is 0, or nothing: pages full of that have done their work too. So the
- * longest clean runs lose them, each time that much was purged. Not counted. Under the lock. */
-static void sweep_tables(size_t purged_units)
+ * longest clean runs lose them, each time that much was purged; and the longest of these lose their addresses, which
+ * count for limits and for what the system promises. Under the lock. */
+static void sweep_clean(size_t purged_units, bool all)
 {
     purger.unswept_units += purged_units;
-    if (purger.unswept_units < SWEEP_UNITS) {
+    if (!all && purger.unswept_units < SWEEP_UNITS) {
         return;
     }
     purger.unswept_units = 0;
-    const size_t codes = UNIT_BYTES / GRANULE_BYTES;
-    for (unsigned i = 0; i < SWEEP_RUNS; i++) {
+    const size_t leave_units = max_size(LEAVE_UNITS_MIN, stat_get(&arena.committed_units) >> LEAVE_SHIFT);
+    for (unsigned i = 0; all || i < SWEEP_RUNS; i++) {
         uint32_t n;
-        const uint32_t first = depot_take_unswept(TABLES_UNITS, &n);
+        const uint32_t first = depot_take_unswept(&n);
         if (first == 0) {
             return;
         }
-        purge_table(arena.codes, first * codes, (first + n) * codes);
-        purge_table(arena.slabs, (first + 1) * sizeof *arena.slabs, (first + n) * sizeof *arena.slabs);
-        depot_put_swept(first, n);
+        const bool absent = n >= leave_units && arena_leave(first, n);
+        if (!absent) {
+            arena_sweep_tables(first, n);
+        }
+        depot_put_swept(first, n, absent);
     }
 }
 
-/* Purges a run that was taken out of the depot and puts it back. Returns the bytes given to the system. */
-static size_t purge_run(uint32_t first, uint32_t n)
+static bool purge_units(uint32_t first, uint32_t end)
 {
-    char *const start = arena_address(first);
-    const size_t bytes = (size_t)n << UNIT_SHIFT;
-    const size_t page = os_page_bytes();
-    char *const from = (char *)round_up((uintptr_t)start, page);
-    char *const to = (char *)round_down((uintptr_t)start + bytes, page);
-    const bool purged = to > from && reclaim_pages(from, (size_t)(to - from));
-    /* Where the kernel refused, or the run has no whole page, it stays dirty, and young. */
-    depot_put_purged(first, n, purged);
-    return purged ? (size_t)(to - from) : 0;
+    return reclaim_pages(arena_address(first), (size_t)(end - first) << UNIT_SHIFT);
 }
 
-/* Purges, oldest first, at most max_units. Returns the bytes given to the system. Under the lock. */
-static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units)
+/* The system has refused the whole pages of a run: somewhere in it is memory that it does not take (a locked page, for
+ * one). Finds the first such place by halves, and puts back what lies before as purged, the place as stuck, and the
+ * rest as it was. Returns the bytes given to the system. */
+static size_t purge_to_refusal(uint32_t first, uint32_t n)
+{
+    const uint32_t end = first + n;
+    const uint32_t start = arena_page_up(first);
+    uint32_t good = start;               /* purged up to here; */
+    uint32_t bad = arena_page_down(end); /* up to here, a part is refused */
+    for (uint32_t middle; (middle = arena_page_down(good + (bad - good) / 2)) > good;) {
+        if (purge_units(good, middle)) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    const size_t bytes = (size_t)(good - start) << UNIT_SHIFT;
+    if (good > start) {
+        depot_split_taken(first, n, good - first);
+        depot_put_purged(first, good - first);
+        first = good;
+    }
+    if (bad < end) {
+        depot_split_taken(first, end - first, bad - first);
+        depot_put_unpurged(bad, end - bad);
+    }
+    depot_put_refused(first, bad - first);
+    return bytes;
+}
+
+/* Purges a run that was taken out of the depot and puts it back, and adds the bytes given to the system. False: the
+ * system has refused. */
+static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
+{
+    const uint32_t from = arena_page_up(first);
+    const uint32_t to = arena_page_down(first + n);
+    if (to <= from) {
+        depot_put_unpurged(first, n); /* no whole page */
+    } else if (purge_units(from, to)) {
+        depot_put_purged(first, n);
+        *bytes += (size_t)(to - from) << UNIT_SHIFT;
+    } else {
+        *bytes += purge_to_refusal(first, n);
+        return false;
+    }
+    return true;
+}
+
+/* Where the system refuses, it will refuse again: locked memory stays locked, and a sandbox closed. So there is a pause
+ * after each refusal. Under the lock. */
+static void pause_purging(void)
+{
+    stat_set(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
+}
+
+static bool is_paused(uint64_t now_ms)
+{
+    return unlikely(stat_get(&purger.paused_until_ms) != 0) && now_ms < stat_get(&purger.paused_until_ms);
+}
+
+/* Purges, oldest first, at most max_units; for the sake of a tick only to the first refusal. Returns the bytes given to
+ * the system. Under the lock. */
+static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units, bool insists)
 {
     size_t bytes = 0;
-    for (size_t units = 0; units < max_units;) {
+    bool granted = true;
+    for (size_t units = 0; units < max_units && (granted || insists);) {
         uint32_t n;
         const uint32_t first = depot_take_oldest(before_ms, dirty_limit, RANGE_UNITS, &n);
         if (first == 0) {
             break;
         }
-        bytes += purge_run(first, n);
+        granted &= purge_run(first, n, &bytes);
         units += n;
     }
-    sweep_tables(bytes >> UNIT_SHIFT);
+    if (granted) {
+        stat_set(&purger.paused_until_ms, 0);
+    } else {
+        pause_purging();
+    }
     return bytes;
 }
 
 bool reclaim_is_over_budget(void)
 {
-    return stat_get(&depot.dirty_units) > retain_units();
+    return stat_get(&depot.units[RUN_DIRTY]) > retain_units() && stat_get(&purger.paused_until_ms) == 0;
+}
+
+bool reclaim_is_refused(void)
+{
+    return stat_get(&purger.paused_until_ms) != 0;
+}
+
+/* What is due. Under the lock. */
+static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t before_ms)
+{
+    size_t bytes = 0;
+    if (dirty > retain_units()) {
+        learn(now_ms, delay_ms);
+        if (dirty > retain_units()) {
+            bytes = purge_while(0, retain_units() / 2, dirty, false);
+            purger.purged_units += bytes >> UNIT_SHIFT;
+        }
+    }
+    if (!is_paused(now_ms)) {
+        bytes += purge_while(before_ms, SIZE_MAX, TICK_UNITS, false);
+    }
+    sweep_clean(bytes >> UNIT_SHIFT, false);
 }
 
 void reclaim_tick(void)
 {
-    const size_t dirty = stat_get(&depot.dirty_units);
+    const size_t dirty = stat_get(&depot.units[RUN_DIRTY]);
     if (dirty == 0) {
         return;
     }
-    const size_t limit = retain_units();
     const uint64_t now_ms = os_now_ms();
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
     const uint64_t before_ms = now_ms > delay_ms ? now_ms - delay_ms : 0;
-    if (dirty <= limit && stat_get(&depot.oldest_ms) >= before_ms) {
+    if ((dirty <= retain_units() && stat_get(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return;
     }
     if (lock_try(&purger.lock)) {
-        if (dirty > limit) {
-            learn(now_ms, delay_ms);
-            if (dirty > retain_units()) {
-                purger.purged_units += purge_while(0, retain_units() / 2, dirty) >> UNIT_SHIFT;
-            }
-        }
-        (void)purge_while(before_ms, SIZE_MAX, TICK_UNITS);
+        purge_due(dirty, now_ms, delay_ms, before_ms);
         lock_release(&purger.lock);
     }
 }
@@ -167,8 +236,25 @@ void reclaim_tick(void)
 size_t reclaim_all(void)
 {
     lock_acquire(&purger.lock);
+    depot_unstick();
     /* No more than was dirty at the start: others may be freeing all the time. */
-    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.dirty_units));
+    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.units[RUN_DIRTY]), true);
+    sweep_clean(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
     return purged;
+}
+
+uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
+{
+    const uint64_t put_backs = stat_get(&depot.put_backs);
+    const uint32_t first = depot_take(n, align, clean);
+    if (likely(first != 0) || (!depot_could_merge() && stat_get(&depot.put_backs) == put_backs)) {
+        return first;
+    }
+    lock_acquire(&purger.lock);
+    if (!is_paused(os_now_ms())) {
+        (void)purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.units[RUN_DIRTY]), false);
+    }
+    lock_release(&purger.lock);
+    return depot_take(n, align, clean);
 }

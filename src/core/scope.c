@@ -835,11 +835,7 @@ static bool renew(struct thread *thread, struct hold *hold)
         return true;
     }
     bool clean;
-    uint32_t first = depot_take(CHUNK_UNITS, 1, &clean);
-    if (first == 0) {
-        (void)reclaim_all(); /* waits for a purger, and mends neighbours that did not merge */
-        first = depot_take(CHUNK_UNITS, 1, &clean);
-    }
+    const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id);
     }

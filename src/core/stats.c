@@ -1,7 +1,6 @@
 #include "core/stats.h"
 
 #include "base/text.h"
-#include "core/blocks.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/meta.h"
@@ -139,17 +138,18 @@ void stats_get(struct tslab_stats *stats)
     stats->thread_records = stat_get(&registry.record_count);
     lock_release(&registry.lock);
 
-    const size_t used = stat_get(&depot.used_units) << UNIT_SHIFT;
+    const size_t used = stat_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
     const size_t trapped = stat_get(&trap_units) << UNIT_SHIFT;
     add_epochs(stats);
-    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped) + blocks_bytes();
-    stats->dirty_bytes = stat_get(&depot.dirty_units) << UNIT_SHIFT;
-    stats->clean_bytes = stat_get(&depot.clean_units) << UNIT_SHIFT;
-    stats->committed_bytes = stat_get(&arena.committed_units) << UNIT_SHIFT;
-    stats->reserved_bytes = arena.reserved_units << UNIT_SHIFT;
+    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped);
+    stats->dirty_bytes = (stat_get(&depot.units[RUN_DIRTY]) + stat_get(&depot.units[RUN_STUCK])) << UNIT_SHIFT;
+    stats->clean_bytes = stat_get(&depot.units[RUN_CLEAN]) << UNIT_SHIFT;
+    stats->committed_bytes = used + stats->dirty_bytes + stats->clean_bytes;
+    stats->reserved_bytes = arena.span_units << UNIT_SHIFT;
     stats->metadata_bytes = stat_get(&meta_bytes);
     stats->purge_calls = stat_get(&reclaim_counters.calls);
     stats->purged_bytes = stat_get(&reclaim_counters.bytes);
+    stats->purge_refusals = stat_get(&reclaim_counters.refused);
 }
 
 enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
@@ -221,6 +221,7 @@ void stats_print(int fd)
     report_line(&text, "longest queue", stats.queue_longest, "");
     report_line(&text, "purged", stats.purged_bytes, " bytes");
     report_line(&text, "purge calls", stats.purge_calls, "");
+    report_line(&text, "purge calls refused", stats.purge_refusals, "");
     report_line(&text, "threads", stats.threads, "");
     report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
     report_line(&text, "epochs, open", stats.epochs_open, "");

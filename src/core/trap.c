@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-/* Of all addresses one part of so many is trapped at most. */
-enum { TRAP_PART = 8 };
+/* Of the arena as it is one part of so many is trapped at most, or so many units where that is more: as many chunks
+ * as there may be runs. */
+enum { TRAP_PART = 8, TRAP_UNITS_MIN = TRAP_RUNS * 4 };
 
 /* The runs, linked through their descriptors; under the lock. What is not purged has large_bytes. */
 static struct {
@@ -16,6 +17,25 @@ static struct {
 } trapped = { .lock = LOCK_INIT(RANK_TRAP) };
 
 atomic_size_t trap_units;
+
+static atomic_u32 guards;
+
+bool guard_count_up(void)
+{
+    const bool room = fetch_add_relaxed(&guards, 1) < GUARDS_MOST;
+    if (!room) {
+        (void)fetch_sub_relaxed(&guards, 1);
+    }
+    return room;
+}
+
+void guard_count_down(uint32_t first)
+{
+    if (arena.slabs[first].is_guarded) {
+        arena.slabs[first].is_guarded = false;
+        (void)fetch_sub_relaxed(&guards, 1);
+    }
+}
 
 static void trap_append(uint32_t first, uint32_t units, bool purged)
 {
@@ -59,8 +79,9 @@ static bool evict(void)
 /* Makes room for a run of so many units. False: the kernel has no memory for that. Under the lock. */
 static bool trap_make_room(uint32_t units)
 {
-    while (trapped.count >= TRAP_RUNS ||
-           (trapped.count > 0 && stat_get(&trap_units) + units > arena.reserved_units / TRAP_PART)) {
+    const size_t most =
+        min_size(arena.span_units / TRAP_PART, max_size(stat_get(&arena.committed_units) / TRAP_PART, TRAP_UNITS_MIN));
+    while (trapped.count >= TRAP_RUNS || (trapped.count > 0 && stat_get(&trap_units) + units > most)) {
         if (!evict()) {
             return false;
         }
@@ -86,6 +107,7 @@ void trap_run(uint32_t first, uint32_t units)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)units << UNIT_SHIFT;
+    guard_count_down(first);
     /* Pages larger than a unit may be shared with neighbours. */
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;
     const bool purged = whole && reclaim_pages(start, bytes);

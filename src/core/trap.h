@@ -9,12 +9,21 @@
 #include "base/atomic.h"
 #include "core/guard.h"
 
+#include <stdbool.h>
+
 /* What a trapped run leaves behind in the side tables are pages: the checked library traps more runs, and larger ones.
  */
 enum { TRAP_RUNS = TSLAB_SIM ? 2 : GUARDED ? 1024 : 4096 };
 
 /* Units of all trapped runs. */
 extern atomic_size_t trap_units;
+
+/* Guard pages behind large runs (large.c) are counted: each splits a mapping in two, and of the mappings that a process
+ * may have (65,530, unless vm.max_map_count says otherwise) the program needs its share. True: there may be one more.
+ * Down: the run has none any more, if it had one. */
+enum { GUARDS_MOST = 8192 };
+bool guard_count_up(void);
+void guard_count_down(uint32_t first);
 
 /* Takes over a used run without tags: traps it, and gives the run that was trapped longest to the depot when there are
  * too many. Where the kernel refuses the one or the other, the run itself goes to the depot. */

@@ -12,13 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What os_place can answer, and what access it gives. */
+enum os_placed { OS_PLACED, OS_TAKEN, OS_NO_MEMORY };
+enum os_access { OS_ACCESS_READ, OS_ACCESS_WRITE };
+
 struct os_calls {
-    /* Reserves addresses without access; NULL when the kernel refuses. */
+    /* Maps fresh pages, which read as zero, at just these addresses. OS_TAKEN: somebody has some of them, or the kernel
+     * does not let anybody have them. OS_NO_MEMORY: memory is short, or a limit is reached. */
+    enum os_placed (*place)(void *start, size_t bytes, enum os_access access);
+    /* Takes writing away from pages of ours, with what they hold: they read as zero, and count as no memory, until they
+     * are committed again. False when the kernel refuses. */
+    bool (*seal)(void *start, size_t bytes);
+    /* Reserves addresses without access, wherever the kernel likes; NULL when it refuses. */
     void *(*reserve)(size_t bytes);
     /* Gives back a reservation or a mapping. False when the kernel refuses, which it does where it would have to split
      * a mapping of its own and may not have one more: nothing has changed then. */
     bool (*unmap)(void *start, size_t bytes);
-    /* Makes reserved pages readable and writable: they read as zero. False when memory is short. */
+    /* Makes pages of ours readable and writable (again). False when memory is short. */
     bool (*commit)(void *start, size_t bytes);
     /* Takes the access to pages away, until they are committed again. False when the kernel refuses: it may have taken
      * that to a part of them. */
@@ -34,6 +44,16 @@ struct os_calls {
 };
 
 extern struct os_calls os_calls;
+
+static inline enum os_placed os_place(void *start, size_t bytes, enum os_access access)
+{
+    return os_calls.place(start, bytes, access);
+}
+
+static inline bool os_seal(void *start, size_t bytes)
+{
+    return os_calls.seal(start, bytes);
+}
 
 static inline void *os_reserve(size_t bytes)
 {
@@ -90,8 +110,12 @@ static inline void os_futex_wake_one(atomic_u32 *word)
 /* The size of a page: asked once, then remembered. */
 size_t os_page_bytes(void);
 
-/* The limit on this process's address space (RLIMIT_AS), SIZE_MAX when there is none. */
-size_t os_address_space_limit(void);
+/* The addresses that a process of this kind has, a power of two. */
+size_t os_address_space(void);
+
+/* A number to choose a place by: nobody can guess it, unless the process asked for addresses that are the same in each
+ * run (debuggers do): then it is the same in each, too. */
+uint64_t os_random_place(void);
 
 /* The resident memory of this process; 0 when the system does not tell. Some microseconds. */
 size_t os_resident_bytes(void);

@@ -1,5 +1,7 @@
 #include "os/os.h"
 
+#include "base/bits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -8,11 +10,42 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Linux 4.17. An older kernel takes the address for a hint, and may put the mapping elsewhere. */
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+static enum os_placed linux_place(void *start, size_t bytes, enum os_access access)
+{
+    const int saved = errno;
+    void *const placed = mmap(start, bytes, access == OS_ACCESS_WRITE ? PROT_READ | PROT_WRITE : PROT_READ,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (placed == start) {
+        return OS_PLACED;
+    }
+    if (placed != MAP_FAILED) {
+        (void)munmap(placed, bytes);
+        errno = saved;
+        return OS_TAKEN;
+    }
+    const bool taken = errno == EEXIST || errno == EINVAL || errno == EPERM || errno == EOPNOTSUPP;
+    errno = saved;
+    return taken ? OS_TAKEN : OS_NO_MEMORY;
+}
+
+static bool linux_seal(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const void *const sealed = mmap(start, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    errno = saved;
+    return sealed == start;
+}
 
 static void *linux_reserve(size_t bytes)
 {
@@ -79,6 +112,8 @@ static void linux_futex_wake_one(atomic_u32 *word)
 }
 
 struct os_calls os_calls = {
+    .place = linux_place,
+    .seal = linux_seal,
     .reserve = linux_reserve,
     .unmap = linux_unmap,
     .commit = linux_commit,
@@ -102,13 +137,13 @@ size_t os_page_bytes(void)
     return bytes;
 }
 
-size_t os_address_space_limit(void)
+size_t os_address_space(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return SIZE_MAX;
-    }
-    return limit.rlim_cur;
+    /* The kernel puts stacks at the upper end, and on the first of them a gift to every new program. */
+    const int here = 0;
+    const uintptr_t gift = getauxval(AT_RANDOM);
+    const uintptr_t high = gift != 0 ? gift : (uintptr_t)&here;
+    return (size_t)2 << bit_highest(high);
 }
 
 /* Below, system calls are made directly: libc's open, read, write and close are cancellation points, and a thread that
@@ -135,7 +170,6 @@ size_t os_resident_bytes(void)
     return pages * os_page_bytes();
 }
 
-#if TSLAB_CHECKED > 1 /* only the checked libraries have a secret */
 uint64_t os_random(void)
 {
     const int saved = errno;
@@ -151,7 +185,15 @@ uint64_t os_random(void)
     errno = saved;
     return number;
 }
-#endif
+
+uint64_t os_random_place(void)
+{
+    enum { ASK = -1 };
+    const int saved = errno;
+    const int kind = personality((unsigned long)ASK);
+    errno = saved;
+    return kind != -1 && (kind & ADDR_NO_RANDOMIZE) != 0 ? 0 : os_random();
+}
 
 bool os_is_privileged(void)
 {

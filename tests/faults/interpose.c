@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -45,7 +44,6 @@
     _(__register_atfork)                                                                                               \
     _(clock_gettime)                                                                                                   \
     _(dlopen)                                                                                                          \
-    _(getrlimit)                                                                                                       \
     _(madvise)                                                                                                         \
     _(mmap)                                                                                                            \
     _(mprotect)                                                                                                        \
@@ -55,7 +53,7 @@
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
-#define SYSTEM_CALLS(_) _(close) _(futex) _(openat) _(read) _(rt_sigtimedwait) _(write)
+#define SYSTEM_CALLS(_) _(close) _(futex) _(getrandom) _(openat) _(read) _(rt_sigtimedwait) _(write)
 
 #define CALL_CONSTANT(name) CALL_##name,
 enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };
@@ -71,10 +69,10 @@ enum { LIES = -1, SLEEPS = -2 };
 static const struct {
     const char *name;
     int how;
-} hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBADF", EBADF },   { "EINTR", EINTR },
-             { "EINVAL", EINVAL }, { "EIO", EIO },       { "EMFILE", EMFILE }, { "ENOMEM", ENOMEM },
-             { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS }, { "EPERM", EPERM },   { "EPIPE", EPIPE },
-             { "LIE", LIES },      { "SLEEP", SLEEPS } };
+} hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBADF", EBADF },   { "EEXIST", EEXIST },
+             { "EINTR", EINTR },   { "EINVAL", EINVAL }, { "EIO", EIO },       { "EMFILE", EMFILE },
+             { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS }, { "EPERM", EPERM },
+             { "EPIPE", EPIPE },   { "LIE", LIES },      { "SLEEP", SLEEPS } };
 
 static struct {
     unsigned from, until;
@@ -321,12 +319,6 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
         now->tv_sec = jumps[atomic_fetch_add(&next, 1) % COUNT(jumps)];
     }
     return status;
-}
-
-EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
-{
-    const int how = fault(CALL_getrlimit, HERE);
-    return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
 }
 
 EXPORT int sigpending(sigset_t *set)

@@ -139,8 +139,9 @@ static void misuse_wild(const struct operation *operation)
 #if FUZZ_DROPIN
     misuse_foreign(operation);
 #else
-    char *const p = operation->index % 2 == 0 ? arena_address(0) + 64 * (operation->value % 200)
-                                              : arena_address((uint32_t)arena.used_units + operation->value % 8);
+    char *const p = operation->index % 2 == 0
+                        ? arena_address(0) + 64 * (operation->value % 200)
+                        : arena_address((uint32_t)arena.committed_units - 4 + operation->value % 8);
     expect(p, arena_has_unit(arena_unit(p)) ? DOUBLE_OR_WILD : FOREIGN);
     tslab_free(p);
 #endif

@@ -29,7 +29,7 @@ void shorten_one(const struct operation *operation)
 
 #include "os/os.h"
 
-enum call { COMMIT = 1, MAP = 2, PURGE = 4, FORBID = 8, ALL = 15 };
+enum call { COMMIT = 1, MAP = 2, PURGE = 4, FORBID = 8, PLACE = 16, ALL = 31 };
 
 static struct {
     struct os_calls real;
@@ -74,6 +74,15 @@ static bool commit(void *start, size_t bytes)
     return !fails(COMMIT) && shortage.real.commit(start, bytes);
 }
 
+/* Where it does not say that there is no memory, it says that somebody else is there. */
+static enum os_placed place(void *start, size_t bytes, enum os_access access)
+{
+    if (fails(PLACE)) {
+        return shortage.failing % 3 == 0 ? OS_TAKEN : OS_NO_MEMORY;
+    }
+    return shortage.real.place(start, bytes, access);
+}
+
 static void *map(size_t bytes)
 {
     return fails(MAP) ? NULL : shortage.real.map(bytes);
@@ -91,10 +100,11 @@ static bool forbid(void *start, size_t bytes)
 
 void shorten_one(const struct operation *operation)
 {
-    static const unsigned calls[] = { ALL, ALL, COMMIT, MAP, PURGE, FORBID, COMMIT | MAP, PURGE | FORBID };
+    static const unsigned calls[] = { ALL, ALL, COMMIT, MAP, PURGE, FORBID, PLACE, PURGE | FORBID };
     if (!shortage.begun) {
         shortage.real = os_calls;
         os_calls.commit = commit;
+        os_calls.place = place;
         os_calls.map = map;
         os_calls.purge = purge;
         os_calls.forbid = forbid;

@@ -223,7 +223,7 @@ static void wild_in_unit_0(void)
 static void wild_in_unused_units(void)
 {
     tslab_free(small(10));
-    free_misused(arena_address((uint32_t)arena.used_units + 3));
+    free_misused(arena_address((uint32_t)arena.committed_units - 3));
 }
 
 static void interior_of_a_large_one(void)

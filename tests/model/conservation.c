@@ -1,7 +1,6 @@
 #include "conservation.h"
 
 #include "core/arena.h"
-#include "core/blocks.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "os/os.h"
@@ -80,11 +79,10 @@ static size_t account_objects(const struct shadow *shadow)
             CHECK(start == arena_address((uint32_t)unit));
             CHECK(arena.slabs[unit].large_bytes == shadow->objects[i]->usable);
             large++;
-        } else if (tag != TAG_NONE) {
+        } else {
+            CHECK(tag != TAG_NONE);
             account(start, tag_class(tag));
             live[tag_class(tag)]++;
-        } else {
-            CHECK(!arena_has_unit(unit) && blocks_usable(start) == shadow->objects[i]->usable);
         }
     }
     return large;
@@ -163,13 +161,13 @@ static bool is_hot(uint32_t first, uint32_t units)
 /* Walks over all runs; returns the large ones. */
 static size_t check_arena(void)
 {
-    size_t units[3] = { 0 }, listed[CLASS_LIMIT] = { 0 };
+    size_t units[RUN_KINDS] = { 0 }, listed[CLASS_LIMIT] = { 0 };
     size_t large = 0, hot = 0;
     uint32_t kind_before = RUN_USED;
-    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
         const struct slab *run = &arena.slabs[at];
-        CHECK(run->kind <= RUN_CLEAN && run->units > 0 && run->units <= arena.used_units - at);
-        CHECK(run->kind != RUN_CLEAN ||
+        CHECK(run->kind < RUN_KINDS && run->units > 0 && run->units <= arena.committed_units - at);
+        CHECK(run->kind < RUN_CLEAN ||
               ((uintptr_t)arena_address(at) % os_page_bytes() == 0 && run->units * UNIT_BYTES % os_page_bytes() == 0));
         CHECK(run->kind == RUN_USED || run->kind != kind_before);
         kind_before = run->kind;
@@ -189,10 +187,10 @@ static size_t check_arena(void)
             check_slab(run, listed);
         }
     }
-    CHECK(units[RUN_USED] == stat_get(&depot.used_units));
+    for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
+        CHECK(units[kind] == stat_get(&depot.units[kind]));
+    }
     CHECK(hot == stat_get(&heap_current->hot.total));
-    CHECK(units[RUN_DIRTY] == stat_get(&depot.dirty_units));
-    CHECK(units[RUN_CLEAN] == stat_get(&depot.clean_units));
     check_lists(listed);
     return large;
 }
@@ -203,7 +201,7 @@ void conservation_check(const struct shadow *shadow)
         return; /* nothing was allocated yet */
     }
     heap_publish(heap_current);
-    accounted = calloc(arena.used_units, sizeof accounted[0]);
+    accounted = calloc(arena.committed_units, sizeof accounted[0]);
     CHECK(accounted != NULL);
     memset(live, 0, sizeof live);
     account_heap(heap_current);
@@ -225,21 +223,30 @@ void conservation_check_empty(void)
     CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.large_bytes == 0);
     CHECK(stats.cached_bytes == 0 && stats.slab_bytes == 0 && stats.dirty_bytes == 0);
     CHECK(stats.allocations == stats.frees && stats.slabs_opened == stats.slabs_recycled);
-    CHECK(stat_get(&depot.used_units) == 0);
-    CHECK(stats.clean_bytes == (arena.used_units - 1) * UNIT_BYTES);
+    CHECK(stat_get(&depot.units[RUN_USED]) == 0);
+    CHECK(stats.clean_bytes == stats.committed_bytes);
+    CHECK(stats.clean_bytes == (arena.committed_units - 1 - stat_get(&depot.units[RUN_ABSENT])) * UNIT_BYTES);
+}
+
+bool conservation_has_room_for(size_t bytes)
+{
+    size_t empty = 0;
+    bool absent = false;
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
+        /* What is absent does not merge with what is not. */
+        empty = arena.slabs[at].kind == RUN_USED                 ? 0
+                : (arena.slabs[at].kind == RUN_ABSENT) == absent ? empty + arena.slabs[at].units
+                                                                 : arena.slabs[at].units;
+        absent = arena.slabs[at].kind == RUN_ABSENT;
+        if (empty * UNIT_BYTES >= bytes) {
+            return true;
+        }
+    }
+    return ((absent ? 0 : empty) + arena.span_units - arena.committed_units) * UNIT_BYTES >= bytes;
 }
 
 bool conservation_has_room(unsigned class)
 {
-    if (stat_get(&epoch_partials(&epoch_process)[class].head) != 0) {
-        return true;
-    }
-    size_t empty = 0;
-    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
-        empty = arena.slabs[at].kind == RUN_USED ? 0 : empty + arena.slabs[at].units;
-        if (empty >= class_geometry[class].units) {
-            return true;
-        }
-    }
-    return empty + arena.reserved_units - arena.used_units >= class_geometry[class].units;
+    return stat_get(&epoch_partials(&epoch_process)[class].head) != 0 ||
+           conservation_has_room_for((size_t)class_geometry[class].units * UNIT_BYTES);
 }

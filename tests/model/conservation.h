@@ -15,4 +15,7 @@ void conservation_check_empty(void);
 /* Whether the arena has room for a slab of the class, in one piece, or a slab of it with a free slot. */
 bool conservation_has_room(unsigned class);
 
+/* Whether so many bytes are empty in a row. */
+bool conservation_has_room_for(size_t bytes);
+
 #endif

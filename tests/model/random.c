@@ -65,14 +65,14 @@ static struct shadow shadow;
 static const struct mix *mix;
 static size_t refused; /* allocations */
 
-/* A small arena may be full, and then small objects are refused; there is no other reason. */
+/* A small arena may be full, and then objects are refused; there is no other reason. */
 static bool granted(const void *p, size_t size, size_t alignment)
 {
     if (p == NULL) {
         const unsigned class = class_of_aligned(size, alignment);
         CHECK(errno == ENOMEM);
-        CHECK_SAY(class != CLASS_NONE, "a large object of %zu bytes was refused", size);
-        CHECK_SAY(!conservation_has_room(class), "%zu bytes were refused, though there is room", size);
+        CHECK_SAY(class == CLASS_NONE ? !conservation_has_room_for(size + alignment) : !conservation_has_room(class),
+                  "%zu bytes were refused, though there is room", size);
         refused++;
     }
     return p != NULL;

@@ -68,7 +68,7 @@ SLAB_FILES = set(SCHEDULED) & {
 }
 
 # Left out for time where loads may return older values. The engine as it is passes them (sim-weak-long).
-NOT_WEAK = {"depot", "large", "tight", "blocks", "sweep", "trap", "reclaim", "work", "fork-large"}
+NOT_WEAK = {"depot", "large", "tight", "sweep", "trap", "reclaim", "work", "fork-large"}
 
 # With real threads: where ThreadSanitizer sees orders that are missing, and where every check is on.
 SLAB_STRESS = (
@@ -81,7 +81,7 @@ EPOCH_STRESS = (
     "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-close epoch-life epoch-handles"
 )
 # With one thread, mostly.
-SLAB_CASES = "unit-blocks unit-holes unit-bypass stress-forks misuse unit-faults"
+SLAB_CASES = "unit-holes unit-bypass stress-forks misuse unit-faults"
 EPOCH_CASES = "epoch-misuse epoch-scarce epoch-refuse epoch-objects epoch-fork epoch-policy misuse epoch-faults unit-faults"
 
 SAME_CODE = "same code"

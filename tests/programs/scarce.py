@@ -17,10 +17,10 @@ from run import PATIENCE, PYTHON, Failed, await_condition, entry, expect, free_p
 
 # What only means that memory comes back later, or a time is not known.
 HINTS = ("madvise:0:0:EINVAL,munmap:0:0:ENOMEM", "clock_gettime:0:0:LIE,openat:0:0:EMFILE", "clock_gettime:0:0:EPERM,futex:0:0:EINTR",
-         "__register_atfork:0:1:ENOMEM,getrlimit:0:0:EPERM")
+         "__register_atfork:0:1:ENOMEM,getrandom:0:0:EAGAIN")
 # What means that there is no memory: from some call on, or once.
-SHORTAGES = ("mmap:0:0:ENOMEM", "mmap:1:0:ENOMEM", "mprotect:0:0:ENOMEM", "mprotect:5:0:ENOMEM", "mprotect:7:0:ENOMEM",
-             "mprotect:12:0:ENOMEM", "mprotect:18:0:ENOMEM", "mprotect:24:0:ENOMEM", "mprotect:36:0:ENOMEM", "mprotect:11:1:ENOMEM",
+SHORTAGES = ("mmap:0:0:ENOMEM", "mmap:1:0:ENOMEM", "mmap:5:0:ENOMEM", "mmap:7:0:ENOMEM", "mmap:8:0:ENOMEM", "mmap:9:0:ENOMEM",
+             "mmap:11:0:ENOMEM", "mmap:13:0:ENOMEM", "mmap:16:0:ENOMEM", "mmap:20:0:ENOMEM", "mmap:30:0:ENOMEM", "mmap:12:1:ENOMEM",
              "pthread_setspecific:0:0:ENOMEM", "pthread_key_create:0:0:EAGAIN")
 
 

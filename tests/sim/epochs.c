@@ -929,7 +929,7 @@ const char *epochs_end(struct thread *thread)
 
 const char *epochs_gone(void)
 {
-    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+    for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         const uint32_t word = stat_get(&arena.slabs[unit].word);
         if (word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS) {
             return WRONG("run %u is stranded: its epoch %u is over", unit, word_epoch(word));

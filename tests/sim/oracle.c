@@ -155,12 +155,6 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
 static void check_object(const struct object *o)
 {
     const void *const p = o->address;
-    if (system_is_mapping(p)) {
-        if (!system_is_mapped(p)) {
-            sim_fail("object %p was unmapped", p);
-        }
-        return;
-    }
     const uint32_t unit = (uint32_t)arena_unit(p);
     const uint32_t tag = stat_get(&arena.units[unit].tag);
     if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
@@ -180,7 +174,7 @@ static void check_object(const struct object *o)
 
 static void check_depot(void)
 {
-    const size_t dirty = stat_get(&depot.dirty_units);
+    const size_t dirty = stat_get(&depot.units[RUN_DIRTY]);
     for (int actor = 0; dirty > world.dirty_seen && actor <= BUILDER; actor++) {
         world.dirtied[actor] += actor != sim_self();
     }
@@ -199,10 +193,10 @@ void oracle_step(void)
     }
     check_depot();
     epochs_step();
-    if (arena.used_units > UNITS_MAX) {
+    if (arena.committed_units > UNITS_MAX) {
         sim_fail("more units than the rig looks at");
     }
-    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+    for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         const uint32_t now = stat_get(&arena.slabs[unit].word);
         if (now != world.seen[unit]) {
             check_transition(unit, world.seen[unit], now);
@@ -230,7 +224,7 @@ static const char *count_chain(const void *chain, unsigned slots, unsigned class
     unsigned n = 0;
     for (; chain != NULL; chain = *(void *const *)chain) {
         const size_t unit = arena_unit(chain);
-        if (unit == 0 || unit >= arena.used_units || tag_class(stat_get(&arena.units[unit].tag)) != class) {
+        if (unit == 0 || unit >= arena.committed_units || tag_class(stat_get(&arena.units[unit].tag)) != class) {
             return WRONG("a chain of class %u leads astray", class);
         }
         if (n++ == slots) {
@@ -335,12 +329,12 @@ static bool is_held_run(uint32_t unit, uint32_t units)
 /* Every unit is in one run, and every run in its place. */
 static const char *check_runs(unsigned *lost)
 {
-    size_t units[3] = { 0, 0, 0 };
+    size_t units[RUN_KINDS] = { 0 };
     size_t trapped = 0;
     uint32_t before = RUN_USED;
-    for (uint32_t unit = 1; unit < arena.used_units;) {
+    for (uint32_t unit = 1; unit < arena.committed_units;) {
         const struct slab *run = &arena.slabs[unit];
-        if (run->units == 0 || run->kind > RUN_CLEAN || unit + run->units > arena.used_units ||
+        if (run->units == 0 || run->kind >= RUN_KINDS || unit + run->units > arena.committed_units ||
             arena.units[unit].first != unit || arena.units[unit + run->units - 1].first != unit) {
             return WRONG("unit %u is not the start of a run", unit);
         }
@@ -378,31 +372,34 @@ static const char *check_runs(unsigned *lost)
         before = run->kind;
         unit += run->units;
     }
-    if (units[RUN_USED] != stat_get(&depot.used_units) || units[RUN_DIRTY] != stat_get(&depot.dirty_units) ||
-        units[RUN_CLEAN] != stat_get(&depot.clean_units)) {
-        return WRONG("the depot has lost count");
+    for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
+        if (units[kind] != stat_get(&depot.units[kind])) {
+            return WRONG("the depot has lost count");
+        }
     }
     if (trapped != stat_get(&trap_units)) {
         return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)stat_get(&trap_units));
     }
     size_t linked = 0;
-    for (uint32_t at = depot.age_head; at != 0; at = arena.slabs[at].age_next) {
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.slabs[at].age_next) {
         linked += arena.slabs[at].kind == RUN_DIRTY ? arena.slabs[at].units : UNITS_MAX;
         if (linked > UNITS_MAX) {
             return WRONG("the list of ages is broken");
         }
     }
-    for (unsigned kind = 0; kind < 2; kind++) {
+    for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         for (unsigned bin = 0; bin < UNITS_MAX; bin++) {
-            for (uint32_t at = depot.bins[kind][bin]; at != 0; at = arena.slabs[at].next) {
-                linked += arena.slabs[at].kind == kind + RUN_DIRTY ? arena.slabs[at].units : UNITS_MAX;
+            for (uint32_t at = depot.bins[kind - 1][bin]; at != 0; at = arena.slabs[at].next) {
+                linked += arena.slabs[at].kind == kind ? arena.slabs[at].units : UNITS_MAX;
                 if (linked > 3 * UNITS_MAX) {
                     return WRONG("a bin is broken");
                 }
             }
         }
     }
-    return linked == 2 * units[RUN_DIRTY] + units[RUN_CLEAN] ? NULL : WRONG("an empty run is on no list");
+    return linked == units[RUN_STUCK] + 2 * units[RUN_DIRTY] + units[RUN_CLEAN] + units[RUN_ABSENT]
+               ? NULL
+               : WRONG("an empty run is on no list");
 }
 
 static const char *check_locks(void)
@@ -412,7 +409,7 @@ static const char *check_locks(void)
             return WRONG("the lock of class %u is not free, or its queue not empty", c);
         }
     }
-    for (uint32_t unit = 0; unit < arena.used_units; unit++) {
+    for (uint32_t unit = 0; unit < arena.committed_units; unit++) {
         if (stat_get(&arena.revisits[unit].queued) != 0) {
             return WRONG("slab %u is still flagged as queued", unit);
         }
@@ -470,7 +467,7 @@ const char *oracle_rest(void)
     }
     bad = bad != NULL ? bad : epochs_rest();
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
-        if (o->address != NULL && !o->leaves && !system_is_mapping(o->address)) {
+        if (o->address != NULL && !o->leaves) {
             (*place_of(o->address))++;
         }
     }

@@ -224,12 +224,6 @@ const struct scenario scenarios[] = {
     { "tight", "a run of an epoch, beside two who purge", { "O n3 b", TIGHT(4) }, { "E B2 L f C", "r", "r" }, 2, 3 },
     { "tight", "dirty and clean neighbours", { "O @0 n1 @1 n2 b r", TIGHT(4) }, { "b E B3 L f C", "r" }, 3, 4 },
 
-    /* Blocks outside of the arena, and their table. */
-    { "blocks", "two map and unmap", { "", DIRECT }, { "B32 f", "B32 f" }, 3, 6 },
-    { "blocks", "the table grows beside free and resize", { "B32>0", DIRECT }, { "f", "B32 f", "B32 Z33 f" }, 1, 3 },
-    { "blocks", "frees by others", { "B32>0 B32>1", DIRECT }, { "f B32 f", "f B32 f" }, 3, 4 },
-    { "blocks", "one moves beside a free", { "B32>0 B32>1", DIRECT }, { "Z34 f", "f" }, 3, 5 },
-    { "blocks", "with runs", { "B3>0 B32>1", DIRECT }, { "Z32 f", "Z3 f" }, 3, 4 },
 
     /* Epochs whose objects end, and may not be touched. */
     { "trap", "leave beside close", { "T @0 E a2", DIRECT }, { "a1 L", "C" }, 4, 6 },
@@ -306,10 +300,9 @@ const struct scenario scenarios[] = {
     { "fork-large", "in a resize", { "B3>0 B3>1", DIRECT }, { "k f B3", "Z5 Z3 f" }, 3, 4 },
     { "fork-large", "in a move", { "B3>1 B3>0", DIRECT }, { "k f B3", "Z5 f", "B3" }, 2, 3 },
     { "fork-large", "in a resize in a chunk", { "O @1 E a2 a1", DIRECT }, { "k F f C", "Z0 L" }, 3, 4 },
-    { "fork-large", "in blocks", { "B32>1", DIRECT }, { "k f B32", "f B32" }, 3, 5 },
     { "fork-large", "in a purge", { "n3 b", PURGES }, { "k n3 b", "n2 b r", "r" }, 2, 3 },
     { "fork-large", "in a sweep", { "a2>1 a2>2 e", DIRECT }, { "k f a2 e h", "o a4 f", "f t" }, 2, 3 },
-    { "fork-large", "the parent goes on", { "B2>0 B2>1", DIRECT }, { "K f B2", "f B2 f", "B32 f" }, 2, 3 },
+    { "fork-large", "the parent goes on", { "B2>0 B2>1", DIRECT }, { "K f B2", "f B2 f", "B4 f" }, 2, 3 },
     { "fork-policy", "in a close that traps", { "T @1 E a2", DIRECT }, { "k O1 E1 a2 L1 f C1", "L", "C" }, 2, 3 },
     { "fork-policy", "in a close that tells", { "N @1 E a2 a3>0", DIRECT }, { "k f c", "L f", "c" }, 2, 3 },
     { "fork-policy", "in a close that reclaims", { "O @1 E a2>0 L", DIRECT }, { "k f c", "c", "t" }, 2, 3 },

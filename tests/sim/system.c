@@ -9,11 +9,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct system simulated;
-
-static char *mappings;
 
 static uint64_t now_ms(void)
 {
@@ -69,7 +66,7 @@ static bool forbid(void *start, size_t bytes)
 
 static bool (*real_commit)(void *start, size_t bytes);
 
-/* What was forbidden may be touched again. All else is the growth of the arena, at the start. */
+/* What was forbidden may be touched again. */
 static bool commit(void *start, size_t bytes)
 {
     if (!system_forbids(arena_unit(start))) {
@@ -80,71 +77,13 @@ static bool commit(void *start, size_t bytes)
     return true;
 }
 
-char *system_mapping(unsigned place)
-{
-    return mappings + (size_t)place * MAPPING_BYTES;
-}
-
-bool system_is_mapping(const void *p)
-{
-    return (uintptr_t)p - (uintptr_t)mappings < (uintptr_t)MAPPINGS_MAX * MAPPING_BYTES;
-}
-
-bool system_is_mapped(const void *p)
-{
-    return system_is_mapping(p) && ((uintptr_t)p - (uintptr_t)mappings) % MAPPING_BYTES <
-                                       simulated.mapped[((uintptr_t)p - (uintptr_t)mappings) / MAPPING_BYTES];
-}
-
-bool system_is_full(void)
-{
-    unsigned left = 0;
-    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
-        left += simulated.mapped[place] == 0;
-    }
-    return left < THREADS_MAX; /* others may need one for a moment */
-}
-
-/* As the kernel does: whoever comes gets what was given back last. */
-static void *map(size_t bytes)
-{
-    sim_point();
-    for (unsigned place = 0; place < MAPPINGS_MAX && bytes <= MAPPING_BYTES; place++) {
-        if (simulated.mapped[place] == 0) {
-            simulated.mapped[place] = bytes;
-            sim_point();
-            return system_mapping(place);
-        }
-    }
-    return NULL;
-}
-
-static bool unmap(void *start, size_t bytes)
-{
-    sim_point();
-    if (!system_is_mapped(start) || start != system_mapping((unsigned)(((char *)start - mappings) / MAPPING_BYTES))) {
-        sim_fail("%p is unmapped, and was not mapped", start);
-    }
-    check_unused(start, bytes, true, "unmapped");
-    memset(start, 0, MAPPING_SAVED_BYTES);
-    simulated.mapped[((char *)start - mappings) / MAPPING_BYTES] = 0;
-    return true;
-}
-
 void system_start(void)
 {
-    mappings = mmap(NULL, (size_t)MAPPINGS_MAX * MAPPING_BYTES, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mappings == MAP_FAILED) {
-        sim_fail("no memory for the rig");
-    }
     real_commit = os_calls.commit;
     os_calls.now_ms = now_ms;
     os_calls.purge = purge;
     os_calls.forbid = forbid;
     os_calls.commit = commit;
-    os_calls.map = map;
-    os_calls.unmap = unmap;
     os_calls.futex_wait = sim_futex_wait;
     os_calls.futex_wake_one = sim_futex_wake_one;
 }

@@ -27,7 +27,7 @@ enum {
     SAVED_BYTES = 128 * 1024,
     META_BYTES = 32 * 1024, /* that a run may take for records */
     UNIT_CODES = UNIT_BYTES / GRANULE_BYTES,
-    ARENA_UNITS = UNITS_MAX, /* longer objects are blocks of their own */
+    ARENA_UNITS = UNITS_MAX,
     FULL_UNITS = 12,
     GROWTH_UNITS = 65, /* with which a sweep for holes begins */
 };
@@ -49,7 +49,6 @@ struct saved {
     size_t meta_used;
     unsigned char codes[UNITS_MAX * UNIT_CODES];
     uint32_t codes_units;
-    unsigned char mappings[MAPPINGS_MAX][MAPPING_SAVED_BYTES];
 };
 
 /* What runs take for records, and the codes of units: only what was in reach can have changed. */
@@ -102,22 +101,19 @@ static void save(struct saved *saved)
         }
     }
     saved->meta_used = meta_used();
-    if (saved->meta_used > META_BYTES || arena.used_units > UNITS_MAX) {
+    if (saved->meta_used > META_BYTES || arena.committed_units > UNITS_MAX) {
         sim_fail("more records or units to save than there is room");
     }
     memcpy(saved->meta, meta_start, saved->meta_used);
-    saved->codes_units = (uint32_t)arena.used_units;
+    saved->codes_units = (uint32_t)arena.committed_units;
     memcpy(saved->codes, codes_start(), (size_t)saved->codes_units * UNIT_CODES);
-    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
-        memcpy(saved->mappings[place], system_mapping(place), MAPPING_SAVED_BYTES);
-    }
     saved->link_count = 0;
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && tag_class(o->tag) == CLASS_NONE) {
             save_links(saved, o->address);
         }
     }
-    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+    for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         const uint32_t word = stat_get(&arena.slabs[unit].word);
         const struct class_geometry *geometry = &class_geometry[word_class(word)];
         /* Chunks have no slots: their objects are in the ledger. */
@@ -138,7 +134,7 @@ static void restore(const struct saved *saved)
     if (used > saved->meta_used) {
         memset(meta_start + saved->meta_used, 0, used - saved->meta_used);
     }
-    const uint32_t units = (uint32_t)min_size(arena.used_units, UNITS_MAX);
+    const uint32_t units = (uint32_t)min_size(arena.committed_units, UNITS_MAX);
     if (epochs_are_there()) { /* else nobody has written a code */
         memcpy(codes_start(), saved->codes, (size_t)saved->codes_units * UNIT_CODES);
     }
@@ -146,16 +142,10 @@ static void restore(const struct saved *saved)
         memset(codes_start() + (size_t)saved->codes_units * UNIT_CODES, 0,
                (size_t)(units - saved->codes_units) * UNIT_CODES);
     }
-    const struct system was = simulated;
     size_t at = 0;
     for (unsigned i = 0; i < region_count; i++) {
         memcpy(regions[i].start, saved->bytes + at, regions[i].bytes);
         at += regions[i].bytes;
-    }
-    for (unsigned place = 0; place < MAPPINGS_MAX; place++) {
-        if (was.mapped[place] != 0 || simulated.mapped[place] != 0) { /* else it is zero */
-            memcpy(system_mapping(place), saved->mappings[place], MAPPING_SAVED_BYTES);
-        }
     }
     for (unsigned i = 0; i < saved->link_count; i++) {
         memcpy(saved->links[i].at, saved->links[i].words, sizeof saved->links[i].words);
@@ -204,13 +194,25 @@ static void start_engine(void)
     for (unsigned i = 0; i < world_record_count; i++) {
         add_region(world_records[i], sizeof *world_records[i]);
     }
-    /* The arena as if nothing had ever been taken out of it. */
+    /* An arena of unit 0 alone, which world_set_up has grow. */
     memset(arena.slabs, 0, (UNITS_MAX + 1) * sizeof *arena.slabs);
     memset(arena.units, 0, (UNITS_MAX + 1) * sizeof *arena.units);
     memset(&depot, 0, sizeof depot);
     depot.lock.rank = RANK_DEPOT;
-    arena.used_units = 1;
+    arena.committed_units = 1;
     save(&pristine);
+}
+
+/* Has an arena of so many units, empty and clean. */
+static void grow_to(uint32_t units)
+{
+    const uint32_t n = units - 1;
+    arena.span_units = units;
+    arena.committed_units = units;
+    arena.slabs[1].units = n;
+    arena.units[1].first = arena.units[n].first = 1;
+    stat_add(&depot.units[RUN_USED], n);
+    depot_put(1, n, true);
 }
 
 void world_set_up(const struct world_start *start)
@@ -222,7 +224,7 @@ void world_set_up(const struct world_start *start)
     option_values[OPTION_MAGAZINES] = start->magazines;
     option_values[OPTION_RETAIN_BYTES] = start->retains ? 4 * MIB : 0;
     option_values[OPTION_EPOCH_POLICY] = start->policy;
-    arena.reserved_units = start->units != 0 ? start->units : ARENA_UNITS;
+    grow_to(start->units != 0 ? start->units : ARENA_UNITS);
     for (unsigned i = 0; i < world_record_count; i++) {
         struct heap *heap = &world_records[i]->heap;
         const uint32_t affinity = heap->affinity;
@@ -384,9 +386,6 @@ void world_land(struct flight *flight)
 bool flight_has_landed(const struct flight *flight)
 {
     const void *const p = flight->frees->address;
-    if (system_is_mapping(p)) {
-        return !system_is_mapped(p);
-    }
     if (flight->word != NULL) {
         return (stat_get(flight->word) & flight->mask) != 0;
     }
@@ -410,8 +409,8 @@ void world_reclaim_begins(int actor)
 
 void world_reclaim_ends(int actor)
 {
-    if (world.dirtied[actor] == 0 && stat_get(&depot.dirty_units) != 0 && !memory_is_watched()) {
-        sim_fail("T%d has reclaimed, and %zu units are dirty", actor, (size_t)stat_get(&depot.dirty_units));
+    if (world.dirtied[actor] == 0 && stat_get(&depot.units[RUN_DIRTY]) != 0 && !memory_is_watched()) {
+        sim_fail("T%d has reclaimed, and %zu units are dirty", actor, (size_t)stat_get(&depot.units[RUN_DIRTY]));
     }
 }
 
@@ -419,9 +418,8 @@ void world_reclaim_ends(int actor)
 
 bool world_is_full(void)
 {
-    const size_t left = arena.reserved_units - arena.used_units;
-    return arena.reserved_units == ARENA_UNITS &&
-           left + stat_get(&depot.dirty_units) + stat_get(&depot.clean_units) < FULL_UNITS;
+    return arena.span_units == ARENA_UNITS &&
+           stat_get(&depot.units[RUN_DIRTY]) + stat_get(&depot.units[RUN_CLEAN]) < FULL_UNITS;
 }
 
 static void alloc(int actor, unsigned class, bool magazine_alone)
@@ -448,9 +446,7 @@ static void alloc_large(int actor, size_t number)
     if (number >= LARGE_ALIGN_ONE && (uintptr_t)p % alignment != 0) {
         sim_fail("%p is not aligned", p);
     }
-    /* Epochs have no blocks outside of the arena. */
-    const bool may_fail = number == ARENA_UNITS && (heap_current->inside != &hold_none || system_is_full());
-    if (p != NULL || !(world_is_full() || may_fail)) {
+    if (p != NULL || !world_is_full()) {
         born(actor, p, bytes);
     }
 }
@@ -473,7 +469,7 @@ static void resize(int actor, struct object *object, size_t units)
     flight->on = false;
     flight->frees = NULL;
     object->leaves = false;
-    if (q == NULL && (world_is_full() || system_is_full())) {
+    if (q == NULL && world_is_full()) {
         return;
     }
     if (q == NULL) {
@@ -558,7 +554,7 @@ static void evaluate_all(void)
 {
     struct thread *thread = current_enter();
     gate_enter(thread);
-    for (uint32_t unit = 1; unit < arena.used_units; unit++) {
+    for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         partial_evaluate(&arena.slabs[unit]);
     }
     gate_leave(thread);
@@ -812,7 +808,7 @@ const char *world_tear_down(void)
     heap_current = &heap_none;
     wrong = wrong != NULL ? wrong : oracle_rest();
     wrong = wrong != NULL ? wrong : epochs_gone();
-    if (wrong == NULL && !world.forked && stat_get(&depot.used_units) != stat_get(&trap_units)) {
+    if (wrong == NULL && !world.forked && stat_get(&depot.units[RUN_USED]) != stat_get(&trap_units)) {
         wrong = "all is free, but not all in the depot";
     }
     return wrong;

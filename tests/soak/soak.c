@@ -12,7 +12,6 @@
 #include "soak.h"
 
 #include "core/arena.h"
-#include "core/blocks.h"
 #include "core/depot.h"
 
 #include <pthread.h>
@@ -153,9 +152,6 @@ struct tally {
 static void count_object(struct tally *tally, const char *p)
 {
     const size_t unit = arena_unit(p);
-    if (!arena_has_unit(unit)) {
-        return; /* a mapping of its own, which blocks_bytes() counts */
-    }
     if (tag_class(stat_get(&arena.units[unit].tag)) != CLASS_NONE) {
         tally->objects++;
         tally->bytes += tslab_usable_size(p);
@@ -207,11 +203,14 @@ static void check_at_rest(struct tslab_stats *stats)
     tslab_stats_get(stats);
     equal("objects in slabs", stats->live_objects, tally.objects);
     equal("bytes in slabs", stats->live_bytes, tally.bytes);
-    equal("bytes of large objects", stats->large_bytes, tally.run_bytes + blocks_bytes());
+    equal("bytes of large objects", stats->large_bytes, tally.run_bytes);
     equal("allocations that were not freed", stats->allocations - stats->frees, tally.objects);
     /* Every unit is in use or in the depot, dirty or clean. */
-    const size_t all = arena.used_units - 1;
-    equal("units", stat_get(&depot.used_units) + stat_get(&depot.dirty_units) + stat_get(&depot.clean_units), all);
+    size_t all = 1 + stat_get(&depot.lost_units);
+    for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
+        all += stat_get(&depot.units[kind]);
+    }
+    equal("units", all, arena.committed_units);
     CHECK(stats->dirty_bytes + stats->clean_bytes + stats->slab_bytes + stats->chunk_bytes <= stats->committed_bytes);
     CHECK(stats->live_bytes <= stats->slab_bytes);
     check_epochs(stats);

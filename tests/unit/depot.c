@@ -34,8 +34,8 @@ static uint32_t below(uint32_t limit)
 
 /* What the depot says of itself, gathered in one walk over the arena. */
 struct walk {
-    size_t units[3]; /* by kind */
-    size_t runs[3];
+    size_t units[RUN_KINDS];
+    size_t runs[RUN_KINDS];
 };
 
 static struct walk walk_arena(void)
@@ -43,23 +43,23 @@ static struct walk walk_arena(void)
     struct walk walk = { { 0 }, { 0 } };
     uint32_t kind_before = RUN_USED;
     uint32_t at = 1;
-    while (at < arena.used_units) {
+    while (at < arena.committed_units) {
         const struct slab *run = &arena.slabs[at];
         const uint32_t kind = run->kind, n = run->units;
-        assert_in_range(kind, RUN_USED, RUN_CLEAN);
-        assert_in_range(n, 1, arena.used_units - at);
+        assert_in_range(kind, RUN_USED, RUN_ABSENT);
+        assert_in_range(n, 1, arena.committed_units - at);
         assert_int_equal(arena.units[at].first, at);
         assert_int_equal(arena.units[at + n - 1].first, at);
         assert_true(kind == RUN_USED || kind != kind_before); /* neighbours of one kind are one run */
         for (uint32_t i = 0; i < n; i++) {
-            assert_int_equal(owner[at + i], kind == RUN_USED ? at + 1 : 0);
+            assert_int_equal(owner[at + i], kind == RUN_USED && owner[at] != 0 ? at + 1 : 0);
         }
         walk.units[kind] += n;
         walk.runs[kind]++;
         kind_before = kind;
         at += n;
     }
-    assert_int_equal(at, arena.used_units);
+    assert_int_equal(at, arena.committed_units);
     return walk;
 }
 
@@ -68,7 +68,7 @@ static void check_age_list(size_t dirty_runs)
     size_t count = 0;
     uint64_t since_ms = 0;
     uint32_t before = 0;
-    for (uint32_t at = depot.age_head; at != 0; at = arena.slabs[at].age_next) {
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.slabs[at].age_next) {
         const struct slab *run = &arena.slabs[at];
         assert_int_equal(run->kind, RUN_DIRTY);
         assert_int_equal(run->age_prev, before);
@@ -77,10 +77,10 @@ static void check_age_list(size_t dirty_runs)
         before = at;
         count++;
     }
-    assert_int_equal(depot.age_tail, before);
+    assert_int_equal(depot.aged.tail, before);
     assert_int_equal(count, dirty_runs);
-    if (depot.age_head != 0) {
-        assert_int_equal(stat_get(&depot.oldest_ms), arena.slabs[depot.age_head].dirty_since_ms);
+    if (depot.aged.head != 0) {
+        assert_int_equal(stat_get(&depot.oldest_ms), arena.slabs[depot.aged.head].dirty_since_ms);
     }
 }
 
@@ -89,8 +89,8 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
     size_t count = 0;
     uint32_t longest_so_far = 0;
     for (unsigned bin = 0; bin < DEPOT_BINS; bin++) {
-        const uint32_t head = depot.bins[kind - RUN_DIRTY][bin];
-        assert_int_equal(depot.occupied[kind - RUN_DIRTY][bin / 64] >> (bin % 64) & 1, head != 0);
+        const uint32_t head = depot.bins[kind - 1][bin];
+        assert_int_equal(depot.occupied[kind - 1][bin / 64] >> (bin % 64) & 1, head != 0);
         uint32_t before = 0, longest = longest_so_far;
         for (uint32_t at = head; at != 0; at = arena.slabs[at].next) {
             assert_int_equal(arena.slabs[at].kind, kind);
@@ -105,16 +105,39 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
     assert_int_equal(count, runs_of_kind);
 }
 
-static void check_depot(void)
+/* All long clean runs but those that were swept are on the list. */
+static void check_unswept(void)
+{
+    size_t listed = 0, long_runs = 0;
+    for (uint32_t at = depot.unswept.head; at != 0; at = arena.slabs[at].age_next) {
+        assert_true(arena.slabs[at].kind == RUN_CLEAN && arena.slabs[at].units >= RUN_SWEEP_UNITS_MIN);
+        listed++;
+    }
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
+        long_runs += arena.slabs[at].kind == RUN_CLEAN && arena.slabs[at].units >= RUN_SWEEP_UNITS_MIN &&
+                     arena.slabs[at].dirty_since_ms == 0;
+    }
+    assert_int_equal(listed, long_runs);
+}
+
+/* `taken`: so many runs are used that the test does not know. */
+static void check_depot_with(size_t taken)
 {
     const struct walk walk = walk_arena();
-    assert_int_equal(walk.units[RUN_USED], stat_get(&depot.used_units));
-    assert_int_equal(walk.units[RUN_DIRTY], stat_get(&depot.dirty_units));
-    assert_int_equal(walk.units[RUN_CLEAN], stat_get(&depot.clean_units));
-    assert_int_equal(walk.runs[RUN_USED], run_count);
+    for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
+        assert_int_equal(walk.units[kind], stat_get(&depot.units[kind]));
+    }
+    assert_int_equal(walk.runs[RUN_USED], run_count + taken);
     check_age_list(walk.runs[RUN_DIRTY]);
-    check_bins(RUN_DIRTY, walk.runs[RUN_DIRTY]);
-    check_bins(RUN_CLEAN, walk.runs[RUN_CLEAN]);
+    for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
+        check_bins(kind, walk.runs[kind]);
+    }
+    check_unswept();
+}
+
+static void check_depot(void)
+{
+    check_depot_with(0);
 }
 
 static void set_owner(uint32_t first, uint32_t n, uint16_t value)
@@ -134,16 +157,13 @@ static void scribble(uint32_t first, uint32_t n, bool clean)
     }
 }
 
-/* Whether n units from a multiple of align on are empty, for which the depot would have to be wrong to say no. It looks
- * at n + align - 1 units of one kind, so only such runs count; and units that were never handed out. */
+/* Whether n units from a multiple of align on are empty, for which the depot would have to be wrong to say no. It
+ * always finds n + align - 1 units of one kind, so such runs count. */
 static bool surely_fits(uint32_t n, uint32_t align)
 {
     const uint32_t fit = n + align - 1;
-    if (arena.reserved_units - arena.used_units >= fit) {
-        return true;
-    }
     /* In the bin of the very length only some are looked at, so count those that every search must see. */
-    for (uint32_t at = 1; at < arena.used_units; at += arena.slabs[at].units) {
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
         if (arena.slabs[at].kind != RUN_USED && arena.slabs[at].units >= fit + fit / 4 + 1) {
             return true;
         }
@@ -182,10 +202,8 @@ static void put(unsigned run, bool clean)
 /* Whether exactly the units behind a run decide that it can grow. */
 static bool can_grow(uint32_t behind, uint32_t more)
 {
-    if (behind == arena.used_units) {
-        return arena.reserved_units - behind >= more;
-    }
-    return arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more;
+    return behind < arena.committed_units && arena.slabs[behind].kind != RUN_USED &&
+           arena.slabs[behind].kind != RUN_ABSENT && arena.slabs[behind].units >= more;
 }
 
 static void grow(unsigned run, uint32_t more)
@@ -212,15 +230,35 @@ static void trim(unsigned run)
     }
 }
 
+/* A run that was taken to be purged is purged, refused, a part of it is, or nothing came of it. */
+static void put_taken(uint32_t first, uint32_t n)
+{
+    runs[--run_count].n = 0;
+    set_owner(first, n, 0);
+    const uint32_t refused = below(4) == 0 ? 1 + below(n) : 0; /* and what is behind it was not tried */
+    if (below(8) == 0) {
+        depot_put_unpurged(first, n);
+    } else if (refused == 0) {
+        assert_true(os_purge(arena_address(first), (size_t)n << UNIT_SHIFT));
+        depot_put_purged(first, n);
+    } else {
+        if (refused < n) {
+            depot_split_taken(first, n, refused);
+            depot_put_unpurged(first + refused, n - refused);
+        }
+        depot_put_refused(first, refused);
+    }
+}
+
 /* What a purger does. */
 static void purge_oldest(void)
 {
     const uint64_t before_ms = now_ms - min_size(now_ms, below(200));
     const size_t dirty_limit = below(ARENA_UNITS);
     const uint32_t most = 1 + below(20);
-    const uint32_t oldest = depot.age_head;
-    const bool due =
-        oldest != 0 && (arena.slabs[oldest].dirty_since_ms < before_ms || stat_get(&depot.dirty_units) > dirty_limit);
+    const uint32_t oldest = depot.aged.head;
+    const bool due = oldest != 0 && (arena.slabs[oldest].dirty_since_ms < before_ms ||
+                                     stat_get(&depot.units[RUN_DIRTY]) > dirty_limit);
     const uint32_t length = oldest == 0 ? 0 : arena.slabs[oldest].units;
     uint32_t n = 0;
     const uint32_t first = depot_take_oldest(before_ms, dirty_limit, most, &n);
@@ -231,7 +269,23 @@ static void purge_oldest(void)
         runs[run_count].first = first;
         runs[run_count++].n = n;
         check_depot(); /* the rest of the run is whole */
-        put(run_count - 1, below(4) != 0);
+        put_taken(first, n);
+    }
+}
+
+/* What is done with long clean runs. */
+static void sweep(void)
+{
+    uint32_t n;
+    const uint32_t first = depot_take_unswept(&n);
+    if (first != 0) {
+        check_depot_with(1);
+        if (below(3) == 0 && arena_leave(first, n)) {
+            depot_put_swept(first, n, true);
+        } else {
+            arena_sweep_tables(first, n);
+            depot_put_swept(first, n, false);
+        }
     }
 }
 
@@ -250,8 +304,12 @@ static void step(void)
         grow(below(run_count), 1 + below(6));
     } else if (what < 90) {
         trim(below(run_count));
-    } else {
+    } else if (what < 97) {
         purge_oldest();
+    } else if (what < 99) {
+        sweep();
+    } else {
+        depot_unstick();
     }
 }
 
@@ -261,7 +319,11 @@ static void begin(void)
     now_ms = 1000;
     arena = (struct arena){ .units = NULL };
     CHECK(arena_start((size_t)ARENA_UNITS * UNIT_BYTES));
-    CHECK(arena.reserved_units == ARENA_UNITS);
+    CHECK(arena.span_units == ARENA_UNITS);
+    /* The first step has all of it. */
+    bool clean;
+    depot_put(depot_take(1, 1, &clean), 1, true);
+    CHECK(arena.committed_units == ARENA_UNITS);
 }
 
 static void end(void)
@@ -270,7 +332,7 @@ static void end(void)
         put(0, false);
         check_depot();
     }
-    assert_int_equal(stat_get(&depot.used_units), 0);
+    assert_int_equal(stat_get(&depot.units[RUN_USED]), 0);
 }
 
 static int start_arena(void **state)
@@ -303,7 +365,7 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
     }
     check_depot();
     assert_int_equal(run_count, ARENA_UNITS - 1);
-    assert_int_equal(stat_get(&depot.used_units), ARENA_UNITS - 1);
+    assert_int_equal(stat_get(&depot.units[RUN_USED]), ARENA_UNITS - 1);
     for (int i = 0; i < 10; i++) {
         assert_false(take(1, 1));
         assert_false(take(2, 1));
@@ -317,16 +379,14 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
     end();
     /* All came back as one run, and serves as one. */
     bool clean;
-    while (depot.age_head != 0) {
+    while (depot.aged.head != 0) {
         uint32_t n;
         const uint32_t first = depot_take_oldest(UINT64_MAX, 0, ARENA_UNITS, &n);
-        set_owner(first, n, (uint16_t)(first + 1));
-        runs[run_count].first = first;
-        runs[run_count++].n = n;
-        put(run_count - 1, true);
+        assert_true(os_purge(arena_address(first), (size_t)n << UNIT_SHIFT));
+        depot_put_purged(first, n);
     }
     check_depot();
-    assert_int_equal(stat_get(&depot.clean_units), ARENA_UNITS - 1);
+    assert_int_equal(stat_get(&depot.units[RUN_CLEAN]), ARENA_UNITS - 1);
     assert_int_equal(depot_take(ARENA_UNITS, 1, &clean), 0);
     assert_true(take(ARENA_UNITS - 1, 1));
     check_depot();

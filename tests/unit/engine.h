@@ -8,15 +8,15 @@
 #include "core/depot.h"
 #include "core/option.h"
 
-/* Has the engine live in an arena of so many bytes, whether or not it has reserved another one already. */
+/* Has the engine live in an arena of so many bytes, whether or not it has another one already. */
 static inline void live_in_arena_of(size_t bytes)
 {
-    CHECK(stat_get(&depot.used_units) == 0 && stat_get(&depot.clean_units) == 0);
+    CHECK(stat_get(&depot.units[RUN_USED]) == 0 && stat_get(&depot.units[RUN_CLEAN]) == 0);
     option_values[OPTION_ARENA_BYTES] = bytes;
-    if (arena.reserved_units != 0) {
+    if (arena.span_units != 0) {
         CHECK(arena_start(bytes));
     }
-    CHECK(arena.reserved_units == 0 || arena.reserved_units == bytes / UNIT_BYTES);
+    CHECK(arena.span_units == 0 || arena.span_units == bytes / UNIT_BYTES);
 }
 
 #endif

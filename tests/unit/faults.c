@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <tslab/tslab.h>
 
 /* A sanitizer does not know the child of a process of several threads. */
@@ -135,7 +136,7 @@ static void check_nothing_is_lost(void)
     CHECK(stats.cached_bytes == 0);
     CHECK(stats.dirty_bytes == 0);
     CHECK(stats.allocations == stats.frees);
-    CHECK(stats.clean_bytes + (1 + stat_get(&trap_units)) * UNIT_BYTES == arena.used_units * UNIT_BYTES);
+    CHECK(stats.clean_bytes + stat_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
 }
 
 /* An arena that does not fill up. */
@@ -190,59 +191,67 @@ static void fail_in_turn(struct plan plan, unsigned least, unsigned most, unsign
     assert_true(tried >= least);
 }
 
-static size_t most_reserved;
-
-static void *reserve_little(size_t bytes)
-{
-    return bytes > most_reserved ? NULL : real.reserve(bytes);
-}
-
-static void reserve_in_vain(const void *argument)
+/* Nothing at all can be had, or nothing where the engine looks of its own accord. */
+static void start_in_vain(const void *argument)
 {
     (void)argument;
-    inject(RESERVE, 0, UINT32_MAX);
+    inject(PLACE, 0, UINT32_MAX);
     arena = (struct arena){ .units = NULL };
     CHECK(!arena_start(TIB));
-    CHECK(calls_made[RESERVE] > 10); /* smaller and smaller ones */
     errno = 0;
     CHECK(tslab_malloc(1) == NULL && errno == ENOMEM);
     errno = 4711;
     tslab_free(NULL);
     CHECK(errno == 4711 && tslab_trim() == 0);
-    /* What the kernel grants is taken. */
-    inject_nothing();
-    os_calls.reserve = reserve_little;
-    most_reserved = GIB;
+    place_fails_by = OS_TAKEN;
+    CHECK(!arena_start(TIB));
+    const unsigned reserved = calls_made[RESERVE];
+    CHECK(reserved > 0);
+    inject(RESERVE, 0, UINT32_MAX);
+    CHECK(arena_start(TIB)); /* a place at random is better than what the system would choose */
+    CHECK(calls_made[RESERVE] == reserved);
+    const uintptr_t at_random = arena.base;
+    arena = (struct arena){ .units = NULL };
+    inject(PLACE, calls_made[PLACE], calls_made[PLACE] + 4);
     CHECK(arena_start(TIB));
-    CHECK(arena.reserved_units * UNIT_BYTES <= GIB && arena.reserved_units * UNIT_BYTES >= GIB / 4);
+    CHECK(arena.span_units * UNIT_BYTES == TIB && arena.base != at_random);
     inject_nothing();
     CHECK(work(OBJECTS) == 0);
     check_nothing_is_lost();
 }
 
-static void a_refused_reservation(void **state)
+static void a_refused_start(void **state)
 {
     (void)state;
-    child_succeeds(reserve_in_vain, NULL, "");
+    child_succeeds(start_in_vain, NULL, "");
 }
 
 static void a_refused_commit(void **state)
 {
     (void)state;
-    fail_in_turn((struct plan){ .call = COMMIT, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 1);
-    fail_in_turn((struct plan){ .call = COMMIT, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 1);
+    fail_in_turn((struct plan){ .call = PLACE, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12, 1);
+    fail_in_turn((struct plan){ .call = PLACE, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12, 1);
 }
 
-static bool commit_little(void *start, size_t bytes)
+/* Somebody else is where the arena would grow: nothing is refused for that. */
+static void a_place_that_is_taken(void **state)
 {
-    return bytes <= MIB && real.commit(start, bytes);
+    (void)state;
+    place_fails_by = OS_TAKEN;
+    fail_in_turn((struct plan){ .call = PLACE, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 20, 1);
+    place_fails_by = OS_NO_MEMORY;
+}
+
+static enum os_placed place_little(void *start, size_t bytes, enum os_access access)
+{
+    return bytes <= MIB ? real.place(start, bytes, access) : OS_NO_MEMORY;
 }
 
 static void commit_in_small_steps(const void *argument)
 {
     (void)argument;
     inject_nothing();
-    os_calls.commit = commit_little;
+    os_calls.place = place_little;
     CHECK_SAY(work(OBJECTS) == 0, "%zu allocations were refused", refused);
     inject_nothing();
     check_nothing_is_lost();
@@ -258,14 +267,11 @@ static void a_commit_of_a_step_is_no_condition(void **state)
 static void a_refused_mapping(void **state)
 {
     (void)state;
-    /* Large objects that do not fit a small arena. Between guard pages they are reserved. */
-    const enum call call = GUARDED ? RESERVE : MAP;
-    fail_in_turn((struct plan){ .call = call, .once = true, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
-    fail_in_turn((struct plan){ .call = call, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
-    if (GUARDED) {
-        fail_in_turn((struct plan){ .call = COMMIT, .once = true, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
-        fail_in_turn((struct plan){ .call = COMMIT, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
-    }
+    /* Memory for records: between guard pages it is made accessible piece by piece (without, see
+     * threads_without_records).
+     */
+    fail_in_turn((struct plan){ .call = COMMIT, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
+    fail_in_turn((struct plan){ .call = COMMIT, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
 }
 
 /* Guard pages, and what is trapped. */
@@ -336,7 +342,7 @@ static void *allocate_twice(void *argument)
 static void threads_without_records(const void *argument)
 {
     forks_without_record = argument != NULL;
-    live_in_arena_of(4 * MIB); /* large objects are blocks of their own */
+    live_in_arena_of(ROOMY);
     pthread_t threads[THREADS];
     for (size_t i = 0; i < OBJECTS; i++) {
         allocate(i);
@@ -368,72 +374,79 @@ static void no_memory_for_a_thread(void **state)
     }
 }
 
-/* Mappings that the kernel does not take back lose their pages at once, and their addresses when it does. */
-static void unmap_in_vain(const void *argument)
+/* Long empty memory loses its pages and its addresses, and comes back as zero when it is needed. */
+static void leave_and_return(const void *argument)
 {
+    static const struct {
+        enum call call;
+        bool refuses; /* the memory is missed while the call fails */
+    } failing_calls[] = { { CALLS, false }, { UNMAP, false }, { SEAL, false }, { COMMIT, false }, { PLACE, true } };
+    enum { BYTES = 64 << 20 };
     (void)argument;
-    enum { BLOCKS = SANITIZED ? 50 : 200, BYTES = 1 << 20 };
-    live_in_arena_of(4 * MIB);
-    inject_nothing();
-    tslab_free(keep(tslab_malloc(8 * MIB))); /* has the table and the thread's record made */
-    const size_t before = bytes_mapped;
-    for (size_t i = 0; i < BLOCKS; i++) {
-        (void)keep_object(i, tslab_malloc(5 * MIB), BYTES);
+    live_in_arena_of(ROOMY);
+    for (size_t i = 0; i < COUNT_OF(failing_calls); i++) {
+        const enum call call = failing_calls[i].call;
+        inject_nothing();
+        char *const p = keep(tslab_malloc(BYTES));
+        memset(p, 1, BYTES);
+        const size_t before_kib = resident_kib();
+        if (call == UNMAP || call == SEAL) {
+            inject(call, 0, UINT32_MAX);
+        }
+        tslab_free(p);
+        (void)tslab_trim();
+        CHECK(resident_kib() + BYTES / 1024 * 9 / 10 < before_kib);
+        CHECK((stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES) == (call != UNMAP));
+        inject(call == COMMIT || call == PLACE ? call : CALLS, 0, UINT32_MAX);
+        errno = 0;
+        char *const q = tslab_calloc(1, BYTES);
+        CHECK_SAY((q == NULL) == failing_calls[i].refuses, "call %u", call);
+        CHECK(q == NULL ? errno == ENOMEM : all_zero(q, BYTES));
+        tslab_free(q);
+        check_nothing_is_lost();
     }
-    const size_t most = resident_kib();
-    inject(UNMAP, 0, UINT32_MAX);
-    for (size_t i = 0; i < BLOCKS; i++) {
-        release(i);
-    }
-    CHECK(resident_kib() + BLOCKS * (BYTES / 1024) * 9 / 10 < most);
-    CHECK(bytes_mapped >= before + BLOCKS * (size_t)BYTES);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    CHECK(stats.large_bytes == 0);
-    inject_nothing();
-    tslab_free(keep(tslab_malloc(8 * MIB)));
-    CHECK_SAY(bytes_mapped <= before + 64 * KIB, "%zu bytes stay mapped", bytes_mapped - before);
 }
 
-static bool keep_pages(void *start, size_t bytes)
+/* Somebody else has what was given back: that is a gap, and nothing else is lost. */
+static void leave_for_good(const void *argument)
 {
-    (void)start;
-    (void)bytes;
-    note_site(PURGE, SITE);
-    return false;
-}
-
-/* Neither the mapping nor its pages, nor a place in the table of those that there are. */
-static void map_in_vain(const void *argument)
-{
+    enum { BYTES = 64 << 20 };
     (void)argument;
-    live_in_arena_of(4 * MIB);
+    live_in_arena_of(ROOMY);
     inject_nothing();
-    tslab_free(keep(tslab_malloc(1))); /* has the thread's record made */
-    const size_t before = bytes_mapped;
-    inject(MAP, calls_made[MAP] + 1, calls_made[MAP] + 2);
-    errno = 0;
-    CHECK(tslab_malloc(8 * MIB) == NULL && errno == ENOMEM && bytes_mapped == before);
-    char *const p = keep_object(0, tslab_malloc(8 * MIB), 1000);
-    inject(UNMAP, 0, UINT32_MAX);
-    os_calls.purge = keep_pages;
-    release(0);
-    inject_nothing();
-    char *const q = keep_object(0, tslab_malloc(8 * MIB), 1000);
-    CHECK(q != NULL && p != NULL);
-    release(0);
-    CHECK_SAY(bytes_mapped <= before + 64 * KIB, "%zu bytes stay mapped", bytes_mapped - before);
+    char *const first = keep(tslab_malloc(BYTES));
+    char *const second = keep(tslab_malloc(BYTES));
+    char *const fence = keep(tslab_malloc(1 << 20));
+    tslab_free(first);
+    tslab_free(second);
+    (void)tslab_trim();
+    CHECK(stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= 2 * BYTES);
+    const size_t page = os_page_bytes();
+    CHECK(mmap(first + BYTES / 2, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+               0) == first + BYTES / 2);
+    memset(first + BYTES / 2, 0x55, page);
+    char *objects_again[4];
+    for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
+        objects_again[i] = keep(tslab_malloc(BYTES / 2));
+        CHECK(objects_again[i] + BYTES / 2 <= first + BYTES / 2 || objects_again[i] >= first + BYTES / 2 + page);
+        memset(objects_again[i], 1, BYTES / 2);
+    }
+    CHECK(first[BYTES / 2] == 0x55 && stat_get(&depot.lost_units) > 0);
+    for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
+        tslab_free(objects_again[i]);
+    }
+    tslab_free(fence);
+    check_nothing_is_lost();
+    CHECK(first[BYTES / 2] == 0x55);
 }
 
 static void a_refused_unmapping(void **state)
 {
     (void)state;
-    if (!GUARDED) {
-        child_succeeds(unmap_in_vain, NULL, "");
-        child_succeeds(map_in_vain, NULL, "");
+    if (!GUARDED) { /* which traps what is freed */
+        child_succeeds(leave_and_return, NULL, "");
+        child_succeeds(leave_for_good, NULL, "");
     }
-    fail_in_turn((struct plan){ .call = UNMAP, .once = true, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
-    fail_in_turn((struct plan){ .call = UNMAP, .arena_bytes = 4 * MIB, .count = OBJECTS }, 5, 8, 5);
 }
 
 static void a_clock_that_cannot_be_trusted(void **state)
@@ -539,10 +552,10 @@ static void memory_that_was_not_purged_is_not_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refused_reservation),
+        cmocka_unit_test(a_refused_start),
         cmocka_unit_test(a_refused_commit),
+        cmocka_unit_test(a_place_that_is_taken),
         cmocka_unit_test(a_commit_of_a_step_is_no_condition),
-        cmocka_unit_test(a_refused_mapping),
         cmocka_unit_test(a_refused_purge),
         cmocka_unit_test(a_refused_unmapping),
         cmocka_unit_test(a_clock_that_cannot_be_trusted),
@@ -552,6 +565,7 @@ int main(void)
     /* The checked library has its records between guard pages, and gives memory back at once. */
     const struct CMUnitTest guarded[] = {
         cmocka_unit_test(a_refused_guard),
+        cmocka_unit_test(a_refused_mapping),
     };
     const struct CMUnitTest unguarded[] = {
         cmocka_unit_test(no_memory_for_a_thread),

@@ -13,14 +13,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum call { RESERVE, UNMAP, COMMIT, FORBID, PURGE, MAP, CLOCK, WAIT, WAKE, CALLS };
+enum call { PLACE, SEAL, RESERVE, UNMAP, COMMIT, FORBID, PURGE, MAP, CLOCK, WAIT, WAKE, CALLS };
 
-static const char *const call_names[CALLS] = { "reserve", "unmap",  "commit",     "forbid",        "purge",
-                                               "map",     "now_ms", "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place", "seal", "reserve", "unmap",      "commit",        "forbid",
+                                               "purge", "map",  "now_ms",  "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
 static unsigned fail_from, fail_until;
+static enum os_placed place_fails_by = OS_NO_MEMORY;
 static atomic_uint calls_made[CALLS];
 static atomic_size_t bytes_mapped; /* by map, less what unmap took back */
 
@@ -63,6 +64,16 @@ static inline bool fails(enum call call, const void *site)
 /* Those that must leave errno alone do so here, too, when they fail. */
 
 #define SITE __builtin_return_address(0)
+
+static inline enum os_placed faulty_place(void *start, size_t bytes, enum os_access access)
+{
+    return fails(PLACE, SITE) ? place_fails_by : real.place(start, bytes, access);
+}
+
+static inline bool faulty_seal(void *start, size_t bytes)
+{
+    return !fails(SEAL, SITE) && real.seal(start, bytes);
+}
 
 static inline void *faulty_reserve(size_t bytes)
 {
@@ -144,6 +155,8 @@ static inline void inject(enum call call, unsigned from, unsigned until)
     fail_from = from;
     fail_until = until;
     os_calls = (struct os_calls){
+        .place = faulty_place,
+        .seal = faulty_seal,
         .reserve = faulty_reserve,
         .unmap = faulty_unmap,
         .commit = faulty_commit,
@@ -165,7 +178,8 @@ static inline void inject_nothing(void)
 /* A failed hint refuses nobody. */
 static inline bool is_hint(enum call call)
 {
-    return call == UNMAP || call == FORBID || call == PURGE || call == CLOCK || call == WAIT || call == WAKE;
+    return (call == PLACE && place_fails_by == OS_TAKEN) || call == SEAL || call == UNMAP || call == FORBID ||
+           call == PURGE || call == CLOCK || call == WAIT || call == WAKE;
 }
 
 #endif

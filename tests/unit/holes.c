@@ -51,7 +51,7 @@ static void check_contents(void)
 static size_t resident_bytes(void)
 {
     const size_t page = os_page_bytes();
-    const size_t pages = (arena.used_units - 1) * UNIT_BYTES / page;
+    const size_t pages = (arena.committed_units - 1) * UNIT_BYTES / page;
     static unsigned char is_resident[1 << 20];
     CHECK(pages <= sizeof is_resident);
     CHECK(mincore(arena_address(1), pages * page, is_resident) == 0);

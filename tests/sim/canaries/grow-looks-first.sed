@@ -1,3 +1,5 @@
-# core/depot.c: a run that grows looks whether it is the last of the arena before it has the lock.
-s/^    bool grown = false;/    const bool last = behind == arena.used_units;\n&/
-s/^    if (behind == arena.used_units) {/    if (last) {/
+# core/depot.c: a run that grows looks at what is behind it before it has the lock.
+/^bool depot_grow/,/^}/{
+s/^    depot_enter();/    const uint32_t run = run_to_grow(behind, more);\n&/
+/^    const uint32_t run = run_to_grow(behind, more);$/d
+}

@@ -1,0 +1,258 @@
+/* A kernel that does not take pages back: it is asked seldom, nothing is lost, and it is asked again in time. */
+#include "child.h"
+#include "engine.h"
+#include "faults.h"
+
+#include "core/current.h"
+#include "core/reclaim.h"
+
+#include <tslab/tslab.h>
+
+enum { OBJECTS = 1000, LARGE_BYTES = 40000, SMALL = 20000, DELAY_MS = 500 };
+
+static void *large[OBJECTS];
+static void *small[SMALL];
+static uint64_t clock_ms = 1000;
+
+static uint64_t test_clock(void)
+{
+    return clock_ms;
+}
+
+/* Free runs between living ones, more than the budget. */
+static void make_dirt(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        large[i] = keep(tslab_malloc(LARGE_BYTES));
+        memset(large[i], 1, LARGE_BYTES);
+    }
+    for (size_t i = 0; i < OBJECTS; i += 2) {
+        tslab_free(large[i]);
+        large[i] = NULL;
+    }
+}
+
+static void clean_up(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(large[i]);
+        large[i] = NULL;
+    }
+}
+
+/* Slow operations of many kinds. */
+static void work(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(keep(tslab_malloc(300000)));
+    }
+    for (size_t i = 0; i < SMALL; i++) {
+        small[i] = keep(tslab_malloc(16 + i % 1000));
+    }
+    for (size_t i = 0; i < SMALL; i++) {
+        tslab_free(small[i]);
+    }
+}
+
+static bool refuses_all(void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
+    atomic_fetch_add(&calls_made[PURGE], 1);
+    return false;
+}
+
+/* One unit is locked. */
+static char *locked;
+
+static bool refuses_one(void *start, size_t bytes)
+{
+    atomic_fetch_add(&calls_made[PURGE], 1);
+    return !((char *)start <= locked && locked < (char *)start + bytes) && real.purge(start, bytes);
+}
+
+static void begin(bool (*purge)(void *start, size_t bytes))
+{
+    option_values[OPTION_PURGE_DELAY_MS] = DELAY_MS;
+    tslab_free(keep(tslab_malloc(1)));
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    os_calls.purge = purge;
+}
+
+static void ask_seldom(const void *argument)
+{
+    (void)argument;
+    begin(refuses_all);
+    make_dirt();
+    const unsigned first = calls_made[PURGE];
+    CHECK(first > 0);
+    work();
+    /* The clock stands still: whoever was refused a moment ago does not ask again. */
+    CHECK_SAY(calls_made[PURGE] == first, "%u calls more", calls_made[PURGE] - first);
+    /* And in each further delay once, until the one unit is found that stands for all. */
+    enum { DELAYS = 10, EACH = 16 };
+    for (int i = 0; i < DELAYS; i++) {
+        clock_ms += DELAY_MS + 1;
+        work();
+    }
+    CHECK_SAY(calls_made[PURGE] > first && calls_made[PURGE] <= first + DELAYS * EACH, "%u calls in %d delays",
+              calls_made[PURGE] - first, DELAYS);
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.purge_refusals > 0 && stats.purged_bytes == 0);
+    /* When it takes pages again, all goes. */
+    os_calls.purge = real.purge;
+    clean_up();
+    (void)tslab_trim();
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
+    CHECK(stats.purged_bytes > 0);
+}
+
+static void a_kernel_that_refuses_is_asked_seldom(void **state)
+{
+    (void)state;
+    child_succeeds(ask_seldom, NULL, "");
+}
+
+static void set_one_apart(const void *argument)
+{
+    (void)argument;
+    enum { BYTES = 32 << 20 };
+    begin(refuses_one);
+    char *const p = keep(tslab_malloc(BYTES));
+    memset(p, 1, BYTES);
+    locked = p + BYTES / 3;
+    tslab_free(p);
+    for (int i = 0; i < 4; i++) {
+        clock_ms += DELAY_MS + 1;
+        work();
+    }
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK_SAY(stat_get(&depot.units[RUN_STUCK]) <= 1, "%zu units are stuck for one", stat_get(&depot.units[RUN_STUCK]));
+    CHECK_SAY(stats.purged_bytes >= BYTES - 2 * UNIT_BYTES, "of %u bytes %zu were purged", BYTES,
+              (size_t)stats.purged_bytes);
+    /* What was refused is memory like any other. */
+    void *all[64];
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        all[i] = keep(tslab_calloc(1, LARGE_BYTES));
+        CHECK(all_zero(all[i], LARGE_BYTES));
+    }
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        tslab_free(all[i]);
+    }
+}
+
+static void one_locked_page_is_set_apart(void **state)
+{
+    (void)state;
+    if (!GUARDED) { /* which traps what is freed */
+        child_succeeds(set_one_apart, NULL, "");
+    }
+}
+
+/* What is left of a large object that shrank goes as what is freed does. */
+static void shrink(const void *argument)
+{
+    (void)argument;
+    enum { BYTES = 256 << 20, KEPT = 64 << 10 };
+    tslab_free(keep(tslab_malloc(1)));
+    inject_nothing();
+    char *const p = keep(tslab_malloc(BYTES));
+    memset(p, 1, BYTES);
+    char *const q = keep(tslab_realloc(p, KEPT));
+    for (size_t i = 0; i < KEPT; i++) {
+        CHECK(q[i] == 1);
+    }
+    CHECK_SAY(resident_kib() < BYTES / 1024 / 8, "%zu KiB are resident", resident_kib());
+    tslab_free(q);
+}
+
+static void a_shrinking_realloc_gives_back(void **state)
+{
+    (void)state;
+    child_succeeds(shrink, NULL, "");
+}
+
+/* Freed aligned blocks leave holes of just their size: they serve the next ones. */
+static void replace_aligned(const void *argument)
+{
+    static char *blocks[64];
+    const size_t alignment = *(const size_t *)argument;
+    const size_t bytes = alignment > 2 * MIB ? alignment : 2 * MIB;
+    uint64_t seed = 1;
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        blocks[i] = tslab_aligned_alloc(alignment, bytes);
+        CHECK(blocks[i] != NULL);
+    }
+    struct tslab_stats before, after;
+    tslab_stats_get(&before);
+    for (size_t i = 0; i < 5000; i++) {
+        const size_t at = random_next(&seed) % COUNT_OF(blocks);
+        tslab_free(blocks[at]);
+        blocks[at] = tslab_aligned_alloc(alignment, bytes);
+        CHECK(blocks[at] != NULL && (uintptr_t)blocks[at] % alignment == 0);
+    }
+    tslab_stats_get(&after);
+    CHECK_SAY(after.committed_bytes <= before.committed_bytes + 8 * bytes, "%zu MiB became %zu",
+              before.committed_bytes >> 20, after.committed_bytes >> 20);
+}
+
+static void aligned_blocks_use_their_holes(void **state)
+{
+    (void)state;
+    static const size_t alignments[] = { 16, 64 << 10, 2 << 20, 16 << 20 };
+    for (size_t i = 0; i < COUNT_OF(alignments) && !GUARDED; i++) {
+        child_succeeds(replace_aligned, &alignments[i], "");
+    }
+}
+
+/* More runs than any operation under the depot's lock may look at, dirty, clean and swept: checked builds assert that
+ * (depot.c). Guard pages end well before the mappings of the process do. */
+static void have_many_runs(const void *argument)
+{
+    enum { RUNS = 40000, BYTES = 33000 };
+    static void *all[RUNS];
+    (void)argument;
+    option_values[OPTION_RETAIN_BYTES] = 64 * GIB;
+    for (size_t i = 0; i < RUNS; i++) {
+        all[i] = tslab_malloc(BYTES);
+        CHECK_SAY(all[i] != NULL, "only %zu objects of %u bytes", i, BYTES);
+    }
+    for (size_t i = 0; i < RUNS; i += 2) {
+        tslab_free(all[i]);
+        all[i] = NULL;
+    }
+    for (size_t i = 0; i < 100; i++) {
+        tslab_free(keep(tslab_malloc(5 * BYTES + i * UNIT_BYTES)));
+        tslab_free(keep(tslab_aligned_alloc(1 << 20, BYTES)));
+    }
+    (void)tslab_trim();
+    for (size_t i = 0; i < 100; i++) {
+        tslab_free(keep(tslab_malloc(5 * BYTES + i * UNIT_BYTES)));
+        tslab_free(keep(tslab_aligned_alloc(1 << 20, BYTES)));
+    }
+    (void)tslab_trim();
+    for (size_t i = 0; i < RUNS; i++) {
+        tslab_free(all[i]);
+    }
+    (void)tslab_trim();
+}
+
+static void many_runs_are_no_longer_way(void **state)
+{
+    (void)state;
+    child_succeeds(have_many_runs, NULL, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom), cmocka_unit_test(one_locked_page_is_set_apart),
+        cmocka_unit_test(a_shrinking_realloc_gives_back),        cmocka_unit_test(aligned_blocks_use_their_holes),
+        cmocka_unit_test(many_runs_are_no_longer_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
