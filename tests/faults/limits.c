@@ -160,6 +160,111 @@ static void stack(void)
     tslab_stats_print(STDERR_FILENO);
 }
 
+static void *answer(void *number)
+{
+    void *const p = malloc(1000);
+    free(p);
+    return p == NULL ? NULL : number;
+}
+
+/* Objects of a size until there are no more; returns their bytes. They are linked, so that they can be freed. */
+static size_t fill(size_t size)
+{
+    void **first = NULL;
+    size_t bytes = 0;
+    for (void **p; errno = 0, (p = malloc(size)) != NULL; first = p, bytes += size) {
+        *p = first;
+    }
+    CHECK(errno == ENOMEM);
+    while (first != NULL) {
+        void **const next = *first;
+        free(first);
+        first = next;
+    }
+    return bytes;
+}
+
+/* A limit on the address space that comes at run time is the program's to use, not the library's: others find room for
+ * what they map, and objects for four fifths of it at least. */
+static void room(void)
+{
+    enum { ROOM = 200 * MIB };
+    static const size_t sizes[] = { 64, 1000, 30000, 300000, 5000000 };
+    for (size_t i = 0; i < 1000; i++) {
+        free(malloc(i * 100));
+    }
+    const rlim_t lifted = limit_set(RLIMIT_AS, mapped_kib("VmSize:") * KIB + ROOM);
+    for (size_t i = 0; i < 3; i++) {
+        pthread_t thread;
+        void *answered, *const answer_number = &answered;
+        CHECK_SAY(pthread_create(&thread, NULL, answer, answer_number) == 0, "no thread can be had");
+        CHECK(pthread_join(thread, &answered) == 0 && answered == answer_number);
+        void *const map = mmap(NULL, 64 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK_SAY(map != MAP_FAILED, "nobody else can map anything");
+        CHECK(munmap(map, 64 * MIB) == 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const size_t bytes = fill(sizes[i]);
+        CHECK_SAY(bytes >= ROOM / 5 * 4, "%zu MiB in objects of %zu bytes fit into %d", bytes / MIB, sizes[i],
+                  ROOM / MIB);
+        (void)tslab_trim();
+    }
+    (void)limit_set(RLIMIT_AS, lifted);
+}
+
+/* What was given back counts for no limit any more. */
+static void given_back(void)
+{
+    enum { BYTES = 1 << 30 };
+    free(malloc(1000));
+    const size_t data_kib = mapped_kib("VmData:"), size_kib = mapped_kib("VmSize:");
+    void *const p = malloc(BYTES);
+    CHECK(p != NULL && mapped_kib("VmData:") >= BYTES / KIB);
+    free(p);
+    (void)tslab_trim();
+    CHECK_SAY(mapped_kib("VmData:") < data_kib + 16 * KIB, "VmData was %zu KiB, and is %zu", data_kib,
+              mapped_kib("VmData:"));
+    CHECK_SAY(mapped_kib("VmSize:") < size_kib + BYTES / KIB / 8, "VmSize was %zu KiB, and is %zu", size_kib,
+              mapped_kib("VmSize:"));
+}
+
+/* More than the machine has, which the kernel promises nobody, unless it was told to promise everything. */
+static void absurd(void)
+{
+    char mode = '?';
+    const int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY);
+    if (fd < 0 || read(fd, &mode, 1) != 1 || mode == '1') {
+        skip("this kernel promises everything (vm.overcommit_memory)");
+    }
+    close(fd);
+    errno = 0;
+    CHECK(malloc((size_t)8 << 40) == NULL && errno == ENOMEM);
+    void *const p = malloc(MIB);
+    CHECK(p != NULL);
+    errno = 0;
+    CHECK(realloc(p, (size_t)15 << 40) == NULL && errno == ENOMEM);
+    free(p);
+    CHECK(work() == 0);
+}
+
+/* An ordinary user who may lock so much can lock what there is. */
+static void lock_current(void)
+{
+    const struct rlimit limit = { 64 * MIB, 64 * MIB };
+    free(malloc(1000));
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
+        skip("this user may not lock so much (RLIMIT_MEMLOCK)");
+    }
+    if (geteuid() == 0) {
+        CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    }
+    if (mlockall(MCL_CURRENT) != 0) {
+        CHECK_SAY(errno != ENOMEM, "%zu KiB cannot be locked", mapped_kib("VmSize:"));
+        skip("memory cannot be locked here");
+    }
+    CHECK(munlockall() == 0);
+}
+
 /* Locked pages do not go back. What the library says it gave back it did. */
 static void locked(void)
 {
@@ -334,6 +439,10 @@ static const struct {
     { "descriptors", descriptors },
     { "processes", processes },
     { "stack", stack },
+    { "room", room },
+    { "given-back", given_back },
+    { "absurd", absurd },
+    { "lock-current", lock_current },
     { "locked", locked },
     { "locked-too-much", locked_too_much },
     { "mappings", mappings },

@@ -177,7 +177,7 @@ def redis(runner, directory, extra):
 def scarce_redis(runner):
     """What was acknowledged is there when the server starts again; it ends by its own word alone."""
     failed = 0
-    for number, plan in enumerate(HINTS[:2] + ("mprotect:12:0:ENOMEM", "mprotect:18:0:ENOMEM", "mprotect:24:0:ENOMEM")):
+    for number, plan in enumerate(HINTS[:2] + ("mmap:14:0:ENOMEM", "mmap:20:0:ENOMEM", "mmap:26:0:ENOMEM")):
         directory = runner.path(f"redis-{number}")
         os.mkdir(directory)
         with redis(runner, directory, faulty(runner, plan)) as (server, port):
