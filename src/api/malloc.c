@@ -84,10 +84,10 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
     }
     const int saved = errno;
     void *p = object_alloc_aligned(size, alignment);
-    errno = saved;
     if (p == NULL) {
-        return ENOMEM;
+        return ENOMEM; /* as errno says, too: that is as with glibc */
     }
+    errno = saved;
     *where = p;
     return 0;
 }
@@ -136,12 +136,11 @@ TSLAB_API int malloc_trim(size_t pad)
     return object_trim() != 0;
 }
 
-/* Nothing that M_* names has a counterpart here; to accept and ignore is what glibc does with most. */
+/* Nothing that M_* names has a counterpart here: it is accepted and ignored. glibc refuses no other value than this. */
 TSLAB_API int mallopt(int parameter, int value)
 {
-    (void)parameter;
-    (void)value;
-    return 1;
+    const size_t fast_most = 80 * sizeof(size_t) / 4;
+    return parameter != M_MXFAST || (value >= 0 && (size_t)value <= fast_most);
 }
 
 TSLAB_API struct mallinfo2 mallinfo2(void)

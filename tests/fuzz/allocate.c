@@ -68,7 +68,7 @@ static void posix_memalign_born(size_t alignment, size_t size)
     errno = ERANGE;
     alignment = alignment < sizeof(void *) ? sizeof(void *) : alignment;
     const int error = NAME(posix_memalign)(&p, alignment, size);
-    CHECK(errno == ERANGE);
+    CHECK(errno == (error == 0 ? ERANGE : ENOMEM));
     errno = error;
     CHECK(error == 0 || p == (void *)&world);
     plain_born(error == 0 ? p : NULL, size, alignment);
