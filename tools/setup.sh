@@ -12,7 +12,7 @@ figures="python3-numpy python3-matplotlib"
 demo="python3 python3-rich redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
 lab="python3 python3-rich valgrind $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $pools $figures $programs libcmocka-dev libjansson-dev libexpat1-dev valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm"
+test="$build $demo $pools $figures $programs libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {

@@ -20,6 +20,16 @@ void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
 void cfree(void *p);
 
+/* glibc's second names, which a program calls that has a malloc of its own, and perhaps no free of its own beside it.
+ * None of them may call a name that the program may have. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void *__libc_valloc(size_t size);
+void *__libc_pvalloc(size_t size);
+void __libc_free(void *p);
+
 TSLAB_API void *malloc(size_t size)
 {
     return fast_alloc(size);
@@ -56,11 +66,11 @@ TSLAB_API void *reallocarray(void *p, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return realloc(p, bytes);
+    return tslab_realloc(p, bytes);
 }
 
 /* glibc rounds an alignment that is no power of two up to one. */
-TSLAB_API void *memalign(size_t alignment, size_t size)
+static void *aligned(size_t alignment, size_t size)
 {
     if (alignment > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
@@ -72,9 +82,14 @@ TSLAB_API void *memalign(size_t alignment, size_t size)
     return object_alloc_aligned(size, alignment);
 }
 
+TSLAB_API void *memalign(size_t alignment, size_t size)
+{
+    return aligned(alignment, size);
+}
+
 TSLAB_API void *aligned_alloc(size_t alignment, size_t size)
 {
-    return memalign(alignment, size);
+    return aligned(alignment, size);
 }
 
 TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
@@ -84,27 +99,32 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
     }
     const int saved = errno;
     void *p = object_alloc_aligned(size, alignment);
-    errno = saved;
     if (p == NULL) {
-        return ENOMEM;
+        return ENOMEM; /* as errno says, too: that is as with glibc */
     }
+    errno = saved;
     *where = p;
     return 0;
 }
 
 TSLAB_API void *valloc(size_t size)
 {
-    return memalign(os_page_bytes(), size);
+    return aligned(os_page_bytes(), size);
 }
 
-TSLAB_API void *pvalloc(size_t size)
+static void *whole_pages(size_t size)
 {
     const size_t page = os_page_bytes();
     if (size > SIZE_MAX - page) {
         errno = ENOMEM;
         return NULL;
     }
-    return memalign(page, round_up(size, page));
+    return aligned(page, round_up(size, page));
+}
+
+TSLAB_API void *pvalloc(size_t size)
+{
+    return whole_pages(size);
 }
 
 TSLAB_API size_t malloc_usable_size(void *p)
@@ -130,18 +150,52 @@ TSLAB_API void cfree(void *p)
     fast_free(p);
 }
 
+TSLAB_API void *__libc_malloc(size_t size)
+{
+    return fast_alloc(size);
+}
+
+TSLAB_API void *__libc_calloc(size_t count, size_t size)
+{
+    return tslab_calloc(count, size);
+}
+
+TSLAB_API void *__libc_realloc(void *p, size_t size)
+{
+    return tslab_realloc(p, size);
+}
+
+TSLAB_API void *__libc_memalign(size_t alignment, size_t size)
+{
+    return aligned(alignment, size);
+}
+
+TSLAB_API void *__libc_valloc(size_t size)
+{
+    return aligned(os_page_bytes(), size);
+}
+
+TSLAB_API void *__libc_pvalloc(size_t size)
+{
+    return whole_pages(size);
+}
+
+TSLAB_API void __libc_free(void *p)
+{
+    fast_free(p);
+}
+
 TSLAB_API int malloc_trim(size_t pad)
 {
     (void)pad;
     return object_trim() != 0;
 }
 
-/* Nothing that M_* names has a counterpart here; to accept and ignore is what glibc does with most. */
+/* Nothing that M_* names has a counterpart here: it is accepted and ignored. glibc refuses no other value than this. */
 TSLAB_API int mallopt(int parameter, int value)
 {
-    (void)parameter;
-    (void)value;
-    return 1;
+    const size_t fast_most = 80 * sizeof(size_t) / 4;
+    return parameter != M_MXFAST || (value >= 0 && (size_t)value <= fast_most);
 }
 
 TSLAB_API struct mallinfo2 mallinfo2(void)

@@ -141,7 +141,14 @@ static void test_posix_memalign_refuses(void)
     void *block = untouched;
     CHECK(posix_memalign(&block, 64, SIZE_MAX) == ENOMEM && block == untouched);
     CHECK(posix_memalign(&block, 4096, PTRDIFF_MAX) == ENOMEM && block == untouched);
-    CHECK(posix_memalign(&block, 8, 0) == 0 && block != untouched && block != NULL);
+    /* glibc leaves in errno that there is no memory, and nothing else. */
+    errno = ERANGE;
+    CHECK(posix_memalign(&block, 24, 100) == EINVAL && errno == ERANGE);
+    CHECK(posix_memalign(&block, 8, PTRDIFF_MAX) == ENOMEM && errno == ENOMEM);
+    errno = ERANGE;
+    CHECK(posix_memalign(&block, 4096, unseen(SIZE_MAX - 4095)) == ENOMEM && errno == ENOMEM);
+    errno = ERANGE;
+    CHECK(posix_memalign(&block, 8, 0) == 0 && block != untouched && block != NULL && errno == ERANGE);
     free(block);
 }
 

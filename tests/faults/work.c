@@ -49,7 +49,7 @@ static void *by_posix_memalign(size_t alignment, size_t size)
     void *p = NULL;
     errno = 4711;
     const int error = posix_memalign(&p, alignment, size);
-    CHECK(errno == 4711 && (error == 0) == (p != NULL));
+    CHECK(errno == (error == 0 ? 4711 : ENOMEM) && (error == 0) == (p != NULL));
     errno = error;
     return p;
 }

@@ -68,10 +68,16 @@ static void posix_memalign_born(size_t alignment, size_t size)
     errno = ERANGE;
     alignment = alignment < sizeof(void *) ? sizeof(void *) : alignment;
     const int error = NAME(posix_memalign)(&p, alignment, size);
-    CHECK(errno == ERANGE);
+    CHECK(errno == (error == 0 ? ERANGE : ENOMEM));
     errno = error;
     CHECK(error == 0 || p == (void *)&world);
     plain_born(error == 0 ? p : NULL, size, alignment);
+}
+
+/* Whether the operation calls a function by the other name that glibc has for it. */
+static bool second_name(const struct operation *operation)
+{
+    return operation->value % 2 != 0;
 }
 
 /* memalign takes any alignment, and means the next power of two. */
@@ -82,7 +88,7 @@ static void memalign_born(const struct operation *operation, size_t size)
     while (alignment < wanted) {
         alignment *= 2;
     }
-    plain_born(NAME(memalign)(wanted, size), size, alignment);
+    plain_born((second_name(operation) ? NAME(__libc_memalign) : NAME(memalign))(wanted, size), size, alignment);
 }
 
 static void strndup_born(const struct operation *operation)
@@ -181,7 +187,7 @@ void allocate_by_libc(const struct operation *operation)
     errno = 0;
     switch (operation->way) {
     case 0: {
-        void *const p = NAME(calloc)(size, 1);
+        void *const p = (second_name(operation) ? NAME(__libc_calloc) : NAME(calloc))(size, 1);
         CHECK(p == NULL || is_zero(p, size));
         plain_born(p, size, 16);
         break;
@@ -197,9 +203,10 @@ void allocate_by_libc(const struct operation *operation)
         break;
     case 4:
         if (operation->index % 4 == 0) {
-            plain_born(NAME(valloc)(size), size, 4096);
+            plain_born((second_name(operation) ? NAME(__libc_valloc) : NAME(valloc))(size), size, 4096);
         } else if (operation->index % 4 == 1) {
-            plain_born(NAME(pvalloc)(size), (size + 4095) / 4096 * 4096, 4096);
+            plain_born((second_name(operation) ? NAME(__libc_pvalloc) : NAME(pvalloc))(size),
+                       (size + 4095) / 4096 * 4096, 4096);
         } else {
             strndup_born(operation);
         }
@@ -213,7 +220,7 @@ void allocate_by_libc(const struct operation *operation)
         cxx_born(operation->index % 8, size, alignment);
         break;
     default:
-        plain_born(NAME(malloc)(size), size, 16);
+        plain_born((second_name(operation) ? NAME(__libc_malloc) : NAME(malloc))(size), size, 16);
     }
 }
 
@@ -365,7 +372,7 @@ void free_one(const struct operation *operation)
         NAME(free)(p);
         break;
     case 5:
-        NAME(cfree)(p);
+        (second_name(operation) ? NAME(__libc_free) : NAME(cfree))(p);
         break;
     case 6:
         cxx_free(operation->value, p, asked, alignment);
@@ -390,7 +397,7 @@ static void *reallocated(const struct operation *operation, void *p, size_t size
 {
     switch (operation->way) {
     case 0:
-        return NAME(realloc)(p, size);
+        return (second_name(operation) ? NAME(__libc_realloc) : NAME(realloc))(p, size);
     case 1:
         return NAME(reallocarray)(p, size, unseen(1));
     default:

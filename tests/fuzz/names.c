@@ -36,6 +36,13 @@
 #define mallinfo2          fuzzed_mallinfo2
 #define malloc_stats       fuzzed_malloc_stats
 #define malloc_info        fuzzed_malloc_info
+#define __libc_malloc      fuzzed___libc_malloc
+#define __libc_calloc      fuzzed___libc_calloc
+#define __libc_realloc     fuzzed___libc_realloc
+#define __libc_memalign    fuzzed___libc_memalign
+#define __libc_valloc      fuzzed___libc_valloc
+#define __libc_pvalloc     fuzzed___libc_pvalloc
+#define __libc_free        fuzzed___libc_free
 
 #define _Znwm                               fuzzed__Znwm
 #define _Znam                               fuzzed__Znam

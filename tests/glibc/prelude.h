@@ -1,0 +1,12 @@
+/*
+ * What glibc's build defines before each file of its tests and of their support library, and the compiler's own headers
+ * do not. The build includes this file first.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sys/cdefs.h>
+
+#define __set_errno(value) (errno = (value))
+#define attribute_hidden
+#define libc_hidden_proto(name)
+#define libc_hidden_def(name)
