@@ -275,8 +275,8 @@ TSLAB_API void tslab_work_rotate(void);
 TSLAB_API void tslab_work_pause(void);
 TSLAB_API int tslab_work_resume(void);
 
-/* Statistics. Counters of other threads are as of their last slow path: exact when these are at rest, else a little
- * old. Bytes but for what is named otherwise. */
+/* Statistics. What other threads have is exact when these are at rest; else what they do meanwhile may be counted or
+ * not. Bytes but for what is named otherwise. */
 struct tslab_stats {
     size_t live_objects;      /* allocated and not freed, small ones */
     size_t live_bytes;        /* in their size classes */
@@ -309,7 +309,7 @@ struct tslab_stats {
     uint32_t epochs_draining; /* closed, and survivors hold memory */
 };
 
-/* Fills in all of *stats. Costs a walk over all threads' records. */
+/* Fills in all of *stats. Costs a walk over the records of all threads, and of the epochs that are in use. */
 TSLAB_API void tslab_stats_get(struct tslab_stats *stats);
 
 /* Writes the statistics, with a table of the size classes in use and the epochs, as text to a file descriptor. Does not

@@ -29,6 +29,7 @@ enum lock_rank {
     RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
     RANK_BLOCKS,    /* blocks outside the arena */
+    RANK_HEAPS,     /* the heaps of epochs that are in use */
     RANK_META,      /* memory for the engine's own records */
 };
 

@@ -13,9 +13,9 @@
  * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when it was emptied or is
  * about to be.
  *
- * Owns: the table of records, the pool of idle ones. Records and holds are never unmapped, and a hold stays with its
- * record: who comes late may look. The value that names an epoch to users holds generation and index: a value of
- * another generation is stale.
+ * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of it. Records and holds are
+ * never unmapped, and a hold stays with its record: who comes late may look. The value that names an epoch to users
+ * holds generation and index: a value of another generation is stale.
  *
  * pins: one until DRAINING, one for each run that is linked. Runs are linked before anybody could find them empty.
  *
@@ -47,8 +47,6 @@ enum {
 
 #define HOLD_IDLE  ((struct thread *)0)
 #define HOLD_TAKEN ((struct thread *)1)
-#define HOLD_READ                                                                                                      \
-    ((struct thread *)2) /* by a report, under the epoch's lock: whoever wants the hold may wait for that */
 
 struct hold {
     _Atomic(struct thread *) holder;
@@ -162,8 +160,15 @@ enum {
     EPOCH_BLOCK_SHIFT = TSLAB_SIM ? 4 : 8,
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
+    EPOCH_OUT_WORDS = (EPOCH_BLOCK_RECORDS + 63) / 64,
 };
-extern _Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
+
+struct epoch_block {
+    atomic_u64 out[EPOCH_OUT_WORDS]; /* a bit a record: it is not in the pool */
+    struct epoch records[EPOCH_BLOCK_RECORDS];
+};
+
+extern _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS];
 
 /* The record with an index that is in use or was; NULL when there never was one. No gate. */
 always_inline struct epoch *epoch_by_id(uint32_t id)
@@ -171,13 +176,14 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
     if (unlikely(id <= EPOCH_PROCESS)) {
         return &epoch_process;
     }
-    struct epoch *block = id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
-                              ? NULL
-                              : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
-    return unlikely(block == NULL) ? NULL : &block[id & (EPOCH_BLOCK_RECORDS - 1)];
+    struct epoch_block *block =
+        id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
+            ? NULL
+            : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
+    return unlikely(block == NULL) ? NULL : &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
 }
 
-/* The same where it is known that the record exists: the index is below the limit, or in a word of the engine. */
+/* The same where it is known that the record exists: the index is in a word of the engine. */
 always_inline struct epoch *epoch_existing(uint32_t id)
 {
     struct epoch *epoch = epoch_by_id(id);
@@ -191,8 +197,14 @@ struct epoch *epoch_by_value(uint64_t value);
 /* Whether it serves the handles of another: such a one has no name that users are given. */
 bool epoch_is_hidden(uint64_t value);
 
-/* Indices are below this. */
-uint32_t epoch_limit(void);
+/* The first record with at least this index that is out of the pool: of an epoch that is not FREE, or kept warm by a
+ * thread, or taken just now. NULL: there are no more. So all walks go over what is in use, not over what ever was: a
+ * look at a word for each 16,384 records that there may be, and at the records that are out. The process is none of
+ * them. What is taken or put back meanwhile may be found or not. No gate. */
+struct epoch *epoch_next(uint32_t from);
+
+/* Records that epoch_next has found since ever, where checks are on: tests count the steps of walks. */
+extern atomic_u64 epoch_visits;
 
 void epoch_start(void);
 
@@ -226,7 +238,7 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first);
 /* Drops a pin; the last one retires the record. */
 void epoch_unpin(struct epoch *epoch);
 
-/* The forking thread is alone: all FREE records, wherever they were, go to the pool. */
+/* The forking thread is alone: all FREE records that are out, wherever they were, go to the pool. */
 void epoch_fork_child(void);
 
 #endif

@@ -156,6 +156,129 @@ static void the_process_counts_old_epochs_at_once(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
+/* Threads at rest, wherever they are: what they have is counted to the last object. */
+
+enum { PARKED_MOST = 2500 };
+
+struct parked {
+    struct helper helper;
+    tslab_epoch epoch; /* that it stays inside of; {0}: none */
+    size_t live;
+    void *objects[PARKED_MOST];
+};
+
+/* Allocates more than it keeps, in an order that leaves magazines half full. */
+static void parked_work(void *argument)
+{
+    struct parked *const parked = (struct parked *)argument;
+    if (parked->epoch.id != 0) {
+        enter(parked->epoch);
+    }
+    for (size_t i = 0; i < PARKED_MOST; i++) {
+        const size_t size = 16 + 48 * (i % 7);
+        parked->objects[i] = parked->epoch.id == 0 ? tslab_malloc(size) : tslab_epoch_malloc(parked->epoch, size);
+        CHECK(parked->objects[i] != NULL);
+    }
+    for (size_t i = parked->live; i < PARKED_MOST; i++) {
+        tslab_free(parked->objects[i]);
+    }
+}
+
+static void parked_end(void *argument)
+{
+    struct parked *const parked = (struct parked *)argument;
+    for (size_t i = 0; i < parked->live; i++) {
+        tslab_free(parked->objects[i]);
+    }
+    if (parked->epoch.id != 0) {
+        leave(parked->epoch);
+    }
+}
+
+static void check_growth(const struct tslab_stats *before, size_t objects, const char *when)
+{
+    struct tslab_stats now;
+    tslab_stats_get(&now);
+    CHECK_SAY(now.live_objects == before->live_objects + objects, "%s, %zu objects live, not %zu more than %zu", when,
+              now.live_objects, objects, before->live_objects);
+    CHECK_SAY(now.allocations - now.frees == now.live_objects, "%s, %llu were allocated and %llu freed", when,
+              (unsigned long long)now.allocations, (unsigned long long)now.frees);
+}
+
+static void check_parked(tslab_epoch epoch)
+{
+    static const size_t lives[] = { 0, 500, PARKED_MOST };
+    static struct parked parked[COUNT_OF(lives)];
+    struct tslab_stats before;
+    tslab_stats_get(&before);
+    const uint64_t in_epoch = epoch.id == 0 ? 0 : stats_of(epoch).live_objects;
+    size_t live = 0;
+    for (size_t i = 0; i < COUNT_OF(lives); i++) {
+        parked[i].epoch = epoch;
+        parked[i].live = lives[i];
+        helper_start(&parked[i].helper);
+        helper_does(&parked[i].helper, parked_work, &parked[i]);
+        live += lives[i];
+        check_growth(&before, live, "while threads rest");
+        if (epoch.id != 0) {
+            ALIVE(epoch, in_epoch + live);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(lives); i++) {
+        helper_does(&parked[i].helper, parked_end, &parked[i]);
+        live -= lives[i];
+        check_growth(&before, live, "while threads rest that freed all");
+        helper_ends(&parked[i].helper);
+        check_growth(&before, live, "after threads ended");
+    }
+}
+
+static void threads_at_rest_are_counted_exactly(void)
+{
+    check_parked(no_epoch);
+}
+
+/* The thread stays inside, in a place of its own, whose objects are in slabs from then on. */
+static void enter_and_grow_old(void *epoch)
+{
+    enum { OBJECTS = 20000, BYTES = 200, KEPT = 100 };
+    static _Thread_local void *kept[OBJECTS / KEPT];
+    do_enter(epoch);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        void *const p = tslab_epoch_malloc(*(tslab_epoch *)epoch, BYTES);
+        if (i % KEPT == 0) {
+            kept[i / KEPT] = p;
+        } else {
+            tslab_free(p);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(kept); i++) {
+        tslab_free(kept[i]);
+    }
+}
+
+static void threads_at_rest_in_epochs_are_counted_exactly(void)
+{
+    tslab_epoch epoch = opened();
+    static struct helper helpers[3];
+    for (size_t i = 0; i < COUNT_OF(helpers); i++) {
+        helper_start(&helpers[i]);
+        helper_does(&helpers[i], enter_and_grow_old, &epoch);
+    }
+    for (size_t i = 0; i < COUNT_OF(helpers); i++) {
+        helper_does(&helpers[i], do_leave, &epoch);
+        helper_ends(&helpers[i]);
+    }
+    check_parked(epoch);
+    struct tslab_stats before;
+    tslab_stats_get(&before);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    struct tslab_stats after;
+    tslab_stats_get(&after);
+    CHECK(after.allocations == before.allocations && after.frees == before.frees);
+    CHECK(after.slabs_recycled >= before.slabs_recycled && after.flushes >= before.flushes);
+}
+
 /* The statistics of the process count what is in epochs. */
 static void the_process_counts_epochs_too(void)
 {
@@ -527,6 +650,8 @@ static const struct epoch_case cases[] = {
     CASE(what_does_not_drain_can_be_found),
     CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
+    CASE(threads_at_rest_are_counted_exactly),
+    CASE(threads_at_rest_in_epochs_are_counted_exactly),
     CASE(an_empty_chunk_is_filled_anew),
     CASE(one_may_look_at_any_time),
     CASE(the_tables_grow_while_others_look),
