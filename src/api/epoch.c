@@ -313,6 +313,17 @@ static struct epoch *next_of_users(uint32_t from)
     return epoch;
 }
 
+bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
+{
+    for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
+        *from = epoch->id + 1;
+        if (describe(epoch, entry)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
 {
     struct thread *thread = current_enter();
@@ -321,9 +332,8 @@ size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t
     }
     size_t n = 0;
     gate_enter(thread);
-    for (struct epoch *epoch; n < capacity && (epoch = next_of_users(*from)) != NULL;) {
-        n += describe(epoch, &entries[n]);
-        *from = epoch->id + 1;
+    while (n < capacity && epochs_next(from, &entries[n])) {
+        n++;
     }
     gate_leave(thread);
     current_leave(thread);

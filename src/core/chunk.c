@@ -4,8 +4,6 @@
 #include "core/checked.h"
 #include "core/depot.h"
 
-atomic_size_t chunk_units;
-
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
     const uint64_t before = stat_get(&cursor->at);
@@ -52,6 +50,10 @@ static bool is_shut(const struct cursor *cursor)
 static void cursor_set(struct cursor *cursor, uint64_t start)
 {
     const uint64_t at = start == NO_CHUNK ? 0 : start;
+    const uint64_t before = stat_get(&cursor->start);
+    if (before != NO_CHUNK) {
+        stat_add(&cursor->passed, stat_get(&cursor->at) - before);
+    }
     stat_set(&cursor->start, start);
     stat_set(&cursor->at, at);
     stat_set(&cursor->freed, at);
@@ -109,7 +111,6 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot set both ends */
     }
-    (void)fetch_add_relaxed(&chunk_units, CHUNK_UNITS);
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
@@ -183,9 +184,6 @@ void chunk_recount(struct cursor *cursor)
 
 void run_untag(uint32_t first, uint32_t units)
 {
-    if (stat_get(&arena.units[first].tag) == TAG_CHUNK) {
-        (void)fetch_sub_relaxed(&chunk_units, CHUNK_UNITS);
-    }
     for (uint32_t i = 0; i < units; i++) {
         stat_set(&arena.units[first + i].tag, TAG_NONE);
     }

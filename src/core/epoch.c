@@ -9,16 +9,18 @@
 
 static struct partial process_partials[CLASS_LIMIT];
 
+struct epoch_counters epoch_counters;
+
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
 
-struct hold hold_none = { .cursor.start = NO_CHUNK };
+_Alignas(CACHE_LINE) struct hold hold_none = { .cursor.start = NO_CHUNK };
 
-_Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS];
+_Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
 
 atomic_u64 epoch_visits;
 
 static struct {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     struct epoch *idle; /* linked by next_idle */
     uint32_t limit;     /* records that were ever made have lower indices */
     /* A bit a block: some of its records are out. */
@@ -161,9 +163,35 @@ struct epoch *epoch_take_record(void)
     return epoch;
 }
 
+uint64_t epoch_passed(const struct epoch *epoch)
+{
+    uint64_t sum = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        const struct cursor *cursor = &hold->cursor;
+        const uint64_t start = stat_get(&cursor->start), here = stat_get(&cursor->at) - start;
+        /* A look between two writes of the holder finds parts of two chunks. */
+        sum += stat_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
+    }
+    return sum;
+}
+
+/* Takes over what the record counted. Under the lock. */
+static void take_counts(struct epoch *epoch)
+{
+    invariant(stat_get(&epoch->chunks) == 0);
+    const uint64_t passed = epoch_passed(epoch);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        stat_set(&hold->cursor.passed, 0);
+    }
+    store_release(&epoch_counters.passed, stat_get(&epoch_counters.passed) + passed);
+    stat_add(&epoch_counters.drained, stat_get(&epoch->drains));
+    stat_set(&epoch->drains, 0);
+}
+
 void epoch_put_record(struct epoch *epoch)
 {
     lock_acquire(&epochs.lock);
+    take_counts(epoch);
     epoch->next_idle = epochs.idle;
     epochs.idle = epoch;
     set_out(epoch->id, false);
@@ -249,6 +277,7 @@ void hold_drop_chunk(struct hold *hold)
         lock_acquire(&hold->epoch->lock);
         chunk_drop(&hold->cursor);
         lock_release(&hold->epoch->lock);
+        epoch_drop_chunk(hold->epoch);
     }
 }
 

@@ -61,8 +61,9 @@ struct hold {
     struct hold *next;    /* of the same epoch; never changes once linked */
 };
 
+/* Lines of its own: what others read of a record is not in the line of its neighbour, nor in that of its first hold. */
 struct epoch {
-    atomic_u64 word;
+    _Alignas(CACHE_LINE) atomic_u64 word;
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
     _Atomic(struct partial *) partial; /* lists of partial slabs, one a class; NULL until there are slabs */
@@ -71,13 +72,15 @@ struct epoch {
     atomic_u32 pins;
     atomic_u64 recycled_runs;
     _Atomic(struct hold *) holds;
-    struct hold first;
+    atomic_u32 chunks; /* how many it has: linked, or with a hold */
+    _Alignas(CACHE_LINE) struct hold first;
 
     /* Written by who opens or closes it; reports may read them meanwhile. */
     atomic_u32 policy;
     atomic_u32 plain;    /* 1: plain malloc may land here */
     atomic_u32 reclaims; /* 1: when it is finished */
     atomic_u32 is_instance;
+    atomic_u32 drains; /* 1: it had survivors when it was closed */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
@@ -87,7 +90,31 @@ struct epoch {
     struct epoch *next_idle;
 };
 
+_Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "one line is read by all who come and go");
+
 extern struct epoch epoch_process;
+
+/* What records have counted that went back to the pool, written under its lock. `passed` is written with release once
+ * the holds say 0: who acquires it first, and then adds up the holds, counts nothing twice. */
+struct epoch_counters {
+    _Alignas(CACHE_LINE) atomic_u64 drained; /* epochs that had survivors */
+    atomic_u64 passed;                       /* granules */
+};
+extern struct epoch_counters epoch_counters;
+
+/* One more chunk belongs to the epoch, or one less. */
+always_inline void epoch_add_chunk(struct epoch *epoch)
+{
+    stat_add_shared(&epoch->chunks, 1);
+}
+
+always_inline void epoch_drop_chunk(struct epoch *epoch)
+{
+    stat_add_shared(&epoch->chunks, UINT32_MAX);
+}
+
+/* Granules that have been allocated in chunks by the present holds of a record, and are counted nowhere else. */
+uint64_t epoch_passed(const struct epoch *epoch);
 
 /* A hold of no epoch, without a chunk: stands where there is none, so that the fast path need not ask. Never changes.
  */
@@ -160,15 +187,16 @@ enum {
     EPOCH_BLOCK_SHIFT = TSLAB_SIM ? 4 : 8,
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
+    EPOCH_BLOCKS_ROOM = EPOCH_BLOCKS < 8 ? 8 : EPOCH_BLOCKS, /* whole cache lines */
     EPOCH_OUT_WORDS = (EPOCH_BLOCK_RECORDS + 63) / 64,
 };
 
 struct epoch_block {
-    atomic_u64 out[EPOCH_OUT_WORDS]; /* a bit a record: it is not in the pool */
+    _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* a bit a record: it is not in the pool */
     struct epoch records[EPOCH_BLOCK_RECORDS];
 };
 
-extern _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS];
+extern _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
 
 /* The record with an index that is in use or was; NULL when there never was one. No gate. */
 always_inline struct epoch *epoch_by_id(uint32_t id)

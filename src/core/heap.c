@@ -175,10 +175,12 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 /* The heaps of epochs. */
 
 static struct {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     struct heap *first;
-    struct class_sums gone[CLASS_LIMIT]; /* what those counted that are not in use any more */
 } heaps = { .lock = LOCK_INIT(RANK_HEAPS) };
+
+/* What those counted that are not in use any more; under the same lock. */
+static struct class_sums heaps_gone[CLASS_LIMIT];
 
 void heap_enlist(struct heap *heap)
 {
@@ -215,7 +217,7 @@ void heap_delist(struct heap *heap)
             heap->next->prev = heap->prev;
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            heap_add(heap, c, &heaps.gone[c]);
+            heap_add(heap, c, &heaps_gone[c]);
             forget_counts(heap, c);
         }
     }
@@ -241,7 +243,7 @@ static void add_sums(struct class_sums *sums, const struct class_sums *more)
 void heaps_add(unsigned class, struct class_sums *sums)
 {
     lock_acquire(&heaps.lock);
-    add_sums(sums, &heaps.gone[class]);
+    add_sums(sums, &heaps_gone[class]);
     for (const struct heap *heap = heaps.first; heap != NULL; heap = heap->next) {
         heap_add(heap, class, sums);
     }

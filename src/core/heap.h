@@ -66,7 +66,7 @@ struct heap_class {
 };
 
 struct heap {
-    struct magazine magazine[CLASS_LIMIT];
+    _Alignas(CACHE_LINE) struct magazine magazine[CLASS_LIMIT];
     struct thread *thread;    /* the holder's record; NULL in the two static heaps */
     struct hold *inside;      /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
     struct hold *hold;        /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */

@@ -13,13 +13,16 @@
 
 #include "core/epoch.h"
 
+/* A line of its own: who allocates in one class does not wait for the line of who frees in another. */
 struct partial {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */
     uint32_t tail;
     atomic_u32 length;
     uint32_t class; /* never changes */
 };
+
+_Static_assert(sizeof(struct partial) == CACHE_LINE, "a line each");
 
 /* What all lists of a class have counted since ever. An epoch's lists count here too, so that reports need not look for
  * them: once a slab, or a queue, each of which costs several locked operations anyway. */

@@ -42,6 +42,12 @@ static bool is_doomed(const struct epoch *epoch)
     return policy == TSLAB_RELEASE || policy == TSLAB_TRAP;
 }
 
+/* Counts, in the thread's record, that it has closed an epoch of a user's. */
+static void count_closed(struct thread *thread, const struct epoch *epoch)
+{
+    stat_add(&thread->counters.epochs_closed, stat_get(&epoch->owner) == NULL);
+}
+
 /* Why an epoch that is not open is refused. */
 static noinline int refusal(uint64_t value)
 {
@@ -79,6 +85,7 @@ static noinline struct hold *make_hold(struct thread *thread, struct epoch *epoc
 static void recycle_chunk(struct epoch *epoch, uint32_t first)
 {
     run_untag(first, CHUNK_UNITS);
+    epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);
 }
 
@@ -148,6 +155,8 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     const uint64_t word = stat_get(&epoch->word);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
+        stat_add(&thread->counters.epochs_drained, stat_get(&epoch->drains));
+        stat_set(&epoch->drains, 0);
         epoch->next_idle = thread->warm;
         thread->warm = epoch;
         thread->warm_count++;
@@ -173,6 +182,7 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     if (stat_get(&epoch->closed_ms) == 0) {
         stat_set(&epoch->closed_ms, os_now_ms());
     }
+    stat_set(&epoch->drains, stat_get(&epoch->owner) == NULL);
     const uint64_t word = stat_get(&epoch->word);
     store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
     epoch_unpin(epoch);
@@ -352,7 +362,11 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
         epoch = epoch_take_record();
         gate_leave(thread);
     }
-    return epoch == NULL ? 0 : open_record(epoch, options);
+    if (epoch == NULL) {
+        return 0;
+    }
+    stat_add(&thread->counters.epochs_opened, 1);
+    return open_record(epoch, options);
 }
 
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
@@ -559,6 +573,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 static void finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
                         struct tslab_epoch_report *report)
 {
+    count_closed(thread, epoch);
     stat_set(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
         hold_empty(epoch, hold);
@@ -639,6 +654,7 @@ static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
     if (status != TSLAB_OK) {
         return status;
     }
+    count_closed(thread, epoch);
     shut_own_holds(thread, epoch, value);
     return end_close(thread, epoch, report);
 }
@@ -754,6 +770,7 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     }
     int status = mark_closed(epoch, *value, reclaims);
     if (status == TSLAB_OK) {
+        count_closed(thread, epoch);
         thread->scope->outer = hold->outer;
         (void)make_idle(hold); /* we look ourselves */
         shut_own_holds(thread, epoch, *value);
@@ -832,6 +849,7 @@ static bool renew(struct thread *thread, struct hold *hold)
     }
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id);
+        epoch_add_chunk(hold->epoch);
     }
     return first != 0;
 }

@@ -77,16 +77,31 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
 }
 
-/* What epochs hold in chunks, and how many there are. */
+/* What epochs hold in chunks, what was allocated there, and how many there are. */
 static void add_epochs(struct tslab_stats *stats)
 {
-    stats->chunk_bytes = stat_get(&chunk_units) << UNIT_SHIFT;
+    static atomic_u64 told; /* a record that goes to the pool meanwhile may be missed: but the sum never falls */
+    uint64_t chunks = 0;
+    uint64_t granules = load_acquire(&epoch_counters.passed);
+    stats->epochs_drained += stat_get(&epoch_counters.drained);
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
         const bool users = stat_get(&epoch->owner) == NULL; /* not one that serves another's handles */
         stats->epochs_open += users && state == EPOCH_OPEN;
         stats->epochs_draining += users && state == EPOCH_DRAINING;
+        chunks += stat_get(&epoch->chunks);
+        granules += epoch_passed(epoch);
     }
+    stats->chunk_bytes = chunks * CHUNK_BYTES;
+    stats->epoch_bytes = stat_raise(&told, granules) << GRANULE_SHIFT;
+}
+
+static void add_counters(struct tslab_stats *stats, const struct thread_counters *counters)
+{
+    stats->epochs_opened += stat_get(&counters->epochs_opened);
+    stats->epochs_closed += stat_get(&counters->epochs_closed);
+    stats->epochs_drained += stat_get(&counters->epochs_drained);
+    stats->work_units += stat_get(&counters->work_units);
 }
 
 void stats_get(struct tslab_stats *stats)
@@ -101,6 +116,10 @@ void stats_get(struct tslab_stats *stats)
     size_t hot = 0;
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         hot += (size_t)stat_get(&thread->heap.hot.total) << UNIT_SHIFT;
+        add_counters(stats, &thread->counters);
+    }
+    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
+        add_counters(stats, &thread->counters);
     }
     stats->cached_bytes += hot;
     stats->threads = stat_get(&registry.live_count);
@@ -186,6 +205,11 @@ void stats_print(int fd)
     report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
     report_line(&text, "epochs, open", stats.epochs_open, "");
     report_line(&text, "epochs, draining", stats.epochs_draining, "");
+    report_line(&text, "epochs opened", stats.epochs_opened, "");
+    report_line(&text, "epochs closed", stats.epochs_closed, "");
+    report_line(&text, "epochs drained", stats.epochs_drained, "");
+    report_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
+    report_line(&text, "units of work", stats.work_units, "");
     text_send(&text, fd);
     text_string(&text, "options\n");
     option_describe(&text);

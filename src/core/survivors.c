@@ -94,9 +94,12 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 }
 
 /* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
-static void end_run(uint32_t first, uint32_t units, bool trap)
+static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
     const uint32_t tag = stat_get(&arena.units[first].tag);
+    if (tag == TAG_CHUNK) {
+        epoch_drop_chunk(epoch);
+    }
     if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
         run_clear(first, units);
     } else {
@@ -118,7 +121,7 @@ static void end_holds(struct epoch *epoch, bool trap)
         char *const start = cursor_start(&hold->cursor);
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);
-            end_run((uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+            end_run(epoch, (uint32_t)arena_unit(start), CHUNK_UNITS, trap);
         } else if (start != NULL) {
             chunk_reset(&hold->cursor);
         }
@@ -139,7 +142,7 @@ void survivors_end(struct epoch *epoch)
             partial_discard(run);
         }
         epoch_unlink_run(epoch, first);
-        end_run(first, units, trap);
+        end_run(epoch, first, units, trap);
         epoch_unpin(epoch);
         lock_acquire(&epoch->lock);
     }

@@ -23,6 +23,13 @@ struct work {
     uint64_t opened_ms;
 };
 
+/* What a record counts, also for the threads that it served before. */
+struct thread_counters {
+    atomic_u64 epochs_opened, epochs_closed; /* of users */
+    atomic_u64 epochs_drained;               /* that had survivors, and which the thread then released and keeps warm */
+    atomic_u64 work_units;                   /* ended */
+};
+
 struct thread {
     struct lock gate;
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
@@ -39,10 +46,12 @@ struct thread {
 
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
+
+    struct thread_counters counters;
 };
 
 struct registry {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     struct thread *live;
     struct thread *idle;
     atomic_u32 live_count, record_count; /* without the last */
