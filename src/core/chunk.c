@@ -46,14 +46,16 @@ static bool is_shut(const struct cursor *cursor)
     return cursor->end != stat_get(&cursor->start) + CHUNK_GRANULES;
 }
 
+/* Before the cursor leaves its chunk, or starts anew in it. */
+static void count_passed(struct cursor *cursor)
+{
+    stat_add(&cursor->passed, stat_get(&cursor->at) - stat_get(&cursor->start));
+}
+
 /* Puts the cursor on a chunk that has nothing alive in it, or on none. */
 static void cursor_set(struct cursor *cursor, uint64_t start)
 {
     const uint64_t at = start == NO_CHUNK ? 0 : start;
-    const uint64_t before = stat_get(&cursor->start);
-    if (before != NO_CHUNK) {
-        stat_add(&cursor->passed, stat_get(&cursor->at) - before);
-    }
     stat_set(&cursor->start, start);
     stat_set(&cursor->at, at);
     stat_set(&cursor->freed, at);
@@ -63,7 +65,10 @@ static void cursor_set(struct cursor *cursor, uint64_t start)
 noinline void chunk_try_reset(struct cursor *cursor)
 {
     if (chunk_is_empty(cursor) && !is_shut(cursor)) {
-        cursor_set(cursor, stat_get(&cursor->start));
+        const uint64_t start = stat_get(&cursor->start);
+        count_passed(cursor);
+        stat_set(&cursor->at, start);
+        stat_set(&cursor->freed, start);
     }
 }
 
@@ -133,6 +138,7 @@ bool chunk_seal(struct cursor *cursor)
 {
     struct slab *const slab = chunk_of(cursor);
     const uint32_t alive = alive_in(cursor);
+    count_passed(cursor);
     cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
 }
@@ -172,6 +178,7 @@ void chunk_reset(struct cursor *cursor)
         clear_codes(cursor_start(cursor), (stat_get(&cursor->at) - stat_get(&cursor->start)) << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
+    count_passed(cursor);
     cursor_set(cursor, stat_get(&cursor->start));
 }
 
@@ -196,6 +203,9 @@ void run_clear(uint32_t first, uint32_t units)
 
 void chunk_abandon(struct cursor *cursor)
 {
+    if (cursor_start(cursor) != NULL) {
+        count_passed(cursor);
+    }
     cursor_set(cursor, NO_CHUNK);
 }
 

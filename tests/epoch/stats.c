@@ -279,6 +279,64 @@ static void threads_at_rest_in_epochs_are_counted_exactly(void)
     CHECK(after.slabs_recycled >= before.slabs_recycled && after.flushes >= before.flushes);
 }
 
+/* A report beside threads at work is a little old, but never wild: nothing that only grows falls, and no difference is
+ * below zero. */
+
+enum { WORKERS = 2, WORKER_LIVE = 1000, WORKER_SIZES = 8 };
+
+static void *work_on(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    static _Thread_local void *live[WORKER_LIVE];
+    for (size_t i = 0; i < times(400000); i++) {
+        const size_t at = below(&random, WORKER_LIVE);
+        tslab_free(live[at]);
+        live[at] = tslab_malloc(16 + 48 * (at % WORKER_SIZES));
+        CHECK(live[at] != NULL);
+    }
+    for (size_t i = 0; i < WORKER_LIVE; i++) {
+        tslab_free(live[i]);
+    }
+    return NULL;
+}
+
+static atomic_bool worked;
+
+static void *look_at_workers(void *unused)
+{
+    /* What one slow path moves, of each class, is seen before or after. */
+    enum { MOST = WORKERS * (WORKER_LIVE + WORKER_SIZES * 1024) };
+    struct tslab_stats before = { 0 }, now;
+    while (!atomic_load(&worked)) {
+        tslab_stats_get(&now);
+        CHECK_SAY(now.live_objects <= MOST, "%zu objects live", now.live_objects);
+        CHECK(now.cached_bytes <= (size_t)64 * MEGABYTE && now.slab_bytes <= (size_t)64 * MEGABYTE);
+        CHECK(now.allocations >= before.allocations && now.refills >= before.refills && now.flushes >= before.flushes);
+        CHECK(now.slabs_opened >= before.slabs_opened && now.slabs_recycled >= before.slabs_recycled);
+        before = now;
+    }
+    return unused;
+}
+
+static void threads_at_work_are_counted_sanely(void)
+{
+    pthread_t watcher, workers[WORKERS];
+    struct tslab_stats before, after;
+    tslab_stats_get(&before);
+    CHECK(pthread_create(&watcher, NULL, look_at_workers, NULL) == 0);
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_create(&workers[i], NULL, work_on, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_join(workers[i], NULL) == 0);
+    }
+    atomic_store(&worked, true);
+    CHECK(pthread_join(watcher, NULL) == 0);
+    tslab_stats_get(&after);
+    CHECK(after.live_objects == before.live_objects);
+    CHECK(after.allocations == before.allocations + WORKERS * times(400000));
+}
+
 /* What has become of epochs is counted, by whichever thread and way it happened. */
 
 static void *open_and_close(void *unused)
@@ -835,6 +893,7 @@ static const struct epoch_case cases[] = {
     CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
     CASE(threads_at_rest_are_counted_exactly),
+    CASE(threads_at_work_are_counted_sanely),
     CASE(what_becomes_of_epochs_is_counted),
     CASE(units_of_work_are_counted),
     CASE(what_passes_through_chunks_is_counted),
