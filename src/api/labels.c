@@ -43,7 +43,7 @@ static struct label_group *group_of(const char *label)
     if (at == table.known && at < LABELS_KNOWN) {
         table.known++;
         memset(group, 0, sizeof *group);
-        strcpy(group->label, label);
+        memcpy(group->label, label, strlen(label));
     }
     return group;
 }

@@ -34,20 +34,20 @@ struct thread {
     struct lock gate;
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
-    struct heap heap;           /* of the process epoch */
+    struct thread_counters counters;
+    struct heap heap; /* of the process epoch */
 
     /* What the thread is inside of (scope.h); private to it. */
     struct hold *scope;  /* the innermost */
     uint32_t paused;     /* so often: plain malloc lands outside */
     uint32_t warm_count; /* epochs that it keeps for its next ones, */
     struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
-    struct heap
-        scope_heap; /* the heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines */
 
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
 
-    struct thread_counters counters;
+    /* The heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines. */
+    struct heap scope_heap;
 };
 
 struct registry {
