@@ -276,10 +276,10 @@ TSLAB_API void tslab_work_rotate(void);
 TSLAB_API void tslab_work_pause(void);
 TSLAB_API int tslab_work_resume(void);
 
-/* Statistics. Counters of other threads are as of their last slow path: exact when these are at rest, else a little
- * old. Bytes but for what is named otherwise. */
+/* Statistics. What other threads have is exact when these are at rest; else what they do meanwhile may be counted or
+ * not. Bytes but for what is named otherwise. */
 struct tslab_stats {
-    size_t live_objects;      /* allocated and not freed, small ones */
+    size_t live_objects;      /* allocated and not freed, small ones; without those in chunks of epochs */
     size_t live_bytes;        /* in their size classes */
     size_t large_bytes;       /* used by runs of large objects */
     size_t cached_bytes;      /* free, in thread caches */
@@ -309,13 +309,18 @@ struct tslab_stats {
     uint32_t thread_records; /* ever needed at once */
     uint32_t epochs_open;
     uint32_t epochs_draining; /* closed, and survivors hold memory */
+    uint64_t epochs_opened;   /* since the start, also by units of work and instances */
+    uint64_t epochs_closed;   /* closed or released */
+    uint64_t epochs_drained;  /* of these: they had survivors, and are gone */
+    uint64_t epoch_bytes;     /* that were allocated in chunks of epochs, since the start; not counted by object */
+    uint64_t work_units;      /* ended, whatever the policy */
 };
 
-/* Fills in all of *stats. Costs a walk over all threads' records. */
+/* Fills in all of *stats. Costs a walk over the records of all threads, and of the epochs that are in use. */
 TSLAB_API void tslab_stats_get(struct tslab_stats *stats);
 
-/* Writes the statistics, with a table of the size classes in use and the epochs, as text to a file descriptor. Does not
- * allocate. */
+/* Writes the statistics, with a table of the size classes in use, and one of the epochs by label, as text to a file
+ * descriptor. Does not allocate. */
 TSLAB_API void tslab_stats_print(int fd);
 
 /* The same as JSON: docs/statistics.md describes it. */

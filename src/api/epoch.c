@@ -247,22 +247,22 @@ static uint32_t threads_inside(const struct epoch *epoch)
     uint32_t inside = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
         const struct thread *holder = stat_get(&hold->holder);
-        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN && holder != HOLD_READ;
+        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
     }
     return inside;
 }
 
-static void add_survivors(const struct thread *thread, struct epoch *epoch, struct tslab_epoch_stats *stats)
+static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
     struct survivors sum;
-    survivors_count(thread, epoch, false, &sum);
+    survivors_count(epoch, &sum);
     stats->live_objects += sum.objects;
     stats->live_bytes += sum.bytes;
     stats->memory_bytes += sum.memory_bytes;
 }
 
 /* False when the epoch is gone. */
-static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_epoch_stats *stats)
+static bool describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
     memset(stats, 0, sizeof *stats);
@@ -276,23 +276,13 @@ static bool describe(struct thread *thread, struct epoch *epoch, struct tslab_ep
     stats->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
     stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : os_ms_since(stat_get(&epoch->closed_ms));
     stats->recycled_runs = stat_get(&epoch->recycled_runs);
-    add_survivors(thread, epoch, stats);
+    add_survivors(epoch, stats);
     struct epoch *handles = epoch_serving(epoch);
     if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
-        add_survivors(thread, handles, stats);
+        add_survivors(handles, stats);
     }
     return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
-}
-
-/* The counters of heaps that this thread is in are brought up to date. */
-static void publish_scopes(const struct thread *thread)
-{
-    for (const struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
-        if (hold->heap != NULL) {
-            heap_publish(hold->heap);
-        }
-    }
 }
 
 TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
@@ -306,11 +296,32 @@ TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats 
         return TSLAB_NO_MEMORY;
     }
     gate_enter(thread);
-    publish_scopes(thread);
-    const bool described = describe(thread, epoch, stats) && stats->epoch.id == value.id;
+    const bool described = describe(epoch, stats) && stats->epoch.id == value.id;
     gate_leave(thread);
     current_leave(thread);
     return described ? TSLAB_OK : TSLAB_STALE;
+}
+
+/* The next record from an index on that is not FREE, nor serves the handles of another; NULL: there are no more. */
+static struct epoch *next_of_users(uint32_t from)
+{
+    struct epoch *epoch = epoch_next(from);
+    while (epoch != NULL &&
+           (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || stat_get(&epoch->owner) != NULL)) {
+        epoch = epoch_next(epoch->id + 1);
+    }
+    return epoch;
+}
+
+bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
+{
+    for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
+        *from = epoch->id + 1;
+        if (describe(epoch, entry)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
@@ -321,13 +332,8 @@ size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t
     }
     size_t n = 0;
     gate_enter(thread);
-    publish_scopes(thread);
-    for (; *from < epoch_limit() && n < capacity; (*from)++) {
-        struct epoch *epoch = epoch_existing(*from);
-        if (*from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
-            stat_get(&epoch->owner) == NULL) {
-            n += describe(thread, epoch, &entries[n]);
-        }
+    while (n < capacity && epochs_next(from, &entries[n])) {
+        n++;
     }
     gate_leave(thread);
     current_leave(thread);
@@ -340,10 +346,8 @@ TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capa
     const size_t n = epochs_describe(&from, entries, capacity);
     size_t more = 0;
     /* Where there was room, what is new since the look is not told: it has no entry. */
-    for (; n == capacity && from < epoch_limit(); from++) {
-        struct epoch *epoch = epoch_existing(from);
-        more += from > EPOCH_PROCESS && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE &&
-                stat_get(&epoch->owner) == NULL;
+    for (struct epoch *epoch; n == capacity && (epoch = next_of_users(from)) != NULL; from = epoch->id + 1) {
+        more++;
     }
     return n + more;
 }
@@ -423,16 +427,14 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
     if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
-    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        const struct epoch *epoch = epoch_existing(id);
+    for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const bool member = epoch == root || stat_get(&epoch->instance) == instance.id;
         if (member && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE && threads_inside(epoch) > 0) {
             return TSLAB_BUSY;
         }
     }
     struct tslab_epoch_report sum = { 0 };
-    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        struct epoch *epoch = epoch_existing(id);
+    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         if (stat_get(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
             continue;
         }

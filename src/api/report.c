@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4 };
+enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4, GROUP_COLUMNS = 12 };
 
 struct json {
     int fd;
@@ -148,6 +148,11 @@ static void json_totals(struct json *json)
     json_number(json, "thread_records", stats.thread_records);
     json_number(json, "epochs_open", stats.epochs_open);
     json_number(json, "epochs_draining", stats.epochs_draining);
+    json_number(json, "epochs_opened", stats.epochs_opened);
+    json_number(json, "epochs_closed", stats.epochs_closed);
+    json_number(json, "epochs_drained", stats.epochs_drained);
+    json_number(json, "epoch_bytes", stats.epoch_bytes);
+    json_number(json, "work_units", stats.work_units);
     json_close(json, "}");
 }
 
@@ -218,42 +223,77 @@ static void json_epochs(struct json *json)
     json_close(json, "]");
 }
 
+static uint64_t group_epochs(const struct label_group *group)
+{
+    return (uint64_t)group->states[TSLAB_EPOCH_OPEN] + group->states[TSLAB_EPOCH_CLOSING] +
+           group->states[TSLAB_EPOCH_DRAINING];
+}
+
+static void json_labels(struct json *json)
+{
+    struct label_group group;
+    uint64_t collection = 0;
+    json_open(json, "labels", "[");
+    for (uint32_t rank = 0; epochs_label(rank, &collection, &group); rank++) {
+        json_open(json, NULL, "{");
+        json_string(json, "label", group.label);
+        json_number(json, "labels", group.labels);
+        json_number(json, "epochs", group_epochs(&group));
+        for (unsigned state = 0; state < sizeof state_names / sizeof state_names[0]; state++) {
+            json_number(json, state_names[state], group.states[state]);
+        }
+        json_number(json, "oldest_ms", group.oldest_ms);
+        json_number(json, "live_objects", group.live_objects);
+        json_number(json, "live_bytes", group.live_bytes);
+        json_number(json, "memory_bytes", group.memory_bytes);
+        json_close(json, "}");
+    }
+    json_close(json, "]");
+}
+
+static void group_line(struct text *text, const struct label_group *group)
+{
+    const uint64_t cells[] = { group_epochs(group),
+                               group->states[TSLAB_EPOCH_OPEN],
+                               group->states[TSLAB_EPOCH_CLOSING],
+                               group->states[TSLAB_EPOCH_DRAINING],
+                               group->oldest_ms,
+                               group->live_objects,
+                               group->live_bytes,
+                               group->memory_bytes };
+    for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        text_number(text, cells[i], GROUP_COLUMNS);
+    }
+    text_string(text, "  ");
+    if (group->labels > 1) {
+        text_string(text, "... ");
+        text_number(text, group->labels, 0);
+        text_string(text, " more labels");
+    } else {
+        text_foreign(text, group->label[0] == 0 ? "(no label)" : group->label);
+    }
+    text_string(text, "\n");
+}
+
 void epochs_print(int fd)
 {
-    static const char *const heads[] = { "policy",    "state", "inside",     "age ms",
-                                         "closed ms", "live",  "live bytes", "memory" };
-    enum { COLUMN = 12 };
-    struct tslab_epoch_stats entries[EPOCHS_AT_ONCE];
-    uint32_t from = 0;
-    size_t n;
-    bool any = false;
-    while ((n = epochs_describe(&from, entries, EPOCHS_AT_ONCE)) > 0) {
-        char buffer[REPORT_BYTES];
-        struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-        text_string(&text, any ? "" : "epochs\n");
-        for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && !any; i++) {
-            text_right(&text, heads[i], COLUMN);
+    static const char *const heads[] = { "epochs",    "open", "closing",    "draining",
+                                         "oldest ms", "live", "live bytes", "memory" };
+    char buffer[REPORT_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct label_group group;
+    uint64_t collection = 0;
+    for (uint32_t rank = 0; epochs_label(rank, &collection, &group); rank++) {
+        text_string(&text, rank == 0 ? "epochs by label\n" : "");
+        for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && rank == 0; i++) {
+            text_right(&text, heads[i], GROUP_COLUMNS);
         }
-        text_string(&text, any ? "" : "  label\n");
-        any = true;
-        for (size_t i = 0; i < n; i++) {
-            const struct tslab_epoch_stats *stats = &entries[i];
-            text_right(&text, policy_names[stats->policy], COLUMN);
-            text_right(&text, state_names[stats->state], COLUMN);
-            text_number(&text, stats->inside, COLUMN);
-            text_number(&text, stats->age_ms, COLUMN);
-            text_number(&text, stats->closed_ms, COLUMN);
-            text_number(&text, stats->live_objects, COLUMN);
-            text_number(&text, stats->live_bytes, COLUMN);
-            text_number(&text, stats->memory_bytes, COLUMN);
-            text_string(&text, "  ");
-            text_foreign(&text, stats->label);
-            text_string(&text, "\n");
-        }
+        text_string(&text, rank == 0 ? "  label\n" : "");
+        group_line(&text, &group);
+        text_send_part(&text, fd);
+    }
+    if (text.length > 0) {
         text_send(&text, fd);
-        if (text.lost) {
-            return;
-        }
     }
 }
 
@@ -272,6 +312,7 @@ TSLAB_API void tslab_stats_json(int fd)
     }
     json_close(&json, "]");
     json_epochs(&json);
+    json_labels(&json);
     json_close(&json, "}");
     text_string(&json.text, "\n");
     text_send(&json.text, fd);

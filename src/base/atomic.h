@@ -5,7 +5,7 @@
  * are properties of operations, which ThreadSanitizer can see.
  *
  * Statistics are not protocol: stat_add and stat_get are for words with one writer at a time, or where a guard is held
- * anyway, and are no scheduling points. */
+ * anyway, stat_add_shared and stat_raise for words with several; none is a scheduling point. */
 #ifndef TSLAB_BASE_ATOMIC_H
 #define TSLAB_BASE_ATOMIC_H
 
@@ -64,9 +64,43 @@ void sim_point(void);
 #define stat_set(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 #define stat_add(p, v) stat_set((p), stat_get(p) + (v))
 
+/* A word that its owner alone writes, and reads plainly, while others may read it at any time: what one does on every
+ * call is one instruction on x86-64, which compilers do not make of an atomic load and store. */
+static inline void owned_add(uint64_t *word, uint64_t v)
+{
+#if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
+    __asm__("addq %1, %0" : "+m"(*word) : "er"(v) : "cc");
+#else
+    __atomic_store_n(word, *word + v, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void owned_set(uint64_t *word, uint64_t v)
+{
+    __atomic_store_n(word, v, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t owned_get(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 typedef _Atomic(uint8_t) atomic_u8;
+typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
+
+#define stat_add_shared(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+
+/* Makes the word at least v; returns what it is then. */
+static inline uint64_t stat_raise(atomic_u64 *p, uint64_t v)
+{
+    uint64_t found = stat_get(p);
+    while (found < v &&
+           !atomic_compare_exchange_strong_explicit(p, &found, v, memory_order_relaxed, memory_order_relaxed)) {
+    }
+    return found < v ? v : found;
+}
 
 /* Stores 0 into words in a row. What is not to be seen word for word, by a scheduler or a sanitizer, is one instruction
  * on x86-64, which stores many of them at once (docs/decisions/chunks.md). */

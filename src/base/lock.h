@@ -21,6 +21,7 @@ enum lock_rank {
     RANK_LAST,      /* the last record */
     RANK_REGISTRY,  /* the list of threads and heaps */
     RANK_GATE,      /* a thread's slow operations, against fork */
+    RANK_LABELS,    /* the table of a report */
     RANK_SWEEP,     /* the one who looks for free pages in used slabs */
     RANK_LIST,      /* a list of partial slabs */
     RANK_RUNS,      /* the runs of an epoch */
@@ -28,6 +29,7 @@ enum lock_rank {
     RANK_PURGE,     /* the one who gives pages back */
     RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
+    RANK_HEAPS,     /* the heaps of epochs that are in use */
     RANK_META,      /* memory for the engine's own records */
 };
 

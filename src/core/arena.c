@@ -18,7 +18,7 @@ enum {
     SPACE_PARTS_WITH = 5,
 };
 
-struct arena arena;
+_Alignas(CACHE_LINE) struct arena arena;
 
 /* Committed when the arena was started, to see that the place is good, and not handed out yet. */
 static struct stretch first_step;

@@ -4,8 +4,6 @@
 #include "core/checked.h"
 #include "core/depot.h"
 
-atomic_size_t chunk_units;
-
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
     const uint64_t before = stat_get(&cursor->at);
@@ -48,6 +46,12 @@ static bool is_shut(const struct cursor *cursor)
     return cursor->end != stat_get(&cursor->start) + CHUNK_GRANULES;
 }
 
+/* Before the cursor leaves its chunk, or starts anew in it. */
+static void count_passed(struct cursor *cursor)
+{
+    stat_add(&cursor->passed, stat_get(&cursor->at) - stat_get(&cursor->start));
+}
+
 /* Puts the cursor on a chunk that has nothing alive in it, or on none. */
 static void cursor_set(struct cursor *cursor, uint64_t start)
 {
@@ -61,7 +65,10 @@ static void cursor_set(struct cursor *cursor, uint64_t start)
 noinline void chunk_try_reset(struct cursor *cursor)
 {
     if (chunk_is_empty(cursor) && !is_shut(cursor)) {
-        cursor_set(cursor, stat_get(&cursor->start));
+        const uint64_t start = stat_get(&cursor->start);
+        count_passed(cursor);
+        stat_set(&cursor->at, start);
+        stat_set(&cursor->freed, start);
     }
 }
 
@@ -109,7 +116,6 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot set both ends */
     }
-    (void)fetch_add_relaxed(&chunk_units, CHUNK_UNITS);
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
@@ -132,6 +138,7 @@ bool chunk_seal(struct cursor *cursor)
 {
     struct slab *const slab = chunk_of(cursor);
     const uint32_t alive = alive_in(cursor);
+    count_passed(cursor);
     cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
 }
@@ -171,6 +178,7 @@ void chunk_reset(struct cursor *cursor)
         clear_codes(cursor_start(cursor), (stat_get(&cursor->at) - stat_get(&cursor->start)) << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
+    count_passed(cursor);
     cursor_set(cursor, stat_get(&cursor->start));
 }
 
@@ -183,9 +191,6 @@ void chunk_recount(struct cursor *cursor)
 
 void run_untag(uint32_t first, uint32_t units)
 {
-    if (stat_get(&arena.units[first].tag) == TAG_CHUNK) {
-        (void)fetch_sub_relaxed(&chunk_units, CHUNK_UNITS);
-    }
     for (uint32_t i = 0; i < units; i++) {
         stat_set(&arena.units[first + i].tag, TAG_NONE);
     }
@@ -198,6 +203,9 @@ void run_clear(uint32_t first, uint32_t units)
 
 void chunk_abandon(struct cursor *cursor)
 {
+    if (cursor_start(cursor) != NULL) {
+        count_passed(cursor);
+    }
     cursor_set(cursor, NO_CHUNK);
 }
 

@@ -35,15 +35,13 @@ enum {
     CHUNK_ALIGN_MOST = 4096,
 };
 
-/* Units of all chunks. */
-extern atomic_size_t chunk_units;
-
 /* The place where a holder fills a chunk, by numbers of granules: addresses / GRANULE_BYTES. */
 struct cursor {
-    atomic_u64 at;    /* what is left begins here */
-    uint64_t end;     /* and ends here; both 0: no chunk */
-    atomic_u64 start; /* of the chunk, or NO_CHUNK */
-    atomic_u64 freed; /* start, and what the holder freed or passed by: equals `at` when it freed all */
+    atomic_u64 at;     /* what is left begins here */
+    uint64_t end;      /* and ends here; both 0: no chunk */
+    atomic_u64 start;  /* of the chunk, or NO_CHUNK */
+    atomic_u64 freed;  /* start, and what the holder freed or passed by: equals `at` when it freed all */
+    atomic_u64 passed; /* granules that it has passed before it left a chunk, or started anew */
 };
 
 /* The start of a cursor without a chunk: no granule is less than a chunk beyond it. */

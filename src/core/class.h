@@ -15,7 +15,6 @@ enum {
     UNIT_BYTES = 1 << UNIT_SHIFT,
     GRANULE_SHIFT = 4,
     GRANULE_BYTES = 1 << GRANULE_SHIFT, /* every object is aligned to it */
-    CACHE_LINE = 64,
 };
 
 #if TSLAB_SIM

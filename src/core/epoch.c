@@ -9,22 +9,29 @@
 
 static struct partial process_partials[CLASS_LIMIT];
 
+struct epoch_counters epoch_counters;
+
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
 
-struct hold hold_none = { .cursor.start = NO_CHUNK };
+_Alignas(CACHE_LINE) struct hold hold_none = { .cursor.start = NO_CHUNK };
 
-_Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
+_Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
+
+atomic_u64 epoch_visits;
 
 static struct {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     struct epoch *idle; /* linked by next_idle */
-    atomic_u32 limit;   /* records that were ever made have lower indices */
+    uint32_t limit;     /* records that were ever made have lower indices */
+    /* A bit a block: some of its records are out. */
+    atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64];
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
 static void partials_start(struct partial *partials)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
         partials[c].lock.rank = RANK_LIST;
+        partials[c].class = c;
     }
 }
 
@@ -34,9 +41,63 @@ void epoch_start(void)
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
-uint32_t epoch_limit(void)
+/* Which records are out of the pool. The bits change under the lock; who walks reads them without. */
+
+static void set_out(uint32_t id, bool out)
 {
-    return load_acquire(&epochs.limit);
+    const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
+    struct epoch_block *block = atomic_load_explicit(&epoch_blocks[number], memory_order_relaxed);
+    const uint64_t bit = (uint64_t)1 << at % 64, bit_of_block = (uint64_t)1 << number % 64;
+    atomic_u64 *word = &block->out[at / 64], *summary = &epochs.blocks_out[number / 64];
+    invariant(((stat_get(word) & bit) != 0) != out);
+    if (out) {
+        store_release(word, stat_get(word) | bit);
+        store_release(summary, stat_get(summary) | bit_of_block);
+        return;
+    }
+    store_release(word, stat_get(word) & ~bit);
+    uint64_t any = 0;
+    for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
+        any |= stat_get(&block->out[i]);
+    }
+    if (any == 0) {
+        store_release(summary, stat_get(summary) & ~bit_of_block);
+    }
+}
+
+/* The first bit from `from` on of so many words; the bits that the words have when there is none. */
+static uint32_t next_bit(const atomic_u64 *words, uint32_t count, uint32_t from)
+{
+    for (uint32_t at = from; at < count * 64; at = (at / 64 + 1) * 64) {
+        const uint64_t bits = load_acquire(&words[at / 64]) >> at % 64;
+        if (bits != 0) {
+            return at + bit_lowest(bits);
+        }
+    }
+    return count * 64;
+}
+
+struct epoch *epoch_next(uint32_t from)
+{
+    enum { BLOCK_WORDS = sizeof epochs.blocks_out / sizeof epochs.blocks_out[0] };
+    uint32_t at = from & (EPOCH_BLOCK_RECORDS - 1);
+    for (uint32_t number = from >> EPOCH_BLOCK_SHIFT; number < EPOCH_BLOCKS; number++, at = 0) {
+        const uint32_t found = next_bit(epochs.blocks_out, BLOCK_WORDS, number);
+        if (found >= EPOCH_BLOCKS) {
+            break;
+        }
+        at = found == number ? at : 0;
+        number = found;
+        struct epoch_block *block = atomic_load_explicit(&epoch_blocks[number], memory_order_acquire);
+        at = next_bit(block->out, EPOCH_OUT_WORDS, at);
+        if (at < EPOCH_BLOCK_RECORDS) {
+            if (TSLAB_CHECKED) {
+                stat_add_shared(&epoch_visits, 1);
+            }
+            return &block->records[at];
+        }
+    }
+    return NULL;
 }
 
 struct epoch *epoch_by_value(uint64_t value)
@@ -62,19 +123,19 @@ bool epoch_is_hidden(uint64_t value)
 /* Makes the record with the next index. Under the lock. */
 static struct epoch *record_make(void)
 {
-    const uint32_t id = stat_get(&epochs.limit);
+    const uint32_t id = epochs.limit;
     if (id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS) {
         return NULL;
     }
-    struct epoch *block = atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_relaxed);
+    struct epoch_block *block = atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_relaxed);
     if (block == NULL) {
-        block = meta_alloc(EPOCH_BLOCK_RECORDS * sizeof *block);
+        block = meta_alloc(sizeof *block);
         if (block == NULL) {
             return NULL;
         }
         atomic_store_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block, memory_order_release);
     }
-    struct epoch *epoch = &block[id & (EPOCH_BLOCK_RECORDS - 1)];
+    struct epoch *epoch = &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
     epoch->id = id;
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;
@@ -82,7 +143,7 @@ static struct epoch *record_make(void)
     chunk_abandon(&epoch->first.cursor);
     atomic_store_explicit(&epoch->first.holder, HOLD_TAKEN, memory_order_relaxed);
     atomic_store_explicit(&epoch->holds, &epoch->first, memory_order_relaxed);
-    store_release(&epochs.limit, id + 1);
+    epochs.limit = id + 1;
     return epoch;
 }
 
@@ -95,15 +156,45 @@ struct epoch *epoch_take_record(void)
     } else {
         epoch = record_make();
     }
+    if (epoch != NULL) {
+        set_out(epoch->id, true);
+    }
     lock_release(&epochs.lock);
     return epoch;
+}
+
+uint64_t epoch_passed(const struct epoch *epoch)
+{
+    uint64_t sum = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        const struct cursor *cursor = &hold->cursor;
+        const uint64_t start = stat_get(&cursor->start), here = stat_get(&cursor->at) - start;
+        /* A look between two writes of the holder finds parts of two chunks. */
+        sum += stat_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
+    }
+    return sum;
+}
+
+/* Takes over what the record counted. Under the lock. */
+static void take_counts(struct epoch *epoch)
+{
+    invariant(stat_get(&epoch->chunks) == 0);
+    const uint64_t passed = epoch_passed(epoch);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        stat_set(&hold->cursor.passed, 0);
+    }
+    store_release(&epoch_counters.passed, stat_get(&epoch_counters.passed) + passed);
+    stat_add(&epoch_counters.drained, stat_get(&epoch->drains));
+    stat_set(&epoch->drains, 0);
 }
 
 void epoch_put_record(struct epoch *epoch)
 {
     lock_acquire(&epochs.lock);
+    take_counts(epoch);
     epoch->next_idle = epochs.idle;
     epochs.idle = epoch;
+    set_out(epoch->id, false);
     lock_release(&epochs.lock);
 }
 
@@ -186,6 +277,7 @@ void hold_drop_chunk(struct hold *hold)
         lock_acquire(&hold->epoch->lock);
         chunk_drop(&hold->cursor);
         lock_release(&hold->epoch->lock);
+        epoch_drop_chunk(hold->epoch);
     }
 }
 
@@ -219,9 +311,7 @@ void epoch_unpin(struct epoch *epoch)
 
 void epoch_fork_child(void)
 {
-    epochs.idle = NULL;
-    for (uint32_t id = EPOCH_PROCESS + 1; id < stat_get(&epochs.limit); id++) {
-        struct epoch *epoch = epoch_existing(id);
+    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
             for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
                 hold_drop_chunk(hold);

@@ -13,9 +13,9 @@
  * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when it was emptied or is
  * about to be.
  *
- * Owns: the table of records, the pool of idle ones. Records and holds are never unmapped, and a hold stays with its
- * record: who comes late may look. The value that names an epoch to users holds generation and index: a value of
- * another generation is stale.
+ * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of it. Records and holds are
+ * never unmapped, and a hold stays with its record: who comes late may look. The value that names an epoch to users
+ * holds generation and index: a value of another generation is stale.
  *
  * pins: one until DRAINING, one for each run that is linked. Runs are linked before anybody could find them empty.
  *
@@ -47,8 +47,6 @@ enum {
 
 #define HOLD_IDLE  ((struct thread *)0)
 #define HOLD_TAKEN ((struct thread *)1)
-#define HOLD_READ                                                                                                      \
-    ((struct thread *)2) /* by a report, under the epoch's lock: whoever wants the hold may wait for that */
 
 struct hold {
     _Atomic(struct thread *) holder;
@@ -63,8 +61,9 @@ struct hold {
     struct hold *next;    /* of the same epoch; never changes once linked */
 };
 
+/* Lines of its own: what others read of a record is not in the line of its neighbour, nor in that of its first hold. */
 struct epoch {
-    atomic_u64 word;
+    _Alignas(CACHE_LINE) atomic_u64 word;
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
     _Atomic(struct partial *) partial; /* lists of partial slabs, one a class; NULL until there are slabs */
@@ -73,13 +72,15 @@ struct epoch {
     atomic_u32 pins;
     atomic_u64 recycled_runs;
     _Atomic(struct hold *) holds;
-    struct hold first;
+    atomic_u32 chunks; /* how many it has: linked, or with a hold */
+    _Alignas(CACHE_LINE) struct hold first;
 
     /* Written by who opens or closes it; reports may read them meanwhile. */
     atomic_u32 policy;
     atomic_u32 plain;    /* 1: plain malloc may land here */
     atomic_u32 reclaims; /* 1: when it is finished */
     atomic_u32 is_instance;
+    atomic_u32 drains; /* 1: it had survivors when it was closed */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
@@ -89,7 +90,31 @@ struct epoch {
     struct epoch *next_idle;
 };
 
+_Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "one line is read by all who come and go");
+
 extern struct epoch epoch_process;
+
+/* What records have counted that went back to the pool, written under its lock. `passed` is written with release once
+ * the holds say 0: who acquires it first, and then adds up the holds, counts nothing twice. */
+struct epoch_counters {
+    _Alignas(CACHE_LINE) atomic_u64 drained; /* epochs that had survivors */
+    atomic_u64 passed;                       /* granules */
+};
+extern struct epoch_counters epoch_counters;
+
+/* One more chunk belongs to the epoch, or one less. */
+always_inline void epoch_add_chunk(struct epoch *epoch)
+{
+    stat_add_shared(&epoch->chunks, 1);
+}
+
+always_inline void epoch_drop_chunk(struct epoch *epoch)
+{
+    stat_add_shared(&epoch->chunks, UINT32_MAX);
+}
+
+/* Granules that have been allocated in chunks by the present holds of a record, and are counted nowhere else. */
+uint64_t epoch_passed(const struct epoch *epoch);
 
 /* A hold of no epoch, without a chunk: stands where there is none, so that the fast path need not ask. Never changes.
  */
@@ -162,8 +187,16 @@ enum {
     EPOCH_BLOCK_SHIFT = TSLAB_SIM ? 4 : 8,
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
+    EPOCH_BLOCKS_ROOM = EPOCH_BLOCKS < 8 ? 8 : EPOCH_BLOCKS, /* whole cache lines */
+    EPOCH_OUT_WORDS = (EPOCH_BLOCK_RECORDS + 63) / 64,
 };
-extern _Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
+
+struct epoch_block {
+    _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* a bit a record: it is not in the pool */
+    struct epoch records[EPOCH_BLOCK_RECORDS];
+};
+
+extern _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
 
 /* The record with an index that is in use or was; NULL when there never was one. No gate. */
 always_inline struct epoch *epoch_by_id(uint32_t id)
@@ -171,13 +204,14 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
     if (unlikely(id <= EPOCH_PROCESS)) {
         return &epoch_process;
     }
-    struct epoch *block = id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
-                              ? NULL
-                              : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
-    return unlikely(block == NULL) ? NULL : &block[id & (EPOCH_BLOCK_RECORDS - 1)];
+    struct epoch_block *block =
+        id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
+            ? NULL
+            : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
+    return unlikely(block == NULL) ? NULL : &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
 }
 
-/* The same where it is known that the record exists: the index is below the limit, or in a word of the engine. */
+/* The same where it is known that the record exists: the index is in a word of the engine. */
 always_inline struct epoch *epoch_existing(uint32_t id)
 {
     struct epoch *epoch = epoch_by_id(id);
@@ -191,8 +225,14 @@ struct epoch *epoch_by_value(uint64_t value);
 /* Whether it serves the handles of another: such a one has no name that users are given. */
 bool epoch_is_hidden(uint64_t value);
 
-/* Indices are below this. */
-uint32_t epoch_limit(void);
+/* The first record with at least this index that is out of the pool: of an epoch that is not FREE, or kept warm by a
+ * thread, or taken just now. NULL: there are no more. So all walks go over what is in use, not over what ever was: a
+ * look at a word for each 16,384 records that there may be, and at the records that are out. The process is none of
+ * them. What is taken or put back meanwhile may be found or not. No gate. */
+struct epoch *epoch_next(uint32_t from);
+
+/* Records that epoch_next has found since ever, where checks are on: tests count the steps of walks. */
+extern atomic_u64 epoch_visits;
 
 void epoch_start(void);
 
@@ -226,7 +266,7 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first);
 /* Drops a pin; the last one retires the record. */
 void epoch_unpin(struct epoch *epoch);
 
-/* The forking thread is alone: all FREE records, wherever they were, go to the pool. */
+/* The forking thread is alone: all FREE records that are out, wherever they were, go to the pool. */
 void epoch_fork_child(void);
 
 #endif

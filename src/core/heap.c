@@ -11,6 +11,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
  * when its class was idle between two ticks. */
@@ -69,13 +70,13 @@ static uint16_t batch_most(unsigned class)
 /* Slots in the magazine of a class. */
 static unsigned magazine_slots(const struct heap *heap, unsigned class)
 {
-    return heap->class[class].capacity - magazine_room(&heap->magazine[class]);
+    return stat_get(&heap->class[class].capacity) - magazine_room(&heap->magazine[class]);
 }
 
 static void magazine_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
 {
     magazine_set_room(&heap->magazine[class], capacity - magazine_slots(heap, class));
-    heap->class[class].capacity = capacity;
+    stat_set(&heap->class[class].capacity, capacity);
 }
 
 uint32_t heap_next_affinity(void)
@@ -110,44 +111,143 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
     }
 }
 
-_Atomic(struct heap *) heaps_of_epochs;
-
 struct heap *heap_make(struct epoch *epoch)
 {
     struct heap *heap = meta_alloc(sizeof *heap);
     if (heap != NULL) {
         heap_start(heap, NULL, epoch, heap_next_affinity());
-        heap->next = atomic_load_explicit(&heaps_of_epochs, memory_order_relaxed);
-        while (!cas_release(&heaps_of_epochs, &heap->next, heap)) {
-        }
     }
     return heap;
 }
 
-/* Publishing. */
+/* Counting. */
 
-/* Frees that came through the magazine: what is in it, and left it, and was not put there by a slow path. */
-static uint64_t magazine_frees(const struct heap *heap, unsigned class)
+/* What the magazine of a class has, and what has come and gone through it, as of one look at its count. A report may
+ * look between two writes of a slow path: what comes out below zero then, is zero. */
+struct traffic {
+    uint64_t slots, allocs, frees;
+};
+
+static struct traffic magazine_traffic(const struct heap *heap, unsigned class)
 {
-    const struct heap_class *hc = &heap->class[class];
-    return magazine_slots(heap, class) + magazine_served(&heap->magazine[class]) + hc->moved_out - hc->moved_in;
+    const uint64_t count = owned_get(&heap->magazine[class].count);
+    const uint64_t capacity = stat_get(&heap->class[class].capacity), room = count & MAGAZINE_ROOM_MASK;
+    const uint64_t slots = capacity > room ? capacity - room : 0;
+    const uint64_t allocs = count >> MAGAZINE_SERVED_SHIFT;
+    /* What is in the magazine, and what left it, but was not put there by a slow path. */
+    const uint64_t frees = slots + allocs + stat_get(&heap->class[class].moved);
+    return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
-static void publish(struct heap *heap, unsigned class)
+static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    const struct heap_class *hc = &heap->class[class];
-    struct class_counters *counters = &heap->class[class].counters;
-    stat_set(&counters->allocs, magazine_served(&heap->magazine[class]) + stat_get(&counters->bypassed_allocs));
-    stat_set(&counters->frees,
-             magazine_frees(heap, class) + stat_get(&counters->bypassed_frees) + stat_get(&counters->remote_frees));
-    stat_set(&counters->cached, magazine_slots(heap, class) + hc->stock_slots + bit_count(hc->claimed));
+    return slots + stat_get(&hc->stock_slots) + bit_count(stat_get(&hc->claimed));
 }
 
-void heap_publish(struct heap *heap)
+uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        publish(heap, c);
+    return cached_with(&heap->class[class], magazine_traffic(heap, class).slots);
+}
+
+void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
+{
+    const struct heap_class *hc = &heap->class[class];
+    const struct class_counters *counters = &hc->counters;
+    const struct traffic traffic = magazine_traffic(heap, class);
+    const uint64_t bypassed_allocs = stat_get(&counters->bypassed_allocs);
+    const uint64_t bypassed_frees = stat_get(&counters->bypassed_frees);
+    const uint64_t remote_frees = stat_get(&counters->remote_frees);
+    sums->allocs += traffic.allocs + bypassed_allocs;
+    sums->frees += traffic.frees + bypassed_frees + remote_frees;
+    sums->cached += cached_with(hc, traffic.slots);
+    sums->refills += stat_get(&counters->refills);
+    sums->refilled += stat_get(&counters->refilled);
+    sums->flushes += stat_get(&counters->flushes);
+    sums->flushed += stat_get(&counters->flushed);
+    sums->stocked += stat_get(&counters->stocked);
+    sums->bypassed_allocs += bypassed_allocs;
+    sums->bypassed_frees += bypassed_frees;
+    sums->remote_frees += remote_frees;
+    sums->opened += stat_get(&counters->opened);
+    sums->attached += stat_get(&counters->attached);
+}
+
+/* The heaps of epochs. */
+
+static struct {
+    _Alignas(CACHE_LINE) struct lock lock;
+    struct heap *first;
+} heaps = { .lock = LOCK_INIT(RANK_HEAPS) };
+
+/* What those counted that are not in use any more; under the same lock. */
+static struct class_sums heaps_gone[CLASS_LIMIT];
+
+void heap_enlist(struct heap *heap)
+{
+    lock_acquire(&heaps.lock);
+    invariant(!heap->enlisted);
+    heap->enlisted = true;
+    heap->prev = NULL;
+    heap->next = heaps.first;
+    if (heaps.first != NULL) {
+        heaps.first->prev = heap;
     }
+    heaps.first = heap;
+    lock_release(&heaps.lock);
+}
+
+/* Begins to count anew, with an empty heap. */
+static void forget_counts(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = &heap->class[class];
+    invariant(heap_cached(heap, class) == 0);
+    owned_set(&heap->magazine[class].count, magazine_room(&heap->magazine[class]));
+    stat_set(&hc->moved, 0);
+    hc->window_allocs = hc->window_refilled = hc->idle_allocs = hc->idle_frees = 0;
+    memset(&hc->counters, 0, sizeof hc->counters);
+}
+
+void heap_delist(struct heap *heap)
+{
+    lock_acquire(&heaps.lock);
+    if (heap->enlisted) {
+        heap->enlisted = false;
+        *(heap->prev == NULL ? &heaps.first : &heap->prev->next) = heap->next;
+        if (heap->next != NULL) {
+            heap->next->prev = heap->prev;
+        }
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            heap_add(heap, c, &heaps_gone[c]);
+            forget_counts(heap, c);
+        }
+    }
+    lock_release(&heaps.lock);
+}
+
+static void add_sums(struct class_sums *sums, const struct class_sums *more)
+{
+    sums->allocs += more->allocs;
+    sums->frees += more->frees;
+    sums->refills += more->refills;
+    sums->refilled += more->refilled;
+    sums->flushes += more->flushes;
+    sums->flushed += more->flushed;
+    sums->stocked += more->stocked;
+    sums->bypassed_allocs += more->bypassed_allocs;
+    sums->bypassed_frees += more->bypassed_frees;
+    sums->remote_frees += more->remote_frees;
+    sums->opened += more->opened;
+    sums->attached += more->attached;
+}
+
+void heaps_add(unsigned class, struct class_sums *sums)
+{
+    lock_acquire(&heaps.lock);
+    add_sums(sums, &heaps_gone[class]);
+    for (const struct heap *heap = heaps.first; heap != NULL; heap = heap->next) {
+        heap_add(heap, class, sums);
+    }
+    lock_release(&heaps.lock);
 }
 
 /* Giving back. */
@@ -203,8 +303,8 @@ static void magazine_flush(struct heap *heap, unsigned class)
     }
     const uint64_t slots = flush_chain(class, magazine_head(m));
     magazine_set_head(m, NULL);
-    magazine_set_room(m, hc->capacity);
-    hc->moved_out += slots;
+    magazine_set_room(m, stat_get(&hc->capacity));
+    stat_add(&hc->moved, slots);
     heap->flushed_bytes += slots * class_geometry[class].size;
     hc->flushed_at = heap->flushed_bytes;
     stat_add(&hc->counters.flushes, 1);
@@ -248,12 +348,12 @@ static bool stock_put(struct heap *heap, unsigned class)
     void *const chain = magazine_head(m);
     *chain_next(chain) = hc->stock;
     hc->stock = chain_pack(chain, slots);
-    hc->stock_slots += slots;
+    stat_add(&hc->stock_slots, slots);
     heap->stock_bytes += bytes;
     heap->stock_peak = max_size(heap->stock_peak, heap->stock_bytes);
     magazine_set_head(m, NULL);
-    magazine_set_room(m, hc->capacity);
-    hc->moved_out += slots;
+    magazine_set_room(m, stat_get(&hc->capacity));
+    stat_add(&hc->moved, slots);
     stat_add(&hc->counters.stocked, 1);
     return true;
 }
@@ -265,7 +365,7 @@ static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
     void *const chain = chain_first(hc->stock);
     *slots = chain_slots(hc->stock);
     hc->stock = *chain_next(chain);
-    hc->stock_slots -= *slots;
+    stat_set(&hc->stock_slots, stat_get(&hc->stock_slots) - *slots);
     heap->stock_bytes -= (size_t)*slots * class_geometry[class].size;
     return chain;
 }
@@ -302,7 +402,7 @@ static void stock_learn(struct heap *heap, unsigned class)
 static void stock_flush(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    while (hc->stock_slots != 0) {
+    while (stat_get(&hc->stock_slots) != 0) {
         unsigned slots;
         void *const chain = stock_take(heap, class, &slots);
         (void)flush_chain(class, chain);
@@ -322,10 +422,11 @@ static bool heap_is_open(const struct heap *heap)
 static void slab_leave(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    if (hc->claimed != 0) {
+    const uint64_t claimed = stat_get(&hc->claimed);
+    if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
-        give(hc->slab, class, first.word, hc->claimed);
-        hc->claimed = 0;
+        give(hc->slab, class, first.word, claimed);
+        stat_set(&hc->claimed, 0);
     }
     if (hc->slab != NULL) {
         struct slab *const slab = hc->slab;
@@ -373,8 +474,9 @@ static bool claim(struct heap *heap, unsigned class)
     struct heap_class *hc = &heap->class[class];
     for (;;) {
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
-            hc->claimed = slab_take(hc->slab, geometry, w);
-            if (hc->claimed != 0) {
+            const uint64_t taken = slab_take(hc->slab, geometry, w);
+            if (taken != 0) {
+                stat_set(&hc->claimed, taken);
                 hc->claimed_start = arena_address(slab_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
                 return true;
             }
@@ -391,14 +493,16 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
 {
     unsigned n = 0;
     void **at = list;
-    while (hc->claimed != 0 && n < most) {
-        char *const p = hc->claimed_start + bit_lowest(hc->claimed) * size;
-        hc->claimed &= hc->claimed - 1;
+    uint64_t claimed = stat_get(&hc->claimed);
+    while (claimed != 0 && n < most) {
+        char *const p = hc->claimed_start + bit_lowest(claimed) * size;
+        claimed &= claimed - 1;
         *at = p;
         at = slot_link(p);
         n++;
     }
     *at = NULL;
+    stat_set(&hc->claimed, claimed);
     return n;
 }
 
@@ -430,18 +534,17 @@ static noinline void tick(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
-        publish(heap, c);
-        const uint64_t allocs = stat_get(&hc->counters.allocs);
-        const uint64_t frees = stat_get(&hc->counters.frees);
-        if (allocs == hc->idle_allocs && frees == hc->idle_frees && stat_get(&hc->counters.cached) != 0) {
+        struct class_sums sums = { 0 };
+        heap_add(heap, c, &sums);
+        if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
             magazine_flush(heap, c);
             stock_flush(heap, c);
             slab_leave(heap, c);
             hc->batch = batch_first(c);
             magazine_set_capacity(heap, c, capacity_first(c));
         }
-        hc->idle_allocs = allocs;
-        hc->idle_frees = frees;
+        hc->idle_allocs = sums.allocs;
+        hc->idle_frees = sums.frees;
     }
     if (!heap->hot.touched) {
         hot_flush(&heap->hot);
@@ -451,12 +554,6 @@ static noinline void tick(struct heap *heap)
         stock_set_budget(heap, max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST));
     }
     heap->stock_peak = heap->stock_bytes;
-}
-
-static void slow_operation_begin(struct heap *heap, unsigned class)
-{
-    gate_enter(heap->thread);
-    publish(heap, class);
 }
 
 static void slow_operation_end(struct heap *heap)
@@ -479,15 +576,16 @@ static void *refill(struct heap *heap, unsigned class)
     struct magazine *m = &heap->magazine[class];
     struct heap_class *hc = &heap->class[class];
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
-    if (hc->stock_slots != 0) {
+    const uint16_t capacity = stat_get(&hc->capacity);
+    if (stat_get(&hc->stock_slots) != 0) {
         unsigned slots;
         void *const chain = stock_take(heap, class, &slots);
-        if (slots > hc->capacity) {
-            hc->capacity = (uint16_t)slots;
+        if (slots > capacity) {
+            stat_set(&hc->capacity, (uint16_t)slots);
         }
         magazine_set_head(m, chain);
-        magazine_set_room(m, hc->capacity - slots);
-        hc->moved_in += slots;
+        magazine_set_room(m, stat_get(&hc->capacity) - slots);
+        stat_add(&hc->moved, -(uint64_t)slots);
         stat_add(&hc->counters.unstocked, 1);
         return magazine_pop(m, magazine_head(m));
     }
@@ -495,19 +593,18 @@ static void *refill(struct heap *heap, unsigned class)
         window_of_allocs(heap, class);
         stock_learn(heap, class);
     }
-    if (hc->claimed == 0 && !claim(heap, class)) {
+    if (stat_get(&hc->claimed) == 0 && !claim(heap, class)) {
         return NULL;
     }
     if (hc->bypass_alloc) {
         return heap_hand_out(heap, class);
     }
     void *list;
-    const unsigned n =
-        link_claimed(hc, class_geometry[class].size, hc->batch < hc->capacity ? hc->batch : hc->capacity, &list);
+    const unsigned n = link_claimed(hc, class_geometry[class].size, hc->batch < capacity ? hc->batch : capacity, &list);
     hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, batch_most(class));
     magazine_set_head(m, list);
-    magazine_set_room(m, hc->capacity - n);
-    hc->moved_in += n;
+    magazine_set_room(m, capacity - n);
+    stat_add(&hc->moved, -(uint64_t)n);
     stat_add(&hc->counters.refills, 1);
     stat_add(&hc->counters.refilled, n);
     return magazine_pop(m, magazine_head(m));
@@ -522,7 +619,7 @@ static noinline void *refill_at_last(struct heap *heap, unsigned class)
 
 void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
-    slow_operation_begin(heap, class);
+    gate_enter(heap->thread);
     void *p = refill(heap, class);
     if (unlikely(p == NULL) && heap_is_open(heap)) {
         p = refill_at_last(heap, class);
@@ -534,10 +631,11 @@ void *heap_alloc_slow(struct heap *heap, unsigned class)
 /* In the gate: the magazine takes the slot, once it has room. */
 static void make_room(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = &heap->class[class];
+    const struct heap_class *hc = &heap->class[class];
     const uint16_t most = capacity_most(class);
-    if (hc->capacity < most) {
-        magazine_set_capacity(heap, class, (uint16_t)min_size((size_t)hc->capacity * 2, most));
+    const uint16_t capacity = stat_get(&hc->capacity);
+    if (capacity < most) {
+        magazine_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
     } else if (!stock_put(heap, class)) {
         magazine_flush(heap, class);
     }
@@ -550,7 +648,7 @@ void heap_free_full(struct heap *heap, unsigned class, void *p)
         heap_free_direct(heap, class, p);
         return;
     }
-    slow_operation_begin(heap, class);
+    gate_enter(heap->thread);
     make_room(heap, class);
     magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
     slow_operation_end(heap);
@@ -585,7 +683,7 @@ void heap_recount(struct heap *heap)
         for (void *p = magazine_head(&heap->magazine[c]); p != NULL; p = *slot_link(p)) {
             slots++;
         }
-        magazine_set_room(&heap->magazine[c], heap->class[c].capacity - slots);
+        magazine_set_room(&heap->magazine[c], stat_get(&heap->class[c].capacity) - slots);
     }
 }
 
@@ -599,6 +697,5 @@ void heap_empty(struct heap *heap)
         magazine_flush(heap, c);
         stock_flush(heap, c);
         slab_leave(heap, c);
-        publish(heap, c);
     }
 }

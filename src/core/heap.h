@@ -1,7 +1,8 @@
 /* A heap: for every size class a magazine, a stock of full magazines, and an attached slab.
  *
- * Held by at most one thread at a time, which alone touches it: nothing in it is shared but the published counters. The
- * fast path (fast.h) touches only the magazines; everything here is what happens when they are empty or full:
+ * Held by at most one thread at a time, which alone writes it. Reports of other threads read counts at any time: the
+ * words that hold them are atomic, or owned (atomic.h). What they find is exact while the holder is at rest. The fast
+ * path (fast.h) touches only the magazines; everything here is what happens when they are empty or full:
  *
  *   alloc, empty magazine   take a full one from the stock; else link a batch of slots from the attached slab's claimed
  *                           word; else attach a partial slab; else open a new one
@@ -23,10 +24,8 @@
 struct hold;
 struct thread;
 
-/* What reports may read of a heap while its holder goes on: written by the holder alone, at slow paths. */
+/* What the holder counts at slow paths. All other counts follow from these and from what the heap has. */
 struct class_counters {
-    atomic_u64 allocs;          /* allocations, all ways */
-    atomic_u64 frees;           /* frees that came through this heap, all ways */
     atomic_u64 refills;         /* times that slots were linked from a slab */
     atomic_u64 refilled;        /* slots linked */
     atomic_u64 flushes;         /* times that a magazine was given back to slabs */
@@ -38,21 +37,27 @@ struct class_counters {
     atomic_u64 remote_frees;    /* the same, since the slot is not ours to keep */
     atomic_u64 opened;          /* new slabs */
     atomic_u64 attached;        /* partial slabs taken over */
-    atomic_u64 cached;          /* slots in magazine, stock and claimed word */
+};
+
+/* The sums for one class over heaps, and what the lists of partial slabs count (partial.h). */
+struct class_sums {
+    uint64_t allocs, frees; /* all ways */
+    uint64_t cached;        /* slots in magazines, stocks and claimed words */
+    uint64_t refills, refilled, flushes, flushed, stocked, bypassed_allocs, bypassed_frees, remote_frees;
+    uint64_t opened, attached, recycled, harvests, harvested, queue_longest;
 };
 
 struct heap_class {
-    struct slab *slab;    /* attached, or NULL */
-    uint64_t claimed;     /* slots taken from one word of its bitmap and not handed out yet */
-    char *claimed_start;  /* where that word's first slot is */
-    uint64_t stock;       /* full magazines: chains of slots, linked (chain_pack) */
-    uint32_t stock_slots; /* slots in them */
-    uint16_t capacity;    /* of the magazine */
-    uint16_t batch;       /* slots of the next refill */
+    struct slab *slab;      /* attached, or NULL */
+    atomic_u64 claimed;     /* slots taken from one word of its bitmap and not handed out yet */
+    char *claimed_start;    /* where that word's first slot is */
+    uint64_t stock;         /* full magazines: chains of slots, linked (chain_pack) */
+    atomic_u32 stock_slots; /* slots in them */
+    atomic_u16 capacity;    /* of the magazine */
+    uint16_t batch;         /* slots of the next refill */
     bool bypass_alloc;
     uint64_t flushed_at;    /* the heap's flushed_bytes at the last flush; 0: none since the last refill */
-    uint64_t moved_in;      /* slots that slow paths put into the magazine, since ever */
-    uint64_t moved_out;     /* and took out of it */
+    atomic_u64 moved;       /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t window_allocs; /* what the counters were when the current window began */
     uint64_t window_refilled;
     uint64_t idle_allocs; /* what the counters were at the last tick */
@@ -61,11 +66,12 @@ struct heap_class {
 };
 
 struct heap {
-    struct magazine magazine[CLASS_LIMIT];
-    struct thread *thread; /* the holder's record; NULL in the two static heaps */
-    struct hold *inside;   /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
-    struct hold *hold;     /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
-    struct heap *next;     /* of all heaps of epochs that were ever made */
+    _Alignas(CACHE_LINE) struct magazine magazine[CLASS_LIMIT];
+    struct thread *thread;    /* the holder's record; NULL in the two static heaps */
+    struct hold *inside;      /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
+    struct hold *hold;        /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
+    struct heap *prev, *next; /* of the heaps of epochs that are in use */
+    bool enlisted;
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations; /* slow ones */
@@ -93,8 +99,16 @@ always_inline struct magazine *heap_magazine(struct heap *heap, size_t class_sca
 extern struct heap heap_none;
 extern struct heap heap_gone;
 
-/* All heaps of epochs: for reports. */
-extern _Atomic(struct heap *) heaps_of_epochs;
+/* The heaps of epochs that are in use: reports walk them alone. The counts of one that ends are kept for all. In the
+ * gate. */
+void heap_enlist(struct heap *heap);
+void heap_delist(struct heap *heap); /* it is empty */
+
+/* Adds up one class over the heaps of epochs, also of those that are gone. In the gate. */
+void heaps_add(unsigned class, struct class_sums *sums);
+
+/* Adds the counts of one heap. Any thread, at any time: what the holder does meanwhile may be counted or not. */
+void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums);
 
 /* Makes a heap for an epoch; NULL: no memory. In the gate. */
 struct heap *heap_make(struct epoch *epoch);
@@ -115,8 +129,9 @@ void *heap_alloc_slow(struct heap *heap, unsigned class);
 always_inline void *heap_hand_out(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    char *const p = hc->claimed_start + (size_t)bit_lowest(hc->claimed) * class_geometry[class].size;
-    hc->claimed &= hc->claimed - 1;
+    const uint64_t claimed = stat_get(&hc->claimed);
+    char *const p = hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size;
+    stat_set(&hc->claimed, claimed & (claimed - 1));
     stat_add(&hc->counters.bypassed_allocs, 1);
     return p;
 }
@@ -126,8 +141,8 @@ always_inline void *heap_hand_out(struct heap *heap, unsigned class)
 always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t rest = hc->claimed & (hc->claimed - 1);
-    if (!hc->bypass_alloc || rest == 0 || hc->stock_slots != 0) {
+    const uint64_t claimed = stat_get(&hc->claimed);
+    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || stat_get(&hc->stock_slots) != 0) {
         return NULL;
     }
     return heap_hand_out(heap, class);
@@ -145,7 +160,7 @@ void heap_recount(struct heap *heap);
 /* Gives back everything that the heap caches, and detaches its slabs. In the gate. */
 void heap_empty(struct heap *heap);
 
-/* Brings the published counters up to date. The holder. */
-void heap_publish(struct heap *heap);
+/* Slots in magazine, stock and claimed word. Any thread, as heap_add. */
+uint64_t heap_cached(const struct heap *heap, unsigned class);
 
 #endif

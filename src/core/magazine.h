@@ -4,8 +4,9 @@
  * Counting is free of charge: one word holds the room that is left in its low 16 bits and the slots handed out above,
  * so that an allocation adds one constant and a free subtracts 1.
  *
- * Threads: the holder of the heap. `head` is atomic for the compiler only: a fork may cut a thread anywhere, and its
- * child must find a list that is whole, so a push writes the link before the head. */
+ * Threads: the holder of the heap; reports read the count at any time. `head` is atomic for the compiler only: a fork
+ * may cut a thread anywhere, and its child must find a list that is whole, so a push writes the link before the head.
+ */
 #ifndef TSLAB_CORE_MAGAZINE_H
 #define TSLAB_CORE_MAGAZINE_H
 
@@ -14,7 +15,7 @@
 
 struct magazine {
     _Atomic(void *) head;
-    uint64_t count; /* low 16 bits: room for so many more slots; above: slots handed out */
+    uint64_t count; /* low 16 bits: room for so many more slots; above: slots handed out. Owned (atomic.h) */
     uint32_t tag;   /* of the slots that it accepts; never changes */
     uint32_t unused[3];
 };
@@ -38,7 +39,7 @@ always_inline unsigned magazine_room(const struct magazine *m)
 
 always_inline void magazine_set_room(struct magazine *m, unsigned room)
 {
-    m->count = (m->count & ~(uint64_t)MAGAZINE_ROOM_MASK) | room;
+    owned_set(&m->count, (m->count & ~(uint64_t)MAGAZINE_ROOM_MASK) | room);
 }
 
 /* Slots handed out since ever. */
@@ -57,7 +58,7 @@ always_inline void **slot_link(void *slot)
 always_inline void *magazine_pop(struct magazine *m, void *head)
 {
     magazine_set_head(m, *slot_link(head));
-    m->count += MAGAZINE_POP;
+    owned_add(&m->count, MAGAZINE_POP);
     return head;
 }
 
@@ -66,7 +67,7 @@ always_inline void magazine_push(struct magazine *m, void *head, void *slot)
 {
     *slot_link(slot) = head;
     atomic_store_explicit(&m->head, slot, memory_order_release);
-    m->count--;
+    owned_add(&m->count, (uint64_t)-1);
 }
 
 #endif

@@ -17,7 +17,7 @@ struct option_row {
 static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) };
 
 #define OPTION_DEFAULT(constant, name, fallback, smallest, largest, unit, doc) (fallback),
-uint64_t option_values[OPTION_COUNT] = { OPTION_TABLE(OPTION_DEFAULT) };
+_Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
 enum { MESSAGE_BYTES = 512 };
 

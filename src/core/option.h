@@ -35,7 +35,9 @@ struct text;
 #define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
 enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
 
-extern uint64_t option_values[OPTION_COUNT];
+/* Read on slow paths of all threads: no other variable shares its cache lines. */
+enum { OPTION_ROOM = (OPTION_COUNT + 7) / 8 * 8 };
+extern _Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM];
 
 static inline uint64_t option_get(enum option option)
 {

@@ -3,6 +3,8 @@
 #include "base/fatal.h"
 #include "core/depot.h"
 
+struct partial_counters partial_counters[CLASS_LIMIT];
+
 /* The list that a slab's word names. */
 static struct partial *partial_of(uint32_t word)
 {
@@ -67,7 +69,7 @@ static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t
         list_unlink(partial, slab);
         /* Nobody gives to it, for nobody has a slot of it; who still comes to look finds EMPTY. */
         store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
-        stat_add(&partial->recycled, 1);
+        stat_add_shared(&partial_counters[partial->class].recycled, 1);
         slab->next = after->claimed == NULL ? 0 : slab_index(after->claimed);
         after->claimed = slab;
     }
@@ -97,11 +99,10 @@ static void harvest(struct partial *partial, uint32_t queue, struct afterwards *
         }
         length++;
     }
-    stat_add(&partial->harvests, 1);
-    stat_add(&partial->harvested, length);
-    if (length > stat_get(&partial->queue_longest)) {
-        stat_set(&partial->queue_longest, length);
-    }
+    struct partial_counters *counters = &partial_counters[partial->class];
+    stat_add_shared(&counters->harvests, 1);
+    stat_add_shared(&counters->harvested, length);
+    (void)stat_raise(&counters->queue_longest, length);
 }
 
 /* Lets go of a list's lock, after harvesting what was queued meanwhile. */
@@ -235,8 +236,6 @@ void partial_detach(struct slab *slab)
     settle(&after);
 }
 
-atomic_u64 partial_released[CLASS_LIMIT];
-
 void partial_discard(struct slab *slab)
 {
     struct afterwards after = { NULL, NULL };
@@ -247,8 +246,9 @@ void partial_discard(struct slab *slab)
         list_unlink(partial, slab);
     }
     const struct class_geometry *geometry = &class_geometry[word_class(word)];
-    (void)fetch_add_relaxed(&partial_released[word_class(word)], geometry->slots - slab_count(slab, geometry));
-    stat_add(&partial->recycled, 1);
+    struct partial_counters *counters = &partial_counters[partial->class];
+    stat_add_shared(&counters->released, geometry->slots - slab_count(slab, geometry));
+    stat_add_shared(&counters->recycled, 1);
     store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
     release(partial, &after);
     settle(&after);

@@ -13,17 +13,28 @@
 
 #include "core/epoch.h"
 
+/* A line of its own: who allocates in one class does not wait for the line of who frees in another. */
 struct partial {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */
     uint32_t tail;
-    /* Statistics, written under the lock. */
     atomic_u32 length;
-    atomic_u64 recycled;  /* slabs that emptied and went to the depot */
-    atomic_u64 harvests;  /* queues taken */
-    atomic_u64 harvested; /* slabs on them */
+    uint32_t class; /* never changes */
+};
+
+_Static_assert(sizeof(struct partial) == CACHE_LINE, "a line each");
+
+/* What all lists of a class have counted since ever. An epoch's lists count here too, so that reports need not look for
+ * them: once a slab, or a queue, each of which costs several locked operations anyway. */
+struct partial_counters {
+    _Alignas(CACHE_LINE) atomic_u64 recycled; /* slabs that emptied and went to the depot */
+    atomic_u64 released;                      /* objects that are alive no more, and were not freed (partial_discard) */
+    atomic_u64 harvests;                      /* queues taken */
+    atomic_u64 harvested;                     /* slabs on them */
     atomic_u64 queue_longest;
 };
+
+extern struct partial_counters partial_counters[CLASS_LIMIT];
 
 /* Unlinks a partial slab and makes it the caller's; NULL when there is none. Takes the lock, and waits for it. */
 struct slab *partial_attach(struct partial *partial);
@@ -37,9 +48,6 @@ struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes);
 
 /* Looks at a slab whose state may have to follow its bits. Never waits. */
 void partial_evaluate(struct slab *slab);
-
-/* Objects that ended so, since ever: they are alive no more, and were not freed. */
-extern atomic_u64 partial_released[CLASS_LIMIT];
 
 /* Makes a slab EMPTY whose epoch is released: every object in it is dead, and nobody holds it or frees in it. */
 void partial_discard(struct slab *slab);

@@ -22,20 +22,12 @@ bool scope_malloc_is_ours;
 
 /* Holds. */
 
-/* Claims a hold for who closes: a report that is just looking at an idle hold is waited for. */
+/* Claims a hold for who closes. Also where that fails it is a look at what the hold is after the epoch's word changed.
+ */
 static bool hold_claim_to_close(struct hold *hold)
 {
-    for (;;) {
-        struct thread *found = HOLD_IDLE;
-        if (cas_seq_cst(&hold->holder, &found, HOLD_TAKEN)) {
-            return true;
-        }
-        if (found != HOLD_READ) {
-            return false;
-        }
-        lock_acquire(&hold->epoch->lock);
-        lock_release(&hold->epoch->lock);
-    }
+    struct thread *found = HOLD_IDLE;
+    return cas_seq_cst(&hold->holder, &found, HOLD_TAKEN);
 }
 
 static bool is_open(const struct epoch *epoch, uint64_t value)
@@ -48,6 +40,12 @@ static bool is_doomed(const struct epoch *epoch)
 {
     const uint32_t policy = stat_get(&epoch->policy);
     return policy == TSLAB_RELEASE || policy == TSLAB_TRAP;
+}
+
+/* Counts, in the thread's record, that it has closed an epoch of a user's. */
+static void count_closed(struct thread *thread, const struct epoch *epoch)
+{
+    stat_add(&thread->counters.epochs_closed, stat_get(&epoch->owner) == NULL);
 }
 
 /* Why an epoch that is not open is refused. */
@@ -87,6 +85,7 @@ static noinline struct hold *make_hold(struct thread *thread, struct epoch *epoc
 static void recycle_chunk(struct epoch *epoch, uint32_t first)
 {
     run_untag(first, CHUNK_UNITS);
+    epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);
 }
 
@@ -105,6 +104,7 @@ static void hold_empty(struct epoch *epoch, struct hold *hold)
 {
     if (hold->heap != NULL) {
         heap_empty(hold->heap);
+        heap_delist(hold->heap);
     }
     if (cursor_start(&hold->cursor) == NULL || is_doomed(epoch)) {
         return;
@@ -155,6 +155,8 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     const uint64_t word = stat_get(&epoch->word);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
+        stat_add(&thread->counters.epochs_drained, stat_get(&epoch->drains));
+        stat_set(&epoch->drains, 0);
         epoch->next_idle = thread->warm;
         thread->warm = epoch;
         thread->warm_count++;
@@ -180,6 +182,7 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     if (stat_get(&epoch->closed_ms) == 0) {
         stat_set(&epoch->closed_ms, os_now_ms());
     }
+    stat_set(&epoch->drains, stat_get(&epoch->owner) == NULL);
     const uint64_t word = stat_get(&epoch->word);
     store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
     epoch_unpin(epoch);
@@ -243,7 +246,7 @@ static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoc
     const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
     if (report != NULL || says) {
         struct survivors tally;
-        survivors_count(thread, epoch, true, &tally);
+        survivors_count(epoch, &tally);
         struct survivors all = tally;
         if (has_handles) {
             all.objects += of_handles.survivors;
@@ -291,10 +294,6 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
         return false;
     }
-    /* Reports may be looking at what is left in the holds. */
-    lock_acquire(&epoch->lock);
-    store_release(&epoch->word, epoch_generation(old) | EPOCH_FINISHING);
-    lock_release(&epoch->lock);
     finish(thread, epoch, report);
     return true;
 }
@@ -363,7 +362,11 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
         epoch = epoch_take_record();
         gate_leave(thread);
     }
-    return epoch == NULL ? 0 : open_record(epoch, options);
+    if (epoch == NULL) {
+        return 0;
+    }
+    stat_add(&thread->counters.epochs_opened, 1);
+    return open_record(epoch, options);
 }
 
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
@@ -524,11 +527,10 @@ bool scope_resume(struct thread *thread)
 
 /* Until it is finished, its survivors are what is alive now, recycled_bytes is all the memory of the epoch, and what is
  * resident counts as gone. */
-static void begin_report(const struct thread *thread, struct epoch *epoch, bool reclaims,
-                         struct tslab_epoch_report *report)
+static void begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors tally;
-    survivors_count(thread, epoch, false, &tally);
+    survivors_count(epoch, &tally);
     memset(report, 0, sizeof *report);
     report->survivors = tally.objects;
     report->survivor_bytes = tally.bytes;
@@ -571,6 +573,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 static void finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
                         struct tslab_epoch_report *report)
 {
+    count_closed(thread, epoch);
     stat_set(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
         hold_empty(epoch, hold);
@@ -640,7 +643,7 @@ static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
         return refusal(value);
     }
     if (report != NULL) {
-        begin_report(thread, epoch, reclaims, report);
+        begin_report(epoch, reclaims, report);
     }
     struct hold *all;
     if (likely(take_all(thread, epoch, value, &all))) {
@@ -651,6 +654,7 @@ static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
     if (status != TSLAB_OK) {
         return status;
     }
+    count_closed(thread, epoch);
     shut_own_holds(thread, epoch, value);
     return end_close(thread, epoch, report);
 }
@@ -688,7 +692,7 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
     const bool has_handles = handles != NULL && release_in_gate(thread, epoch_value(handles), false,
                                                                 report == NULL ? NULL : &of_handles) >= 0;
     if (report != NULL) {
-        begin_report(thread, epoch, reclaims, report);
+        begin_report(epoch, reclaims, report);
     }
     finish(thread, epoch, report);
     if (report != NULL && has_handles) {
@@ -711,7 +715,7 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
         return TSLAB_BUSY;
     }
     if (report != NULL) {
-        begin_report(thread, epoch, reclaims, report);
+        begin_report(epoch, reclaims, report);
     }
     struct hold *all;
     if (!take_all(thread, epoch, value, &all)) {
@@ -752,7 +756,8 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         }
         return status;
     }
-    /* Before the gate: a report may be reading the only hold of the next one just now, and then another is made. */
+    /* Before the gate: who comes late to help with a close of the record's earlier life may take the only hold of the
+     * next one, and then another is made. */
     struct hold *const hold = thread->scope;
     if (scope_enter(thread, next) < 0) {
         (void)scope_close(thread, next, false, NULL);
@@ -761,10 +766,11 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
     gate_enter(thread);
     if (report != NULL) {
-        begin_report(thread, epoch, reclaims, report);
+        begin_report(epoch, reclaims, report);
     }
     int status = mark_closed(epoch, *value, reclaims);
     if (status == TSLAB_OK) {
+        count_closed(thread, epoch);
         thread->scope->outer = hold->outer;
         (void)make_idle(hold); /* we look ourselves */
         shut_own_holds(thread, epoch, *value);
@@ -809,6 +815,7 @@ static bool begin_slabs(struct thread *thread, struct hold *hold)
     heap_retag(heap);
     heap->thread = thread;
     hold->heap = heap;
+    heap_enlist(heap);
     /* A borrowed record is inside of nothing, and its heap is not the thread's. */
     if (thread->scope != NULL) {
         ambient_set(thread);
@@ -838,6 +845,7 @@ static bool renew(struct thread *thread, struct hold *hold)
     const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id);
+        epoch_add_chunk(hold->epoch);
     }
     return first != 0;
 }
@@ -1038,8 +1046,7 @@ void scope_fork_child(struct thread *self)
             recount_noted(thread);
         }
     }
-    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        struct epoch *epoch = epoch_existing(id);
+    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
         uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
         for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {

@@ -7,57 +7,46 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
-#include "core/survivors.h"
 #include "core/trap.h"
 
 #include <string.h>
 
-static void add_heap(struct class_sums *sums, const struct class_counters *counters)
+/* A record of a thread is live or idle; its counters go on over all the threads that it served. */
+static void add_threads(unsigned class, struct class_sums *sums)
 {
-    sums->allocs += stat_get(&counters->allocs);
-    sums->frees += stat_get(&counters->frees);
-    sums->refills += stat_get(&counters->refills);
-    sums->refilled += stat_get(&counters->refilled);
-    sums->flushes += stat_get(&counters->flushes);
-    sums->flushed += stat_get(&counters->flushed);
-    sums->stocked += stat_get(&counters->stocked);
-    sums->bypassed_allocs += stat_get(&counters->bypassed_allocs);
-    sums->bypassed_frees += stat_get(&counters->bypassed_frees);
-    sums->remote_frees += stat_get(&counters->remote_frees);
-    sums->opened += stat_get(&counters->opened);
-    sums->attached += stat_get(&counters->attached);
-    sums->cached += stat_get(&counters->cached);
+    lock_acquire(&registry.lock);
+    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        heap_add(&thread->heap, class, sums);
+    }
+    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
+        heap_add(&thread->heap, class, sums);
+    }
+    lock_release(&registry.lock);
 }
 
-static void add_lists(struct class_sums *sums, const struct partial *partial)
+/* Not under the registry's lock, for there may be many: threads begin and end meanwhile. */
+static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
 {
-    sums->recycled += stat_get(&partial->recycled);
-    sums->harvests += stat_get(&partial->harvests);
-    sums->harvested += stat_get(&partial->harvested);
-    sums->queue_longest = max_size(sums->queue_longest, stat_get(&partial->queue_longest));
+    struct thread *self = current_enter_surely();
+    if (self != NULL) { /* else the engine has not started */
+        gate_enter(self);
+        heaps_add(class, sums);
+        gate_leave(self);
+        current_leave(self);
+    }
 }
 
-static void sum_class(struct class_sums *sums, unsigned class)
+void stats_class(unsigned class, struct class_sums *sums)
 {
+    const struct partial_counters *lists = &partial_counters[class];
     memset(sums, 0, sizeof *sums);
-    /* A record is live or idle; its counters go on over all the threads that it served. */
-    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        add_heap(sums, &thread->heap.class[class].counters);
-    }
-    for (struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
-        add_heap(sums, &thread->heap.class[class].counters);
-    }
-    for (struct heap *heap = atomic_load_explicit(&heaps_of_epochs, memory_order_acquire); heap != NULL;
-         heap = heap->next) {
-        add_heap(sums, &heap->class[class].counters);
-    }
-    sums->frees += stat_get(&partial_released[class]);
-    for (uint32_t id = EPOCH_PROCESS; id < epoch_limit(); id++) {
-        const struct partial *partials = epoch_partials(epoch_existing(id));
-        if (partials != NULL) {
-            add_lists(sums, &partials[class]);
-        }
-    }
+    add_threads(class, sums);
+    add_heaps_of_epochs(class, sums);
+    sums->frees += stat_get(&lists->released);
+    sums->recycled = stat_get(&lists->recycled);
+    sums->harvests = stat_get(&lists->harvests);
+    sums->harvested = stat_get(&lists->harvested);
+    sums->queue_longest = stat_get(&lists->queue_longest);
 }
 
 /* Counters of different threads are of different moments, so a difference may come out below zero for a while. */
@@ -87,51 +76,49 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
 }
 
-/* The caller's own counters are brought up to date, and those of epochs that no other thread is inside of; the others'
- * are as they published them. */
-static void publish_quiet(void)
-{
-    struct thread *self = heap_current->thread;
-    if (self == NULL) {
-        return;
-    }
-    gate_enter(self);
-    heap_publish(&self->heap);
-    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        struct epoch *epoch = epoch_by_id(id);
-        if (epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE) {
-            survivors_publish(self, epoch);
-        }
-    }
-    gate_leave(self);
-}
-
-/* What epochs hold in chunks, and how many there are. */
+/* What epochs hold in chunks, what was allocated there, and how many there are. */
 static void add_epochs(struct tslab_stats *stats)
 {
-    stats->chunk_bytes = stat_get(&chunk_units) << UNIT_SHIFT;
-    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit(); id++) {
-        const struct epoch *epoch = epoch_existing(id);
+    static atomic_u64 told; /* a record that goes to the pool meanwhile may be missed: but the sum never falls */
+    uint64_t chunks = 0;
+    uint64_t granules = load_acquire(&epoch_counters.passed);
+    stats->epochs_drained += stat_get(&epoch_counters.drained);
+    for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
         const bool users = stat_get(&epoch->owner) == NULL; /* not one that serves another's handles */
         stats->epochs_open += users && state == EPOCH_OPEN;
         stats->epochs_draining += users && state == EPOCH_DRAINING;
+        chunks += stat_get(&epoch->chunks);
+        granules += epoch_passed(epoch);
     }
+    stats->chunk_bytes = chunks * CHUNK_BYTES;
+    stats->epoch_bytes = stat_raise(&told, granules) << GRANULE_SHIFT;
+}
+
+static void add_counters(struct tslab_stats *stats, const struct thread_counters *counters)
+{
+    stats->epochs_opened += stat_get(&counters->epochs_opened);
+    stats->epochs_closed += stat_get(&counters->epochs_closed);
+    stats->epochs_drained += stat_get(&counters->epochs_drained);
+    stats->work_units += stat_get(&counters->work_units);
 }
 
 void stats_get(struct tslab_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
-    publish_quiet();
-    lock_acquire(&registry.lock);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct class_sums sums;
-        sum_class(&sums, c);
+        stats_class(c, &sums);
         add_class(stats, &sums, c);
     }
+    lock_acquire(&registry.lock);
     size_t hot = 0;
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         hot += (size_t)stat_get(&thread->heap.hot.total) << UNIT_SHIFT;
+        add_counters(stats, &thread->counters);
+    }
+    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
+        add_counters(stats, &thread->counters);
     }
     stats->cached_bytes += hot;
     stats->threads = stat_get(&registry.live_count);
@@ -161,13 +148,6 @@ static void report_line(struct text *text, const char *label, uint64_t number, c
     text_number(text, number, NUMBER_COLUMNS);
     text_string(text, unit);
     text_string(text, "\n");
-}
-
-void stats_class(unsigned class, struct class_sums *sums)
-{
-    lock_acquire(&registry.lock);
-    sum_class(sums, class);
-    lock_release(&registry.lock);
 }
 
 static void report_class(struct text *text, unsigned class)
@@ -226,6 +206,11 @@ void stats_print(int fd)
     report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
     report_line(&text, "epochs, open", stats.epochs_open, "");
     report_line(&text, "epochs, draining", stats.epochs_draining, "");
+    report_line(&text, "epochs opened", stats.epochs_opened, "");
+    report_line(&text, "epochs closed", stats.epochs_closed, "");
+    report_line(&text, "epochs drained", stats.epochs_drained, "");
+    report_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
+    report_line(&text, "units of work", stats.work_units, "");
     text_send(&text, fd);
     text_string(&text, "options\n");
     option_describe(&text);

@@ -1,16 +1,13 @@
-/* Statistics: sums of what threads published and what the depot and the lists count. Threads: any; takes the registry's
- * lock. */
+/* Statistics: sums of what all heaps have and count, and of what the depot, the lists and the epochs count. Threads:
+ * any; not in the gate. */
 #ifndef TSLAB_CORE_STATS_H
 #define TSLAB_CORE_STATS_H
 
 #include <tslab/tslab.h>
 
-/* The sums for one class over all heaps and lists. */
-struct class_sums {
-    uint64_t allocs, frees, refills, refilled, flushes, flushed, stocked, bypassed_allocs, bypassed_frees, remote_frees;
-    uint64_t opened, attached, recycled, cached, harvests, harvested, queue_longest;
-};
+#include "core/heap.h"
 
+/* The sums for one class over all heaps and lists. */
 void stats_class(unsigned class, struct class_sums *sums);
 
 /* Fills in *stats. */

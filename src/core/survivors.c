@@ -49,40 +49,16 @@ static void count_run(uint32_t first, struct survivors *sum)
 static void discount_cached(const struct heap *heap, struct survivors *sum)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const uint64_t cached = min_size(stat_get(&heap->class[c].counters.cached), sum->objects);
+        const uint64_t cached = min_size(heap_cached(heap, c), sum->objects);
         sum->objects -= cached;
         sum->bytes -= min_size(cached * class_geometry[c].size, sum->bytes);
     }
 }
 
-/* Brings the published counters of a hold's heap up to date, where nobody allocates from it meanwhile. Who finishes the
- * epoch has all of its holds. True: the hold was idle, and is the caller's until look_away. Under the lock of the
- * epoch, for which who closes waits, to claim the hold then. */
-static bool look_at(const struct thread *thread, struct hold *hold, bool finishing)
+/* What a hold has that no run tells: as it is while nobody allocates from it. Under the lock of the epoch: no chunk
+ * that a hold has, and no chunk that it had, is recycled before that is let go. */
+static void count_hold(const struct hold *hold, struct survivors *sum)
 {
-    const struct thread *holder = stat_get(&hold->holder);
-    /* Nobody touches what a closed epoch's emptied holds still have, before it is FINISHING, which takes the lock. Who
-     * emptied one has published it. */
-    const bool emptied = holder == HOLD_TAKEN && epoch_word_state(load_seq_cst(&hold->epoch->word)) == EPOCH_CLOSED;
-    const bool own = holder == thread || finishing;
-    const bool idle = !own && !emptied && hold_claim(hold, HOLD_READ);
-    struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
-    if (heap != NULL && (own || idle) && !emptied) {
-        heap_publish(heap);
-    }
-    return idle;
-}
-
-static void look_away(struct hold *hold)
-{
-    store_seq_cst(&hold->holder, HOLD_IDLE);
-}
-
-/* What a hold has that no run tells: exactly where nobody allocates from it meanwhile. Under the lock of the epoch: no
- * chunk that a hold has, and no chunk that it had, is recycled before that is let go. */
-static void count_hold(const struct thread *thread, struct hold *hold, bool finishing, struct survivors *sum)
-{
-    const bool idle = look_at(thread, hold, finishing);
     const char *start = cursor_start(&hold->cursor);
     if (start != NULL) {
         count_chunk((uint32_t)arena_unit(start), sum);
@@ -91,39 +67,17 @@ static void count_hold(const struct thread *thread, struct hold *hold, bool fini
     if (heap != NULL) {
         discount_cached(heap, sum);
     }
-    if (idle) {
-        look_away(hold);
-    }
 }
 
-void survivors_publish(const struct thread *thread, struct epoch *epoch)
-{
-    struct hold *const holds = epoch_first_hold(epoch);
-    bool any = false;
-    for (const struct hold *hold = holds; hold != NULL; hold = hold->next) {
-        any |= atomic_load_explicit(&hold->kept_heap, memory_order_acquire) != NULL;
-    }
-    if (!any) {
-        return; /* of a young epoch there is nothing to publish */
-    }
-    lock_acquire(&epoch->lock);
-    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
-        if (look_at(thread, hold, false)) {
-            look_away(hold);
-        }
-    }
-    lock_release(&epoch->lock);
-}
-
-void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum)
+void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
     *sum = (struct survivors){ 0, 0, 0 };
     lock_acquire(&epoch->lock);
     for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
         count_run(run, sum);
     }
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
-        count_hold(thread, hold, finishing, sum);
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+        count_hold(hold, sum);
     }
     lock_release(&epoch->lock);
 }
@@ -140,9 +94,12 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 }
 
 /* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
-static void end_run(uint32_t first, uint32_t units, bool trap)
+static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
     const uint32_t tag = stat_get(&arena.units[first].tag);
+    if (tag == TAG_CHUNK) {
+        epoch_drop_chunk(epoch);
+    }
     if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
         run_clear(first, units);
     } else {
@@ -164,7 +121,7 @@ static void end_holds(struct epoch *epoch, bool trap)
         char *const start = cursor_start(&hold->cursor);
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);
-            end_run((uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+            end_run(epoch, (uint32_t)arena_unit(start), CHUNK_UNITS, trap);
         } else if (start != NULL) {
             chunk_reset(&hold->cursor);
         }
@@ -185,7 +142,7 @@ void survivors_end(struct epoch *epoch)
             partial_discard(run);
         }
         epoch_unlink_run(epoch, first);
-        end_run(first, units, trap);
+        end_run(epoch, first, units, trap);
         epoch_unpin(epoch);
         lock_acquire(&epoch->lock);
     }

@@ -1,7 +1,7 @@
 /* Survivors: the objects of an epoch that are alive, counted, named on stderr, or ended.
  *
- * Linked runs are looked at under the epoch's lock; what a hold has (a chunk that is being filled, a heap that caches)
- * only where nobody allocates from it meanwhile: an idle hold is HOLD_READ for that moment, which who closes waits for.
+ * Linked runs, and what a hold has (a chunk that is being filled, a heap that caches), are looked at under the epoch's
+ * lock, also while a thread allocates from the hold: all that is read there is atomic.
  *
  * Threads: any, inside a gate. */
 #ifndef TSLAB_CORE_SURVIVORS_H
@@ -13,12 +13,8 @@ struct survivors {
     uint64_t objects, bytes, memory_bytes; /* memory: of all runs that the epoch has, empty ones too */
 };
 
-/* Counts, exactly but for what other threads allocate and free meanwhile. `finishing`: the caller has all holds. */
-void survivors_count(const struct thread *thread, struct epoch *epoch, bool finishing, struct survivors *sum);
-
-/* Brings the published counters of the epoch's heaps up to date, but for those that other threads are inside of. In the
- * gate. */
-void survivors_publish(const struct thread *thread, struct epoch *epoch);
+/* Counts, exactly but for what other threads allocate and free meanwhile. */
+void survivors_count(struct epoch *epoch, struct survivors *sum);
 
 /* The memory of the epoch's linked runs. */
 uint64_t survivors_kept_bytes(struct epoch *epoch);

@@ -23,26 +23,35 @@ struct work {
     uint64_t opened_ms;
 };
 
+/* What a record counts, also for the threads that it served before. */
+struct thread_counters {
+    atomic_u64 epochs_opened, epochs_closed; /* of users */
+    atomic_u64 epochs_drained;               /* that had survivors, and which the thread then released and keeps warm */
+    atomic_u64 work_units;                   /* ended */
+};
+
 struct thread {
     struct lock gate;
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
-    struct heap heap;           /* of the process epoch */
+    struct thread_counters counters;
+    struct heap heap; /* of the process epoch */
 
     /* What the thread is inside of (scope.h); private to it. */
     struct hold *scope;  /* the innermost */
     uint32_t paused;     /* so often: plain malloc lands outside */
     uint32_t warm_count; /* epochs that it keeps for its next ones, */
     struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
-    struct heap
-        scope_heap; /* the heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines */
 
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
+
+    /* The heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines. */
+    struct heap scope_heap;
 };
 
 struct registry {
-    struct lock lock;
+    _Alignas(CACHE_LINE) struct lock lock;
     struct thread *live;
     struct thread *idle;
     atomic_u32 live_count, record_count; /* without the last */

@@ -88,5 +88,6 @@ int work_end(struct thread *thread)
         }
     }
     work->depth--;
+    stat_add(&thread->counters.work_units, work->depth == 0);
     return TSLAB_OK;
 }

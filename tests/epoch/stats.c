@@ -156,6 +156,301 @@ static void the_process_counts_old_epochs_at_once(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
+/* Threads at rest, wherever they are: what they have is counted to the last object. */
+
+enum { PARKED_MOST = 2500 };
+
+struct parked {
+    struct helper helper;
+    tslab_epoch epoch; /* that it stays inside of; {0}: none */
+    size_t live;
+    void *objects[PARKED_MOST];
+};
+
+/* Allocates more than it keeps, in an order that leaves magazines half full. */
+static void parked_work(void *argument)
+{
+    struct parked *const parked = (struct parked *)argument;
+    if (parked->epoch.id != 0) {
+        enter(parked->epoch);
+    }
+    for (size_t i = 0; i < PARKED_MOST; i++) {
+        const size_t size = 16 + 48 * (i % 7);
+        parked->objects[i] = parked->epoch.id == 0 ? tslab_malloc(size) : tslab_epoch_malloc(parked->epoch, size);
+        CHECK(parked->objects[i] != NULL);
+    }
+    for (size_t i = parked->live; i < PARKED_MOST; i++) {
+        tslab_free(parked->objects[i]);
+    }
+}
+
+static void parked_end(void *argument)
+{
+    struct parked *const parked = (struct parked *)argument;
+    for (size_t i = 0; i < parked->live; i++) {
+        tslab_free(parked->objects[i]);
+    }
+    if (parked->epoch.id != 0) {
+        leave(parked->epoch);
+    }
+}
+
+static void check_growth(const struct tslab_stats *before, size_t objects, const char *when)
+{
+    struct tslab_stats now;
+    tslab_stats_get(&now);
+    CHECK_SAY(now.live_objects == before->live_objects + objects, "%s, %zu objects live, not %zu more than %zu", when,
+              now.live_objects, objects, before->live_objects);
+    CHECK_SAY(now.allocations - now.frees == now.live_objects, "%s, %llu were allocated and %llu freed", when,
+              (unsigned long long)now.allocations, (unsigned long long)now.frees);
+}
+
+static void check_parked(tslab_epoch epoch)
+{
+    static const size_t lives[] = { 0, 500, PARKED_MOST };
+    static struct parked parked[COUNT_OF(lives)];
+    struct tslab_stats before;
+    tslab_stats_get(&before);
+    const uint64_t in_epoch = epoch.id == 0 ? 0 : stats_of(epoch).live_objects;
+    size_t live = 0;
+    for (size_t i = 0; i < COUNT_OF(lives); i++) {
+        parked[i].epoch = epoch;
+        parked[i].live = lives[i];
+        helper_start(&parked[i].helper);
+        helper_does(&parked[i].helper, parked_work, &parked[i]);
+        live += lives[i];
+        check_growth(&before, live, "while threads rest");
+        if (epoch.id != 0) {
+            ALIVE(epoch, in_epoch + live);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(lives); i++) {
+        helper_does(&parked[i].helper, parked_end, &parked[i]);
+        live -= lives[i];
+        check_growth(&before, live, "while threads rest that freed all");
+        helper_ends(&parked[i].helper);
+        check_growth(&before, live, "after threads ended");
+    }
+}
+
+static void threads_at_rest_are_counted_exactly(void)
+{
+    check_parked(no_epoch);
+}
+
+/* The thread stays inside, in a place of its own, whose objects are in slabs from then on. */
+static void enter_and_grow_old(void *epoch)
+{
+    enum { OBJECTS = 20000, BYTES = 200, KEPT = 100 };
+    static _Thread_local void *kept[OBJECTS / KEPT];
+    do_enter(epoch);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        void *const p = tslab_epoch_malloc(*(tslab_epoch *)epoch, BYTES);
+        if (i % KEPT == 0) {
+            kept[i / KEPT] = p;
+        } else {
+            tslab_free(p);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(kept); i++) {
+        tslab_free(kept[i]);
+    }
+}
+
+static void threads_at_rest_in_epochs_are_counted_exactly(void)
+{
+    tslab_epoch epoch = opened();
+    static struct helper helpers[3];
+    for (size_t i = 0; i < COUNT_OF(helpers); i++) {
+        helper_start(&helpers[i]);
+        helper_does(&helpers[i], enter_and_grow_old, &epoch);
+    }
+    for (size_t i = 0; i < COUNT_OF(helpers); i++) {
+        helper_does(&helpers[i], do_leave, &epoch);
+        helper_ends(&helpers[i]);
+    }
+    check_parked(epoch);
+    struct tslab_stats before;
+    tslab_stats_get(&before);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    struct tslab_stats after;
+    tslab_stats_get(&after);
+    CHECK(after.allocations == before.allocations && after.frees == before.frees);
+    CHECK(after.slabs_recycled >= before.slabs_recycled && after.flushes >= before.flushes);
+}
+
+/* A report beside threads at work is a little old, but never wild: nothing that only grows falls, and no difference is
+ * below zero. */
+
+enum { WORKERS = 2, WORKER_LIVE = 1000, WORKER_SIZES = 8 };
+
+static void *work_on(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    static _Thread_local void *live[WORKER_LIVE];
+    for (size_t i = 0; i < times(400000); i++) {
+        const size_t at = below(&random, WORKER_LIVE);
+        tslab_free(live[at]);
+        live[at] = tslab_malloc(16 + 48 * (at % WORKER_SIZES));
+        CHECK(live[at] != NULL);
+    }
+    for (size_t i = 0; i < WORKER_LIVE; i++) {
+        tslab_free(live[i]);
+    }
+    return NULL;
+}
+
+static atomic_bool worked;
+
+static void *look_at_workers(void *unused)
+{
+    /* What one slow path moves, of each class, is seen before or after. */
+    enum { MOST = WORKERS * (WORKER_LIVE + WORKER_SIZES * 1024) };
+    struct tslab_stats before = { 0 }, now;
+    while (!atomic_load(&worked)) {
+        tslab_stats_get(&now);
+        CHECK_SAY(now.live_objects <= MOST, "%zu objects live", now.live_objects);
+        CHECK(now.cached_bytes <= (size_t)64 * MEGABYTE && now.slab_bytes <= (size_t)64 * MEGABYTE);
+        CHECK(now.allocations >= before.allocations && now.refills >= before.refills && now.flushes >= before.flushes);
+        CHECK(now.slabs_opened >= before.slabs_opened && now.slabs_recycled >= before.slabs_recycled);
+        before = now;
+    }
+    return unused;
+}
+
+static void threads_at_work_are_counted_sanely(void)
+{
+    pthread_t watcher, workers[WORKERS];
+    struct tslab_stats before, after;
+    tslab_stats_get(&before);
+    CHECK(pthread_create(&watcher, NULL, look_at_workers, NULL) == 0);
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_create(&workers[i], NULL, work_on, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_join(workers[i], NULL) == 0);
+    }
+    atomic_store(&worked, true);
+    CHECK(pthread_join(watcher, NULL) == 0);
+    tslab_stats_get(&after);
+    CHECK(after.live_objects == before.live_objects);
+    CHECK(after.allocations == before.allocations + WORKERS * times(400000));
+}
+
+/* What has become of epochs is counted, by whichever thread and way it happened. */
+
+static void *open_and_close(void *unused)
+{
+    for (size_t i = 0; i < 5; i++) {
+        const tslab_epoch epoch = opened();
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    }
+    return unused;
+}
+
+static void check_epochs(const struct tslab_stats *before, uint64_t opened_since, uint64_t closed, uint64_t drained)
+{
+    struct tslab_stats now;
+    tslab_stats_get(&now);
+    CHECK_SAY(now.epochs_opened - before->epochs_opened == opened_since &&
+                  now.epochs_closed - before->epochs_closed == closed &&
+                  now.epochs_drained - before->epochs_drained == drained,
+              "%llu epochs opened, %llu closed, %llu drained, not %llu, %llu, %llu",
+              (unsigned long long)(now.epochs_opened - before->epochs_opened),
+              (unsigned long long)(now.epochs_closed - before->epochs_closed),
+              (unsigned long long)(now.epochs_drained - before->epochs_drained), (unsigned long long)opened_since,
+              (unsigned long long)closed, (unsigned long long)drained);
+    CHECK(now.epochs_opened - now.epochs_closed == now.epochs_open);
+}
+
+static void what_becomes_of_epochs_is_counted(void)
+{
+    struct tslab_stats before;
+    tslab_stats_get(&before);
+    in_a_thread(open_and_close, NULL);
+    check_epochs(&before, 5, 5, 0);
+    tslab_epoch epoch = opened(), inside = opened();
+    void *const p = filled(epoch, 100, 1);
+    (void)tslab_handle_malloc(epoch, 100, NULL); /* its own record is no epoch of the user's */
+    enter(inside);
+    STATUS(tslab_epoch_advance(&inside, 0, NULL), TSLAB_OK);
+    check_epochs(&before, 8, 6, 0);
+    STATUS(tslab_epoch_close(inside, 0, NULL), TSLAB_PENDING);
+    leave(inside);
+    check_epochs(&before, 8, 7, 0);
+    STATUS(tslab_epoch_close(inside, 0, NULL), TSLAB_STALE);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_CLOSED);
+    check_epochs(&before, 8, 8, 0);
+    tslab_free(p);
+    check_epochs(&before, 8, 8, 0); /* the object with a handle is there */
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    check_epochs(&before, 8, 8, 1);
+    epoch = opened();
+    void *const last = filled(epoch, 100, 2);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    check_epochs(&before, 9, 9, 1);
+    verify_and_free(last, 100, 2);
+    check_epochs(&before, 9, 9, 2);
+    const tslab_instance instance = tslab_instance_open("root");
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    check_epochs(&before, 10, 10, 2);
+}
+
+static void units_of_work_are_counted(void)
+{
+    struct tslab_stats before, after;
+    tslab_stats_get(&before);
+    STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+    for (size_t i = 0; i < 10; i++) {
+        STATUS(tslab_work_begin("unit"), TSLAB_OK);
+        STATUS(tslab_work_begin("nested"), TSLAB_OK);
+        STATUS(tslab_work_end(), TSLAB_OK);
+        STATUS(tslab_work_end(), TSLAB_OK);
+    }
+    tslab_stats_get(&after);
+    CHECK(after.work_units == before.work_units + 10);
+}
+
+/* Bytes, not objects: all that was allocated in chunks, whatever became of it, and never less than was told before. */
+static void what_passes_through_chunks_is_counted(void)
+{
+    enum { EPOCHS = 20, OBJECTS = 300, BYTES = 1024 };
+    struct tslab_stats before, now;
+    tslab_epoch epochs[EPOCHS];
+    void *objects[OBJECTS];
+    tslab_stats_get(&before);
+    uint64_t told = before.epoch_bytes, most = told;
+    for (size_t e = 0; e < EPOCHS; e++) {
+        epochs[e] = opened_as("passing", e % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        enter(epochs[e]);
+        for (size_t i = 0; i < OBJECTS; i++) {
+            objects[i] = tslab_epoch_malloc(epochs[e], BYTES);
+            if (e % 3 == 1) {
+                tslab_free(objects[i]); /* the chunk starts anew each time */
+            }
+        }
+        leave(epochs[e]);
+        for (size_t i = 0; i < OBJECTS && e % 3 == 0; i++) {
+            tslab_free(objects[i]);
+        }
+        most += (uint64_t)OBJECTS * (BYTES + (TSLAB_CHECKED ? 64 : 0));
+        tslab_stats_get(&now);
+        CHECK_SAY(now.epoch_bytes >= told + (uint64_t)OBJECTS * BYTES && now.epoch_bytes <= most,
+                  "%llu bytes were allocated in chunks, not %llu more than %llu", (unsigned long long)now.epoch_bytes,
+                  (unsigned long long)OBJECTS * BYTES, (unsigned long long)told);
+        told = now.epoch_bytes;
+    }
+    for (size_t e = 0; e < EPOCHS; e++) {
+        STATUS(tslab_epoch_close(epochs[e], 0, NULL), TSLAB_OK);
+        tslab_stats_get(&now);
+        CHECK(now.epoch_bytes == told);
+    }
+    CHECK(tslab_trim() < (size_t)100 * MEGABYTE); /* puts away what the thread keeps warm */
+    tslab_stats_get(&now);
+    CHECK(now.epoch_bytes == told);
+}
+
 /* The statistics of the process count what is in epochs. */
 static void the_process_counts_epochs_too(void)
 {
@@ -454,6 +749,76 @@ static void json_of_many_epochs_is_json(void)
     CHECK(unlink(name) == 0);
 }
 
+/* Thousands of forgotten epochs are a few lines, by label, those with the most memory first. */
+static void thousands_are_told_by_label(void)
+{
+    enum { KINDS = 30, EACH = 100, TOLD = 20 };
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        char label[32];
+        snprintf(label, sizeof label, "kind %02zu.", kind);
+        for (size_t i = 0; i < EACH + kind; i++) {
+            (void)filled(opened_as(label, TSLAB_DRAIN), 100, i);
+        }
+    }
+    char name[] = "/tmp/tslab-text-XXXXXX";
+    write_to_file(tslab_stats_print, name);
+    static char text[1 << 16];
+    const int descriptor = open(name, O_RDONLY);
+    const ssize_t length = read(descriptor, text, sizeof text - 1);
+    CHECK(length > 0 && length < (ssize_t)sizeof text - 1);
+    close(descriptor);
+    text[length] = 0;
+    const char *at = text;
+    for (size_t kind = KINDS; kind-- > 0;) {
+        char label[32];
+        snprintf(label, sizeof label, "  kind %02zu.\n", kind);
+        const char *const found = strstr(text, label);
+        CHECK_SAY((found != NULL) == (kind >= KINDS - TOLD), "%s is %stold", label, found == NULL ? "not " : "");
+        CHECK(found == NULL || found > at);
+        at = found == NULL ? at : found;
+    }
+    CHECK_SAY(strstr(at, "  ... 10 more labels\n") != NULL, "what was not told is missing: %s", at);
+    CHECK(unlink(name) == 0);
+    char json[] = "/tmp/tslab-json-XXXXXX";
+    write_to_file(tslab_stats_json, json);
+    python((const char *[]){ "/usr/bin/python3", "-c",
+                             "import json, sys\n"
+                             "data = json.load(open(sys.argv[1], encoding='utf-8'))\n"
+                             "labels = data['labels']\n"
+                             "assert len(labels) == 21, labels\n"
+                             "for n, group in enumerate(labels[:20]):\n"
+                             "    kind = 29 - n\n"
+                             "    assert group['label'] == f'kind {kind:02}.' and group['labels'] == 1, group\n"
+                             "    assert group['epochs'] == group['open'] == 100 + kind, group\n"
+                             "    assert group['live_objects'] == 100 + kind, group\n"
+                             "assert labels[20]['labels'] == 10 and labels[20]['label'] == '', labels[20]\n"
+                             "assert sum(g['epochs'] for g in labels) == len(data['epochs']) == 3435\n"
+                             "for member in 'live_objects', 'live_bytes', 'memory_bytes':\n"
+                             "    assert sum(g[member] for g in labels) == sum(e[member] for e in data['epochs'])\n",
+                             json, NULL });
+    CHECK(unlink(json) == 0);
+}
+
+/* More labels than can be told apart are told together. */
+static void any_number_of_labels_is_told(void)
+{
+    enum { KINDS = 1000 };
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        char label[32];
+        snprintf(label, sizeof label, "%zu", kind);
+        (void)opened_as(label, TSLAB_DRAIN);
+    }
+    char json[] = "/tmp/tslab-json-XXXXXX";
+    write_to_file(tslab_stats_json, json);
+    python((const char *[]){ "/usr/bin/python3", "-c",
+                             "import json, sys\n"
+                             "labels = json.load(open(sys.argv[1], encoding='utf-8'))['labels']\n"
+                             "assert len(labels) == 21 and labels[20]['labels'] >= 236, labels\n"
+                             "assert sum(g['epochs'] for g in labels) == 1000\n",
+                             json, NULL });
+    CHECK(unlink(json) == 0);
+}
+
 static void text_names_the_epochs(void)
 {
     open_labelled();
@@ -527,6 +892,12 @@ static const struct epoch_case cases[] = {
     CASE(what_does_not_drain_can_be_found),
     CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
+    CASE(threads_at_rest_are_counted_exactly),
+    CASE(threads_at_work_are_counted_sanely),
+    CASE(what_becomes_of_epochs_is_counted),
+    CASE(units_of_work_are_counted),
+    CASE(what_passes_through_chunks_is_counted),
+    CASE(threads_at_rest_in_epochs_are_counted_exactly),
     CASE(an_empty_chunk_is_filled_anew),
     CASE(one_may_look_at_any_time),
     CASE(the_tables_grow_while_others_look),
@@ -536,6 +907,8 @@ static const struct epoch_case cases[] = {
     CASE(json_of_an_idle_process_is_json),
     CASE(json_of_many_epochs_is_json),
     CASE(text_names_the_epochs),
+    CASE(thousands_are_told_by_label),
+    CASE(any_number_of_labels_is_told),
     CASE(writing_does_not_allocate),
 };
 

@@ -54,16 +54,16 @@ static void account_heap(const struct heap *heap)
         const struct heap_class *hc = &heap->class[class];
         const struct magazine *m = &heap->magazine[class];
         const size_t in_magazine = account_chain(magazine_head(m), class);
-        CHECK(in_magazine + magazine_room(m) == hc->capacity);
-        const size_t in_stock = hc->stock_slots == 0 ? 0 : account_stock(hc->stock, class);
-        CHECK(in_stock == hc->stock_slots);
-        for (uint64_t bits = hc->claimed; bits != 0; bits &= bits - 1) {
+        CHECK(in_magazine + magazine_room(m) == stat_get(&hc->capacity));
+        const size_t in_stock = stat_get(&hc->stock_slots) == 0 ? 0 : account_stock(hc->stock, class);
+        CHECK(in_stock == stat_get(&hc->stock_slots));
+        for (uint64_t bits = stat_get(&hc->claimed); bits != 0; bits &= bits - 1) {
             const char *const p = hc->claimed_start + (size_t)bit_lowest(bits) * class_geometry[class].size;
             CHECK(slot_of(p, class).slab == hc->slab);
             account(p, class);
         }
-        cached[class] = in_magazine + in_stock + bit_count(hc->claimed);
-        CHECK(cached[class] == stat_get(&hc->counters.cached));
+        cached[class] = in_magazine + in_stock + bit_count(stat_get(&hc->claimed));
+        CHECK(cached[class] == heap_cached(heap, class));
     }
 }
 
@@ -200,7 +200,6 @@ void conservation_check(const struct shadow *shadow)
     if (heap_current->thread == NULL) {
         return; /* nothing was allocated yet */
     }
-    heap_publish(heap_current);
     accounted = calloc(arena.committed_units, sizeof accounted[0]);
     CHECK(accounted != NULL);
     memset(live, 0, sizeof live);
@@ -208,8 +207,9 @@ void conservation_check(const struct shadow *shadow)
     const size_t large = account_objects(shadow);
     CHECK(check_arena() == large);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        const struct class_counters *counters = &heap_current->class[class].counters;
-        CHECK(stat_get(&counters->allocs) - stat_get(&counters->frees) == live[class]);
+        struct class_sums sums = { 0 };
+        heap_add(heap_current, class, &sums);
+        CHECK(sums.allocs - sums.frees == live[class]);
     }
     free(accounted);
 }

@@ -18,9 +18,19 @@
 
 /* The oracle runs before every atomic operation, so it must not do one itself: only looks that are at no point. */
 
-struct heap *epochs_heaps(void)
+const struct heap *epochs_heap(unsigned n)
 {
-    return atomic_load_explicit(&heaps_of_epochs, memory_order_relaxed);
+    for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
+        const struct epoch *epoch = epochs_record(id);
+        const struct hold *hold = epoch == NULL ? NULL : stat_get(&epoch->holds);
+        for (; hold != NULL; hold = hold->next) {
+            const struct heap *heap = stat_get(&hold->kept_heap);
+            if (heap != NULL && n-- == 0) {
+                return heap;
+            }
+        }
+    }
+    return NULL;
 }
 
 static uint64_t word_of(const struct epoch *epoch)
@@ -485,7 +495,7 @@ static void count(struct thread *thread, uint64_t value)
     struct epoch *epoch = epoch_by_value(value);
     if (epoch != NULL) {
         struct survivors sum;
-        survivors_count(thread, epoch, false, &sum);
+        survivors_count(epoch, &sum);
     }
     gate_leave(thread);
 }
@@ -825,9 +835,6 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
     for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
         const struct thread *holder = holder_of(hold);
         held += holder != HOLD_TAKEN;
-        if (holder == HOLD_READ) {
-            return WRONG("a hold of epoch %u is left to a report", id);
-        }
         if (state != EPOCH_OPEN && holder == HOLD_IDLE) {
             return WRONG("epoch %u is stranded: closed, and a hold is idle", id);
         }

@@ -70,8 +70,9 @@ struct epoch_ledger {
  * functions, at no point switches. */
 static inline struct epoch *epochs_record(uint32_t id)
 {
-    struct epoch *block = atomic_load_explicit(&epoch_blocks[0], memory_order_relaxed);
-    return block != NULL && id > EPOCH_PROCESS && id < EPOCH_RECORDS && block[id].id != 0 ? &block[id] : NULL;
+    struct epoch_block *block = atomic_load_explicit(&epoch_blocks[0], memory_order_relaxed);
+    return block != NULL && id > EPOCH_PROCESS && id < EPOCH_RECORDS && block->records[id].id != 0 ? &block->records[id]
+                                                                                                   : NULL;
 }
 
 /* Whether any was ever opened. */
@@ -80,8 +81,8 @@ static inline bool epochs_are_there(void)
     return atomic_load_explicit(&epoch_blocks[0], memory_order_relaxed) != NULL;
 }
 
-/* Of all heaps of epochs, the first one; the others by next. */
-struct heap *epochs_heaps(void);
+/* Of all heaps of epochs that were ever made, the one with a number; NULL: there are no more. */
+const struct heap *epochs_heap(unsigned n);
 
 static inline enum epoch_state epochs_state(const struct epoch *epoch)
 {

@@ -87,7 +87,8 @@ static bool is_attached_somewhere(const struct slab *slab)
             return true;
         }
     }
-    for (const struct heap *heap = epochs_heaps(); heap != NULL; heap = heap->next) {
+    const struct heap *heap;
+    for (unsigned n = 0; (heap = epochs_heap(n)) != NULL; n++) {
         if (heap_has(heap, slab)) {
             return true;
         }
@@ -460,7 +461,8 @@ const char *oracle_rest(void)
             bad = count_cached(&world_records[i]->heap, c);
         }
     }
-    for (const struct heap *heap = epochs_heaps(); heap != NULL; heap = heap->next) {
+    const struct heap *heap;
+    for (unsigned n = 0; (heap = epochs_heap(n)) != NULL; n++) {
         for (unsigned c = 1; bad == NULL && c < CLASS_LIMIT; c++) {
             bad = count_cached(heap, c);
         }

@@ -121,6 +121,7 @@ const struct scenario scenarios[] = {
     { "epoch-late", "a stale enter beside close and reopening", { "O", DIRECT }, { "E a1 L f", "C O1 E1 a1 L1 C1 f" }, 3, 4 },
     { "epoch-late", "a stale enter of two, reopened", { "O", DIRECT }, { "E L", "E L", "C O1 C1" }, 2, 3 },
     { "epoch-late", "a late helper beside reopening", { "O @0 E", DIRECT }, { "L", "C O1 E1 L1 C1" }, 4, 5 },
+    { "epoch-late", "a late helper beside advance", { "O O1 @0 E @1 E1", DIRECT }, { "L", "C V1 L1 C1" }, 4, 5 },
     { "epoch-late", "a stale close", { "O", DIRECT }, { "C", "C O1 E1 a2 L1 f" }, 3, 4 },
     { "epoch-late", "a stale release", { "O", DIRECT }, { "R", "C O1 E1 a2 L1 f C1" }, 3, 4 },
     { "epoch", "release while it drains", { "O @0 E a3 L C", DIRECT }, { "R", "C R" }, 3, 4 },

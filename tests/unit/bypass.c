@@ -24,16 +24,16 @@ struct counts {
 /* The counters of the calling thread for the class of a size, as of now. */
 static struct counts counts_of(size_t size)
 {
-    heap_publish(heap_current);
-    const struct class_counters *counters = &heap_current->class[class_of_size(size)].counters;
+    struct class_sums sums = { 0 };
+    heap_add(heap_current, class_of_size(size), &sums);
     return (struct counts){
-        .allocs = stat_get(&counters->allocs),
-        .frees = stat_get(&counters->frees),
-        .misses = stat_get(&counters->refilled) + stat_get(&counters->bypassed_allocs),
-        .bypassed_allocs = stat_get(&counters->bypassed_allocs),
-        .bypassed_frees = stat_get(&counters->bypassed_frees),
-        .flushed = stat_get(&counters->flushed),
-        .cached = stat_get(&counters->cached),
+        .allocs = sums.allocs,
+        .frees = sums.frees,
+        .misses = sums.refilled + sums.bypassed_allocs,
+        .bypassed_allocs = sums.bypassed_allocs,
+        .bypassed_frees = sums.bypassed_frees,
+        .flushed = sums.flushed,
+        .cached = sums.cached,
     };
 }
 
@@ -47,14 +47,13 @@ static uint64_t hits_per_mille(struct counts before, struct counts after)
 
 static void cached_is_bounded(void)
 {
-    heap_publish(heap_current);
     const size_t stock_most = max_size(STOCK_BYTES, reclaim_learned_bytes());
     CHECK_SAY(heap_current->stock_bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap_current->stock_bytes,
               stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
         const size_t magazine = max_size(MAGAZINE_BYTES, MAGAZINE_SLOTS_LEAST * size);
-        const size_t bytes = stat_get(&heap_current->class[class].counters.cached) * size;
+        const size_t bytes = heap_cached(heap_current, class) * size;
         CHECK_SAY(bytes <= magazine + stock_most + WORD_SLOTS * size, "%zu bytes of class %zu are cached", bytes, size);
     }
 }

@@ -1,0 +1,121 @@
+/* Epochs by label, for reports: a program that forgets to close epochs forgets thousands, of a few kinds.
+ *
+ * One table serves all reports, so that none needs memory or much stack. Who reports takes the groups out one by one,
+ * and so holds no lock while it writes; where another report has filled the table meanwhile, the rest is as of that
+ * moment. */
+#include "api/epochs.h"
+#include "core/current.h"
+
+#include <string.h>
+
+/* Epochs with labels beyond so many are told together. */
+enum { LABELS_KNOWN = TSLAB_SIM ? LABELS_TOLD + 4 : 256 };
+
+/* In the gate. */
+static struct lock table_lock = LOCK_INIT(RANK_LABELS);
+
+static struct {
+    uint64_t collection;                         /* how often it was filled */
+    uint32_t known;                              /* groups by label, in no order, then with the largest first */
+    uint32_t told;                               /* groups that reports tell */
+    struct label_group groups[LABELS_KNOWN + 1]; /* the last: epochs whose label found no place */
+} table;
+
+static void add_group(struct label_group *sum, const struct label_group *group)
+{
+    sum->labels += group->labels;
+    for (size_t state = 0; state < sizeof sum->states / sizeof sum->states[0]; state++) {
+        sum->states[state] += group->states[state];
+    }
+    sum->live_objects += group->live_objects;
+    sum->live_bytes += group->live_bytes;
+    sum->memory_bytes += group->memory_bytes;
+    sum->oldest_ms = group->oldest_ms > sum->oldest_ms ? group->oldest_ms : sum->oldest_ms;
+}
+
+static struct label_group *group_of(const char *label)
+{
+    uint32_t at = 0;
+    while (at < table.known && strcmp(table.groups[at].label, label) != 0) {
+        at++;
+    }
+    struct label_group *group = &table.groups[at];
+    if (at == table.known && at < LABELS_KNOWN) {
+        table.known++;
+        memset(group, 0, sizeof *group);
+        memcpy(group->label, label, strlen(label));
+    }
+    return group;
+}
+
+static void add_epoch(const struct tslab_epoch_stats *stats)
+{
+    struct label_group *group = group_of(stats->label);
+    group->labels = 1;
+    group->states[stats->state]++;
+    group->live_objects += stats->live_objects;
+    group->live_bytes += stats->live_bytes;
+    group->memory_bytes += stats->memory_bytes;
+    group->oldest_ms = stats->age_ms > group->oldest_ms ? stats->age_ms : group->oldest_ms;
+}
+
+/* The groups with the most memory come first, and all beyond those that are told become one. */
+static void order_groups(void)
+{
+    struct label_group *const groups = table.groups;
+    for (uint32_t i = 0; i < table.known && i < LABELS_TOLD; i++) {
+        uint32_t largest = i;
+        for (uint32_t k = i + 1; k < table.known; k++) {
+            largest = groups[k].memory_bytes > groups[largest].memory_bytes ? k : largest;
+        }
+        const struct label_group group = groups[i];
+        groups[i] = groups[largest];
+        groups[largest] = group;
+    }
+    table.told = table.known;
+    if (table.known > LABELS_TOLD) {
+        table.told = LABELS_TOLD + 1;
+        struct label_group *rest = &groups[LABELS_TOLD];
+        for (uint32_t i = LABELS_TOLD + 1; i < table.known; i++) {
+            add_group(rest, &groups[i]);
+        }
+        add_group(rest, &groups[LABELS_KNOWN]);
+        if (rest->labels > 1) {
+            rest->label[0] = 0;
+        }
+    }
+}
+
+static void collect(void)
+{
+    struct tslab_epoch_stats stats;
+    table.known = 0;
+    memset(&table.groups[LABELS_KNOWN], 0, sizeof table.groups[LABELS_KNOWN]);
+    for (uint32_t from = 0; epochs_next(&from, &stats);) {
+        add_epoch(&stats);
+    }
+    order_groups();
+    table.collection++;
+}
+
+bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group)
+{
+    struct thread *thread = current_enter();
+    if (thread == NULL) {
+        return false;
+    }
+    gate_enter(thread);
+    lock_acquire(&table_lock);
+    if (rank == 0 || *collection != table.collection) {
+        collect();
+        *collection = table.collection;
+    }
+    const bool found = rank < table.told;
+    if (found) {
+        *group = table.groups[rank];
+    }
+    lock_release(&table_lock);
+    gate_leave(thread);
+    current_leave(thread);
+    return found;
+}
