@@ -86,7 +86,7 @@ struct epoch {
     _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles, open while this one is */
     _Atomic(struct epoch *) owner;   /* of such an epoch: the one that it serves, and pins */
 
-    struct epoch *next_idle;
+    struct epoch *next_idle; /* also links closed ones, for a moment, in the child of a fork */
 };
 
 extern struct epoch epoch_process;

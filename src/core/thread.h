@@ -23,8 +23,11 @@ struct work {
     uint64_t opened_ms;
 };
 
+struct survivors_line;
+
 struct thread {
     struct lock gate;
+    bool in_gate;               /* by the thread itself, not by a fork; private to it */
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
     struct heap heap;           /* of the process epoch */
@@ -36,6 +39,8 @@ struct thread {
     struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
     struct heap
         scope_heap; /* the heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines */
+
+    struct survivors_line *line; /* of the verb that is under way: what it says when it has left the gate */
 
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
@@ -55,10 +60,12 @@ extern struct registry registry;
 static inline void gate_enter(struct thread *thread)
 {
     lock_acquire(&thread->gate);
+    thread->in_gate = true;
 }
 
 static inline void gate_leave(struct thread *thread)
 {
+    thread->in_gate = false;
     lock_release(&thread->gate);
 }
 
@@ -74,10 +81,10 @@ struct thread *thread_open_last(void);
 /* Empties the record's heap and makes the record idle, or ends the lending. */
 void thread_shut(struct thread *thread);
 
-/* Fork: before it everything is brought to rest; after it the parent goes on, and the child, alone, takes leave for the
- * threads that it does not have. `self` is the forking thread's record, or NULL. */
+/* Fork: before it everything is brought to rest; after it, in the parent and in the child, it may go on. Then the
+ * child, alone, takes leave for the threads that it does not have. `self` is the forking thread's record, or NULL. */
 void thread_fork_prepare(struct thread *self);
-void thread_fork_parent(struct thread *self);
+void thread_fork_done(struct thread *self);
 void thread_fork_child(struct thread *self);
 
 #endif

@@ -183,6 +183,34 @@ static void watch_deaths(void)
     }
 }
 
+/* A variable of the environment, also before libc has one: the library is initialised before libc is. */
+static const char *variable(const char *name)
+{
+    static char all[1 << 17];
+    static size_t length;
+    if (environ != NULL) {
+        return getenv(name);
+    }
+    if (length == 0) {
+        const int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+        ssize_t n;
+        while (fd >= 0 && length < sizeof all - 1 && (n = read(fd, all + length, sizeof all - 1 - length)) > 0) {
+            length += (size_t)n;
+        }
+        if (fd < 0 || length == sizeof all - 1) {
+            complain("faults: the environment cannot be read\n");
+        }
+        close(fd);
+    }
+    for (const char *at = all; at < all + length; at += strlen(at) + 1) {
+        const size_t bytes = strlen(name);
+        if (strncmp(at, name, bytes) == 0 && at[bytes] == '=') {
+            return at + bytes + 1;
+        }
+    }
+    return NULL;
+}
+
 /* The first call comes from the library's start, when there is one thread. */
 static void prepare(void)
 {
@@ -195,14 +223,14 @@ static void prepare(void)
     }
     (void)dl_iterate_phdr(find_library, NULL);
     watch_deaths();
-    faults_plan(getenv("FAULTS"));
-    atomic_store(&state, environ == NULL ? 0 : 2); /* the dynamic loader may allocate before there is an environment */
+    faults_plan(variable("FAULTS"));
+    atomic_store(&state, 2);
 }
 
 static void note_site(enum call call, uintptr_t site)
 {
     static atomic_uintptr_t noted[256];
-    const char *const file = getenv("FAULTS_SITES");
+    const char *const file = variable("FAULTS_SITES");
     if (file == NULL) {
         return;
     }
