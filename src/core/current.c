@@ -14,6 +14,7 @@ _Thread_local struct heap *heap_current = &heap_none;
 /* Of the thread that forks. */
 struct fork_state {
     struct os_signals signals;
+    bool has_streams;
     uint32_t ranks;
     struct thread *borrowed; /* when the thread has no record */
     struct heap *heap;       /* what it has instead */
@@ -145,19 +146,21 @@ noinline void current_leave_slow(struct thread *thread)
 /* With one thread there is nobody to bring to rest, and nobody whom the child will miss; so a signal handler that has
  * interrupted anything at all may fork then.
  *
- * Else no signal handler comes between our handlers, for it might fork as well, and wait for its own thread. The
- * streams come before our gates, since libc's fork takes them afterwards. A thread that has no record gets one until
- * the fork is done: fork handlers of others that run after ours may allocate, and no record can be had while the
- * registry is locked. */
+ * Else no signal handler comes between our handlers, for it might fork as well, and wait for its own thread. Where
+ * libc's streams allocate here, they come before our gates, since libc's fork takes them afterwards. A thread that has
+ * no record gets one until the fork is done: fork handlers of others that run after ours may allocate, and no record
+ * can be had while the registry is locked. */
 static void before_fork(void)
 {
-    struct fork_state state = { .ranks = 0 };
+    struct fork_state state = { .has_streams = scope_malloc_is_ours };
     if (!os_has_threads()) {
         return;
     }
     os_signals_hold(&state.signals);
     state.ranks = lock_ranks_swap(0);
-    os_streams_take();
+    if (state.has_streams) {
+        os_streams_take();
+    }
     (void)engine_running();
     lock_acquire(&engine.lock);
     struct thread *thread = stat_get(&engine.running) == 0 ? NULL : current_enter_surely();
@@ -183,7 +186,9 @@ static void fork_done(bool in_child, struct epoch *closed)
     const struct fork_state state = engine.fork;
     stat_set(&engine.forks_at, NULL);
     lock_release(&engine.lock);
-    os_streams_drop(in_child);
+    if (state.has_streams) {
+        os_streams_drop(in_child);
+    }
     if (closed != NULL) {
         scope_fork_close(heap_current->thread, closed);
     }

@@ -17,8 +17,8 @@ enum { NEVER_CAME = 2, PATIENCE_SECONDS = 100 };
 
 static bool is_hint(const char *plan)
 {
-    static const char *const hints[] = { "madvise", "munmap", "clock",      "openat",         "read",
-                                         "close",   "futex",  "__register", "mprotect:0:0:SL" };
+    static const char *const hints[] = { "madvise", "munmap", "clock",      "openat",          "read",
+                                         "close",   "futex",  "__register", "mprotect:0:0:SL", "pthread_sigmask" };
     bool hint = false;
     for (size_t i = 0; i < COUNT_OF(hints); i++) {
         hint = hint || strncmp(plan, hints[i], strlen(hints[i])) == 0;
@@ -153,6 +153,7 @@ static const struct failure failures[] = {
     { "pthread_key_create", "ENOMEM", 1, false, false },
     { "pthread_setspecific", "ENOMEM", 3, false, true },
     { "__register_atfork", "ENOMEM", 1, false, true },
+    { "pthread_sigmask", "EINVAL", 2, false, true },
 };
 
 /* Lets the calls fail from the first on, from a later one on, and so on, until none comes any more. Returns how many

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-enum { FORKS = 60, WORKERS = 2 };
+enum { FORKS = 30, WORKERS = 2 };
 
 extern void library_work(void);
 static atomic_bool done;

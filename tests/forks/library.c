@@ -164,7 +164,7 @@ static void *work(void *unused)
 
 __attribute__((constructor)) static void construct(void)
 {
-    enum { FORKS = 100 };
+    enum { FORKS = 40 };
     find_functions();
     alarm(40); /* a hang is a failure */
     pthread_t workers[] = { start(work), start(work) };

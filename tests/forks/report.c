@@ -2,7 +2,8 @@
  * Nobody else does: another thread forks, and a new one starts and allocates. Then the line is read, whole.
  *
  *   close, advance  the thread closes the epoch, or goes on to the next
- *   leave, exit     it is the last to leave a closed epoch, or ends in it */
+ *   leave, exit     it is the last to leave a closed epoch, or ends in it
+ *   child           the child of a fork finishes a closed epoch that only a thread was in that it does not have */
 #include "check.h"
 
 #include <pthread.h>
@@ -47,19 +48,24 @@ static void *allocate(void *unused)
     return unused;
 }
 
-static void await_sleep(void)
+static void await_sleep(int task)
 {
     char path[64], state[256] = "";
-    while (speaker == 0) {
-        usleep(1000);
-    }
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", speaker);
+    snprintf(path, sizeof path, "/proc/%d/stat", task); /* of a thread, too */
     for (int asleep = 0; asleep < 20;) {
         const int descriptor = open(path, O_RDONLY);
         CHECK(descriptor >= 0 && read(descriptor, state, sizeof state - 1) > 0 && close(descriptor) == 0);
         asleep = strstr(state, ") S ") != NULL ? asleep + 1 : 0;
         usleep(1000);
     }
+}
+
+static void await_speaker(void)
+{
+    while (speaker == 0) {
+        usleep(1000);
+    }
+    await_sleep(speaker);
 }
 
 /* Fills the pipe; how much was that. */
@@ -96,14 +102,17 @@ int main(int argc, char **argv)
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, speak, NULL) == 0);
     pthread_barrier_wait(&inside);
-    if (strcmp(what, "leave") == 0 || strcmp(what, "exit") == 0) {
+    const bool in_child = strcmp(what, "child") == 0;
+    if (in_child || strcmp(what, "leave") == 0 || strcmp(what, "exit") == 0) {
         CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_PENDING);
     }
     const size_t filled = fill();
     const int was_stderr = dup(STDERR_FILENO);
     CHECK(was_stderr >= 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-    pthread_barrier_wait(&closed);
-    await_sleep();
+    if (!in_child) {
+        pthread_barrier_wait(&closed);
+        await_speaker();
+    }
     const pid_t pid = fork();
     if (pid == 0) {
         alarm(10);
@@ -111,10 +120,14 @@ int main(int argc, char **argv)
         start_and_wait(allocate);
         _exit(0);
     }
+    CHECK(pid > 0 && dup2(was_stderr, STDERR_FILENO) == STDERR_FILENO);
     int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK(dup2(was_stderr, STDERR_FILENO) == STDERR_FILENO);
-    CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+    if (in_child) {
+        await_sleep(pid);
+    } else {
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+    }
     start_and_wait(allocate);
     /* Now somebody reads. */
     close(ends[1]);
@@ -127,6 +140,11 @@ int main(int argc, char **argv)
     static const char start[] = "tslab: epoch 'unread' closed with 1 survivor, ";
     CHECK_SAY(length > filled && memcmp(text + filled, start, sizeof start - 1) == 0 && text[length - 1] == '\n',
               "%zu bytes were said: %s", length - filled, text + filled);
+    if (in_child) {
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_SAY(status == 0, "the child ended with status %#x", (unsigned)status);
+        return 0; /* the thread is still inside */
+    }
     CHECK(pthread_join(thread, NULL) == 0);
     return 0;
 }
