@@ -10,6 +10,8 @@
  *
  * Every place in the library whose call has failed is noted there (sites.py). A program may also look for faults_plan
  * and faults_calls at run time. */
+#include "variable.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,34 +183,6 @@ static void watch_deaths(void)
     for (size_t i = 0; i < COUNT(deadly); i++) {
         (void)sigaction(deadly[i], &watch, NULL);
     }
-}
-
-/* A variable of the environment, also before libc has one: the library is initialised before libc is. */
-static const char *variable(const char *name)
-{
-    static char all[1 << 17];
-    static size_t length;
-    if (environ != NULL) {
-        return getenv(name);
-    }
-    if (length == 0) {
-        const int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-        ssize_t n;
-        while (fd >= 0 && length < sizeof all - 1 && (n = read(fd, all + length, sizeof all - 1 - length)) > 0) {
-            length += (size_t)n;
-        }
-        if (fd < 0 || length == sizeof all - 1) {
-            complain("faults: the environment cannot be read\n");
-        }
-        close(fd);
-    }
-    for (const char *at = all; at < all + length; at += strlen(at) + 1) {
-        const size_t bytes = strlen(name);
-        if (strncmp(at, name, bytes) == 0 && at[bytes] == '=') {
-            return at + bytes + 1;
-        }
-    }
-    return NULL;
 }
 
 /* The first call comes from the library's start, when there is one thread. */
