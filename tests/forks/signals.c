@@ -2,6 +2,7 @@
  *
  *   nested, nested-threads  the signal comes in the middle of a fork of the same thread, between its handlers
  *   malloc                  ... in the middle of an allocation, in a process of one thread
+ *   malloc-beside-threads   ... where there is another, which holds nothing then
  *   fork, fork-threads      ... in the middle of a fork, whenever that is
  *
  * The child goes on where the signal has interrupted its parent. */
@@ -22,7 +23,7 @@ enum { FORKS = 200 };
 extern void library_work(void);
 extern volatile sig_atomic_t library_raises;
 static volatile sig_atomic_t forks, is_child, inside_malloc, forks_inside;
-static atomic_bool done;
+static atomic_bool done, rests;
 
 /* The next signal comes when the program has gone on a little. */
 static void send_soon(void)
@@ -92,13 +93,17 @@ static void allocate(void)
     }
 }
 
-static void *rest(void *unused)
+static void *rest(void *allocates)
 {
+    tslab_free(tslab_malloc(100000));
+    rests = true;
     while (!done) {
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        tslab_free(tslab_malloc(100000));
+        if (allocates != NULL) {
+            tslab_free(tslab_malloc(100000));
+        }
     }
-    return unused;
+    return NULL;
 }
 
 static void fork_once(void)
@@ -122,11 +127,15 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     const char *const what = argv[1];
     pthread_t thread;
+    const bool in_malloc = strncmp(what, "malloc", 6) == 0;
     const bool threads = strstr(what, "-threads") != NULL;
     if (threads) {
         sigset_t all, before;
         CHECK(sigfillset(&all) == 0 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-        CHECK(pthread_create(&thread, NULL, rest, NULL) == 0);
+        CHECK(pthread_create(&thread, NULL, rest, in_malloc ? NULL : &done) == 0);
+        while (!rests) {
+            usleep(1000);
+        }
         CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
     }
     tslab_free(tslab_malloc(100));
@@ -141,7 +150,6 @@ int main(int argc, char **argv)
     } else {
         handle(SIGALRM);
         send_soon();
-        const bool in_malloc = strcmp(what, "malloc") == 0;
         while (in_malloc ? forks_inside < FORKS : forks < FORKS) {
             if (in_malloc) {
                 allocate();
