@@ -58,12 +58,14 @@ static void thread_ends(void *value)
 }
 
 /* The program ends by this thread, which may be in the middle of a slow operation. A handler of SIGABRT may still
- * allocate and fork: what it does goes past the thread's record, whose gate nobody has to wait for. */
+ * allocate and fork: what it does goes past the thread's record, whose gate nobody has to wait for. (A thread that
+ * holds more than a gate has found an invariant broken, in a checked build: a handler that allocates finds the next
+ * then.) */
 static void thread_dies(void)
 {
     struct thread *thread = heap_current->thread;
     stat_set(&engine.dying, 1);
-    (void)lock_ranks_swap(0);
+    (void)lock_ranks_swap(lock_ranks_swap(0) & ~(1u << RANK_GATE));
     if (thread != NULL) {
         heap_current = &heap_gone;
         if (thread->in_gate) {
