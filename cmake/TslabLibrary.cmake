@@ -84,6 +84,8 @@ function(tslab_dropin name)
     set(names malloc calloc realloc free aligned_alloc memalign posix_memalign valloc pvalloc reallocarray)
     list(TRANSFORM names PREPEND -fno-builtin-)
     target_compile_options(${name} PRIVATE ${names} -fexceptions)
+    # Its fork handlers have to be the first that are registered: it is initialised before all other libraries.
+    target_link_options(${name} PRIVATE LINKER:-z,initfirst)
     # A program that is linked with the drop-in wants it even if the program itself never calls malloc.
     target_link_options(${name} INTERFACE LINKER:--no-as-needed)
     set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)

@@ -6,13 +6,25 @@
  * All functions may be called from any thread at any time, also in destructors of threads and in the child of a fork
  * (but a destructor that runs after the library's own cannot enter an epoch: TSLAB_NO_MEMORY).
  * None is safe in a signal handler that may have interrupted one of them. None is a cancellation point, or takes more
- * than 4 KiB of stack. A fork handler may use all; but one that was registered before the library was there gets no
- * statistics: it would wait for ever. Memory that one function of this header returns may be freed by any thread. In a
- * program that runs on libtslab-malloc, tslab_malloc and malloc are the same.
+ * than 4 KiB of stack. Memory that one function of this header returns may be freed by any thread. In a program that
+ * runs on libtslab-malloc, tslab_malloc and malloc are the same.
+ *
+ * Fork. The child has the whole heap, whatever other threads were doing. A fork handler may use all functions of this
+ * header. libtslab-malloc registers its own handlers before any other library can (glibc 2.34 or later), so those of
+ * others may also wait: for a mutex under which threads allocate, or for a thread to end or to begin. libtslab, or the
+ * static library in a plugin, cannot promise that of handlers that were registered before it was there (by libraries
+ * that the loader initialised earlier, or by the program that loads the plugin): in a process of several threads these
+ * run while the heap is at rest, with all signals held back, may allocate and free, and would wait for ever for
+ * statistics, for a thread that allocates, or for one that ends. In a process that has never had a second thread, a
+ * signal handler may fork whatever it has interrupted; with several it may wait for ever when it interrupted a function
+ * of the library, as with any malloc.
+ *
+ * No function waits for a reader of stderr while others wait for it: what a report or an option has to say is written
+ * when nothing is held.
  *
  * Misuse by pointer (a double free, the free of a pointer that is no object's) ends the program: one line on stderr
- * says what and where, then abort. It is seen always in checked builds, and otherwise wherever the design sees it for
- * nothing.
+ * says what and where, then abort; a handler of SIGABRT may allocate and fork, but not go on with the program. It is
+ * seen always in checked builds, and otherwise wherever the design sees it for nothing.
  */
 #ifndef TSLAB_TSLAB_H
 #define TSLAB_TSLAB_H

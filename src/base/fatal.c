@@ -8,9 +8,14 @@
 
 enum { LINE_BYTES = 256 };
 
+void (*fatal_prepare)(void);
+
 static _Noreturn void fatal_line(struct text *line)
 {
     text_string(line, "\n");
+    if (fatal_prepare != NULL) {
+        fatal_prepare();
+    }
     (void)os_write(STDERR_FILENO, line->buffer, line->length);
     abort();
 }

@@ -5,6 +5,10 @@
 
 #include "base/bits.h"
 
+/* Called before all else, for the thread that ends the program; NULL: nothing to call yet. The engine sees to it that a
+ * handler of SIGABRT can allocate and fork, also where the thread was in the middle of one of its operations. */
+extern void (*fatal_prepare)(void);
+
 /* "tslab: <what> <pointer>", for example "tslab: double free of 0x7f0012340040"; then abort. */
 _Noreturn void fatal_pointer(const char *what, const void *pointer);
 

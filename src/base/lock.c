@@ -21,6 +21,13 @@ static void rank_drop(const struct lock *lock)
 {
     held_ranks &= ~(1u << lock->rank);
 }
+
+uint32_t lock_ranks_swap(uint32_t ranks)
+{
+    const uint32_t before = held_ranks;
+    held_ranks = ranks;
+    return before;
+}
 #else
 static void rank_take(const struct lock *lock)
 {
@@ -30,6 +37,12 @@ static void rank_take(const struct lock *lock)
 static void rank_drop(const struct lock *lock)
 {
     (void)lock;
+}
+
+uint32_t lock_ranks_swap(uint32_t ranks)
+{
+    (void)ranks;
+    return 0;
 }
 #endif
 

@@ -43,6 +43,10 @@ struct lock {
         .rank = (r)                                                                                                    \
     }
 
+/* Sets which ranks the thread is said to hold, and returns what was said before: for what runs in the middle of an
+ * operation of the same thread and takes none of its locks. 0 where ranks are not checked. */
+uint32_t lock_ranks_swap(uint32_t ranks);
+
 void lock_acquire(struct lock *lock);
 bool lock_try(struct lock *lock);
 

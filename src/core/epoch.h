@@ -87,7 +87,7 @@ struct epoch {
     _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles, open while this one is */
     _Atomic(struct epoch *) owner;   /* of such an epoch: the one that it serves, and pins */
 
-    struct epoch *next_idle;
+    struct epoch *next_idle; /* also links closed ones, for a moment, in the child of a fork */
 };
 
 _Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "one line is read by all who come and go");

@@ -165,28 +165,39 @@ static bool name_is(struct part part, const char *name)
     return name[part.length] == 0;
 }
 
-/* `full` is the name as the user wrote it, for messages; `name` the part of it that names the option. */
-static void option_set(struct part full, struct part name, struct part value)
+/* What is done with a variable: all of them are set first, and complained about later. */
+enum pass { PASS_SET, PASS_COMPLAIN };
+
+static bool parse_value(unsigned option, struct part value, uint64_t *number)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (name_is(name, rows[i].name)) {
-            uint64_t number;
-            if (i == OPTION_EPOCH_POLICY) {
-                if (parse_policy(value, &option_values[i])) {
-                    return;
-                }
-                complain_about_policy(full, value);
-                return;
-            }
-            if (parse_number(value, &number) && number >= rows[i].smallest && number <= rows[i].largest) {
-                option_values[i] = number;
-            } else {
-                complain(full, value, " is ignored: it must be a number from ", &rows[i]);
-            }
-            return;
-        }
+    if (option == OPTION_EPOCH_POLICY) {
+        return parse_policy(value, number);
     }
-    complain(full, value, " is unknown and ignored", NULL);
+    return parse_number(value, number) && *number >= rows[option].smallest && *number <= rows[option].largest;
+}
+
+/* `full` is the name as the user wrote it, for messages; `name` the part of it that names the option. */
+static void option_pass(enum pass pass, struct part full, struct part name, struct part value)
+{
+    unsigned i = 0;
+    while (i < OPTION_COUNT && !name_is(name, rows[i].name)) {
+        i++;
+    }
+    uint64_t number;
+    const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
+    if (valid && pass == PASS_SET) {
+        option_values[i] = number;
+    }
+    if (valid || pass == PASS_SET) {
+        return;
+    }
+    if (i == OPTION_COUNT) {
+        complain(full, value, " is unknown and ignored", NULL);
+    } else if (i == OPTION_EPOCH_POLICY) {
+        complain_about_policy(full, value);
+    } else {
+        complain(full, value, " is ignored: it must be a number from ", &rows[i]);
+    }
 }
 
 /* The part of `list` up to the separator; advances past it. */
@@ -199,7 +210,7 @@ static struct part next_part(const char **list, char separator)
     return part;
 }
 
-static void option_set_list(const char *list)
+static void option_pass_list(enum pass pass, const char *list)
 {
     while (*list != 0) {
         const struct part item = next_part(&list, ',');
@@ -209,34 +220,40 @@ static void option_set_list(const char *list)
         const struct part value = { equals == NULL ? item.start + length : equals + 1,
                                     equals == NULL ? 0 : item.length - length - 1 };
         if (item.length > 0) {
-            option_set(name, name, value);
+            option_pass(pass, name, name, value);
         }
     }
 }
 
-bool option_load(void)
+static void pass_all(enum pass pass, char *const *variables)
 {
     static const char prefix[] = "TSLAB_";
-    if (environ == NULL) {
-        return false;
-    }
     if (os_is_privileged()) {
-        return true;
+        return;
     }
-    for (char **variable = environ; *variable != NULL; variable++) {
-        const char *at = *variable;
+    for (; *variables != NULL; variables++) {
+        const char *at = *variables;
         if (strncmp(at, prefix, sizeof prefix - 1) != 0) {
             continue;
         }
         const struct part full = next_part(&at, '=');
         const struct part name = { full.start + sizeof prefix - 1, full.length - (sizeof prefix - 1) };
         if (name_is(name, "options")) {
-            option_set_list(at);
+            option_pass_list(pass, at);
         } else {
-            option_set(full, name, (struct part){ at, strlen(at) });
+            option_pass(pass, full, name, (struct part){ at, strlen(at) });
         }
     }
-    return true;
+}
+
+void option_load(char *const *variables)
+{
+    pass_all(PASS_SET, variables);
+}
+
+void option_complain(char *const *variables)
+{
+    pass_all(PASS_COMPLAIN, variables);
 }
 
 void option_describe(struct text *text)

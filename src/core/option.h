@@ -2,7 +2,7 @@
  *
  * Each is read once from the environment, as TSLAB_<NAME>, or all of them from TSLAB_OPTIONS="name=value,name=value".
  * What is unknown or out of range is said on stderr once and ignored. A process that runs with more rights than its
- * user reads none. Threads: option_load before others run; option_get from anywhere. */
+ * user reads none. Threads: option_load before others run; all else from anywhere. */
 #ifndef TSLAB_CORE_OPTION_H
 #define TSLAB_CORE_OPTION_H
 
@@ -58,8 +58,11 @@ static inline uint64_t option_policy_number(void)
     return option_values[OPTION_EPOCH_POLICY] >> WORK_POLICY_SHIFT;
 }
 
-/* Reads the environment. False when there is none yet (the dynamic loader may call malloc before libc is ready). */
-bool option_load(void);
+/* Reads the variables of an environment, in silence. */
+void option_load(char *const *variables);
+
+/* Says what was wrong in them: on stderr, which may block, so not under a lock. */
+void option_complain(char *const *variables);
 
 /* Appends a line for every option: name, value, range, what it does. */
 void option_describe(struct text *text);

@@ -20,6 +20,23 @@ enum {
 
 bool scope_malloc_is_ours;
 
+/* Around a verb that may finish an epoch. A line that is to be said of its survivors is written when the gate is open
+ * again: whoever reads stderr may be slow, and may need a fork or a new thread before he reads on. */
+static void gate_enter_verb(struct thread *thread, struct survivors_line *line)
+{
+    line->length = 0;
+    gate_enter(thread);
+    thread->line = line;
+}
+
+static void gate_leave_verb(struct thread *thread)
+{
+    const struct survivors_line *const line = thread->line;
+    thread->line = NULL;
+    gate_leave(thread);
+    survivors_say(line);
+}
+
 /* Holds. */
 
 /* Claims a hold for who closes. Also where that fails it is a look at what the hold is after the epoch's word changed.
@@ -253,7 +270,8 @@ static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoc
             all.bytes += of_handles.survivor_bytes;
         }
         if (says && all.objects > 0) {
-            survivors_say(epoch, &all);
+            invariant(thread->line != NULL && thread->line->length == 0);
+            survivors_describe(epoch, &all, thread->line);
         }
         if (report != NULL) {
             report->survivors = tally.objects;
@@ -428,12 +446,18 @@ struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
     return borrow(thread, value, status);
 }
 
+static noinline void help_close_outside(struct thread *thread, struct epoch *epoch)
+{
+    struct survivors_line line;
+    gate_enter_verb(thread, &line);
+    help_close(thread, epoch);
+    gate_leave_verb(thread);
+}
+
 void scope_return(struct thread *thread, struct hold *hold)
 {
     if (unlikely(make_idle(hold))) {
-        gate_enter(thread);
-        help_close(thread, hold->epoch);
-        gate_leave(thread);
+        help_close_outside(thread, hold->epoch);
     }
 }
 
@@ -661,9 +685,10 @@ static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
 
 int scope_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    gate_enter(thread);
+    struct survivors_line line;
+    gate_enter_verb(thread, &line);
     const int status = close_in_gate(thread, value, reclaims, report);
-    gate_leave(thread);
+    gate_leave_verb(thread);
     return status;
 }
 
@@ -764,7 +789,8 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         return TSLAB_NO_MEMORY;
     }
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
-    gate_enter(thread);
+    struct survivors_line line;
+    gate_enter_verb(thread, &line);
     if (report != NULL) {
         begin_report(epoch, reclaims, report);
     }
@@ -776,7 +802,7 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         shut_own_holds(thread, epoch, *value);
         status = end_close(thread, epoch, report);
     }
-    gate_leave(thread);
+    gate_leave_verb(thread);
     if (status < 0) {
         leave(thread);
         (void)scope_close(thread, next, false, NULL);
@@ -788,9 +814,10 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
 
 int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    gate_enter(thread);
+    struct survivors_line line;
+    gate_enter_verb(thread, &line);
     const int status = release_in_gate(thread, value, reclaims, report);
-    gate_leave(thread);
+    gate_leave_verb(thread);
     return status;
 }
 
@@ -1039,8 +1066,9 @@ static void recover_hold(struct hold *hold, const struct thread *self)
     }
 }
 
-void scope_fork_child(struct thread *self)
+struct epoch *scope_fork_child(struct thread *self)
 {
+    struct epoch *closed = NULL;
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             recount_noted(thread);
@@ -1059,8 +1087,9 @@ void scope_fork_child(struct thread *self)
             stat_set(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
                                        held << EPOCH_HELD_SHIFT);
         }
-        if (state == EPOCH_CLOSED && self != NULL) {
-            help_close(self, epoch);
+        if (state == EPOCH_CLOSED) {
+            epoch->next_idle = closed;
+            closed = epoch;
         }
     }
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
@@ -1073,4 +1102,14 @@ void scope_fork_child(struct thread *self)
         thread->warm_count = 0;
     }
     epoch_fork_child();
+    return closed;
+}
+
+void scope_fork_close(struct thread *self, struct epoch *closed)
+{
+    while (closed != NULL) {
+        struct epoch *const epoch = closed;
+        closed = epoch->next_idle;
+        help_close_outside(self, epoch);
+    }
 }

@@ -81,8 +81,11 @@ void scope_leave_all(struct thread *thread);
 /* Puts away the warm epochs. In the gate. */
 void scope_flush(struct thread *thread);
 
-/* Takes leave for the threads that the child of a fork does not have, and ends what they were cut in. */
-void scope_fork_child(struct thread *self);
+/* Takes leave for the threads that the child of a fork does not have, and ends what they were cut in. Returns the
+ * epochs that are closed and perhaps nobody is inside of any more, linked: scope_fork_close empties and finishes them,
+ * as soon as no lock of the fork's is held. */
+struct epoch *scope_fork_child(struct thread *self);
+void scope_fork_close(struct thread *self, struct epoch *closed);
 
 /* Whether plain malloc is ours: the drop-in says so. */
 extern bool scope_malloc_is_ours;

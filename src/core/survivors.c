@@ -191,11 +191,10 @@ static void name_run(struct naming *naming, uint32_t first)
     }
 }
 
-void survivors_say(struct epoch *epoch, const struct survivors *sum)
+void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct survivors_line *line)
 {
-    char buffer[640];
     char label[EPOCH_LABEL_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
+    struct text text = { .buffer = line->buffer, .capacity = sizeof line->buffer - 1 };
     text_string(&text, "tslab: epoch ");
     if (epoch_label(epoch, label) > 0) {
         text_string(&text, "'");
@@ -218,6 +217,13 @@ void survivors_say(struct epoch *epoch, const struct survivors *sum)
     if (sum->objects > naming.named) {
         text_string(&text, ", ...");
     }
-    buffer[text.length++] = '\n';
-    (void)os_write(STDERR_FILENO, buffer, text.length);
+    line->buffer[text.length++] = '\n';
+    line->length = text.length;
+}
+
+void survivors_say(const struct survivors_line *line)
+{
+    if (line->length != 0) {
+        (void)os_write(STDERR_FILENO, line->buffer, line->length);
+    }
 }

@@ -105,16 +105,17 @@ void thread_fork_prepare(struct thread *self)
     lock_acquire(&registry.lock);
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
-            gate_enter(thread);
+            lock_acquire(&thread->gate);
         }
     }
 }
 
-static void open_gates(const struct thread *self)
+/* In the child the words of locks tell of waiters that it does not have: letting go wakes nobody, and harms nothing. */
+void thread_fork_done(struct thread *self)
 {
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
-            gate_leave(thread);
+            lock_release(&thread->gate);
         }
     }
     lock_release(&registry.lock);
@@ -123,19 +124,13 @@ static void open_gates(const struct thread *self)
     }
 }
 
-void thread_fork_parent(struct thread *self)
-{
-    open_gates(self);
-}
-
 void thread_fork_child(struct thread *self)
 {
-    /* Alone, but for the words that vanished waiters left in the locks: letting go wakes nobody, and harms nothing. */
-    open_gates(self);
-    /* First make true again what a single give was cut in, then look, then take leave for the others. */
+    /* First make true again what a single give was cut in, then look, then take leave for the others. What the forking
+     * thread itself may be in the middle of, if a signal handler forks, it ends itself. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         const uint32_t noted = stat_get(&thread->noted);
-        if (noted == 0) {
+        if (noted == 0 || thread == self) {
             continue;
         }
         struct slab *slab = &arena.slabs[noted];

@@ -29,9 +29,11 @@ struct thread_counters {
     atomic_u64 epochs_drained;               /* that had survivors, and which the thread then released and keeps warm */
     atomic_u64 work_units;                   /* ended */
 };
+struct survivors_line;
 
 struct thread {
     struct lock gate;
+    bool in_gate;               /* by the thread itself, not by a fork; private to it */
     atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
     struct thread_counters counters;
@@ -42,6 +44,8 @@ struct thread {
     uint32_t paused;     /* so often: plain malloc lands outside */
     uint32_t warm_count; /* epochs that it keeps for its next ones, */
     struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
+
+    struct survivors_line *line; /* of the verb that is under way: what it says when it has left the gate */
 
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
@@ -64,10 +68,12 @@ extern struct registry registry;
 static inline void gate_enter(struct thread *thread)
 {
     lock_acquire(&thread->gate);
+    thread->in_gate = true;
 }
 
 static inline void gate_leave(struct thread *thread)
 {
+    thread->in_gate = false;
     lock_release(&thread->gate);
 }
 
@@ -83,10 +89,10 @@ struct thread *thread_open_last(void);
 /* Empties the record's heap and makes the record idle, or ends the lending. */
 void thread_shut(struct thread *thread);
 
-/* Fork: before it everything is brought to rest; after it the parent goes on, and the child, alone, takes leave for the
- * threads that it does not have. `self` is the forking thread's record, or NULL. */
+/* Fork: before it everything is brought to rest; after it, in the parent and in the child, it may go on. Then the
+ * child, alone, takes leave for the threads that it does not have. `self` is the forking thread's record, or NULL. */
 void thread_fork_prepare(struct thread *self);
-void thread_fork_parent(struct thread *self);
+void thread_fork_done(struct thread *self);
 void thread_fork_child(struct thread *self);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -125,6 +126,24 @@ uint64_t os_random(void);
 
 /* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
 bool os_is_privileged(void);
+
+/* Whether the process may have more threads than the calling one. False is certain; true stays, where libc knows no
+ * better, also when the others have ended. */
+bool os_has_threads(void);
+
+/* The lock of libc's list of streams, which libc's fork takes after all fork handlers when there are threads, and which
+ * another thread may hold while it waits for a stream whose holder allocates. Recursive. In the child of a fork it is
+ * free afterwards, however often it was taken. Nothing where libc has no such lock. */
+void os_streams_take(void);
+void os_streams_drop(bool in_child);
+
+/* Holds all signals back from the calling thread, and restores what was held back before. */
+struct os_signals {
+    sigset_t before;
+    bool held;
+};
+void os_signals_hold(struct os_signals *signals);
+void os_signals_restore(const struct os_signals *signals);
 
 /* Writes all of it, or gives up silently, for there is nobody to tell: false, and what was not written is lost. Raises
  * no signal where nobody reads any more, or a file may not grow. Preserves errno. */

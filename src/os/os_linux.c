@@ -200,6 +200,52 @@ bool os_is_privileged(void)
     return getauxval(AT_SECURE) != 0;
 }
 
+/* What libc may have or not: glibc has all since 2.32, and what is not there is NULL. */
+extern char __libc_single_threaded __attribute__((weak));
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+extern void _IO_list_resetlock(void) __attribute__((weak));
+
+bool os_has_threads(void)
+{
+    return &__libc_single_threaded == NULL || __libc_single_threaded == 0;
+}
+
+static bool has_streams_lock(void)
+{
+    return _IO_list_lock != NULL && _IO_list_unlock != NULL && _IO_list_resetlock != NULL;
+}
+
+void os_streams_take(void)
+{
+    if (has_streams_lock()) {
+        _IO_list_lock();
+    }
+}
+
+/* Whether libc has reset it in the child depends on what libc thought of threads before the first handler ran: to reset
+ * it once more is right either way, and to unlock it would not be. */
+void os_streams_drop(bool in_child)
+{
+    if (has_streams_lock()) {
+        (in_child ? _IO_list_resetlock : _IO_list_unlock)();
+    }
+}
+
+void os_signals_hold(struct os_signals *signals)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    signals->held = pthread_sigmask(SIG_SETMASK, &all, &signals->before) == 0;
+}
+
+void os_signals_restore(const struct os_signals *signals)
+{
+    if (signals->held) {
+        (void)pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+    }
+}
+
 static bool write_all(int fd, const char *text, size_t length)
 {
     while (length > 0) {

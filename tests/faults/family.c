@@ -17,8 +17,8 @@ enum { NEVER_CAME = 2, PATIENCE_SECONDS = 100 };
 
 static bool is_hint(const char *plan)
 {
-    static const char *const hints[] = { "madvise", "munmap", "clock",      "openat",   "read",
-                                         "close",   "futex",  "__register", "getrandom" };
+    static const char *const hints[] = { "madvise", "munmap", "clock",      "openat",    "read",
+                                         "close",   "futex",  "__register", "getrandom", "pthread_sigmask" };
     bool hint = false;
     for (size_t i = 0; i < COUNT_OF(hints); i++) {
         hint = hint || strncmp(plan, hints[i], strlen(hints[i])) == 0;
@@ -151,6 +151,7 @@ static const struct failure failures[] = {
     { "pthread_key_create", "ENOMEM", 1, false },
     { "pthread_setspecific", "ENOMEM", 3, true },
     { "__register_atfork", "ENOMEM", 1, true },
+    { "pthread_sigmask", "EINVAL", 2, true },
 };
 
 /* Lets the calls fail from the first on, from a later one on, and so on, until none comes any more. Returns how many

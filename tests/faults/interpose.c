@@ -10,6 +10,8 @@
  *
  * Every place in the library whose call has failed is noted there (sites.py). A program may also look for faults_plan
  * and faults_calls at run time. */
+#include "variable.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -193,14 +195,14 @@ static void prepare(void)
     }
     (void)dl_iterate_phdr(find_library, NULL);
     watch_deaths();
-    faults_plan(getenv("FAULTS"));
-    atomic_store(&state, environ == NULL ? 0 : 2); /* the dynamic loader may allocate before there is an environment */
+    faults_plan(variable("FAULTS"));
+    atomic_store(&state, 2);
 }
 
 static void note_site(enum call call, uintptr_t site)
 {
     static atomic_uintptr_t noted[256];
-    const char *const file = getenv("FAULTS_SITES");
+    const char *const file = variable("FAULTS_SITES");
     if (file == NULL) {
         return;
     }

@@ -1,6 +1,8 @@
 /* A kernel with larger pages, as far as a program can tell by its own calls: preloaded, it says that pages have
  * LARGE_PAGE_BYTES, gives memory out in whole ones, and does to whole ones what it is asked to do to a part. An address
  * that is not at a page, which such a kernel would refuse, ends the program. */
+#include "variable.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -20,7 +22,7 @@ static size_t page_bytes(void)
 {
     static size_t bytes;
     if (bytes == 0) {
-        const char *const text = getenv("LARGE_PAGE_BYTES");
+        const char *const text = variable("LARGE_PAGE_BYTES");
         bytes = text == NULL ? 0 : strtoul(text, NULL, 10);
         if (bytes < KERNEL_PAGE || (bytes & (bytes - 1)) != 0) {
             static const char message[] = "large pages: LARGE_PAGE_BYTES is to be a power of two of at least 4096\n";

@@ -9,6 +9,8 @@
 
 /* What libc's abort is to users: here it is what the rig looks for. */
 
+void (*fatal_prepare)(void); /* the rig has no handlers of SIGABRT */
+
 void fatal_pointer(const char *what, const void *pointer)
 {
     sim_fail("the engine says: %s %p", what, pointer);

@@ -97,6 +97,11 @@ void (*system_thread_ends)(void *thread);
 
 bool wrap_os_write(int fd, const char *text, size_t length) __asm__("__wrap_os_write");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
+bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
+void wrap_os_streams_take(void) __asm__("__wrap_os_streams_take");
+void wrap_os_streams_drop(bool in_child) __asm__("__wrap_os_streams_drop");
+void wrap_os_signals_hold(struct os_signals *signals) __asm__("__wrap_os_signals_hold");
+void wrap_os_signals_restore(const struct os_signals *signals) __asm__("__wrap_os_signals_restore");
 int wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void),
                         void (*child)(void)) __asm__("__wrap_pthread_atfork");
 int real_pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __asm__("__real_pthread_key_create");
@@ -120,8 +125,37 @@ size_t wrap_os_resident_bytes(void)
     return 0;
 }
 
+/* What the rig's threads are is not known to libc; and of the rig itself nothing is to be held, for many a fork is left
+ * in the middle. */
+bool wrap_os_has_threads(void)
+{
+    return true;
+}
+
+void wrap_os_streams_take(void)
+{
+}
+
+void wrap_os_streams_drop(bool in_child)
+{
+    (void)in_child;
+}
+
+void wrap_os_signals_hold(struct os_signals *signals)
+{
+    signals->held = false;
+}
+
+void wrap_os_signals_restore(const struct os_signals *signals)
+{
+    (void)signals;
+}
+
 int wrap_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
+    if (system_fork_prepare != NULL) {
+        sim_fail("the fork handlers are set twice");
+    }
     system_fork_prepare = prepare;
     system_fork_parent = parent;
     system_fork_child = child;

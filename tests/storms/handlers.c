@@ -1,7 +1,7 @@
 /*
- * Fork handlers that use the library: registered before the library registers its own, by another library's
- * constructor, and after; before a fork, in the parent and in the child; of a thread that works, and of one that is
- * nearly gone and forks in a destructor. Meanwhile others allocate.
+ * Fork handlers that use the library: registered by another library's constructor, where the loader so decides before
+ * the library registers its own, and after; before a fork, in the parent and in the child; of a thread that works, and
+ * of one that is nearly gone and forks in a destructor. Meanwhile others allocate.
  *
  *   handlers FORKS
  */
@@ -11,7 +11,9 @@
 
 enum { CHURNERS = 3 };
 
-extern int handlers_run; /* of the other library */
+/* Of the other library: */
+extern int handlers_run;
+extern _Thread_local bool handlers_nearly_gone;
 static int own_run;
 static atomic_bool done;
 static pthread_key_t key;
@@ -73,7 +75,7 @@ static void fork_at_last(void *rounds_left)
         CHECK(pthread_setspecific(key, (void *)(rounds - 1)) == 0);
         return;
     }
-    nearly_gone = true;
+    nearly_gone = handlers_nearly_gone = true;
     use_every_size(NULL);
     const pid_t pid = fork();
     if (pid == 0) {

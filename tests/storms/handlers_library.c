@@ -1,11 +1,14 @@
-/* Registers its fork handlers before libtslab does: it needs nothing of that, so its constructors run first. */
+/* Registers its fork handlers before libtslab does: it needs nothing of that, so its constructors run first. (Under the
+ * drop-in, whose constructors come before all others, it comes after.) */
 #include "check.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <tslab/tslab.h>
 
 int handlers_run;
+_Thread_local bool handlers_nearly_gone; /* the thread may not be able to enter an epoch */
 
 static void *(*allocate)(size_t);
 static void (*release)(void *);
@@ -31,9 +34,11 @@ static void handle(void)
         }
     }
     const tslab_epoch epoch = epoch_open(NULL);
-    CHECK(epoch_enter(epoch) >= 0);
+    const int entered = epoch_enter(epoch);
+    CHECK(entered >= 0 || handlers_nearly_gone);
     release(allocate(100));
-    CHECK(epoch_leave(epoch) == TSLAB_OK && epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    CHECK(entered < 0 || epoch_leave(epoch) == TSLAB_OK);
+    CHECK(epoch_close(epoch, 0, NULL) == TSLAB_OK);
 }
 
 static void *find(const char *name)

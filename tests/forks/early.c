@@ -1,0 +1,47 @@
+/* The engine starts before any constructor, and before there is an environment: options that can still take effect are
+ * read later, and what is wrong among them is said once. */
+#include "check.h"
+
+#include <tslab/tslab.h>
+
+static void *early;
+static int said[2];
+
+static void allocate_early(void)
+{
+    /* Nobody reads stderr before main does. */
+    if (pipe(said) == 0 && dup2(said[1], STDERR_FILENO) >= 0) {
+        early = tslab_malloc(100);
+    }
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const before_all)(void) = allocate_early;
+
+static void read_all(int ends[2], char *text, size_t capacity)
+{
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t n;
+    while ((n = read(ends[0], text + length, capacity - 1 - length)) > 0) {
+        length += (size_t)n;
+    }
+    text[length] = 0;
+}
+
+int main(void)
+{
+    static char text[20000];
+    int printed[2];
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    CHECK(early != NULL);
+    tslab_free(early);
+    read_all(said, text, sizeof text);
+    const char *const complaint = strstr(text, "tslab: option TSLAB_NONSENSE is unknown");
+    CHECK_SAY(complaint == text && strchr(text, '\n') == text + strlen(text) - 1, "stderr has: %s", text);
+    CHECK(pipe(printed) == 0);
+    tslab_stats_print(printed[1]);
+    read_all(printed, text, sizeof text);
+    CHECK_SAY(strstr(text, "retain_bytes") != NULL && strstr(text, " 12345 ") != NULL, "the option is not set: %s",
+              text);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* Forks while another library's fork handlers wait for its threads (library.c), and other threads allocate. Each hung
+ * at the first fork or the second, while its handlers ran inside of the allocator's. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+enum { FORKS = 30, WORKERS = 2 };
+
+extern void library_work(void);
+static atomic_bool done;
+
+static void *work(void *unused)
+{
+    while (!done) {
+        library_work();
+    }
+    return unused;
+}
+
+int main(void)
+{
+    alarm(40); /* a hang is a failure */
+    pthread_t workers[WORKERS];
+    for (int i = 0; i < WORKERS; i++) {
+        CHECK(pthread_create(&workers[i], NULL, work, NULL) == 0);
+    }
+    for (int i = 0; i < FORKS; i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(10);
+            library_work();
+            free(keep(malloc(100)));
+            _exit(0);
+        }
+        int status = -1;
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+        CHECK_SAY(status == 0, "child %d ended with status %#x", i, (unsigned)status);
+    }
+    done = true;
+    for (int i = 0; i < WORKERS; i++) {
+        CHECK(pthread_join(workers[i], NULL) == 0);
+    }
+    return 0;
+}

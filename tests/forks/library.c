@@ -1,0 +1,214 @@
+/* A library that knows nothing of tslab, and whose constructor runs before tslab's where the loader so decides. What it
+ * does with fork handlers is what other allocators' users do:
+ *
+ *   LIBRARY_MUTEX        handlers hold a mutex under which other threads allocate
+ *   LIBRARY_JOIN         before a fork, a worker that has allocated is stopped and joined, and started again after it
+ *   LIBRARY_START        in the child, a thread is started and waited for
+ *   LIBRARY_CONSTRUCTOR  the constructor itself forks, while threads of its own allocate
+ *   LIBRARY_RAISE        a signal comes before the fork */
+#include "check.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+void library_work(void);
+int library_forks(void);
+
+static void *(*allocate)(size_t);
+static void (*release)(void *);
+
+/* Of the drop-in, or of libtslab, before or after their constructors. */
+static void find_functions(void)
+{
+    *(void **)&allocate = dlsym(RTLD_DEFAULT, "tslab_malloc");
+    *(void **)&release = dlsym(RTLD_DEFAULT, "tslab_free");
+    CHECK(allocate != NULL && release != NULL);
+}
+
+/* Hardly anything of this is in a thread's own memory. */
+static void use_memory(void)
+{
+    for (size_t size = 16; size < 200000; size *= 3) {
+        void *blocks[8];
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            blocks[i] = allocate(size);
+            CHECK(blocks[i] != NULL);
+            memset(blocks[i], 1, 16);
+        }
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            release(blocks[i]);
+        }
+    }
+}
+
+__attribute__((unused)) static void *use_memory_once(void *unused)
+{
+    use_memory();
+    return unused;
+}
+
+__attribute__((unused)) static pthread_t start(void *(*body)(void *))
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, NULL) == 0);
+    return thread;
+}
+
+__attribute__((unused)) static void set_handlers(void (*before)(void), void (*parent)(void), void (*child)(void))
+{
+    CHECK(pthread_atfork(before, parent, child) == 0);
+}
+
+#ifdef LIBRARY_MUTEX
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock(void)
+{
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+}
+
+static void unlock(void)
+{
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+}
+
+void library_work(void)
+{
+    lock();
+    use_memory();
+    unlock();
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    find_functions();
+    set_handlers(lock, unlock, unlock);
+}
+
+#elif defined LIBRARY_JOIN
+
+static atomic_bool stop;
+static pthread_t worker;
+
+static void *work(void *unused)
+{
+    do {
+        use_memory();
+    } while (!stop);
+    return unused;
+}
+
+static void stop_worker(void)
+{
+    stop = true;
+    CHECK(pthread_join(worker, NULL) == 0);
+}
+
+static void start_worker(void)
+{
+    stop = false;
+    worker = start(work);
+}
+
+void library_work(void)
+{
+    use_memory();
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    find_functions();
+    set_handlers(stop_worker, start_worker, start_worker);
+    start_worker();
+}
+
+#elif defined LIBRARY_START
+
+static void start_and_wait(void)
+{
+    CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+}
+
+void library_work(void)
+{
+    use_memory();
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    find_functions();
+    set_handlers(NULL, NULL, start_and_wait);
+}
+
+#elif defined LIBRARY_CONSTRUCTOR
+
+void library_work(void)
+{
+    use_memory();
+}
+
+static atomic_bool stop;
+
+static void *work(void *unused)
+{
+    while (!stop) {
+        use_memory();
+    }
+    return unused;
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    enum { FORKS = 40 };
+    find_functions();
+    alarm(40); /* a hang is a failure */
+    pthread_t workers[] = { start(work), start(work) };
+    for (int i = 0; i < FORKS; i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(10);
+            use_memory();
+            CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+            _exit(0);
+        }
+        int status = -1;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_SAY(status == 0, "child %d ended with status %#x", i, (unsigned)status);
+    }
+    stop = true;
+    for (size_t i = 0; i < COUNT_OF(workers); i++) {
+        CHECK(pthread_join(workers[i], NULL) == 0);
+    }
+    alarm(0);
+}
+
+#elif defined LIBRARY_RAISE
+
+void library_work(void)
+{
+    use_memory();
+    CHECK(pthread_join(start(use_memory_once), NULL) == 0);
+}
+
+volatile sig_atomic_t library_raises; /* before the next fork */
+
+static void raise_signal(void)
+{
+    if (library_raises != 0) {
+        library_raises = 0;
+        CHECK(raise(SIGUSR1) == 0);
+    }
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    find_functions();
+    set_handlers(raise_signal, NULL, NULL);
+}
+
+#endif
