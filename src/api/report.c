@@ -181,7 +181,12 @@ static void json_class_entry(struct json *json, unsigned class)
     json_close(json, "}");
 }
 
-static const char *const policy_names[] = { "drain", "release", "report", "trap" };
+static const char *policy_name(enum tslab_policy policy)
+{
+    static const char *const names[] = { "drain", "release", "report", "trap" };
+    return names[policy - TSLAB_POLICY_DRAIN];
+}
+
 static const char *const state_names[] = { "open", "closing", "draining" };
 
 static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
@@ -191,7 +196,7 @@ static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *
     json_identity(json, "parent", stats->parent.id);
     json_identity(json, "instance", stats->instance.id);
     json_string(json, "label", stats->label);
-    json_string(json, "policy", policy_names[stats->policy]);
+    json_string(json, "policy", policy_name(stats->policy));
     json_string(json, "state", state_names[stats->state]);
     json_number(json, "inside", stats->inside);
     json_number(json, "age_ms", stats->age_ms);
@@ -237,7 +242,7 @@ void epochs_print(int fd)
         any = true;
         for (size_t i = 0; i < n; i++) {
             const struct tslab_epoch_stats *stats = &entries[i];
-            text_right(&text, policy_names[stats->policy], COLUMN);
+            text_right(&text, policy_name(stats->policy), COLUMN);
             text_right(&text, state_names[stats->state], COLUMN);
             text_number(&text, stats->inside, COLUMN);
             text_number(&text, stats->age_ms, COLUMN);

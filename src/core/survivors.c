@@ -173,7 +173,7 @@ static void end_holds(struct epoch *epoch, bool trap)
 
 void survivors_end(struct epoch *epoch)
 {
-    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_TRAP;
+    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_POLICY_TRAP;
     bool any = false;
     lock_acquire(&epoch->lock);
     end_holds(epoch, trap);

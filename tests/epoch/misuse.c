@@ -34,7 +34,7 @@ static void expected_end(void)
     if (same(tslab_epoch_current(), epoch)) {
         leave(epoch);
     }
-    (void)tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL);
+    (void)tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL);
     (void)tslab_trim();
 }
 
@@ -158,7 +158,7 @@ static void twice_after_the_epoch_is_gone(void)
 {
     void *const p = filled(epoch, 100, 1);
     tslab_free(p);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     (void)tslab_trim();
     free_misused(p);
 }
@@ -296,13 +296,13 @@ static void a_large_one_after_release(void)
 static void after_release_with_reclaim(void)
 {
     void *const p = object(64);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     free_misused(p);
 }
 
 static void after_a_trap(void)
 {
-    const tslab_epoch trap = opened_as("trap", TSLAB_TRAP);
+    const tslab_epoch trap = opened_as("trap", TSLAB_POLICY_TRAP);
     void *const p = filled(trap, 64, 1);
     STATUS(tslab_epoch_close(trap, 0, NULL), TSLAB_OK);
     free_misused(p);

@@ -50,12 +50,12 @@ uint32_t model_inside(const struct model *model)
 
 bool model_is_doomed(const struct model *model)
 {
-    return model->options.policy == TSLAB_RELEASE || model->options.policy == TSLAB_TRAP;
+    return model->options.policy == TSLAB_POLICY_RELEASE || model->options.policy == TSLAB_POLICY_TRAP;
 }
 
 bool model_takes_plain(const struct model *model)
 {
-    return !model_is_doomed(model) || (model->options.flags & TSLAB_VOUCHED) != 0;
+    return !model_is_doomed(model) || (model->options.flags & TSLAB_OPEN_VOUCHED) != 0;
 }
 
 void model_count(struct model *owner, const struct object *object, bool more)
@@ -140,7 +140,7 @@ static void completes(struct model *model)
         return;
     }
     model->state = TSLAB_EPOCH_DRAINING;
-    if (model->options.policy == TSLAB_REPORT) {
+    if (model->options.policy == TSLAB_POLICY_REPORT) {
         progress->reports++;
     }
 }
@@ -263,8 +263,9 @@ static void make_label(uint32_t bits, char *label, size_t room)
 
 void epoch_open_one(const struct operation *operation)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN,  TSLAB_RELEASE, TSLAB_RELEASE,
-                                                  TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP,    TSLAB_DRAIN };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN,   TSLAB_POLICY_DRAIN,   TSLAB_POLICY_RELEASE,
+                                                  TSLAB_POLICY_RELEASE, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP,    TSLAB_POLICY_DRAIN };
     struct model *const place = model_free_place();
     if (place == NULL) {
         epoch_release_one(operation);
@@ -279,7 +280,7 @@ void epoch_open_one(const struct operation *operation)
         .instance =
             (operation->index & 12) == 0 ? world.instances[operation->place % INSTANCES] : (tslab_instance){ 0 },
         .policy = policies[operation->way],
-        .flags = (operation->index & 0x40) == 0 ? TSLAB_VOUCHED : 0,
+        .flags = (operation->index & 0x40) == 0 ? TSLAB_OPEN_VOUCHED : 0,
     };
     static const struct tslab_epoch_options defaults = { .label = NULL };
     const bool plain = (operation->index & 0xf00) == 0;
@@ -360,7 +361,7 @@ void epoch_leave_one(const struct operation *operation)
 
 static unsigned how_of(const struct operation *operation)
 {
-    return operation->way == 0 ? TSLAB_RECLAIM : 0;
+    return operation->way == 0 ? TSLAB_CLOSE_RECLAIM : 0;
 }
 
 /* Whether the user closes it, or the library does. */
@@ -537,7 +538,7 @@ void instance_open_one(unsigned i)
     const struct tslab_epoch_options options = {
         .label = "an instance",
         .instance = instance,
-        .policy = TSLAB_RELEASE,
+        .policy = TSLAB_POLICY_RELEASE,
     };
     world.instances[i] = instance;
     is_open_now(model, tslab_instance_root(instance), &options)->root = true;
@@ -629,7 +630,7 @@ void unit_begin(const struct operation *operation)
     STATUS(status, TSLAB_OK);
     const tslab_epoch epoch = tslab_epoch_current();
     if (lane->work.epoch == NULL) {
-        const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_DRAIN };
+        const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_POLICY_DRAIN };
         lane->work.epoch = is_open_now(place, epoch, &options);
         place->of_work = true;
         lane->work.units = 0;
@@ -792,7 +793,7 @@ void everything_ends(void)
     }
     for (unsigned i = 0; i < INSTANCES; i++) {
         if (world.instances[i].id != 0) {
-            STATUS(tslab_instance_close(world.instances[i], TSLAB_RECLAIM, NULL), TSLAB_OK);
+            STATUS(tslab_instance_close(world.instances[i], TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
         }
     }
     for (size_t i = 0; i < EPOCHS; i++) {

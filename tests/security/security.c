@@ -489,17 +489,17 @@ static void touch_after_close(enum tslab_policy policy)
 
 static void touch_after_drain(void)
 {
-    touch_after_close(TSLAB_DRAIN); /* which is no misuse: survivors stay valid */
+    touch_after_close(TSLAB_POLICY_DRAIN); /* which is no misuse: survivors stay valid */
 }
 
 static void touch_after_trap(void)
 {
-    touch_after_close(TSLAB_TRAP);
+    touch_after_close(TSLAB_POLICY_TRAP);
 }
 
 static void touch_after_release(void)
 {
-    const struct tslab_epoch_options options = { .policy = TSLAB_RELEASE };
+    const struct tslab_epoch_options options = { .policy = TSLAB_POLICY_RELEASE };
     const tslab_epoch epoch = tslab_epoch_open(&options);
     char *const p = object_in(epoch, 100);
     CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
@@ -511,7 +511,7 @@ static void touch_after_release(void)
 
 static void free_after_release(void)
 {
-    const struct tslab_epoch_options options = { .policy = TSLAB_RELEASE };
+    const struct tslab_epoch_options options = { .policy = TSLAB_POLICY_RELEASE };
     const tslab_epoch epoch = tslab_epoch_open(&options);
     char *const p = object_in(epoch, 100);
     CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);

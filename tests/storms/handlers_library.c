@@ -9,10 +9,10 @@ int handlers_run;
 
 static void *(*allocate)(size_t);
 static void (*release)(void *);
-static tslab_epoch (*epoch_open)(const struct tslab_epoch_options *);
-static int (*epoch_enter)(tslab_epoch);
-static int (*epoch_leave)(tslab_epoch);
-static int (*epoch_close)(tslab_epoch, unsigned, struct tslab_epoch_report *);
+static tslab_epoch (*epoch_open)(const struct tslab_epoch_options *, size_t);
+static enum tslab_status (*epoch_enter)(tslab_epoch);
+static enum tslab_status (*epoch_leave)(tslab_epoch);
+static enum tslab_status (*epoch_close)(tslab_epoch, tslab_close_flags, struct tslab_epoch_report *, size_t);
 
 /* The functions of the library are there long before its constructors have run. */
 static void handle(void)
@@ -30,10 +30,10 @@ static void handle(void)
             release(blocks[i]);
         }
     }
-    const tslab_epoch epoch = epoch_open(NULL);
+    const tslab_epoch epoch = epoch_open(NULL, 0);
     CHECK(epoch_enter(epoch) >= 0);
     release(allocate(100));
-    CHECK(epoch_leave(epoch) == TSLAB_OK && epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    CHECK(epoch_leave(epoch) == TSLAB_OK && epoch_close(epoch, 0, NULL, 0) == TSLAB_OK);
 }
 
 static void *find(const char *name)
@@ -47,9 +47,9 @@ __attribute__((constructor(101))) static void construct(void)
 {
     *(void **)&allocate = find("tslab_malloc");
     *(void **)&release = find("tslab_free");
-    *(void **)&epoch_open = find("tslab_epoch_open");
+    *(void **)&epoch_open = find("tslab_epoch_open_sized");
     *(void **)&epoch_enter = find("tslab_epoch_enter");
     *(void **)&epoch_leave = find("tslab_epoch_leave");
-    *(void **)&epoch_close = find("tslab_epoch_close");
+    *(void **)&epoch_close = find("tslab_epoch_close_sized");
     CHECK(pthread_atfork(handle, handle, handle) == 0);
 }
