@@ -201,9 +201,10 @@ struct tslab_epoch_report {
  * leave completes it, and the report says what was done so far. This thread gets nothing more from the epoch, plain
  * malloc inside of it lands in the process; another that is inside may still get what it has at hand. With
  * TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP every use, and every free, of its objects must have returned before.
- * TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet. Where one
- * thread at a time was inside, nothing is left and no report is wanted, closing is five atomic operations, with
- * TSLAB_POLICY_RELEASE seven; more for each run of memory that was not recycled by then. */
+ * TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet: then the report
+ * says what lives in it. Where one thread at a time was inside, nothing is left and no report is wanted, closing is
+ * five atomic operations, with TSLAB_POLICY_RELEASE seven; more for each run of memory that was not recycled by then.
+ */
 TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                     struct tslab_epoch_report *report, size_t size);
 

@@ -174,6 +174,21 @@ static int release_verb(struct thread *thread, uint64_t *value, bool reclaims, s
     return scope_release(thread, *value, reclaims, report);
 }
 
+/* Why an epoch that was closed is not gone. False: it is gone by now. */
+static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *report)
+{
+    struct tslab_epoch_stats stats;
+    if (tslab_epoch_stats_get(epoch, &stats) != TSLAB_OK) {
+        return false;
+    }
+    *report = (struct tslab_epoch_report){
+        .survivors = stats.live_objects,
+        .survivor_bytes = stats.live_bytes,
+        .age_ms = stats.age_ms,
+    };
+    return true;
+}
+
 /* The same by the names that programs use, into a report of the caller's size. The root of an instance would leave the
  * epochs of the instance behind. */
 static enum tslab_status end_by_hand(tslab_epoch *epoch, tslab_close_flags flags, void *report, size_t size,
@@ -184,7 +199,7 @@ static enum tslab_status end_by_hand(tslab_epoch *epoch, tslab_close_flags flags
     }
     struct tslab_epoch_report made;
     const enum tslab_status status = end_epoch(epoch, flags, report == NULL ? NULL : &made, verb);
-    if (report != NULL && status >= 0) {
+    if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
         sized_give(report, size, &made, sizeof made);
     }
     return status;

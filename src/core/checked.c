@@ -1,10 +1,8 @@
 #include "core/checked.h"
 
-#include "base/fatal.h"
 #include "core/arena.h"
 #include "core/blocks.h"
-#include "core/chunk.h"
-#include "core/slab.h"
+#include "core/misuse.h"
 
 #if TSLAB_CHECKED
 
@@ -21,27 +19,10 @@ void *checked_born(void *p)
         uint64_t mask;
         atomic_u64 *word = live_word(p, &mask);
         if ((atomic_fetch_or_explicit(word, mask, memory_order_relaxed) & mask) != 0) {
-            fatal_pointer("broken invariant: handed out twice:", p);
+            misuse("broken invariant: handed out twice:", p);
         }
     }
     return p;
-}
-
-/* Says what is wrong with p, at whose address no object lives. */
-static _Noreturn void complain_about(const void *p)
-{
-    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
-    if (tag_class(tag) != CLASS_NONE) {
-        (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
-    }
-    if (tag == TAG_CHUNK) {
-        chunk_no_object(p);
-    }
-    const bool is_start = p == (const void *)arena_address((uint32_t)arena_unit(p));
-    if (tag == TAG_LARGE && !is_start) {
-        slot_is_interior(p);
-    }
-    fatal_pointer(tag == TAG_NONE ? "double or wild free of" : "double free of", p);
 }
 
 void checked_dies(void *p)
@@ -53,7 +34,7 @@ void checked_dies(void *p)
     atomic_u64 *word = live_word(p, &mask);
     if ((uintptr_t)p % GRANULE_BYTES != 0 ||
         (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
-        complain_about(p);
+        misuse_no_object(p);
     }
 }
 
@@ -77,7 +58,7 @@ void checked_lives(const void *p)
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
     if ((uintptr_t)p % GRANULE_BYTES != 0 || (stat_get(word) & mask) == 0) {
-        complain_about(p);
+        misuse_no_object(p);
     }
 }
 

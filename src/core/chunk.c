@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/misuse.h"
 
 atomic_size_t chunk_units;
 
@@ -34,7 +35,7 @@ _Noreturn noinline void chunk_no_object(const void *p)
             break;
         }
     }
-    fatal_pointer("double free of", p);
+    misuse_freed_in_chunk(p);
 }
 
 /* Granules of objects in the cursor's chunk, as far as its holder knows. */

@@ -1,10 +1,10 @@
 #include "core/heap.h"
 
-#include "base/fatal.h"
 #include "core/depot.h"
 #include "core/epoch.h"
 #include "core/holes.h"
 #include "core/meta.h"
+#include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
@@ -175,7 +175,7 @@ static noinline uint64_t flush_chain(unsigned class, void *chain)
         struct slot *group = &waiting[(slab_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
         if (group->slab == slot.slab && group->word == slot.word) {
             if (unlikely((group->mask & slot.mask) != 0)) {
-                fatal_pointer("double free of", p);
+                misuse("double free of", p);
             }
             group->mask |= slot.mask;
         } else {

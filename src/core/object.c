@@ -1,11 +1,11 @@
 #include "core/object.h"
 
-#include "base/fatal.h"
 #include "core/blocks.h"
 #include "core/checked.h"
 #include "core/fast.h"
 #include "core/holes.h"
 #include "core/large.h"
+#include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
 
@@ -115,14 +115,9 @@ void *object_alloc_aligned(size_t size, size_t alignment)
     return object_begin(ambient_alloc(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
-static _Noreturn void foreign_free(const void *p)
-{
-    fatal_pointer(arena_has_unit(arena_unit(p)) ? "double or wild free of" : "free of a foreign pointer", p);
-}
-
 static _Noreturn noinline void handle_free(const void *p)
 {
-    fatal_pointer("free, without its handle, of", p);
+    misuse("free, without its handle, of", p);
 }
 
 /* A slot, by a thread whose fast path did not take it: it may still be one for the heap of the process. */
@@ -147,7 +142,7 @@ static void small_free(struct thread *thread, uint32_t tag, void *p)
         head = magazine_head(m);
     }
     if (head == p) {
-        fatal_pointer("double free of", p);
+        misuse("double free of", p);
     } else if (magazine_room(m) != 0) {
         (void)slot_of(p, class); /* on the way, it costs little to look */
         magazine_push(m, head, p);
@@ -179,7 +174,7 @@ static void big_free(struct thread *thread, void *p)
     }
     gate_leave(thread);
     if (!freed) {
-        foreign_free(p);
+        misuse_no_object(p);
     }
 }
 
@@ -312,7 +307,7 @@ static size_t usable_of(const void *p, struct place *place)
     checked_lives(p);
     *place = place_at(p);
     if (place->room == 0) {
-        foreign_free(p);
+        misuse_no_object(p);
     }
     return GUARDED && place->sealed ? guard_sealed(p, place->room) : place->room;
 }

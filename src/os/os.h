@@ -102,6 +102,11 @@ uint64_t os_random(void);
 /* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
 bool os_is_privileged(void);
 
+/* Which process this is, and what program it runs: the last part of its path, "" before libc has started. Both may be
+ * asked for anywhere, also in a signal handler. */
+uint64_t os_process_id(void);
+const char *os_program_name(void);
+
 /* Writes all of it, or gives up silently, for there is nobody to tell: false, and what was not written is lost. Raises
  * no signal where nobody reads any more, or a file may not grow. Preserves errno. */
 bool os_write(int fd, const char *text, size_t length);

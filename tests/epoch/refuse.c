@@ -296,13 +296,39 @@ static void a_refused_call_writes_no_report(void)
     struct tslab_epoch_report report, untouched;
     memset(&report, 0x77, sizeof report);
     memset(&untouched, 0x77, sizeof untouched);
-    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_CLOSED);
-    STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_CLOSED);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_CLOSED);
+    STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_CLOSED);
     verify_and_free(p, 100, 1);
     STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
+}
+
+/* Who closes an epoch again is told what keeps it. */
+static void a_second_close_reports_what_is_left(void)
+{
+    tslab_epoch epoch = opened();
+    void *const objects[] = { filled(epoch, 100, 1), filled(epoch, 1000, 2), filled(epoch, 100000, 3) };
+    size_t bytes = 0;
+    for (size_t i = 0; i < COUNT_OF(objects); i++) {
+        bytes += tslab_usable_size(objects[i]);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    for (size_t i = 0; i < COUNT_OF(objects); i++) {
+        struct tslab_epoch_report report;
+        for (int way = 0; way < 2; way++) {
+            memset(&report, 0x77, sizeof report);
+            STATUS(way == 0 ? tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report)
+                            : tslab_epoch_advance(&epoch, 0, &report),
+                   TSLAB_CLOSED);
+            CHECK(report.survivors == COUNT_OF(objects) - i && report.survivor_bytes == bytes);
+            CHECK(report.recycled_bytes == 0 && report.reclaimed_bytes == 0 && report.rss_change_bytes == 0);
+        }
+        bytes -= tslab_usable_size(objects[i]);
+        tslab_free(objects[i]);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
 }
 
 static void a_report_tells_of_the_survivors(void)
@@ -429,6 +455,7 @@ static const struct epoch_case cases[] = {
     CASE(reports_of_any_size_are_filled_in),
     CASE(statistics_of_any_size_are_filled_in),
     CASE(a_report_tells_of_the_survivors),
+    CASE(a_second_close_reports_what_is_left),
     CASE(every_status_has_a_sentence),
     CASE(any_call_may_be_the_first),
 };

@@ -237,6 +237,9 @@ static struct model *is_open_now(struct model *model, tslab_epoch epoch, const s
         .closer = NOBODY,
         .opened_ms = world_now_ms(),
     };
+    if (options->policy == TSLAB_POLICY_DEFAULT) {
+        model->options.policy = TSLAB_POLICY_DRAIN;
+    }
     memcpy(model->label, label, sizeof label);
     model->options.label = model->label;
     return model;
@@ -441,6 +444,10 @@ static void advance_model(struct model *model, const struct operation *operation
         model->inside[world.here]--;
         next->inside[world.here]++;
         here()->scopes[here()->depth - 1] = next;
+        if (model == here()->work.epoch && here()->work.depth > 0) {
+            here()->work.epoch = next;
+            next->of_work = true;
+        }
     }
     if (!pending) {
         check_report(&report, how, survivors, bytes);
@@ -613,6 +620,7 @@ void unit_begin(const struct operation *operation)
         return;
     }
     const int status = tslab_work_begin(label);
+    lane->work.scopes = lane->work.depth == 0 ? lane->depth : lane->work.scopes;
     lane->work.depth++;
     if (!outermost) {
         STATUS(status, TSLAB_OK);
@@ -662,8 +670,9 @@ void unit_end(const struct operation *operation)
     (void)operation;
     struct lane *const lane = here();
     const struct model *const epoch = lane->work.depth == 1 ? lane->work.epoch : NULL;
-    const bool is_inside = epoch != NULL && epoch->inside[world.here] > 0;
-    if (lane->work.depth == 0 || (is_inside && innermost() != epoch)) {
+    const bool is_inside = lane->work.depth == 1 && lane->depth > lane->work.scopes;
+    const bool is_own = lane->depth == lane->work.scopes + 1 && epoch != NULL && innermost() == epoch;
+    if (lane->work.depth == 0 || (is_inside && !is_own)) {
         STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
         return;
     }
@@ -761,7 +770,7 @@ static void scopes_end(void)
         unit_resume(&nothing);
     }
     while (lane->depth > 0) {
-        if (innermost() == lane->work.epoch && lane->work.depth == 1) {
+        if (innermost() == lane->work.epoch && lane->work.depth == 1 && lane->depth == lane->work.scopes + 1) {
             unit_end(&nothing);
         } else {
             leave_innermost();

@@ -205,6 +205,7 @@ void try_invalid(const struct operation *operation)
         }
         CHECK(tslab_status_text((enum tslab_status)operation->value)[0] != 0 &&
               tslab_status_text(TSLAB_INVALID)[0] != 0);
+        CHECK(tslab_status_name((enum tslab_status)operation->value)[0] != 0);
         break;
     case 4:
     case 5:

@@ -14,7 +14,7 @@ UNNAMED = {"processes_differ"}  # a test of its own, not a case
 def cases_of(path):
     """The ends of the cases of a program: name -> (in the release library, in the checked one)."""
     text = (SOURCE / path).read_text(encoding="utf-8")
-    return {name: ends for name, *ends in re.findall(r"^    CASE\((\w+), (\w+), (\w+)\)", text, re.MULTILINE)}
+    return {name: ends for name, *ends in re.findall(r"^    CASE\((\w+), (\w+), (\w+)[,)]", text, re.MULTILINE)}
 
 
 def word_of(end):

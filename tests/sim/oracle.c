@@ -9,9 +9,9 @@
 
 /* What libc's abort is to users: here it is what the rig looks for. */
 
-void fatal_pointer(const char *what, const void *pointer)
+void fatal_pointer(const char *what, const void *pointer, const char *about)
 {
-    sim_fail("the engine says: %s %p", what, pointer);
+    sim_fail("the engine says: %s %p%s", what, pointer, about);
 }
 
 void fatal(const char *what)
