@@ -86,6 +86,7 @@ TSLAB_API const char *tslab_version(void)
 
 __attribute__((destructor)) static void print_at_exit(void)
 {
+    object_verify();
     if (option_get(OPTION_STATS) == 1) {
         tslab_stats_print(STDERR_FILENO);
     } else if (option_get(OPTION_STATS) == 2) {

@@ -5,6 +5,7 @@
 #include "core/chunk.h"
 #include "core/epoch.h"
 #include "core/guard.h"
+#include "core/scope.h"
 
 /* Whether an epoch was ever released: then an address where no object lives is not proof of a free. */
 static atomic_u32 released;
@@ -112,6 +113,31 @@ _Noreturn noinline void misuse(const char *what, const void *p)
     fatal_pointer(what, p, about);
 }
 
+/* uncounted: only the checked libraries call it */
+_Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
+{
+    char about[96];
+    struct text text = { .buffer = about, .capacity = sizeof about - 1 };
+    text_string(&text, " with ");
+    text_number(&text, given, 0);
+    text_string(&text, given == 1 ? " byte, which has " : " bytes, which has ");
+    text_number(&text, asked, 0);
+    about[text.length] = 0;
+    fatal_pointer("sized free of", p, about);
+}
+
+/* uncounted: only the checked libraries call it */
+_Noreturn noinline void misuse_alignment(const void *p, size_t given)
+{
+    char about[96];
+    struct text text = { .buffer = about, .capacity = sizeof about - 1 };
+    text_string(&text, " with an alignment of ");
+    text_number(&text, given, 0);
+    text_string(&text, ", which it does not have");
+    about[text.length] = 0;
+    fatal_pointer("aligned free of", p, about);
+}
+
 static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
 
 _Noreturn noinline void misuse_freed_in_chunk(const void *p)
@@ -129,7 +155,10 @@ _Noreturn noinline void misuse_no_object(const void *p)
 {
     const uint32_t tag = tag_of_address(p);
     if (!arena_has_unit(arena_unit(p))) {
-        misuse("free of a foreign pointer", p);
+        fatal_pointer("free of a foreign pointer", p,
+                      scope_malloc_is_ours ? " (of another malloc, or of none; a library that is opened with "
+                                             "RTLD_DEEPBIND has libc's)"
+                                           : " (of another malloc, or of none)");
     }
     if (tag_class(tag) != CLASS_NONE) {
         (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */

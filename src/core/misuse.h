@@ -8,6 +8,8 @@
 
 #include "base/bits.h"
 
+#include <stddef.h>
+
 /* "tslab[1234 program]: <what> <p> (112 bytes, epoch 'request', draining)"; then abort. */
 _Noreturn void misuse(const char *what, const void *p);
 
@@ -16,6 +18,10 @@ _Noreturn void misuse_no_object(const void *p);
 
 /* The same where p lies in a chunk that it is no interior pointer of. */
 _Noreturn void misuse_freed_in_chunk(const void *p);
+
+/* p is freed with a size that is not what was asked for, or with an alignment that it does not have. */
+_Noreturn void misuse_size(const void *p, size_t given, size_t asked);
+_Noreturn void misuse_alignment(const void *p, size_t given);
 
 /* From now on what no object lives in may have been released. */
 void misuse_expect_released(void);

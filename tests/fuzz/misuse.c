@@ -194,7 +194,9 @@ static _Noreturn void be_the_child(const struct operation *operation, int file)
 static bool is_about(const char *about)
 {
     static const char *const states[] = { ")\n", ", closed)\n", ", draining)\n", ", gone)\n" };
-    if (strcmp(about, "\n") == 0) {
+    if (strcmp(about, "\n") == 0 || strcmp(about, " (of another malloc, or of none)\n") == 0 ||
+        strcmp(about, " (of another malloc, or of none; a library that is opened with RTLD_DEEPBIND has libc's)\n") ==
+            0) {
         return true;
     }
     if (strncmp(about, " (", 2) != 0) {

@@ -459,7 +459,9 @@ static void check_case(void **state)
     } else {
         char about[64] = "";
         assert_int_equal(told, sizeof misused);
-        if (misuse->size != 0) {
+        if (message == foreign) {
+            snprintf(about, sizeof about, " (of another malloc, or of none)");
+        } else if (misuse->size != 0) {
             snprintf(about, sizeof about, " (%zu bytes)", bytes_for(misuse->size));
         }
         if (!child_said(&child, message, misused, about)) {
