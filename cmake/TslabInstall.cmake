@@ -13,7 +13,7 @@ install(EXPORT tslab-targets NAMESPACE tslab:: DESTINATION ${package_dir})
 configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/tslab-config.cmake.in ${PROJECT_BINARY_DIR}/tslab-config.cmake
     INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmake COMPATIBILITY ${tslab_compatibility})
 install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tslab-config-version.cmake
         DESTINATION ${package_dir})
 

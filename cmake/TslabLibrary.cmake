@@ -38,17 +38,24 @@ if(TSLAB_COVERAGE)
         "SHELL:-mllvm -runtime-counter-relocation")
 endif()
 
+# The names of the interface have a version. Those of libc and the C++ operators have none, so that they serve programs that were
+# linked against a version of libc's.
+set(tslab_symbol_versions ${CMAKE_CURRENT_BINARY_DIR}/tslab.map)
+file(CONFIGURE OUTPUT ${tslab_symbol_versions} CONTENT "TSLAB_@tslab_interface_version@ { global: tslab_*; };\n" @ONLY)
+
 # tslab_library(name SHARED|STATIC checked sources...): a library of the engine.
 function(tslab_library name kind checked)
     add_library(${name} ${kind} ${ARGN})
     tslab_compile_library(${name} ${checked} 0)
     if(kind STREQUAL SHARED)
+        target_link_options(${name} PRIVATE LINKER:--version-script=${tslab_symbol_versions})
         # Never unloaded: threads hold pointers into the library until they exit.
         target_link_options(${name} PRIVATE LINKER:-z,nodelete,-z,now,-z,relro)
         if(TSLAB_SANITIZE STREQUAL none)
             target_link_options(${name} PRIVATE LINKER:-z,defs)
         endif()
-        set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+        set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${tslab_interface_version}
+                                                LINK_DEPENDS ${tslab_symbol_versions})
     endif()
 endfunction()
 
@@ -58,7 +65,7 @@ function(tslab_compile_library name checked sim)
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(
-        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED} TSLAB_VERSION_STRING="${PROJECT_VERSION}")
+        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED})
     # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(

@@ -97,7 +97,7 @@ static struct outcome play(tslab_epoch level, tslab_handle *table, tslab_handle 
 int main(void)
 {
     static tslab_handle table[ASTEROIDS], dead[ROCKETS];
-    const struct tslab_epoch_options options = { .label = "level", .policy = TSLAB_RELEASE };
+    const struct tslab_epoch_options options = { .label = "level", .policy = TSLAB_POLICY_RELEASE };
     tslab_epoch level = tslab_epoch_open(&options), other_level = tslab_epoch_open(&options);
     expect(level.id != 0 && other_level.id != 0, "there is memory for two levels");
     for (unsigned number = 0; number < ASTEROIDS; number++) {
@@ -120,7 +120,7 @@ int main(void)
 
     /* The level is over: all that is in it goes at once, without a walk over the table. */
     struct tslab_epoch_report report;
-    expect(tslab_epoch_close(level, TSLAB_RECLAIM, &report) == TSLAB_OK, "nobody is inside");
+    expect(tslab_epoch_close(level, TSLAB_CLOSE_RECLAIM, &report) == TSLAB_OK, "nobody is inside");
     expect(report.survivors == ASTEROIDS, "the report counts the asteroids that were left");
     for (unsigned number = 0; number < ASTEROIDS; number++) {
         expect(tslab_handle_get(level, table[number]) == NULL, "handles of a level that is over name nothing");

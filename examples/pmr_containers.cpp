@@ -82,7 +82,7 @@ std::string index_and_destroy(const std::string &text)
 // closes. That is right because its elements own nothing but memory of the same epoch.
 std::string index_and_drop(const std::string &text, std::uint64_t &dropped)
 {
-    tslab::epoch epoch("document", TSLAB_RELEASE);
+    tslab::epoch epoch("document", TSLAB_POLICY_RELEASE);
     tslab::memory_resource resource(epoch);
     std::pmr::polymorphic_allocator<Index> allocator(&resource);
     Index *index = allocator.allocate(1);

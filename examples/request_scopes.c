@@ -93,7 +93,7 @@ static void serve(unsigned number, bool forget_the_response)
 {
     const struct tslab_epoch_options options = {
         .label = forget_the_response ? "forgetful" : "request",
-        .policy = forget_the_response ? TSLAB_REPORT : TSLAB_DRAIN,
+        .policy = forget_the_response ? TSLAB_POLICY_REPORT : TSLAB_POLICY_DRAIN,
     };
     char text[100];
     snprintf(text, sizeof text, "user=%u&path=/orders/%u&sort=date&page=%u", number % USERS, number, number % 7);
@@ -183,7 +183,7 @@ static uint64_t calculate(unsigned number)
 {
     /* RELEASE: the objects that are alive when the epoch is closed are dead then. Only calls that name the epoch land
      * in it, so nothing that libc keeps for itself can be among them. */
-    const struct tslab_epoch_options options = { .label = "tree", .policy = TSLAB_RELEASE };
+    const struct tslab_epoch_options options = { .label = "tree", .policy = TSLAB_POLICY_RELEASE };
     char text[100];
     snprintf(text, sizeof text, "(add %u (mul 2 3 (add 1 1)) (mul %u 10) 7)", number, number % 10);
 

@@ -25,12 +25,28 @@
  * Misuse by pointer (a double free, the free of a pointer that is no object's) ends the program: one line on stderr
  * says what and where, then abort; a handler of SIGABRT may allocate and fork, but not go on with the program. It is
  * seen always in checked builds, and otherwise wherever the design sees it for nothing.
+ *
+ * Versions: before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.1,
+ * symbol version TSLAB_0.1); a patch changes neither. From 1.0 on the same holds of major versions, and what minor
+ * versions add to a struct comes at its end. Every function that takes a struct is told how large the caller's is: the
+ * plain name is an inline function of this header, which passes sizeof to the function of the same name with _sized
+ * behind it. That is the one that the library exports, for other languages and for dlsym. The library fills in and
+ * reads no more than both sides know: what it does not know of a larger struct becomes 0 (and must be 0 in options).
+ * Sizes that no version of the struct can have (0, above 4,096, no multiple of 8) are refused with TSLAB_INVALID.
+ *
+ * Values cannot be taken for each other: statuses are small numbers, flags of closing lie in the bits 0xff00, flags of
+ * opening in 0xff0000, policies above, and a value of one kind where another belongs is refused.
  */
 #ifndef TSLAB_TSLAB_H
 #define TSLAB_TSLAB_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The version of this header. The build takes its own from here: it is written nowhere else. */
+#define TSLAB_VERSION_MAJOR 0
+#define TSLAB_VERSION_MINOR 1
+#define TSLAB_VERSION_PATCH 0
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,7 +72,9 @@ TSLAB_API void *tslab_realloc(void *p, size_t size) __attribute__((alloc_size(2)
  * ENOMEM when there is no memory. */
 TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size) __attribute__((malloc, alloc_size(2)));
 
-/* Frees an object of any of these functions; NULL is allowed. Keeps errno. */
+/* Frees an object that any function of this header returned, but for those that have a handle; NULL is allowed. Keeps
+ * errno. Where the program runs on libtslab-malloc, it is the same as free. Elsewhere free belongs to another malloc,
+ * which knows nothing of these objects: only tslab_free and tslab_realloc take them. */
 TSLAB_API void tslab_free(void *p);
 
 /* The bytes that may be used at p, at least what was asked for; 0 for NULL. */
@@ -81,21 +99,25 @@ TSLAB_API size_t tslab_trim(void);
  * An epoch is named by a value that is checked: one that was closed and is gone, or never was, is refused
  * (TSLAB_STALE), also when its place serves another epoch by now. The value {0} names none.
  *
- * Functions that return int return one of these. What is below 0 is an error, and has changed nothing. */
-enum {
+ * What a function did, or why not. What is below 0 is an error, and has changed nothing. */
+enum tslab_status {
     TSLAB_OK = 0,
-    TSLAB_EXPLICIT = 1,    /* entered; but plain malloc does not land there: only calls that name the epoch do */
-    TSLAB_PENDING = 2,     /* closed; but somebody is still inside, and the last to leave completes it */
-    TSLAB_STALE = -1,      /* no such epoch, handle or instance (any more) */
-    TSLAB_CLOSED = -2,     /* the epoch is closed: nobody can enter it, or allocate in it */
-    TSLAB_NOT_INSIDE = -3, /* the epoch is not the one that this thread entered last */
-    TSLAB_BUSY = -4,       /* somebody is inside */
+    TSLAB_EXPLICIT = 1, /* entered; but plain malloc does not land there: only calls that name the epoch do */
+    TSLAB_PENDING = 2,  /* closed; but somebody is still inside, and the last to leave completes it */
+    TSLAB_STALE = -1,   /* no such epoch, handle or instance (any more) */
+    TSLAB_CLOSED = -2,  /* the epoch is closed: nobody can enter it, or allocate in it */
+    TSLAB_NOT_INSIDE =
+        -3,          /* what is to be ended (a scope, a unit of work, a pause) is not what this thread began last */
+    TSLAB_BUSY = -4, /* a thread is inside */
     TSLAB_NO_MEMORY = -5,
-    TSLAB_INVALID = -6 /* an argument is out of its range */
+    TSLAB_INVALID = -6 /* an argument is out of its range, or of the wrong kind */
 };
 
-/* In one sentence, what one of these means. */
-TSLAB_API const char *tslab_status_text(int status);
+/* What a status means, in a few words without a full stop. */
+TSLAB_API const char *tslab_status_text(enum tslab_status status);
+
+/* Its name: "TSLAB_STALE"; "unknown" for what is none. */
+TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
 typedef struct {
     uint64_t id;
@@ -107,83 +129,130 @@ typedef struct {
 
 /* What becomes of the objects that are alive when an epoch is closed: its survivors. */
 enum tslab_policy {
-    TSLAB_DRAIN, /* they stay valid; their memory comes back as they are freed. The only policy for code that was never
-                    asked */
-    TSLAB_RELEASE, /* they are dead: all memory comes back without a single free */
-    TSLAB_REPORT,  /* as TSLAB_DRAIN; and if there are any, a line on stderr says how many, and names some */
-    TSLAB_TRAP /* as TSLAB_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped (in
-                  the checked library, which traps large objects, too, 1,024), or an eighth of what the arena has had in
-                  use at most */
+    TSLAB_POLICY_DEFAULT = 0, /* in options: TSLAB_POLICY_DRAIN */
+    /* They stay valid; their memory comes back as they are freed. The only policy for code that was never asked. */
+    TSLAB_POLICY_DRAIN = 0x1000001,
+    /* They are dead: all memory comes back without a single free. */
+    TSLAB_POLICY_RELEASE = 0x1000002,
+    /* As TSLAB_POLICY_DRAIN; and if there are any, a line on stderr says how many, and names some. */
+    TSLAB_POLICY_REPORT = 0x1000003,
+    /* As TSLAB_POLICY_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped (in the
+     * checked library, which traps large objects, too, 1,024), or an eighth of what the
+     * arena has had in use at most. */
+    TSLAB_POLICY_TRAP = 0x1000004
 };
 
-/* With TSLAB_RELEASE and TSLAB_TRAP, plain malloc does not land in the epoch, only calls that name it do: libc and
- * other libraries allocate for themselves, inside calls that look harmless, and would lose what they keep. This flag
- * says that the program vouches for all that it calls inside. */
-enum { TSLAB_VOUCHED = 1 };
+/* Flags of tslab_epoch_open. */
+enum tslab_open_flag {
+    /* With TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP, plain malloc does not land in the epoch, only calls that name it
+     * do: libc and other libraries allocate for themselves, inside calls that look harmless, and would lose what they
+     * keep. This flag says that the program vouches for all that it calls inside. */
+    TSLAB_OPEN_VOUCHED = 0x10000
+};
 
+/* Flags of the functions that close. */
+enum tslab_close_flag {
+    /* Gives the pages of all memory that is empty then back to the system, before the function returns. Without it,
+     * that is left to the policy of the process (the options purge_delay_ms and retain_bytes). */
+    TSLAB_CLOSE_RECLAIM = 0x100
+};
+
+/* Sets of flags; 0 is the empty one. In C, compilers warn of a flag or policy of another kind. */
+#ifdef __cplusplus
+typedef unsigned tslab_open_flags;
+typedef unsigned tslab_close_flags;
+#else
+typedef enum tslab_open_flag tslab_open_flags;
+typedef enum tslab_close_flag tslab_close_flags;
+#endif
+
+/* All zero is TSLAB_POLICY_DRAIN without a label. */
 struct tslab_epoch_options {
     const char *label;       /* for reports; copied, at most 31 bytes; NULL: none */
     tslab_epoch parent;      /* for reports; {0}: none */
     tslab_instance instance; /* that the epoch belongs to and ends with; {0}: the default one */
     enum tslab_policy policy;
-    unsigned flags; /* TSLAB_VOUCHED, or 0 */
+    tslab_open_flags flags; /* TSLAB_OPEN_VOUCHED, or 0 */
 };
 
-/* Opens an epoch; options NULL: TSLAB_DRAIN without a label. {0} with errno ENOMEM when there is no memory for it,
- * EINVAL when an option is out of range or names an instance or parent that is not there. Where the thread has closed
- * one before, it is a look at the clock and some stores: no lock, and no other atomic operation. Any number may be
- * open, up to some millions. Any thread. */
-TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options);
+/* Opens an epoch; options NULL: TSLAB_POLICY_DRAIN without a label. {0} with errno ENOMEM when there is no memory for
+ * it, EINVAL when an option is out of its range (a policy, a flag or a member that this version does not know), or
+ * names an instance or parent that is not there. Where the thread has closed one before, it is a look at the clock and
+ * some stores: no lock, and no other atomic operation. Any number may be open, up to some millions. Any thread. */
+TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size);
 
-/* Enters an epoch: until tslab_epoch_leave, plain malloc of this thread lands in it (see TSLAB_VOUCHED), and calls that
- * name it are fast. Scopes nest: plain malloc lands in the innermost one that takes it; where that is closed meanwhile,
- * in the process. Several threads may be inside of one epoch at once. TSLAB_EXPLICIT when plain malloc does not land
- * there, because of the epoch's policy or because malloc is not ours (a program that is linked with libtslab alone;
- * tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY. One atomic operation; more when
- * several threads are inside. */
-TSLAB_API int tslab_epoch_enter(tslab_epoch epoch);
+static inline tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
+{
+    return tslab_epoch_open_sized(options, sizeof *options);
+}
+
+/* Enters an epoch: until tslab_epoch_leave, plain malloc of this thread lands in it (see TSLAB_OPEN_VOUCHED), and calls
+ * that name it are fast. Scopes nest: plain malloc lands in the innermost one that takes it; where that is closed
+ * meanwhile, in the process. Several threads may be inside of one epoch at once. TSLAB_EXPLICIT when plain malloc does
+ * not land there, because of the epoch's policy or because malloc is not ours (a program that is linked with libtslab
+ * alone; tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY. One atomic operation; more
+ * when several threads are inside. */
+TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch);
 
 /* Leaves the epoch that this thread entered last, which must be this one (else TSLAB_NOT_INSIDE). It may then be
  * entered on another thread: so an asynchronous task can take its epoch along. A thread that ends leaves all its
  * scopes. One atomic operation; more when it completes a close. */
-TSLAB_API int tslab_epoch_leave(tslab_epoch epoch);
+TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch);
 
 /* What closing an epoch has done. */
 struct tslab_epoch_report {
     uint64_t survivors;       /* objects that were alive */
     uint64_t survivor_bytes;  /* in the sizes they occupy */
     uint64_t recycled_bytes;  /* of memory, empty now and free for any use */
-    uint64_t reclaimed_bytes; /* given back to the system by TSLAB_RECLAIM */
-    int64_t rss_change_bytes; /* of the process, during a close with TSLAB_RECLAIM; else 0 */
+    uint64_t reclaimed_bytes; /* given back to the system by TSLAB_CLOSE_RECLAIM */
+    int64_t rss_change_bytes; /* of the process, during a close with TSLAB_CLOSE_RECLAIM; else 0 */
     uint64_t age_ms;          /* since it was opened */
 };
-
-/* For `how` of the functions below: gives the pages of all memory that is empty then back to the system, before it
- * returns. Without it, that is left to the policy of the process (the options purge_delay_ms and retain_bytes). */
-enum { TSLAB_RECLAIM = 1 };
 
 /* Closes an epoch: nobody can enter it any more, or allocate in it; nothing of it stays in any cache; its survivors are
  * treated by its policy. report may be NULL. TSLAB_PENDING while a thread is inside (also this one): then the last to
  * leave completes it, and the report says what was done so far. This thread gets nothing more from the epoch, plain
  * malloc inside of it lands in the process; another that is inside may still get what it has at hand. With
- * TSLAB_RELEASE and TSLAB_TRAP every use, and every free, of its objects must have returned before. TSLAB_STALE also
- * when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet. Where one thread at a time was
- * inside, nothing is left and no report is wanted, closing is five atomic operations, with TSLAB_RELEASE seven; more
- * for each run of memory that was not recycled by then. */
-TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report);
+ * TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP every use, and every free, of its objects must have returned before.
+ * TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet: then the report
+ * says what lives in it. Where one thread at a time was inside, nothing is left and no report is wanted, closing is
+ * five atomic operations, with TSLAB_POLICY_RELEASE seven; more for each run of memory that was not recycled by then.
+ */
+TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
+                                                    struct tslab_epoch_report *report, size_t size);
+
+static inline enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
+                                                  struct tslab_epoch_report *report)
+{
+    return tslab_epoch_close_sized(epoch, flags, report, sizeof *report);
+}
 
 /* Ends all objects of an epoch now, whatever its policy, open or closed. TSLAB_BUSY while a thread is inside: then
  * nothing has changed. Every use and free of its objects must have returned before. */
-TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report);
+TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
+                                                      struct tslab_epoch_report *report, size_t size);
+
+static inline enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
+                                                    struct tslab_epoch_report *report)
+{
+    return tslab_epoch_release_sized(epoch, flags, report, sizeof *report);
+}
 
 /* Closes *epoch and opens the next with the same options, which *epoch names then. If *epoch is what this thread
  * entered last, it leaves the old one and is inside of the new one. Returns as tslab_epoch_close. */
-TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report);
+TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
+                                                      struct tslab_epoch_report *report, size_t size);
+
+static inline enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
+                                                    struct tslab_epoch_report *report)
+{
+    return tslab_epoch_advance_sized(epoch, flags, report, sizeof *report);
+}
 
 /* As tslab_malloc, calloc and aligned_alloc, in an epoch by name, whether this thread is inside or not (inside is
- * faster). NULL with ENOMEM; NULL with EINVAL when the epoch is closed or not there. The memory is freed by any of the
- * ways to free. tslab_realloc stays in the epoch of the object; when that is closed, it moves to where plain malloc
- * lands. */
+ * faster). NULL with ENOMEM; NULL with EINVAL when the epoch is closed or not there. tslab_free frees the
+ * memory (and free, where the program runs on libtslab-malloc, and nowhere else). tslab_realloc stays in the epoch of
+ * the object; when that is closed, it moves to where plain malloc lands. */
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size) __attribute__((malloc, alloc_size(2)));
 TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
     __attribute__((malloc, alloc_size(2, 3)));
@@ -217,16 +286,29 @@ struct tslab_epoch_stats {
     uint64_t recycled_runs; /* slabs, chunks and large runs that emptied and serve others, since it was opened */
 };
 
-/* TSLAB_OK or TSLAB_STALE. Costs a walk over the epoch's memory records. */
-TSLAB_API int tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats);
+/* TSLAB_OK, TSLAB_STALE, TSLAB_NO_MEMORY; TSLAB_INVALID when stats is NULL. Costs a walk over the epoch's memory
+ * records. */
+TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats,
+                                                        size_t size);
 
-/* Fills in at most `capacity` entries, for every epoch that is open or not gone yet, and returns how many there are. An
- * epoch that is draining, and stays so, is pinned by its survivors: see closed_ms and live_objects. */
-TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity);
+static inline enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats)
+{
+    return tslab_epoch_stats_get_sized(epoch, stats, sizeof *stats);
+}
+
+/* Fills in at most `capacity` entries, for every epoch that is open or not gone yet, and returns how many there are,
+ * which may be more than the capacity. An epoch that is draining, and stays so, is pinned by its survivors: see
+ * closed_ms and live_objects. (size is that of one entry; where it is refused: 0 with errno EINVAL.) */
+TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size);
+
+static inline size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
+{
+    return tslab_epoch_list_sized(entries, capacity, sizeof *entries);
+}
 
 /* Handles: 64 bits that name an object and are checked. A stale, double, foreign or made-up one is refused, never
  * followed; also when the place of the object was used again. {0} names none. Objects that have a handle are freed by
- * it alone; tslab_free of one ends the program. */
+ * it alone: tslab_free, tslab_realloc and free of one end the program. */
 typedef struct {
     uint64_t id;
 } tslab_handle;
@@ -240,10 +322,10 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
 TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle);
 
 /* Frees the object that a handle of this epoch names. TSLAB_OK once for each handle, else TSLAB_STALE. */
-TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
+TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
 
 /* Instances: allocators beside the default one. An instance is a root of epochs: it ends with all that is in it. Its
- * root epoch (policy TSLAB_RELEASE) serves what needs no lifetime of its own:
+ * root epoch (policy TSLAB_POLICY_RELEASE) serves what needs no lifetime of its own:
  *
  *   tslab_instance cache = tslab_instance_open("cache");
  *   void *p = tslab_epoch_malloc(tslab_instance_root(cache), 100);
@@ -256,7 +338,14 @@ TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when 
 
 /* Ends the instance and all objects and epochs in it. TSLAB_BUSY while a thread is inside of one of them, TSLAB_STALE.
  * An epoch that another thread opens in it at that moment may outlive it, and is then to be closed by itself. */
-TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct tslab_epoch_report *report);
+TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
+                                                       struct tslab_epoch_report *report, size_t size);
+
+static inline enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
+                                                     struct tslab_epoch_report *report)
+{
+    return tslab_instance_close_sized(instance, flags, report, sizeof *report);
+}
 
 /* Units of work: what a program does again and again, a request, a job, a frame. The program marks them, and the
  * operator decides by TSLAB_EPOCH_POLICY what that means, without compiling anything:
@@ -268,25 +357,26 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
  *                  have passed
  *   manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
  *
- * All epochs that these open are TSLAB_DRAIN: what survives a unit stays valid. Units nest; only the outermost counts.
- * begin and end must be called on the same thread. The epoch of a unit is an epoch like any other, which the program
- * may also leave, close or advance by hand: what is left is not left again at the end, and after a closed one the next
- * unit has another. Work that outlives its unit, or belongs to none, can say so: between tslab_work_pause and
- * tslab_work_resume, plain malloc lands outside of any epoch. */
+ * All epochs that these open are TSLAB_POLICY_DRAIN: what survives a unit stays valid. Units nest; only the outermost
+ * counts. begin and end must be called on the same thread. The epoch of a unit is an epoch like any other, which the
+ * program may also leave, close or advance by hand: what is left is not left again at the end, a unit that was advanced
+ * goes on in the next epoch, and after a closed one the next unit has another. Work that outlives its unit, or belongs
+ * to none, can say so: between tslab_work_pause and tslab_work_resume, plain malloc lands outside of any epoch. */
 
 /* Begins a unit; label as in tslab_epoch_options. TSLAB_OK, or TSLAB_NO_MEMORY: then the unit runs without an epoch,
  * and must be ended all the same. */
-TSLAB_API int tslab_work_begin(const char *label);
+TSLAB_API enum tslab_status tslab_work_begin(const char *label);
 
-/* Ends it. TSLAB_OK, or TSLAB_NOT_INSIDE: the thread is in no unit, or has entered an epoch in it and not left. */
-TSLAB_API int tslab_work_end(void);
+/* Ends it. TSLAB_OK; TSLAB_NOT_INSIDE when the thread is in no unit, or when it entered an epoch in the outermost one
+ * and has not left it: then the unit goes on. So under every policy, also `never`. */
+TSLAB_API enum tslab_status tslab_work_end(void);
 
 /* Every thread starts anew at the end of its current unit, or before the next. Any thread. */
 TSLAB_API void tslab_work_rotate(void);
 
 /* Nests, and pauses also epochs that were entered by hand. resume: TSLAB_OK, or TSLAB_NOT_INSIDE. */
 TSLAB_API void tslab_work_pause(void);
-TSLAB_API int tslab_work_resume(void);
+TSLAB_API enum tslab_status tslab_work_resume(void);
 
 /* Statistics. What other threads have is exact when these are at rest; else what they do meanwhile may be counted or
  * not. Bytes but for what is named otherwise. */
@@ -328,8 +418,14 @@ struct tslab_stats {
     uint64_t work_units;      /* ended, whatever the policy */
 };
 
-/* Fills in all of *stats. Costs a walk over the records of all threads, and of the epochs that are in use. */
-TSLAB_API void tslab_stats_get(struct tslab_stats *stats);
+/* Fills in all of *stats. TSLAB_OK; TSLAB_INVALID when stats is NULL. Costs a walk over the records of
+ * all threads, and of the epochs that are in use. */
+TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size);
+
+static inline enum tslab_status tslab_stats_get(struct tslab_stats *stats)
+{
+    return tslab_stats_get_sized(stats, sizeof *stats);
+}
 
 /* Writes the statistics, with a table of the size classes in use, and one of the epochs by label, as text to a file
  * descriptor. Does not allocate. */
@@ -338,7 +434,7 @@ TSLAB_API void tslab_stats_print(int fd);
 /* The same as JSON: docs/statistics.md describes it. */
 TSLAB_API void tslab_stats_json(int fd);
 
-/* "major.minor.patch" of the library that runs. */
+/* "major.minor.patch" of the library that runs; of this header, see TSLAB_VERSION_MAJOR. */
 TSLAB_API const char *tslab_version(void);
 
 #ifdef __cplusplus

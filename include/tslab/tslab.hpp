@@ -19,9 +19,9 @@
  * a time, as an int would be.
  *
  * Where plain malloc lands in an epoch, exceptions do too: the runtime allocates them by malloc. In epochs of
- * TSLAB_DRAIN and TSLAB_REPORT that is harmless, for an exception in flight is a survivor like any other. In an epoch
- * of TSLAB_RELEASE or TSLAB_TRAP that was opened with TSLAB_VOUCHED, catch before the scope ends: what flies out of it
- * would be dead when the epoch closes. */
+ * TSLAB_POLICY_DRAIN and TSLAB_POLICY_REPORT that is harmless, for an exception in flight is a survivor like any other.
+ * In an epoch of TSLAB_POLICY_RELEASE or TSLAB_POLICY_TRAP that was opened with TSLAB_OPEN_VOUCHED, catch before the
+ * scope ends: what flies out of it would be dead when the epoch closes. */
 #ifndef TSLAB_TSLAB_HPP
 #define TSLAB_TSLAB_HPP
 
@@ -50,20 +50,20 @@ namespace tslab
 class error : public std::runtime_error
 {
   public:
-    error(int status, const char *attempted)
+    error(tslab_status status, const char *attempted)
         : std::runtime_error(std::string("tslab: cannot ") + attempted + ": " + tslab_status_text(status)),
           status_(status)
     {
     }
 
     /* One of TSLAB_STALE, TSLAB_CLOSED and the others below 0. */
-    int status() const noexcept
+    tslab_status status() const noexcept
     {
         return status_;
     }
 
   private:
-    int status_;
+    tslab_status status_;
 };
 
 /* What closing, releasing or advancing an epoch has done. When somebody was still inside, `pending` says so, the last
@@ -79,7 +79,7 @@ namespace detail
 inline constexpr std::size_t handle_size_limit = 32 * 1024;
 inline constexpr std::size_t natural_alignment = 16;
 
-inline int checked(int status, const char *attempted)
+inline tslab_status checked(tslab_status status, const char *attempted)
 {
     if (status < 0) {
         throw error(status, attempted);
@@ -104,7 +104,7 @@ inline tslab_epoch named(tslab_epoch epoch, const char *attempted)
         throw std::bad_alloc();
     }
     tslab_epoch_stats stats{};
-    int status = tslab_epoch_stats_get(epoch, &stats);
+    tslab_status status = tslab_epoch_stats_get(epoch, &stats);
     if (status == TSLAB_OK) {
         status = stats.state == TSLAB_EPOCH_OPEN ? TSLAB_INVALID : TSLAB_CLOSED;
     }
@@ -133,13 +133,13 @@ inline void *allocate(tslab_epoch epoch, std::size_t size, std::size_t alignment
 class epoch
 {
   public:
-    /* Opens an epoch as tslab_epoch_open does: the first without a label and with TSLAB_DRAIN. Throws error with
+    /* Opens an epoch as tslab_epoch_open does: the first without a label and with TSLAB_POLICY_DRAIN. Throws error with
      * TSLAB_NO_MEMORY or TSLAB_INVALID. */
     epoch() : epoch(tslab_epoch_options{})
     {
     }
 
-    explicit epoch(const char *label, tslab_policy policy = TSLAB_DRAIN, unsigned flags = 0)
+    explicit epoch(const char *label, tslab_policy policy = TSLAB_POLICY_DRAIN, tslab_open_flags flags = 0)
         : epoch(tslab_epoch_options{ label, {}, {}, policy, flags })
     {
     }
@@ -152,10 +152,10 @@ class epoch
     }
 
     /* Closes the epoch, unless that was done by hand. When somebody is inside, also this thread, the close is pending:
-     * the destructor does not wait, nobody can enter any more, and the last to leave completes it. With TSLAB_RELEASE
-     * and TSLAB_TRAP it is then that the objects die: whatever uses them must be over before (declare containers that
-     * live in the epoch after it, and they are). Destructors of objects in the epoch are not run by anybody but their
-     * owners. */
+     * the destructor does not wait, nobody can enter any more, and the last to leave completes it. With
+     * TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP it is then that the objects die: whatever uses them must be over
+     * before (declare containers that live in the epoch after it, and they are). Destructors of objects in the epoch
+     * are not run by anybody but their owners. */
     ~epoch()
     {
         end();
@@ -204,23 +204,23 @@ class epoch
     }
     operator tslab_epoch() const && = delete;
 
-    /* As tslab_epoch_close, with TSLAB_RECLAIM or 0. The owner goes on to name the epoch, which may drain for long: for
-     * stats, and for release. Throws error, also when it is closed already (TSLAB_CLOSED, or TSLAB_STALE when it is
-     * gone).
+    /* As tslab_epoch_close, with TSLAB_CLOSE_RECLAIM or 0. The owner goes on to name the epoch, which may drain for
+     * long: for stats, and for release. Throws error, also when it is closed already (TSLAB_CLOSED, or TSLAB_STALE when
+     * it is gone).
      */
-    report close(unsigned how = 0)
+    report close(tslab_close_flags flags = 0)
     {
         report done{};
-        done.pending = detail::checked(tslab_epoch_close(id_, how, &done), "close the epoch") == TSLAB_PENDING;
+        done.pending = detail::checked(tslab_epoch_close(id_, flags, &done), "close the epoch") == TSLAB_PENDING;
         return done;
     }
 
     /* As tslab_epoch_release: all objects end now, whatever the policy. Throws error: TSLAB_BUSY when somebody is
      * inside. */
-    report release(unsigned how = 0)
+    report release(tslab_close_flags flags = 0)
     {
         report done{};
-        detail::checked(tslab_epoch_release(id_, how, &done), "release the epoch");
+        detail::checked(tslab_epoch_release(id_, flags, &done), "release the epoch");
         return done;
     }
 
@@ -228,12 +228,12 @@ class epoch
      * before go on to name the closed one. Throws error, with TSLAB_BUSY when the epoch is what this thread entered
      * last: then advance by the scope, which goes along. Other threads may be inside: the close is pending until they
      * leave. */
-    report advance(unsigned how = 0)
+    report advance(tslab_close_flags flags = 0)
     {
         if (id_.id != 0 && tslab_epoch_current().id == id_.id) {
             throw error(TSLAB_BUSY, "advance the epoch, other than by the scope that is inside");
         }
-        return advance_with_scope(how);
+        return advance_with_scope(flags);
     }
 
     /* As tslab_epoch_stats_get. Throws error with TSLAB_STALE when the epoch is gone. */
@@ -247,10 +247,10 @@ class epoch
   private:
     friend class scope;
 
-    report advance_with_scope(unsigned how)
+    report advance_with_scope(tslab_close_flags flags)
     {
         report done{};
-        done.pending = detail::checked(tslab_epoch_advance(&id_, how, &done), "advance the epoch") == TSLAB_PENDING;
+        done.pending = detail::checked(tslab_epoch_advance(&id_, flags, &done), "advance the epoch") == TSLAB_PENDING;
         return done;
     }
 
@@ -304,19 +304,19 @@ class scope
     /* Advances the epoch that it is inside of, as tslab_epoch_advance does: this thread leaves the old epoch and is
      * inside of the new one, which the owner names then. Throws error, with TSLAB_NOT_INSIDE when this is not the
      * innermost scope of the thread, or not one of the owner's epoch. */
-    report advance(epoch &owner, unsigned how = 0)
+    report advance(epoch &owner, tslab_close_flags flags = 0)
     {
         if (owner.get().id != id_.id || tslab_epoch_current().id != id_.id) {
             throw error(TSLAB_NOT_INSIDE, "advance the epoch by this scope");
         }
-        report done = owner.advance_with_scope(how);
+        report done = owner.advance_with_scope(flags);
         id_ = owner.get();
         return done;
     }
 
   private:
     tslab_epoch id_;
-    int status_;
+    tslab_status status_;
 };
 
 /* Memory for the containers of std::pmr, from an epoch by name. This thread need not be inside; inside is faster. Made
@@ -533,7 +533,7 @@ class work
      * std::terminate with the error. */
     ~work()
     {
-        int status = tslab_work_end();
+        const tslab_status status = tslab_work_end();
         if (status_ == TSLAB_OK) {
             detail::checked(status, "end the unit of work");
         }
@@ -543,7 +543,7 @@ class work
     work &operator=(const work &) = delete;
 
   private:
-    int status_;
+    tslab_status status_;
 };
 
 /* While it lives, plain malloc of this thread lands outside of any epoch: for what outlives its unit of work or its

@@ -9,6 +9,7 @@
 #include "core/fast.h"
 
 #include <dlfcn.h>
+#include <stdint.h>
 
 typedef void new_handler(void);
 
@@ -118,11 +119,11 @@ static void *new_aligned(size_t size, size_t alignment)
         return value;                                                                                                  \
     }
 
-#define OPERATOR_DELETE(name, parameters)                                                                              \
+#define OPERATOR_DELETE(name, parameters, size, alignment)                                                             \
     TSLAB_API void name parameters;                                                                                    \
     TSLAB_API void name parameters                                                                                     \
     {                                                                                                                  \
-        fast_free(p);                                                                                                  \
+        fast_free_sized(p, size, alignment);                                                                           \
     }
 
 #define UNUSED __attribute__((unused))
@@ -138,15 +139,17 @@ OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment,
 OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, UNUSED const void *nothrow),
              new_aligned_nothrow(size, alignment))
 
-OPERATOR_DELETE(_ZdlPv, (void *p))
-OPERATOR_DELETE(_ZdaPv, (void *p))
-OPERATOR_DELETE(_ZdlPvm, (void *p, UNUSED size_t size))
-OPERATOR_DELETE(_ZdaPvm, (void *p, UNUSED size_t size))
-OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow))
-OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow))
-OPERATOR_DELETE(_ZdlPvSt11align_val_t, (void *p, UNUSED size_t alignment))
-OPERATOR_DELETE(_ZdaPvSt11align_val_t, (void *p, UNUSED size_t alignment))
-OPERATOR_DELETE(_ZdlPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment))
-OPERATOR_DELETE(_ZdaPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment))
-OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow))
-OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow))
+OPERATOR_DELETE(_ZdlPv, (void *p), SIZE_MAX, 1)
+OPERATOR_DELETE(_ZdaPv, (void *p), SIZE_MAX, 1)
+OPERATOR_DELETE(_ZdlPvm, (void *p, UNUSED size_t size), size, 1)
+OPERATOR_DELETE(_ZdaPvm, (void *p, UNUSED size_t size), size, 1)
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow), SIZE_MAX, 1)
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, (void *p, UNUSED const void *nothrow), SIZE_MAX, 1)
+OPERATOR_DELETE(_ZdlPvSt11align_val_t, (void *p, UNUSED size_t alignment), SIZE_MAX, alignment)
+OPERATOR_DELETE(_ZdaPvSt11align_val_t, (void *p, UNUSED size_t alignment), SIZE_MAX, alignment)
+OPERATOR_DELETE(_ZdlPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment), size, alignment)
+OPERATOR_DELETE(_ZdaPvmSt11align_val_t, (void *p, UNUSED size_t size, UNUSED size_t alignment), size, alignment)
+OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow),
+                SIZE_MAX, alignment)
+OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, UNUSED size_t alignment, UNUSED const void *nothrow),
+                SIZE_MAX, alignment)

@@ -2,6 +2,7 @@
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"
+#include "api/sized.h"
 #include "core/fast.h"
 #include "core/handle.h"
 #include "core/scope.h"
@@ -12,31 +13,58 @@
 #include <errno.h>
 #include <string.h>
 
-TSLAB_API const char *tslab_status_text(int status)
+TSLAB_API const char *tslab_status_text(enum tslab_status status)
 {
     switch (status) {
     case TSLAB_OK:
-        return "all is well";
+        return "success";
     case TSLAB_EXPLICIT:
-        return "inside the epoch, but plain malloc does not land there";
+        return "entered, but plain malloc does not land there";
     case TSLAB_PENDING:
         return "closed, but a thread is still inside, and the last to leave completes it";
     case TSLAB_STALE:
-        return "there is no such epoch, handle or instance (any more)";
+        return "it does not exist, or not any more";
     case TSLAB_CLOSED:
-        return "the epoch is closed";
+        return "it is closed";
     case TSLAB_NOT_INSIDE:
-        return "this is not what the thread entered last";
+        return "it is not what this thread began last";
     case TSLAB_BUSY:
         return "a thread is inside";
     case TSLAB_NO_MEMORY:
-        return "there is no memory for it";
+        return "out of memory";
     case TSLAB_INVALID:
-        return "an argument is out of its range";
-    default:
-        return "no status of tslab";
+        return "an argument is invalid";
     }
+    return "unknown status";
 }
+
+TSLAB_API const char *tslab_status_name(enum tslab_status status)
+{
+    switch (status) {
+    case TSLAB_OK:
+        return "TSLAB_OK";
+    case TSLAB_EXPLICIT:
+        return "TSLAB_EXPLICIT";
+    case TSLAB_PENDING:
+        return "TSLAB_PENDING";
+    case TSLAB_STALE:
+        return "TSLAB_STALE";
+    case TSLAB_CLOSED:
+        return "TSLAB_CLOSED";
+    case TSLAB_NOT_INSIDE:
+        return "TSLAB_NOT_INSIDE";
+    case TSLAB_BUSY:
+        return "TSLAB_BUSY";
+    case TSLAB_NO_MEMORY:
+        return "TSLAB_NO_MEMORY";
+    case TSLAB_INVALID:
+        return "TSLAB_INVALID";
+    }
+    return "unknown";
+}
+
+/* Epochs that a list describes before it hands them on: they lie on the stack. */
+enum { LISTED_AT_ONCE = 8 };
 
 static tslab_epoch fail_epoch(int error)
 {
@@ -44,33 +72,52 @@ static tslab_epoch fail_epoch(int error)
     return (tslab_epoch){ 0 };
 }
 
-TSLAB_API tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
+/* Whether an epoch can be opened so. */
+static bool options_are_valid(const struct tslab_epoch_options *wanted)
 {
-    static const struct tslab_epoch_options defaults = { .label = NULL };
-    const struct tslab_epoch_options *wanted = options == NULL ? &defaults : options;
-    if ((unsigned)wanted->policy > TSLAB_TRAP || (wanted->flags & ~(unsigned)TSLAB_VOUCHED) != 0 ||
-        (wanted->parent.id != 0 && (epoch_by_value(wanted->parent.id) == NULL || epoch_is_hidden(wanted->parent.id))) ||
-        (wanted->instance.id != 0 && instance_epoch(wanted->instance.id) == NULL)) {
+    if ((wanted->flags & ~(unsigned)TSLAB_OPEN_VOUCHED) != 0) {
+        return false;
+    }
+    if (wanted->parent.id != 0 && (epoch_by_value(wanted->parent.id) == NULL || epoch_is_hidden(wanted->parent.id))) {
+        return false;
+    }
+    if (wanted->instance.id != 0 && instance_epoch(wanted->instance.id) == NULL) {
+        return false;
+    }
+    return wanted->policy >= TSLAB_POLICY_DRAIN && wanted->policy <= TSLAB_POLICY_TRAP;
+}
+
+TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size)
+{
+    struct tslab_epoch_options taken = { .label = NULL };
+    const struct tslab_epoch_options *const wanted = &taken;
+    if (options != NULL && (!sized_is_valid(size) || !sized_take(&taken, sizeof taken, options, size))) {
+        return fail_epoch(EINVAL);
+    }
+    if (taken.policy == TSLAB_POLICY_DEFAULT) {
+        taken.policy = TSLAB_POLICY_DRAIN;
+    }
+    if (!options_are_valid(wanted)) {
         return fail_epoch(EINVAL);
     }
     struct thread *thread = current_enter();
     if (thread == NULL) {
         return fail_epoch(ENOMEM);
     }
-    const bool dies = wanted->policy == TSLAB_RELEASE || wanted->policy == TSLAB_TRAP;
+    const bool dies = wanted->policy == TSLAB_POLICY_RELEASE || wanted->policy == TSLAB_POLICY_TRAP;
     const struct scope_options made = {
         .label = wanted->label,
         .parent = wanted->parent.id,
         .instance = wanted->instance.id,
         .policy = wanted->policy,
-        .plain = !dies || (wanted->flags & TSLAB_VOUCHED) != 0,
+        .plain = !dies || (wanted->flags & TSLAB_OPEN_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);
     current_leave(thread);
     return value == 0 ? fail_epoch(ENOMEM) : (tslab_epoch){ value };
 }
 
-TSLAB_API int tslab_epoch_enter(tslab_epoch epoch)
+TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
 {
     if (likely(heap_current->thread != NULL)) {
         return scope_enter(heap_current->thread, epoch.id);
@@ -86,17 +133,17 @@ TSLAB_API int tslab_epoch_enter(tslab_epoch epoch)
     return scope_enter(thread, epoch.id);
 }
 
-TSLAB_API int tslab_epoch_leave(tslab_epoch epoch)
+TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch)
 {
     struct thread *thread = heap_current->thread;
-    return thread == NULL ? TSLAB_NOT_INSIDE : (int)scope_leave(thread, epoch.id);
+    return thread == NULL ? TSLAB_NOT_INSIDE : scope_leave(thread, epoch.id);
 }
 
 /* One of the ways to end an epoch; *epoch may name another afterwards. */
-static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report,
-                     int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
+static enum tslab_status end_epoch(tslab_epoch *epoch, tslab_close_flags flags, struct tslab_epoch_report *report,
+                                   int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
 {
-    if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
     if (epoch_is_hidden(epoch->id)) {
@@ -108,7 +155,7 @@ static int end_epoch(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report
     }
     const int saved = errno;
     struct tslab_epoch_report made;
-    const int status = verb(thread, &epoch->id, (how & TSLAB_RECLAIM) != 0, report == NULL ? NULL : &made);
+    const int status = verb(thread, &epoch->id, (flags & TSLAB_CLOSE_RECLAIM) != 0, report == NULL ? NULL : &made);
     if (report != NULL && status >= 0) {
         *report = made;
     }
@@ -127,29 +174,63 @@ static int release_verb(struct thread *thread, uint64_t *value, bool reclaims, s
     return scope_release(thread, *value, reclaims, report);
 }
 
-/* The same by the names that programs use: the root of an instance would leave the epochs of the instance behind. */
-static int end_by_hand(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report,
-                       int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
+/* Why an epoch that was closed is not gone. False: it is gone by now. */
+static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *report)
 {
-    return instance_epoch(epoch->id) != NULL ? TSLAB_INVALID : end_epoch(epoch, how, report, verb);
+    struct tslab_epoch_stats stats;
+    if (tslab_epoch_stats_get(epoch, &stats) != TSLAB_OK) {
+        return false;
+    }
+    *report = (struct tslab_epoch_report){
+        .survivors = stats.live_objects,
+        .survivor_bytes = stats.live_bytes,
+        .age_ms = stats.age_ms,
+    };
+    return true;
 }
 
-TSLAB_API int tslab_epoch_close(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
+/* The same by the names that programs use, into a report of the caller's size. The root of an instance would leave the
+ * epochs of the instance behind. */
+static enum tslab_status end_by_hand(tslab_epoch *epoch, tslab_close_flags flags, void *report, size_t size,
+                                     int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
 {
-    return end_by_hand(&epoch, how, report, close_verb);
-}
-
-TSLAB_API int tslab_epoch_release(tslab_epoch epoch, unsigned how, struct tslab_epoch_report *report)
-{
-    return end_by_hand(&epoch, how, report, release_verb);
-}
-
-TSLAB_API int tslab_epoch_advance(tslab_epoch *epoch, unsigned how, struct tslab_epoch_report *report)
-{
-    if (epoch == NULL) {
+    if (instance_epoch(epoch->id) != NULL || (report != NULL && !sized_is_valid(size))) {
         return TSLAB_INVALID;
     }
-    return end_by_hand(epoch, how, report, scope_advance);
+    struct tslab_epoch_report made;
+    const enum tslab_status status = end_epoch(epoch, flags, report == NULL ? NULL : &made, verb);
+    if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
+        sized_give(report, size, &made, sizeof made);
+    }
+    return status;
+}
+
+TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
+                                                    struct tslab_epoch_report *report, size_t size)
+{
+    return end_by_hand(&epoch, flags, report, size, close_verb);
+}
+
+TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
+                                                      struct tslab_epoch_report *report, size_t size)
+{
+    return end_by_hand(&epoch, flags, report, size, release_verb);
+}
+
+static int advance_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
+{
+    const uint64_t before = *value;
+    const int status = scope_advance(thread, value, reclaims, report);
+    if (status >= 0) {
+        work_advanced(thread, before, *value);
+    }
+    return status;
+}
+
+TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
+                                                      struct tslab_epoch_report *report, size_t size)
+{
+    return epoch == NULL ? TSLAB_INVALID : end_by_hand(epoch, flags, report, size, advance_verb);
 }
 
 /* In an epoch that the thread is not innermost in, or that has no room at hand. */
@@ -285,10 +366,10 @@ static bool describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
            epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
 }
 
-TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats *stats)
+TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struct tslab_epoch_stats *stats, size_t size)
 {
     struct epoch *epoch = epoch_is_hidden(value.id) ? NULL : epoch_by_value(value.id);
-    if (epoch == NULL || stats == NULL) {
+    if (epoch == NULL || stats == NULL || !sized_is_valid(size)) {
         return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
     }
     struct thread *thread = current_enter();
@@ -296,10 +377,15 @@ TSLAB_API int tslab_epoch_stats_get(tslab_epoch value, struct tslab_epoch_stats 
         return TSLAB_NO_MEMORY;
     }
     gate_enter(thread);
-    const bool described = describe(epoch, stats) && stats->epoch.id == value.id;
+    struct tslab_epoch_stats found;
+    const bool described = describe(epoch, &found) && found.epoch.id == value.id;
     gate_leave(thread);
     current_leave(thread);
-    return described ? TSLAB_OK : TSLAB_STALE;
+    if (!described) {
+        return TSLAB_STALE;
+    }
+    sized_give(stats, size, &found, sizeof found);
+    return TSLAB_OK;
 }
 
 /* The next record from an index on that is not FREE, nor serves the handles of another; NULL: there are no more. */
@@ -340,10 +426,22 @@ size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t
     return n;
 }
 
-TSLAB_API size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
+TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
 {
+    if (!sized_is_valid(size)) {
+        errno = EINVAL;
+        return 0;
+    }
+    struct tslab_epoch_stats some[LISTED_AT_ONCE];
     uint32_t from = 0;
-    const size_t n = epochs_describe(&from, entries, capacity);
+    size_t n = 0;
+    size_t found;
+    while ((found = epochs_describe(&from, some, min_size(capacity - n, LISTED_AT_ONCE))) > 0) {
+        for (size_t i = 0; i < found; i++) {
+            sized_give((char *)entries + (n + i) * size, size, &some[i], sizeof some[i]);
+        }
+        n += found;
+    }
     size_t more = 0;
     /* Where there was room, what is new since the look is not told: it has no entry. */
     for (struct epoch *epoch; n == capacity && (epoch = next_of_users(from)) != NULL; from = epoch->id + 1) {
@@ -386,7 +484,7 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
     return handle_get(epoch.id, handle.id);
 }
 
-TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
+TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 {
     struct thread *thread = current_enter_surely();
     if (thread == NULL) {
@@ -402,7 +500,7 @@ TSLAB_API int tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 TSLAB_API tslab_instance tslab_instance_open(const char *label)
 {
     struct thread *thread = current_enter();
-    const struct scope_options options = { .label = label, .policy = TSLAB_RELEASE, .is_instance = true };
+    const struct scope_options options = { .label = label, .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     const uint64_t value = thread == NULL ? 0 : scope_open(thread, &options);
     if (thread != NULL) {
         current_leave(thread);
@@ -418,13 +516,14 @@ TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance)
     return (tslab_epoch){ instance_epoch(instance.id) == NULL ? 0 : instance.id };
 }
 
-TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct tslab_epoch_report *report)
+static enum tslab_status instance_close(tslab_instance instance, tslab_close_flags flags,
+                                        struct tslab_epoch_report *report)
 {
     struct epoch *root = instance_epoch(instance.id);
     if (root == NULL) {
         return TSLAB_STALE;
     }
-    if ((how & ~(unsigned)TSLAB_RECLAIM) != 0) {
+    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
@@ -439,7 +538,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
             continue;
         }
         struct tslab_epoch_report part = { 0 };
-        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, how, &part, release_verb);
+        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, flags, &part, release_verb);
         if (status == TSLAB_BUSY || status == TSLAB_NO_MEMORY) {
             return status; /* somebody came in between; what is over is over */
         }
@@ -450,7 +549,7 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
         sum.rss_change_bytes += part.rss_change_bytes;
     }
     struct tslab_epoch_report last = { 0 };
-    const int status = end_epoch(&(tslab_epoch){ instance.id }, how, &last, release_verb);
+    const int status = end_epoch(&(tslab_epoch){ instance.id }, flags, &last, release_verb);
     if (report != NULL && status >= 0) {
         *report = last;
         report->survivors += sum.survivors;
@@ -462,9 +561,23 @@ TSLAB_API int tslab_instance_close(tslab_instance instance, unsigned how, struct
     return status;
 }
 
+TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
+                                                       struct tslab_epoch_report *report, size_t size)
+{
+    if (report != NULL && !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct tslab_epoch_report made;
+    const enum tslab_status status = instance_close(instance, flags, report == NULL ? NULL : &made);
+    if (report != NULL && status >= 0) {
+        sized_give(report, size, &made, sizeof made);
+    }
+    return status;
+}
+
 /* Units of work. */
 
-TSLAB_API int tslab_work_begin(const char *label)
+TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 {
     struct thread *thread = current_enter();
     if (thread == NULL || heap_current == &heap_gone) {
@@ -476,10 +589,10 @@ TSLAB_API int tslab_work_begin(const char *label)
     return work_begin(thread, label);
 }
 
-TSLAB_API int tslab_work_end(void)
+TSLAB_API enum tslab_status tslab_work_end(void)
 {
     struct thread *thread = heap_current->thread;
-    return thread == NULL ? TSLAB_NOT_INSIDE : (int)work_end(thread);
+    return thread == NULL ? TSLAB_NOT_INSIDE : work_end(thread);
 }
 
 TSLAB_API void tslab_work_rotate(void)
@@ -497,7 +610,7 @@ TSLAB_API void tslab_work_pause(void)
     }
 }
 
-TSLAB_API int tslab_work_resume(void)
+TSLAB_API enum tslab_status tslab_work_resume(void)
 {
     struct thread *thread = heap_current->thread;
     return thread != NULL && scope_resume(thread) ? TSLAB_OK : TSLAB_NOT_INSIDE;

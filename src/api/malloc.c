@@ -134,15 +134,12 @@ TSLAB_API size_t malloc_usable_size(void *p)
 
 TSLAB_API void free_sized(void *p, size_t size)
 {
-    (void)size;
-    fast_free(p);
+    fast_free_sized(p, size, 1);
 }
 
 TSLAB_API void free_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    (void)alignment;
-    (void)size;
-    fast_free(p);
+    fast_free_sized(p, size, alignment);
 }
 
 TSLAB_API void cfree(void *p)

@@ -187,7 +187,12 @@ static void json_class_entry(struct json *json, unsigned class)
     json_close(json, "}");
 }
 
-static const char *const policy_names[] = { "drain", "release", "report", "trap" };
+static const char *policy_name(enum tslab_policy policy)
+{
+    static const char *const names[] = { "drain", "release", "report", "trap" };
+    return names[policy - TSLAB_POLICY_DRAIN];
+}
+
 static const char *const state_names[] = { "open", "closing", "draining" };
 
 static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
@@ -197,7 +202,7 @@ static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *
     json_identity(json, "parent", stats->parent.id);
     json_identity(json, "instance", stats->instance.id);
     json_string(json, "label", stats->label);
-    json_string(json, "policy", policy_names[stats->policy]);
+    json_string(json, "policy", policy_name(stats->policy));
     json_string(json, "state", state_names[stats->state]);
     json_number(json, "inside", stats->inside);
     json_number(json, "age_ms", stats->age_ms);

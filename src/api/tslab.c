@@ -1,6 +1,7 @@
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"
+#include "api/sized.h"
 #include "core/fast.h"
 #include "core/option.h"
 #include "core/stats.h"
@@ -59,9 +60,15 @@ TSLAB_API size_t tslab_trim(void)
     return object_trim();
 }
 
-TSLAB_API void tslab_stats_get(struct tslab_stats *stats)
+TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)
 {
-    stats_get(stats);
+    if (stats == NULL || !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct tslab_stats found;
+    stats_get(&found);
+    sized_give(stats, size, &found, sizeof found);
+    return TSLAB_OK;
 }
 
 TSLAB_API void tslab_stats_print(int fd)
@@ -72,11 +79,14 @@ TSLAB_API void tslab_stats_print(int fd)
 
 TSLAB_API const char *tslab_version(void)
 {
-    return TSLAB_VERSION_STRING;
+#define TEXT_OF(x)                        #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+    return VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH);
 }
 
 __attribute__((destructor)) static void print_at_exit(void)
 {
+    object_verify();
     if (option_get(OPTION_STATS) == 1) {
         tslab_stats_print(STDERR_FILENO);
     } else if (option_get(OPTION_STATS) == 2) {

@@ -4,9 +4,10 @@
 #include "os/os.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 256 };
+enum { LINE_BYTES = 384 };
 
 void (*fatal_prepare)(void);
 
@@ -20,14 +21,29 @@ static _Noreturn void fatal_line(struct text *line)
     abort();
 }
 
-_Noreturn noinline void fatal_pointer(const char *what, const void *pointer)
+/* Which process speaks, for its lines may be among those of others. */
+static void begin_line(struct text *line)
+{
+    enum { NAME_MOST = 32 };
+    char name[NAME_MOST + 1] = { 0 };
+    const char *const program = os_program_name();
+    memcpy(name, program, strnlen(program, NAME_MOST));
+    text_string(line, "tslab[");
+    text_number(line, os_process_id(), 0);
+    text_string(line, " ");
+    text_foreign(line, name);
+    text_string(line, "]: ");
+}
+
+_Noreturn noinline void fatal_pointer(const char *what, const void *pointer, const char *about)
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    text_string(&line, "tslab: ");
+    begin_line(&line);
     text_string(&line, what);
     text_string(&line, " ");
     text_hex(&line, (uintptr_t)pointer);
+    text_string(&line, about);
     fatal_line(&line);
 }
 
@@ -35,7 +51,7 @@ _Noreturn noinline void fatal(const char *what)
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    text_string(&line, "tslab: ");
+    begin_line(&line);
     text_string(&line, what);
     fatal_line(&line);
 }
@@ -45,7 +61,8 @@ _Noreturn noinline void fatal_invariant(const char *expression, const char *file
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    text_string(&line, "tslab: broken invariant: ");
+    begin_line(&line);
+    text_string(&line, "broken invariant: ");
     text_string(&line, expression);
     text_string(&line, " at ");
     text_string(&line, file);

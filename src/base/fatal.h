@@ -9,13 +9,14 @@
  * handler of SIGABRT can allocate and fork, also where the thread was in the middle of one of its operations. */
 extern void (*fatal_prepare)(void);
 
-/* "tslab: <what> <pointer>", for example "tslab: double free of 0x7f0012340040"; then abort. */
-_Noreturn void fatal_pointer(const char *what, const void *pointer);
+/* "tslab[<process> <program>]: <what> <pointer><about>", for example "tslab[1234 redis-server]: double free of
+ * 0x7f0012340040 (112 bytes)"; then abort. */
+_Noreturn void fatal_pointer(const char *what, const void *pointer, const char *about);
 
-/* "tslab: <what>"; then abort. */
+/* "tslab[<process> <program>]: <what>"; then abort. */
 _Noreturn void fatal(const char *what);
 
-/* "tslab: broken invariant: <expression> at <file>:<line>"; then abort. */
+/* "tslab[<process> <program>]: broken invariant: <expression> at <file>:<line>"; then abort. */
 _Noreturn void fatal_invariant(const char *expression, const char *file, unsigned line);
 
 #if TSLAB_CHECKED

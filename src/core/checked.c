@@ -1,8 +1,7 @@
 #include "core/checked.h"
 
-#include "base/fatal.h"
 #include "core/arena.h"
-#include "core/chunk.h"
+#include "core/misuse.h"
 #include "core/slab.h"
 
 #if TSLAB_CHECKED
@@ -20,27 +19,10 @@ void *checked_born(void *p)
         uint64_t mask;
         atomic_u64 *word = live_word(p, &mask);
         if ((atomic_fetch_or_explicit(word, mask, memory_order_relaxed) & mask) != 0) {
-            fatal_pointer("broken invariant: handed out twice:", p);
+            misuse("broken invariant: handed out twice:", p);
         }
     }
     return p;
-}
-
-/* Says what is wrong with p, at whose address no object lives. */
-static _Noreturn void complain_about(const void *p)
-{
-    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
-    if (tag_class(tag) != CLASS_NONE) {
-        (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
-    }
-    if (tag == TAG_CHUNK) {
-        chunk_no_object(p);
-    }
-    const bool is_start = p == (const void *)arena_address((uint32_t)arena_unit(p));
-    if (tag == TAG_LARGE && !is_start) {
-        slot_is_interior(p);
-    }
-    fatal_pointer(tag == TAG_NONE ? "double or wild free of" : "double free of", p);
 }
 
 /* Units without a tag have no objects, and those of a gap in the arena no bits either. */
@@ -57,7 +39,7 @@ void checked_dies(void *p)
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
     if (!can_live(p) || (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
-        complain_about(p);
+        misuse_no_object(p);
     }
 }
 
@@ -81,11 +63,23 @@ void checked_lives(const void *p)
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
     if (!can_live(p) || (stat_get(word) & mask) == 0) {
-        complain_about(p);
+        misuse_no_object(p);
     }
 }
 
+uint64_t checked_live_word(size_t word)
+{
+    return stat_get(&arena.live[word]);
+}
+
 #else
+
+/* uncounted: only checked builds call it */
+uint64_t checked_live_word(size_t word)
+{
+    (void)word;
+    return 0;
+}
 
 void *checked_born(void *p)
 {

@@ -5,6 +5,7 @@
 #define TSLAB_CORE_CHECKED_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* An object was handed out at p (or NULL). Returns p. */
 void *checked_born(void *p);
@@ -14,6 +15,9 @@ void checked_dies(void *p);
 
 /* All objects in a part of the arena are dead, without having been freed. */
 void checked_forget(const void *start, size_t bytes);
+
+/* The bits of so many granules. */
+uint64_t checked_live_word(size_t word);
 
 /* Ends the program when no object starts at p. */
 void checked_lives(const void *p);

@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/misuse.h"
 
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
@@ -32,7 +33,7 @@ _Noreturn noinline void chunk_no_object(const void *p)
             break;
         }
     }
-    fatal_pointer("double free of", p);
+    misuse_freed_in_chunk(p);
 }
 
 /* Granules of objects in the cursor's chunk, as far as its holder knows. */

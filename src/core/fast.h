@@ -73,4 +73,14 @@ always_inline void fast_free(void *p)
     object_free_slow(p);
 }
 
+/* The same where the caller says the size (SIZE_MAX: it does not) and the alignment, which only the checked libraries
+ * look at. */
+always_inline void fast_free_sized(void *p, size_t size, size_t alignment)
+{
+    if (GUARDED) {
+        object_check_size(p, size, alignment);
+    }
+    fast_free(p);
+}
+
 #endif

@@ -2,7 +2,7 @@
 
 #if TSLAB_CHECKED > 1
 
-#include "base/fatal.h"
+#include "core/misuse.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ void guard_seal(void *p, size_t room, size_t size)
 
 static noinline _Noreturn void seal_is_broken(const void *p)
 {
-    fatal_pointer("write beyond the end of", p);
+    misuse("write beyond the end of", p);
 }
 
 static bool is_filled(const char *at, const char *end)
@@ -82,7 +82,7 @@ void guard_check_free(const void *p, size_t room)
         uint64_t words[2];
         memcpy(words, bytes + at, sizeof words);
         if (unlikely((words[0] | words[1]) != 0)) {
-            fatal_pointer("write after free into", p);
+            misuse("write after free into", p);
         }
     }
 }

@@ -1,10 +1,10 @@
 #include "core/heap.h"
 
-#include "base/fatal.h"
 #include "core/depot.h"
 #include "core/epoch.h"
 #include "core/holes.h"
 #include "core/meta.h"
+#include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
@@ -275,7 +275,7 @@ static noinline uint64_t flush_chain(unsigned class, void *chain)
         struct slot *group = &waiting[(slab_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
         if (group->slab == slot.slab && group->word == slot.word) {
             if (unlikely((group->mask & slot.mask) != 0)) {
-                fatal_pointer("double free of", p);
+                misuse("double free of", p);
             }
             group->mask |= slot.mask;
         } else {
@@ -684,6 +684,55 @@ void heap_recount(struct heap *heap)
             slots++;
         }
         magazine_set_room(&heap->magazine[c], stat_get(&heap->class[c].capacity) - slots);
+    }
+}
+
+/* At the end of the program there is no telling whether a slot was freed wrongly, or who wrote to a free one. */
+static const char late_double[] = "found at exit: a double free, or a write into free memory, at";
+static const char late_interior[] = "found at exit: a free of an interior pointer, or a write into free memory, at";
+
+/* A chain is longer than it should be: has it come back to one of its first slots? */
+static void find_again(void *chain, unsigned slots)
+{
+    void *p = chain;
+    for (unsigned n = 0; n < slots; n++, p = *slot_link(p)) {
+        void *other = *slot_link(p);
+        for (unsigned k = n + 1; k < slots; k++, other = *slot_link(other)) {
+            if (other == p) {
+                misuse(late_double, p);
+            }
+        }
+    }
+}
+
+/* Who has written to a free slot may have led the chain anywhere: it is followed only as far as it is one of slots. */
+static void verify_chain(unsigned class, void *chain, unsigned slots)
+{
+    void *p = chain;
+    unsigned n = 0;
+    for (; p != NULL && n < slots; n++, p = *slot_link(p)) {
+        const size_t unit = arena_unit(p);
+        if (!arena_has_unit(unit) || tag_class(stat_get(&arena.units[unit].tag)) != class) {
+            return;
+        }
+        if (!slot_starts(p, class)) {
+            misuse(late_interior, p);
+        }
+        const struct slot slot = slot_of(p, class);
+        if ((load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0) {
+            misuse(late_double, p);
+        }
+    }
+    if (p != NULL) {
+        find_again(chain, n);
+    }
+}
+
+void heap_verify(const struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        verify_chain(c, magazine_head(&heap->magazine[c]),
+                     magazine_slots(heap, c) + 1); /* the count may be cut short */
     }
 }
 

@@ -157,6 +157,9 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p);
 /* Counts the magazines anew, for the child of a fork: their holder may have been cut between two writes. */
 void heap_recount(struct heap *heap);
 
+/* Ends the program when a slot is in a magazine twice, or what is in one is no slot. In the gate. */
+void heap_verify(const struct heap *heap);
+
 /* Gives back everything that the heap caches, and detaches its slabs. In the gate. */
 void heap_empty(struct heap *heap);
 

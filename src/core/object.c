@@ -1,10 +1,10 @@
 #include "core/object.h"
 
-#include "base/fatal.h"
 #include "core/checked.h"
 #include "core/fast.h"
 #include "core/holes.h"
 #include "core/large.h"
+#include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
 
@@ -114,14 +114,9 @@ void *object_alloc_aligned(size_t size, size_t alignment)
     return object_begin(ambient_alloc(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
-static _Noreturn void foreign_free(const void *p)
-{
-    fatal_pointer(arena_has_unit(arena_unit(p)) ? "double or wild free of" : "free of a foreign pointer", p);
-}
-
 static _Noreturn noinline void handle_free(const void *p)
 {
-    fatal_pointer("free, without its handle, of", p);
+    misuse("free, without its handle, of", p);
 }
 
 /* A slot, by a thread whose fast path did not take it: it may still be one for the heap of the process. */
@@ -146,7 +141,7 @@ static void small_free(struct thread *thread, uint32_t tag, void *p)
         head = magazine_head(m);
     }
     if (head == p) {
-        fatal_pointer("double free of", p);
+        misuse("double free of", p);
     } else if (magazine_room(m) != 0) {
         (void)slot_of(p, class); /* on the way, it costs little to look */
         magazine_push(m, head, p);
@@ -178,7 +173,7 @@ static void big_free(struct thread *thread, void *p)
     }
     gate_leave(thread);
     if (!freed) {
-        foreign_free(p);
+        misuse_no_object(p);
     }
 }
 
@@ -305,13 +300,33 @@ void object_end(void *p)
     }
 }
 
+/* uncounted: only the checked libraries call it */
+void object_check_size(const void *p, size_t size, size_t alignment)
+{
+    if (!GUARDED || p == NULL) {
+        return;
+    }
+    if (!is_power_of_two(alignment) || (uintptr_t)p % alignment != 0) {
+        misuse_alignment(p, alignment);
+    }
+    checked_lives(p);
+    const struct place place = place_at(p);
+    /* What is no object's, or has a handle, the free tells. */
+    if (size != SIZE_MAX && place.sealed && place.room != 0) {
+        const size_t asked = guard_sealed(p, place.room);
+        if (asked != size) {
+            misuse_size(p, size, asked);
+        }
+    }
+}
+
 /* The bytes of an object's user, and its place. */
 static size_t usable_of(const void *p, struct place *place)
 {
     checked_lives(p);
     *place = place_at(p);
     if (place->room == 0) {
-        foreign_free(p);
+        misuse_no_object(p);
     }
     return GUARDED && place->sealed ? guard_sealed(p, place->room) : place->room;
 }
@@ -404,6 +419,36 @@ void *object_resize(void *p, size_t size)
     }
     current_leave(thread);
     return or_enomem(moved);
+}
+
+/* The seals of all objects that live. A thread that is just being born, or allocates, may break in: so only where there
+ * is no other. */
+static void verify_seals(void)
+{
+    const size_t granules = stat_get(&arena.committed_units) << (UNIT_SHIFT - GRANULE_SHIFT);
+    for (size_t word = 0; word < granules / 64 && stat_get(&registry.live_count) == 1; word++) {
+        for (uint64_t live = checked_live_word(word); live != 0; live &= live - 1) {
+            const char *const p = (char *)arena.base + ((word * 64 + bit_lowest(live)) << GRANULE_SHIFT);
+            const struct place place = place_at(p);
+            if (place.sealed && place.room != 0) {
+                (void)guard_sealed(p, place.room);
+            }
+        }
+    }
+}
+
+void object_verify(void)
+{
+    struct thread *const thread = heap_current->thread;
+    if (thread == NULL) {
+        return;
+    }
+    if (GUARDED) {
+        verify_seals();
+    } else if (lock_try(&thread->gate)) { /* else a signal has cut the thread in a slow operation */
+        heap_verify(&thread->heap);
+        gate_leave(thread);
+    }
 }
 
 size_t object_trim(void)

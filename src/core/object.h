@@ -18,6 +18,10 @@ struct epoch;
 void *object_begin_checked(void *p, size_t size);
 void object_end(void *p);
 
+/* What the checked libraries do before an object is freed with its size (SIZE_MAX: not said) and alignment: ends the
+ * program when these are not what was asked for. */
+void object_check_size(const void *p, size_t size, size_t alignment);
+
 always_inline void *object_begin(void *p, size_t size)
 {
     return TSLAB_CHECKED ? object_begin_checked(p, size) : p;
@@ -41,6 +45,10 @@ size_t object_usable(const void *p);
 
 /* The epoch that the object at p belongs to; that of the process also when p is no object's. */
 struct epoch *object_epoch(const void *p);
+
+/* Looks, when the program ends, for misuse that nothing has come by: double frees and interior pointers among what this
+ * thread caches; in the checked libraries, writes beyond the end of objects that were never freed. */
+void object_verify(void);
 
 /* Gives back what this thread caches and the pages of all empty memory. Returns the bytes given to the system. */
 size_t object_trim(void);

@@ -56,7 +56,7 @@ static bool is_open(const struct epoch *epoch, uint64_t value)
 static bool is_doomed(const struct epoch *epoch)
 {
     const uint32_t policy = stat_get(&epoch->policy);
-    return policy == TSLAB_RELEASE || policy == TSLAB_TRAP;
+    return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
 }
 
 /* Counts, in the thread's record, that it has closed an epoch of a user's. */
@@ -218,7 +218,8 @@ static bool close_handles(struct thread *thread, struct epoch *epoch, struct tsl
         return false;
     }
     const uint32_t policy = stat_get(&epoch->policy);
-    stat_set(&handles->policy, policy == TSLAB_REPORT ? TSLAB_DRAIN : policy); /* one line, which the epoch says */
+    stat_set(&handles->policy,
+             policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy); /* one line, which the epoch says */
     return close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
@@ -259,7 +260,7 @@ static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoc
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool doomed = is_doomed(epoch);
     struct tslab_epoch_report of_handles;
-    const bool says = stat_get(&epoch->policy) == TSLAB_REPORT;
+    const bool says = stat_get(&epoch->policy) == TSLAB_POLICY_REPORT;
     const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
     if (report != NULL || says) {
         struct survivors tally;
@@ -527,6 +528,15 @@ bool scope_is_inside(const struct thread *thread, uint64_t value)
     return hold != NULL;
 }
 
+uint32_t scope_count(const struct thread *thread)
+{
+    uint32_t n = 0;
+    for (const struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        n++;
+    }
+    return n;
+}
+
 struct epoch *instance_epoch(uint64_t value)
 {
     struct epoch *epoch = epoch_by_value(value);
@@ -709,8 +719,8 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
         return TSLAB_BUSY;
     }
     stat_set(&epoch->reclaims, reclaims);
-    if (stat_get(&epoch->policy) != TSLAB_TRAP) {
-        stat_set(&epoch->policy, TSLAB_RELEASE);
+    if (stat_get(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        stat_set(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
     struct tslab_epoch_report of_handles;
     struct epoch *handles = epoch_serving(epoch);
@@ -746,8 +756,8 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
     if (!take_all(thread, epoch, value, &all)) {
         return TSLAB_BUSY;
     }
-    if (stat_get(&epoch->policy) != TSLAB_TRAP) {
-        stat_set(&epoch->policy, TSLAB_RELEASE);
+    if (stat_get(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        stat_set(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
     finish_with(thread, epoch, all, reclaims, report);
     return TSLAB_OK;

@@ -48,6 +48,9 @@ uint64_t scope_value(const struct thread *thread);
 /* Whether the thread entered the epoch, at whatever depth, and has not left it. */
 bool scope_is_inside(const struct thread *thread, uint64_t value);
 
+/* How many scopes the thread is inside of. */
+uint32_t scope_count(const struct thread *thread);
+
 /* The root epoch of an instance by value; NULL when there is no such instance. */
 struct epoch *instance_epoch(uint64_t value);
 

@@ -1,6 +1,7 @@
 #include "core/slab.h"
 
 #include "base/fatal.h"
+#include "core/misuse.h"
 
 static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
 {
@@ -40,7 +41,7 @@ static _Noreturn noinline void slab_double_free(const struct slab *slab, const s
                                                 unsigned word, uint64_t twice)
 {
     const size_t index = (size_t)word * WORD_SLOTS + bit_lowest(twice);
-    fatal_pointer("double free of", arena_address(slab_index(slab)) + index * geometry->size);
+    misuse("double free of", arena_address(slab_index(slab)) + index * geometry->size);
 }
 
 bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask)
@@ -114,5 +115,5 @@ void slab_recount(struct slab *slab, const struct class_geometry *geometry)
 
 _Noreturn noinline void slot_is_interior(const void *p)
 {
-    fatal_pointer("free of an interior pointer", p);
+    misuse("free of an interior pointer", p);
 }

@@ -84,6 +84,14 @@ struct slot {
     uint64_t mask;
 };
 
+/* Whether a slot starts at p, which lies in a unit whose tag says `class`. */
+always_inline bool slot_starts(const void *p, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    const uint32_t offset = (uint32_t)((const char *)p - arena_address(arena.units[arena_unit(p)].first));
+    return offset % geometry->size == 0 && offset / geometry->size < geometry->slots;
+}
+
 /* The slot at p, which lies in a unit whose tag says `class`. Ends the program, as a free of it, when p is not the
  * start of a slot. */
 always_inline struct slot slot_of(const void *p, unsigned class);

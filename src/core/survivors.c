@@ -5,6 +5,7 @@
 #include "core/depot.h"
 #include "core/guard.h"
 #include "core/heap.h"
+#include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/trap.h"
 #include "os/os.h"
@@ -130,7 +131,8 @@ static void end_holds(struct epoch *epoch, bool trap)
 
 void survivors_end(struct epoch *epoch)
 {
-    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_TRAP;
+    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_POLICY_TRAP;
+    misuse_expect_released();
     bool any = false;
     lock_acquire(&epoch->lock);
     end_holds(epoch, trap);

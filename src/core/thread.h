@@ -18,6 +18,7 @@
 struct work {
     uint32_t depth;     /* of units in units */
     uint32_t rotations; /* asked for, when the epoch was opened */
+    uint32_t scopes;    /* that the thread was inside of when the outermost unit began */
     uint64_t units;     /* finished in the epoch */
     uint64_t epoch;     /* value; 0: none */
     uint64_t opened_ms;

@@ -45,7 +45,7 @@ static bool is_due(const struct work *work)
 
 static void open_epoch(struct thread *thread, const char *label)
 {
-    const struct scope_options options = { .label = label, .policy = TSLAB_DRAIN, .plain = true };
+    const struct scope_options options = { .label = label, .policy = TSLAB_POLICY_DRAIN, .plain = true };
     struct work *work = &thread->work;
     work->rotations = load_relaxed(&rotations);
     work->epoch = scope_open(thread, &options);
@@ -56,7 +56,11 @@ static void open_epoch(struct thread *thread, const char *label)
 int work_begin(struct thread *thread, const char *label)
 {
     struct work *work = &thread->work;
-    if (work->depth++ > 0 || option_policy() == WORK_NEVER) {
+    if (work->depth++ > 0) {
+        return TSLAB_OK;
+    }
+    work->scopes = scope_count(thread);
+    if (option_policy() == WORK_NEVER) {
         return TSLAB_OK;
     }
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {
@@ -71,17 +75,29 @@ int work_begin(struct thread *thread, const char *label)
     return status >= 0 ? TSLAB_OK : TSLAB_NO_MEMORY;
 }
 
+void work_advanced(struct thread *thread, uint64_t before, uint64_t value)
+{
+    struct work *work = &thread->work;
+    if (work->epoch == before && work->depth > 0 && scope_is_inside(thread, value)) {
+        work->epoch = value;
+    }
+}
+
+/* Leaves the epoch of the outermost unit, if the thread is still inside: a unit may have had no memory for its scope,
+ * and the program may have left it by hand. False: the thread has entered another epoch in the unit and not left it. */
+static bool leave_epoch(struct thread *thread, const struct work *work)
+{
+    const uint32_t scopes = scope_count(thread);
+    return scopes <= work->scopes || (scopes == work->scopes + 1 && scope_leave(thread, work->epoch) == TSLAB_OK);
+}
+
 int work_end(struct thread *thread)
 {
     struct work *work = &thread->work;
-    if (work->depth == 0) {
+    if (work->depth == 0 || (work->depth == 1 && !leave_epoch(thread, work))) {
         return TSLAB_NOT_INSIDE;
     }
     if (work->depth == 1 && work->epoch != 0) {
-        /* A unit that had no memory for its scope is not inside, and nobody else's scope is ours to leave. */
-        if (scope_is_inside(thread, work->epoch) && scope_leave(thread, work->epoch) != TSLAB_OK) {
-            return TSLAB_NOT_INSIDE;
-        }
         work->units++;
         if (is_due(work)) {
             close_epoch(thread, work);

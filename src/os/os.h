@@ -144,6 +144,10 @@ struct os_signals {
 };
 void os_signals_hold(struct os_signals *signals);
 void os_signals_restore(const struct os_signals *signals);
+/* Which process this is, and what program it runs: the last part of its path, "" before libc has started. Both may be
+ * asked for anywhere, also in a signal handler. */
+uint64_t os_process_id(void);
+const char *os_program_name(void);
 
 /* Writes all of it, or gives up silently, for there is nobody to tell: false, and what was not written is lost. Raises
  * no signal where nobody reads any more, or a file may not grow. Preserves errno. */

@@ -246,6 +246,16 @@ void os_signals_restore(const struct os_signals *signals)
     }
 }
 
+uint64_t os_process_id(void)
+{
+    return (uint64_t)getpid();
+}
+
+const char *os_program_name(void)
+{
+    return program_invocation_short_name;
+}
+
 static bool write_all(int fd, const char *text, size_t length)
 {
     while (length > 0) {

@@ -104,7 +104,7 @@ void the_standard_library_works_inside()
 // A scope that takes no plain objects leaves them to the one around it.
 void explicit_scopes_let_plain_objects_pass()
 {
-    tslab::epoch request("request"), tree("tree", TSLAB_RELEASE);
+    tslab::epoch request("request"), tree("tree", TSLAB_POLICY_RELEASE);
     {
         tslab::scope outer(request);
         tslab::scope inner(tree);
@@ -131,7 +131,7 @@ void scopes_are_of_their_thread()
 void vouched_epochs_serve_everything()
 {
     for (int round = 0; round < 100; round++) {
-        tslab::epoch epoch("vouched", TSLAB_RELEASE, TSLAB_VOUCHED);
+        tslab::epoch epoch("vouched", TSLAB_POLICY_RELEASE, TSLAB_OPEN_VOUCHED);
         {
             tslab::scope inside(epoch);
             auto *texts = new std::vector<std::string>(100, text);

@@ -314,7 +314,7 @@ void dropped_containers_end_with_the_epoch()
 {
     using Dropped = Map<String, Vector<unsigned>>;
     for (int round = 0; round < 200; round++) {
-        tslab::epoch epoch("dropped", TSLAB_RELEASE);
+        tslab::epoch epoch("dropped", TSLAB_POLICY_RELEASE);
         tslab::allocator<Dropped> allocator(epoch);
         auto *map = new (allocator.allocate(1)) Dropped(epoch);
         for (unsigned i = 0; i < 200; i++)

@@ -151,7 +151,7 @@ using PlainHandle = tslab::handle<Plain>;
 
 void a_release_makes_all_handles_stale()
 {
-    tslab::epoch epoch("released", TSLAB_RELEASE);
+    tslab::epoch epoch("released", TSLAB_POLICY_RELEASE);
     std::vector<PlainHandle> handles;
     for (unsigned i = 0; i < 1000; i++) {
         handles.push_back(PlainHandle::create(epoch));

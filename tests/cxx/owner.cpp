@@ -32,27 +32,27 @@ void owner_opens_and_closes()
         name = epoch;
         CHECK(name.id != 0 && name.id == epoch.get().id);
         CHECK(in_state(epoch, TSLAB_EPOCH_OPEN));
-        CHECK(epoch.stats().policy == TSLAB_DRAIN && epoch.stats().label[0] == 0);
+        CHECK(epoch.stats().policy == TSLAB_POLICY_DRAIN && epoch.stats().label[0] == 0);
     }
     CHECK(gone(name));
 }
 
 void owner_passes_the_options_on()
 {
-    tslab::epoch parent("parent", TSLAB_REPORT);
-    CHECK(parent.stats().policy == TSLAB_REPORT && std::strcmp(parent.stats().label, "parent") == 0);
+    tslab::epoch parent("parent", TSLAB_POLICY_REPORT);
+    CHECK(parent.stats().policy == TSLAB_POLICY_REPORT && std::strcmp(parent.stats().label, "parent") == 0);
     tslab_epoch_options options{};
     options.label = "a label that is longer than the 31 bytes that are kept of it";
     options.parent = parent;
-    options.policy = TSLAB_TRAP;
+    options.policy = TSLAB_POLICY_TRAP;
     tslab::epoch child(options);
     tslab_epoch_stats stats = child.stats();
-    CHECK(stats.parent.id == parent.get().id && stats.policy == TSLAB_TRAP);
+    CHECK(stats.parent.id == parent.get().id && stats.policy == TSLAB_POLICY_TRAP);
     CHECK(std::string(stats.label) == std::string(options.label).substr(0, 31));
 
     options.policy = static_cast<tslab_policy>(17);
     CHECK(thrown_by([&] { tslab::epoch refused(options); }) == TSLAB_INVALID);
-    options.policy = TSLAB_DRAIN;
+    options.policy = TSLAB_POLICY_DRAIN;
     options.parent = tslab_epoch{ 12345 };
     CHECK(thrown_by([&] { tslab::epoch refused(options); }) == TSLAB_INVALID);
 }
@@ -83,7 +83,7 @@ void owner_releases()
         CHECK(thrown_by([&] { epoch.release(); }) == TSLAB_BUSY);
         CHECK(in_state(epoch, TSLAB_EPOCH_OPEN));
     }
-    tslab::report report = epoch.release(TSLAB_RECLAIM);
+    tslab::report report = epoch.release(TSLAB_CLOSE_RECLAIM);
     CHECK(!report.pending && report.survivors == 2 && report.reclaimed_bytes >= 100000);
     CHECK(gone(epoch));
     CHECK(thrown_by([&] { epoch.release(); }) == TSLAB_STALE);
@@ -142,7 +142,7 @@ void owner_takes_over_and_gives_up()
 
 void owner_goes_while_somebody_is_inside()
 {
-    auto owner = std::make_unique<tslab::epoch>("pending", TSLAB_RELEASE);
+    auto owner = std::make_unique<tslab::epoch>("pending", TSLAB_POLICY_RELEASE);
     tslab_epoch name = *owner;
     {
         tslab::scope inside(name);
@@ -189,7 +189,8 @@ void scopes_nest()
 
 void scope_says_whether_it_is_ambient()
 {
-    tslab::epoch drain("drain"), release("release", TSLAB_RELEASE), vouched("vouched", TSLAB_RELEASE, TSLAB_VOUCHED);
+    tslab::epoch drain("drain"), release("release", TSLAB_POLICY_RELEASE),
+        vouched("vouched", TSLAB_POLICY_RELEASE, TSLAB_OPEN_VOUCHED);
     CHECK(tslab::scope(drain).ambient() == on_dropin);
     CHECK(!tslab::scope(release).ambient());
     CHECK(tslab::scope(vouched).ambient() == on_dropin);

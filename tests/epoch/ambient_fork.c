@@ -69,13 +69,14 @@ static void *work(void *argument)
         }
         leave(epoch);
         /* Short ones, so that a fork meets openings and closings, too. */
-        const tslab_epoch brief = opened_as("brief", below(&random, 2) == 0 ? TSLAB_RELEASE : TSLAB_DRAIN);
+        const tslab_epoch brief =
+            opened_as("brief", below(&random, 2) == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN);
         enter(brief);
         for (size_t i = below(&random, 30); i > 0; i--) {
             (void)filled(brief, some_size(&random), i);
         }
         leave(brief);
-        STATUS(tslab_epoch_release(brief, below(&random, 10) == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_release(brief, below(&random, 10) == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
     }
     for (size_t i = 0; i < HELD; i++) {
         drop(&held[i]);
@@ -142,7 +143,7 @@ static void run_child(uint64_t number)
             CHECK(report.survivors == list[i].live_objects);
         }
         if (tslab_epoch_stats_get(list[i].epoch, &list[i]) == TSLAB_OK) {
-            STATUS(tslab_epoch_release(list[i].epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+            STATUS(tslab_epoch_release(list[i].epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
         }
         check_gone(list[i].epoch);
     }
@@ -198,7 +199,7 @@ static void *find_it_gone(void *unused)
 /* In the child, the record of a thread that is gone serves the next: which is inside of nothing. */
 static void fork_while_another_is_inside(void)
 {
-    lone = opened_as("lone", TSLAB_RELEASE);
+    lone = opened_as("lone", TSLAB_POLICY_RELEASE);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, stay_inside, NULL) == 0);
     while (!atomic_load(&is_inside)) {
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
     ours = malloc_is_ours();
     fork_while_another_is_inside();
     for (size_t i = 0; i < EPOCHS; i++) {
-        epochs[i] = opened_as("long", TSLAB_DRAIN);
+        epochs[i] = opened_as("long", TSLAB_POLICY_DRAIN);
     }
     for (size_t i = 0; i < OWN; i++) {
         renew(&own[i], epochs[i % EPOCHS], &random);

@@ -5,7 +5,8 @@
 #include <regex.h>
 #include <time.h>
 
-static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                              TSLAB_POLICY_TRAP };
 
 static tslab_epoch opened_with_flags(enum tslab_policy policy, unsigned flags)
 {
@@ -37,8 +38,8 @@ static void entering_says_that_plain_malloc_lands_there(void)
 {
     CHECK(malloc_is_ours());
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_VOUCHED; flags++) {
-            const bool lands = flags != 0 || policies[i] == TSLAB_DRAIN || policies[i] == TSLAB_REPORT;
+        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
+            const bool lands = flags != 0 || policies[i] == TSLAB_POLICY_DRAIN || policies[i] == TSLAB_POLICY_REPORT;
             const tslab_epoch epoch = opened_with_flags(policies[i], flags);
             STATUS(tslab_epoch_enter(epoch), lands ? TSLAB_OK : TSLAB_EXPLICIT);
             leave(epoch);
@@ -50,7 +51,7 @@ static void entering_says_that_plain_malloc_lands_there(void)
 static void libraries_land_in_the_scope(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_VOUCHED; flags++) {
+        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
             const tslab_epoch epoch = opened_with_flags(policies[i], flags);
             check_lands(no_epoch);
             enter(epoch);
@@ -94,7 +95,7 @@ static void what_a_library_keeps_stays_valid(void)
     }
     leave(epoch);
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK(report.survivors == 2 * TEXTS);
     CHECK(library_count() == TEXTS);
     for (int i = 0; i < TEXTS; i++) {
@@ -109,14 +110,14 @@ static void what_a_library_keeps_stays_valid(void)
 /* The same with RELEASE: nobody was asked, so nothing of it is lost. */
 static void what_a_library_keeps_survives_a_release(void)
 {
-    const tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+    const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
     enter(epoch);
     for (int i = 0; i < 500; i++) {
         (void)filled(epoch, 40, (uint64_t)i);
         library_remember("kept");
     }
     leave(epoch);
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     for (size_t i = 0; i < 500; i++) {
         CHECK(strcmp(library_recall(i), "kept") == 0);
     }
@@ -199,7 +200,7 @@ static void a_new_thread_is_outside(void)
 static void libc_may_allocate_in_a_scope(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        if (policies[i] == TSLAB_REPORT) {
+        if (policies[i] == TSLAB_POLICY_REPORT) {
             continue; /* it would tell, rightly */
         }
         const tslab_epoch epoch = opened_as("libc", policies[i]);
@@ -216,9 +217,9 @@ static void libc_may_allocate_in_a_scope(void)
         void *const library = dlopen("libm.so.6", RTLD_NOW);
         CHECK(library != NULL);
         leave(epoch);
-        STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
         /* Somebody else uses what came back. */
-        const tslab_epoch next = opened_as("next", TSLAB_RELEASE);
+        const tslab_epoch next = opened_as("next", TSLAB_POLICY_RELEASE);
         for (size_t n = 0; n < 5000; n++) {
             (void)filled(next, 16 + n % 1000, n);
         }

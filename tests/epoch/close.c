@@ -2,7 +2,8 @@
  * are. */
 #include "epoch.h"
 
-static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                              TSLAB_POLICY_TRAP };
 
 /* A closed epoch that is still there takes nobody in. */
 static void check_entry_closed(tslab_epoch epoch)
@@ -70,7 +71,7 @@ static void the_last_to_leave_completes_a_close(void)
             helper_does(&helpers[n], do_enter, &epoch);
         }
         enter(epoch);
-        const bool survivors = policies[i] != TSLAB_REPORT;
+        const bool survivors = policies[i] != TSLAB_POLICY_REPORT;
         void *const p = survivors ? filled(epoch, 500, i) : NULL;
         struct tslab_epoch_report report;
         STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_PENDING);
@@ -88,7 +89,7 @@ static void the_last_to_leave_completes_a_close(void)
         CHECK(stats_of(epoch).inside == 1 && stats_of(epoch).state == TSLAB_EPOCH_CLOSING);
         check_closed(epoch);
         helper_does(&helpers[1], do_leave, &epoch);
-        if (policies[i] == TSLAB_DRAIN) {
+        if (policies[i] == TSLAB_POLICY_DRAIN) {
             CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING);
             check_closed(epoch);
             verify(p, 500, i);
@@ -108,7 +109,7 @@ static void go_on_inside(tslab_epoch epoch)
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         objects[i] = filled(epoch, 16 * (i % 30) + 1, i);
     }
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_PENDING);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_PENDING);
     CHECK(same(tslab_epoch_current(), epoch));
     /* It may allocate, but the epoch takes nothing more. */
     void *others[1000];
@@ -200,7 +201,7 @@ static void a_closed_epoch_takes_nothing_at_any_depth(void)
     for (unsigned which = 1; which < 1u << SCOPES; which++) {
         for (size_t i = 0; i < 4 * COUNT_OF(policies); i++) {
             const bool advances = i % 2 == 1, old = i % 4 >= 2 && which % 8 == 1;
-            const struct tslab_epoch_options options = { .policy = policies[i / 4], .flags = TSLAB_VOUCHED };
+            const struct tslab_epoch_options options = { .policy = policies[i / 4], .flags = TSLAB_OPEN_VOUCHED };
             const tslab_epoch closed = opened_with(&options);
             if (old) {
                 grow_old(closed);
@@ -238,7 +239,7 @@ static void do_check_busy(void *argument)
     memset(&untouched, 0x77, sizeof untouched);
     const struct tslab_epoch_stats before = stats_of(epoch);
     STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_BUSY);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, &report), TSLAB_BUSY);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_BUSY);
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
     const struct tslab_epoch_stats after = stats_of(epoch);
     CHECK(after.state == before.state && after.inside == before.inside && after.live_objects == before.live_objects &&
@@ -277,7 +278,7 @@ static void release_ends_every_policy(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         for (int closed = 0; closed < 2; closed++) {
-            if (closed != 0 && policies[i] != TSLAB_DRAIN) {
+            if (closed != 0 && policies[i] != TSLAB_POLICY_DRAIN) {
                 continue; /* nothing is left of them, or a line on stderr says what */
             }
             const tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .policy = policies[i] });
@@ -305,7 +306,7 @@ static void an_empty_epoch_can_be_released(void)
 {
     const tslab_epoch epoch = opened();
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK(report.survivors == 0 && report.survivor_bytes == 0);
     check_gone(epoch);
 }
@@ -314,14 +315,14 @@ static void an_empty_epoch_can_be_released(void)
 
 static void advance_opens_the_next_with_the_same_options(void)
 {
-    const tslab_epoch parent = opened_as("parent", TSLAB_DRAIN);
+    const tslab_epoch parent = opened_as("parent", TSLAB_POLICY_DRAIN);
     const tslab_instance instance = tslab_instance_open("instance");
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .label = "generation",
                                                                        .parent = parent,
                                                                        .instance = instance,
                                                                        .policy = policies[i],
-                                                                       .flags = TSLAB_VOUCHED });
+                                                                       .flags = TSLAB_OPEN_VOUCHED });
         for (int n = 0; n < 10; n++) {
             const tslab_epoch before = epoch;
             struct tslab_epoch_report report;
@@ -334,7 +335,7 @@ static void advance_opens_the_next_with_the_same_options(void)
             CHECK(strcmp(stats.label, "generation") == 0);
             CHECK(same(stats.parent, parent) && stats.instance.id == instance.id && stats.policy == policies[i]);
             CHECK(stats.state == TSLAB_EPOCH_OPEN && stats.inside == 0);
-            STATUS(tslab_epoch_enter(epoch), entered_status(policies[i], TSLAB_VOUCHED));
+            STATUS(tslab_epoch_enter(epoch), entered_status(policies[i], TSLAB_OPEN_VOUCHED));
             leave(epoch);
         }
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);

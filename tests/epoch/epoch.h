@@ -143,7 +143,7 @@ static inline tslab_epoch opened(void)
 
 static inline bool takes_plain(enum tslab_policy policy, unsigned flags)
 {
-    return policy == TSLAB_DRAIN || policy == TSLAB_REPORT || (flags & TSLAB_VOUCHED) != 0;
+    return policy == TSLAB_POLICY_DRAIN || policy == TSLAB_POLICY_REPORT || (flags & TSLAB_OPEN_VOUCHED) != 0;
 }
 
 /* What entering an epoch answers. */
@@ -155,8 +155,8 @@ static inline int entered_status(enum tslab_policy policy, unsigned flags)
 static inline void is_status(int found, int wanted, const char *call, const char *file, int line)
 {
     if (found != wanted) {
-        check_failed(file, line, "%s is %d (%s), not %d (%s)", call, found, tslab_status_text(found), wanted,
-                     tslab_status_text(wanted));
+        check_failed(file, line, "%s is %s (%d), not %s", call, tslab_status_name((enum tslab_status)found), found,
+                     tslab_status_name((enum tslab_status)wanted));
     }
 }
 #define STATUS(call, wanted) is_status((call), (wanted), #call, __FILE__, __LINE__)
@@ -203,7 +203,7 @@ static inline void check_gone(tslab_epoch epoch)
     const int left = tslab_epoch_leave(epoch);
     CHECK_SAY(left == TSLAB_NOT_INSIDE || left == TSLAB_STALE, "leave: %s", tslab_status_text(left));
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_STALE);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_STALE);
     tslab_epoch advanced = epoch;
     STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_STALE);
     CHECK(same(advanced, epoch));

@@ -38,7 +38,7 @@ static bool granted(bool yes)
 
 static void open_life(size_t i, tslab_instance instance)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP };
     struct life *const life = &lives[i];
     *life = (struct life){ .policy = policies[i % COUNT_OF(policies)], .random = i + 1 };
     errno = 0;
@@ -144,7 +144,7 @@ static void close_life(struct life *life, unsigned how)
               (unsigned long long)report.reclaimed_bytes, purged_bytes() - purged_before);
     CHECK_SAY(report.survivors == life->alive, "%llu survive, not %zu", (unsigned long long)report.survivors,
               life->alive);
-    if (life->policy == TSLAB_DRAIN) {
+    if (life->policy == TSLAB_POLICY_DRAIN) {
         for (size_t i = 0; i < EACH; i++) {
             drop_object(life, &life->objects[i]);
         }
@@ -169,11 +169,11 @@ static size_t work(void)
             (void)live(&lives[i]);
         }
         if (i % 2 == 1) {
-            close_life(&lives[i], i % 3 == 0 ? TSLAB_RECLAIM : 0);
+            close_life(&lives[i], i % 3 == 0 ? TSLAB_CLOSE_RECLAIM : 0);
         }
     }
     if (instance.id != 0) {
-        STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, NULL), TSLAB_OK);
+        STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     } else {
         /* Those that were opened without it are in the default one. */
         for (size_t i = 0; i < EPOCHS; i += 2) {
@@ -364,7 +364,7 @@ static void forbid_by_halves(void)
 static void trap_many(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const tslab_epoch epoch = opened_as(NULL, TSLAB_TRAP);
+        const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_TRAP);
         void *const p = tslab_epoch_malloc(epoch, 100);
         CHECK(granted(p != NULL));
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
@@ -373,7 +373,7 @@ static void trap_many(unsigned count)
 
 static const void *trap_one(void)
 {
-    const tslab_epoch epoch = opened_as(NULL, TSLAB_TRAP);
+    const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_TRAP);
     const void *const p = tslab_epoch_malloc(epoch, 100);
     CHECK(p != NULL);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);

@@ -291,7 +291,7 @@ static void nor_after_the_memory_was_recycled(void)
         if (round % 2 == 0) {
             /* Nor in the next epoch. */
             const tslab_epoch before = epoch;
-            STATUS(tslab_epoch_advance(&epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+            STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
             for (size_t i = 0; i < COUNT; i++) {
                 refused(before, young[i]);
                 refused(epoch, young[i]);
@@ -311,7 +311,7 @@ static void the_next_epoch_on_the_same_memory_refuses_them(void)
         tslab_handle handle;
     } old[ROUNDS];
     for (size_t i = 0; i < ROUNDS; i++) {
-        old[i].epoch = opened_as(NULL, i % 2 == 0 ? TSLAB_RELEASE : TSLAB_DRAIN);
+        old[i].epoch = opened_as(NULL, i % 2 == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN);
         old[i].handle = tslab_handle_malloc(old[i].epoch, 64, NULL);
         CHECK(tslab_handle_get(old[i].epoch, old[i].handle) != NULL);
         for (size_t n = i < 20 ? 0 : i - 20; n < i; n++) {
@@ -335,7 +335,7 @@ static void a_draining_epoch_serves_its_handles(void)
     make_many(epoch, live, 7);
     leave(epoch);
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK(report.survivors == MANY);
     errno = 0;
     CHECK(tslab_handle_malloc(epoch, 10, NULL).id == 0 && errno == EINVAL);
@@ -356,7 +356,7 @@ static void a_released_epoch_refuses_its_handles(void)
 {
     static struct live live[MANY];
     for (int way = 0; way < 2; way++) {
-        const tslab_epoch epoch = opened_as(NULL, way == 0 ? TSLAB_RELEASE : TSLAB_TRAP);
+        const tslab_epoch epoch = opened_as(NULL, way == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_TRAP);
         make_many(epoch, live, 7);
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
         for (size_t i = 0; i < MANY; i++) {
@@ -368,7 +368,7 @@ static void a_released_epoch_refuses_its_handles(void)
 /* Somebody is inside: until the last leave, nothing ends. */
 static void a_closing_epoch_serves_its_handles(void)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP };
     static struct live live[MANY];
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         const tslab_epoch epoch = opened_as(NULL, policies[i]);
@@ -384,7 +384,7 @@ static void a_closing_epoch_serves_its_handles(void)
         ALIVE(epoch, MANY - MANY / 2);
         leave(epoch);
         for (size_t n = MANY / 2; n < MANY; n++) {
-            if (policies[i] == TSLAB_DRAIN) {
+            if (policies[i] == TSLAB_POLICY_DRAIN) {
                 verify(live[n].p, live[n].size, n);
                 STATUS(tslab_handle_free(epoch, live[n].handle), TSLAB_OK);
             }

@@ -23,7 +23,7 @@ static void check_instance_gone(tslab_instance instance)
     memset(&report, 0x77, sizeof report);
     memset(&untouched, 0x77, sizeof untouched);
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_STALE);
-    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_STALE);
+    STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
     CHECK(tslab_instance_root(instance).id == 0);
     if (instance.id != 0) {
@@ -39,7 +39,7 @@ static void an_instance_has_a_root(void)
     CHECK(same(root, tslab_instance_root(cache)));
     const struct tslab_epoch_stats stats = stats_of(root);
     CHECK(stats.instance.id == cache.id && stats.state == TSLAB_EPOCH_OPEN);
-    CHECK(strcmp(stats.label, "cache") == 0 && stats.policy == TSLAB_RELEASE);
+    CHECK(strcmp(stats.label, "cache") == 0 && stats.policy == TSLAB_POLICY_RELEASE);
     void *const p = filled(root, 100, 1);
     enter(root);
     void *const q = filled(root, 100000, 2);
@@ -79,11 +79,11 @@ static void values_that_name_none_are_refused(void)
 static void its_root_does_not_end_by_hand(void)
 {
     const tslab_instance instance = instance_opened("root");
-    const tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_DRAIN);
+    const tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_POLICY_DRAIN);
     void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
     tslab_epoch advanced = root;
     STATUS(tslab_epoch_close(root, 0, NULL), TSLAB_INVALID);
-    STATUS(tslab_epoch_release(root, TSLAB_RECLAIM, NULL), TSLAB_INVALID);
+    STATUS(tslab_epoch_release(root, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_INVALID);
     enter(root);
     STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_INVALID);
     CHECK(same(advanced, root) && same(tslab_epoch_current(), root));
@@ -99,7 +99,8 @@ static void its_root_does_not_end_by_hand(void)
 
 static void it_ends_with_all_that_is_in_it(void)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP };
     const tslab_instance instance = instance_opened("all");
     const tslab_epoch beside = opened(), root = tslab_instance_root(instance);
     void *const p = filled(beside, 100, 3), *const q = fill(tslab_malloc(100), 100, 4);
@@ -120,7 +121,7 @@ static void it_ends_with_all_that_is_in_it(void)
     (void)filled(root, 5000, 1);
     objects++;
     struct tslab_epoch_report report;
-    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK_SAY(report.survivors == objects, "%llu objects ended, not %llu", (unsigned long long)report.survivors,
               (unsigned long long)objects);
     CHECK(report.survivor_bytes >= 5000 && report.recycled_bytes > 0);
@@ -148,8 +149,8 @@ static void check_instance_busy(tslab_instance instance)
 static void it_does_not_end_while_somebody_is_inside(void)
 {
     const tslab_instance instance = instance_opened("busy");
-    const tslab_epoch first = opened_in(instance, TSLAB_RELEASE);
-    tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_DRAIN);
+    const tslab_epoch first = opened_in(instance, TSLAB_POLICY_RELEASE);
+    tslab_epoch root = tslab_instance_root(instance), epoch = opened_in(instance, TSLAB_POLICY_DRAIN);
     void *const p = filled(root, 100, 1), *const q = filled(epoch, 100, 2);
     struct helper helper;
     helper_start(&helper);
@@ -169,7 +170,7 @@ static void it_does_not_end_while_somebody_is_inside(void)
     CHECK(stats_of(root).live_objects == 1 && stats_of(epoch).live_objects == 1);
     CHECK(stats_of(first).state == TSLAB_EPOCH_OPEN);
     /* Nothing has changed: it can be used as before. */
-    const tslab_epoch another = opened_in(instance, TSLAB_DRAIN);
+    const tslab_epoch another = opened_in(instance, TSLAB_POLICY_DRAIN);
     tslab_free(filled(root, 100, 3));
     tslab_free(filled(another, 100, 3));
     verify(p, 100, 1);
@@ -216,7 +217,7 @@ static void instances_do_not_see_each_other(void)
     /* They end in some order; those that are left are whole. */
     for (size_t end = 0; end < COUNT; end++) {
         const size_t at = end * 3 % COUNT;
-        STATUS(tslab_instance_close(instances[at], end % 2 == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+        STATUS(tslab_instance_close(instances[at], end % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
         for (size_t later = end + 1; later < COUNT; later++) {
             const size_t i = later * 3 % COUNT;
             for (size_t n = 0; n < OBJECTS; n++) {
@@ -244,7 +245,7 @@ static void parents_may_be_anywhere_that_is_there(void)
 static void advance_stays_in_the_instance(void)
 {
     const tslab_instance instance = instance_opened("generations");
-    tslab_epoch epoch = opened_in(instance, TSLAB_RELEASE);
+    tslab_epoch epoch = opened_in(instance, TSLAB_POLICY_RELEASE);
     enter(epoch);
     for (int i = 0; i < 100; i++) {
         (void)filled(epoch, 100, 1);
@@ -350,7 +351,8 @@ static void its_memory_comes_back(void)
     uint64_t random = 9;
     for (size_t sum = 0; sum < BYTES;) {
         const size_t size = some_size(&random);
-        const tslab_epoch epoch = sum % 3 == 0 ? tslab_instance_root(instance) : opened_in(instance, TSLAB_DRAIN);
+        const tslab_epoch epoch =
+            sum % 3 == 0 ? tslab_instance_root(instance) : opened_in(instance, TSLAB_POLICY_DRAIN);
         for (int i = 0; i < 200; i++) {
             memset(tslab_epoch_malloc(epoch, size), 1, size);
             sum += size;
@@ -358,7 +360,7 @@ static void its_memory_comes_back(void)
     }
     const size_t full = resident_kib() * KILOBYTE;
     struct tslab_epoch_report report;
-    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     const size_t after = resident_kib() * KILOBYTE;
     CHECK_SAY(HEAVY || after <= before + (full - before) / 50, "%zu KiB before, %zu full, %zu afterwards",
               before / KILOBYTE, full / KILOBYTE, after / KILOBYTE);

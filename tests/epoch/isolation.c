@@ -89,7 +89,7 @@ static size_t size_to_isolate(uint64_t *random)
 /* Everything that allocates, in random order: by name, by scope, in the process, by handle. */
 static void random_traffic_is_isolated(void)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_DRAIN };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_DRAIN };
     tslab_epoch epochs[EPOCHS];
     uint64_t random = 41;
     for (size_t i = 0; i < EPOCHS - 2; i++) {
@@ -325,7 +325,7 @@ static void survivors_apart_pin_nothing(void)
     tslab_free(tslab_malloc(1));
     memset(kept, 0, sizeof kept);
     memset(dropped, 0, sizeof dropped);
-    const tslab_epoch sessions = opened_as("sessions", TSLAB_DRAIN);
+    const tslab_epoch sessions = opened_as("sessions", TSLAB_POLICY_DRAIN);
     const size_t before = resident_kib();
     uint64_t random = 3;
     for (size_t request = 0; request < REQUESTS; request++) {
@@ -343,7 +343,7 @@ static void survivors_apart_pin_nothing(void)
             tslab_free(dropped[i]);
         }
         leave(epoch);
-        STATUS(tslab_epoch_close(epoch, request % 10 == 9 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_close(epoch, request % 10 == 9 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
     }
     const size_t after = resident_kib();
     CHECK_SAY(EPOCH_SANITIZED || after <= before + 5 * KILOBYTE, "%zu KiB before, %zu afterwards", before, after);

@@ -2,12 +2,13 @@
  * on, be inside at once, or end inside. */
 #include "epoch.h"
 
-static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                              TSLAB_POLICY_TRAP };
 
 static void opens_enters_leaves_and_closes(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_VOUCHED; flags++) {
+        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
             const tslab_epoch epoch =
                 opened_with(&(struct tslab_epoch_options){ .policy = policies[i], .flags = flags });
             CHECK(same(tslab_epoch_current(), no_epoch));
@@ -251,7 +252,7 @@ static void several_threads_are_inside_at_once(void)
         live += shared_epoch.passed[i] != NULL;
     }
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(shared_epoch.epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(shared_epoch.epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK(report.survivors == live);
     for (size_t i = 0; i < PASSED; i++) {
         free_passed(shared_epoch.passed[i]);
@@ -327,14 +328,14 @@ static void the_end_of_a_thread_completes_a_close(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         tslab_epoch epoch = opened_with(&(struct tslab_epoch_options){ .policy = policies[i] });
-        void *const freed_later = policies[i] == TSLAB_REPORT ? NULL : filled(epoch, 64, 2);
+        void *const freed_later = policies[i] == TSLAB_POLICY_REPORT ? NULL : filled(epoch, 64, 2);
         struct helper helper;
         helper_start(&helper);
-        helper_does(&helper, policies[i] == TSLAB_REPORT ? do_enter : do_enter_and_survive, &epoch);
+        helper_does(&helper, policies[i] == TSLAB_POLICY_REPORT ? do_enter : do_enter_and_survive, &epoch);
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
         CHECK(stats_of(epoch).state == TSLAB_EPOCH_CLOSING && stats_of(epoch).inside == 1);
         helper_ends(&helper);
-        if (policies[i] == TSLAB_DRAIN) {
+        if (policies[i] == TSLAB_POLICY_DRAIN) {
             CHECK(stats_of(epoch).state == TSLAB_EPOCH_DRAINING && stats_of(epoch).live_objects == 2);
             verify_and_free(freed_later, 64, 2);
             STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
@@ -355,7 +356,7 @@ static void stay_ended(tslab_epoch other, tslab_epoch entered_elsewhere)
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
     STATUS(tslab_epoch_close(entered_elsewhere, 0, NULL), TSLAB_PENDING);
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
-    const tslab_epoch large = opened_with(&(struct tslab_epoch_options){ .policy = TSLAB_RELEASE });
+    const tslab_epoch large = opened_with(&(struct tslab_epoch_options){ .policy = TSLAB_POLICY_RELEASE });
     for (size_t i = 0; i < 2000; i++) {
         (void)filled(large, 2000, 1); /* more than chunks take */
     }

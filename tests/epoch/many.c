@@ -72,7 +72,7 @@ static void with_objects_that_are_freed(void)
 
 static void live_and_die(size_t i)
 {
-    const tslab_epoch epoch = opened_as("release", i % 2 == 0 ? TSLAB_RELEASE : TSLAB_DRAIN);
+    const tslab_epoch epoch = opened_as("release", i % 2 == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN);
     for (size_t n = 0; n < 6; n++) {
         memset(tslab_epoch_malloc(epoch, 16 + (i * 7 + n * 131) % 1000), 1, 16);
     }
@@ -89,7 +89,7 @@ static void with_objects_that_are_never_freed(void)
 
 static void live_with_handles(size_t i)
 {
-    const tslab_epoch epoch = opened_as(NULL, TSLAB_RELEASE);
+    const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_RELEASE);
     const tslab_handle handle = tslab_handle_malloc(epoch, 100, NULL);
     (void)tslab_handle_malloc(epoch, i % 2000, NULL);
     STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
@@ -103,7 +103,7 @@ static void with_handles(void)
 
 static void live_trapped(size_t i)
 {
-    const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    const tslab_epoch epoch = opened_as("trap", TSLAB_POLICY_TRAP);
     for (size_t n = 0; n < 10; n++) {
         memset(tslab_epoch_malloc(epoch, 100 + i % 3000), 1, 100);
     }
@@ -209,7 +209,7 @@ static void *stage(void *argument)
 static void live_on_many_threads(size_t i)
 {
     (void)i;
-    belt_put(0, opened_as("belt", TSLAB_RELEASE));
+    belt_put(0, opened_as("belt", TSLAB_POLICY_RELEASE));
 }
 
 static void that_pass_through_threads(void)
@@ -257,7 +257,7 @@ static void ten_thousand_are_open_at_once(void)
     for (size_t i = 0; i < OPEN_AT_ONCE; i++) {
         char label[32];
         snprintf(label, sizeof label, "epoch %zu", i);
-        epochs[i] = opened_as(label, TSLAB_DRAIN);
+        epochs[i] = opened_as(label, TSLAB_POLICY_DRAIN);
         if (i % 2 == 0) {
             enter(epochs[i]);
             objects[i] = fill(tslab_malloc(100 + i % 1000), 100 + i % 1000, i);
@@ -301,7 +301,7 @@ static void open_ones_are_small(void)
     const size_t before = resident_kib();
     size_t asked = 0;
     for (size_t i = 0; i < REQUESTS; i++) {
-        epochs[i] = opened_as(NULL, TSLAB_RELEASE);
+        epochs[i] = opened_as(NULL, TSLAB_POLICY_RELEASE);
         for (size_t n = 0; n < OBJECTS; n++) {
             const size_t size = 16 + below(&random, 433);
             memset(tslab_epoch_malloc(epochs[i], size), 1, size);

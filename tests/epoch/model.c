@@ -130,7 +130,8 @@ static void is_gone(struct model *model)
 /* Everybody has left a closed epoch. */
 static void completes(struct model *model)
 {
-    if (model->options.policy == TSLAB_RELEASE || model->options.policy == TSLAB_TRAP || model->objects == 0) {
+    if (model->options.policy == TSLAB_POLICY_RELEASE || model->options.policy == TSLAB_POLICY_TRAP ||
+        model->objects == 0) {
         is_gone(model);
     } else {
         model->state = TSLAB_EPOCH_DRAINING;
@@ -142,7 +143,7 @@ static void objects_end_before(struct model *model, uint64_t *survivors, uint64_
 {
     *survivors = model->objects;
     *bytes = model->bytes;
-    if (model->options.policy == TSLAB_RELEASE || model->options.policy == TSLAB_TRAP) {
+    if (model->options.policy == TSLAB_POLICY_RELEASE || model->options.policy == TSLAB_POLICY_TRAP) {
         all_die(model);
     }
 }
@@ -327,11 +328,11 @@ static void open_one(void)
         .label = model->label,
         .instance = one_in(4) ? instances[any(INSTANCES)] : (tslab_instance){ 0 },
         /* A report is a line on stderr, so there are few. */
-        .policy = one_in(20)  ? TSLAB_REPORT
-                  : one_in(4) ? TSLAB_TRAP
-                  : one_in(3) ? TSLAB_RELEASE
-                              : TSLAB_DRAIN,
-        .flags = one_in(3) ? TSLAB_VOUCHED : 0,
+        .policy = one_in(20)  ? TSLAB_POLICY_REPORT
+                  : one_in(4) ? TSLAB_POLICY_TRAP
+                  : one_in(3) ? TSLAB_POLICY_RELEASE
+                              : TSLAB_POLICY_DRAIN,
+        .flags = one_in(3) ? TSLAB_OPEN_VOUCHED : 0,
         .parent = parent != NULL && parent->state == TSLAB_EPOCH_OPEN ? parent->epoch : no_epoch,
     };
     model->epoch = opened_with(&model->options);
@@ -381,7 +382,7 @@ static void leave_one(void)
 static void close_one(void)
 {
     struct model *const model = some_model();
-    const unsigned how = one_in(10) ? TSLAB_RECLAIM : 0;
+    const unsigned how = one_in(10) ? TSLAB_CLOSE_RECLAIM : 0;
     struct tslab_epoch_report report;
     if (model == NULL || model->root) {
         STATUS(tslab_epoch_close(old_epochs[any(OLD)], how, &report), TSLAB_STALE);
@@ -402,7 +403,7 @@ static void close_one(void)
 static void release_one(void)
 {
     struct model *const model = some_model();
-    const unsigned how = one_in(10) ? TSLAB_RECLAIM : 0;
+    const unsigned how = one_in(10) ? TSLAB_CLOSE_RECLAIM : 0;
     struct tslab_epoch_report report;
     if (model == NULL || model->root) {
         STATUS(tslab_epoch_release(old_epochs[any(OLD)], how, &report), TSLAB_STALE);
@@ -471,7 +472,7 @@ static void open_instance(size_t i)
         return;
     }
     *model = (struct model){ .label = "an instance", .state = TSLAB_EPOCH_OPEN, .root = true };
-    model->options.policy = TSLAB_RELEASE;
+    model->options.policy = TSLAB_POLICY_RELEASE;
     instances[i] = tslab_instance_open(model->label);
     CHECK(instances[i].id != 0);
     model->options.label = model->label;
@@ -631,7 +632,7 @@ static void finish(void)
     }
     for (size_t i = 0; i < INSTANCES; i++) {
         if (instances[i].id != 0) {
-            STATUS(tslab_instance_close(instances[i], TSLAB_RECLAIM, NULL), TSLAB_OK);
+            STATUS(tslab_instance_close(instances[i], TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
         }
     }
     for (size_t i = 0; i < EPOCHS; i++) {

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                              TSLAB_POLICY_TRAP };
 
 /* Sizes: all small ones, then those around every multiple of a sixteenth of a power of two. */
 static size_t next_size(size_t size)
@@ -373,7 +374,7 @@ static void an_object_of_the_process_stays_there(void)
 static void plain_allocation_follows_the_scope(void)
 {
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
-        for (unsigned flags = 0; flags <= TSLAB_VOUCHED; flags++) {
+        for (unsigned flags = 0; flags <= TSLAB_OPEN_VOUCHED; flags += TSLAB_OPEN_VOUCHED) {
             const tslab_epoch epoch =
                 opened_with(&(struct tslab_epoch_options){ .policy = policies[i], .flags = flags });
             enter(epoch);
@@ -398,8 +399,8 @@ static void plain_allocation_follows_the_scope(void)
 /* Scopes that do not take plain malloc let it through to the next that does. */
 static void plain_allocation_lands_in_the_innermost_scope_that_takes_it(void)
 {
-    const tslab_epoch drain = opened(), release = opened_as("release", TSLAB_RELEASE),
-                      trap = opened_as("t", TSLAB_TRAP);
+    const tslab_epoch drain = opened(), release = opened_as("release", TSLAB_POLICY_RELEASE),
+                      trap = opened_as("t", TSLAB_POLICY_TRAP);
     const struct {
         tslab_epoch entered, lands;
     } scopes[] = { { release, no_epoch }, { drain, drain }, { release, drain }, { trap, drain },
@@ -425,7 +426,7 @@ static void plain_allocation_lands_in_the_innermost_scope_that_takes_it(void)
 /* An explicit call is not about scopes. */
 static void a_call_that_names_an_epoch_lands_there(void)
 {
-    const tslab_epoch a = opened(), b = opened_as("b", TSLAB_RELEASE);
+    const tslab_epoch a = opened(), b = opened_as("b", TSLAB_POLICY_RELEASE);
     for (int round = 0; round < 2; round++) {
         for (size_t size = 1; size < 200000; size = size * 3 / 2 + 1) {
             tslab_free(filled(a, size, 1));
@@ -532,7 +533,7 @@ static void trim_does_not_touch_what_lives(void)
     enter(epoch);
     allocate_all(epoch, 1);
     void *const survivor = filled(closed, 100, 7);
-    STATUS(tslab_epoch_close(closed, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(closed, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     (void)free_all((void *)1);
     (void)tslab_trim();
     ALIVE(epoch, FREED / 2);

@@ -57,13 +57,13 @@ static void drain_keeps_survivors_until_they_are_freed(void)
 {
     static struct request request;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        const tslab_epoch epoch = opened_as("drain", TSLAB_DRAIN);
+        const tslab_epoch epoch = opened_as("drain", TSLAB_POLICY_DRAIN);
         enter(epoch);
         parse(&request, epoch, seed);
         drop(&request, seed, SESSIONS);
         leave(epoch);
         struct tslab_epoch_report report;
-        STATUS(tslab_epoch_close(epoch, seed % 2 == 0 ? TSLAB_RECLAIM : 0, &report), TSLAB_OK);
+        STATUS(tslab_epoch_close(epoch, seed % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, &report), TSLAB_OK);
         CHECK(report.survivors == SESSIONS && report.survivor_bytes == usable(&request, SESSIONS));
         /* Others come and go on the memory that came back. */
         static struct request others;
@@ -71,12 +71,12 @@ static void drain_keeps_survivors_until_they_are_freed(void)
             const tslab_epoch next = opened();
             parse(&others, next, other);
             drop(&others, other, 0);
-            STATUS(tslab_epoch_close(next, TSLAB_RECLAIM, NULL), TSLAB_OK);
+            STATUS(tslab_epoch_close(next, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
         }
         uint64_t before = UINT64_MAX;
         for (size_t i = 0; i < SESSIONS; i++) {
             const struct tslab_epoch_stats stats = stats_of(epoch);
-            CHECK(stats.state == TSLAB_EPOCH_DRAINING && stats.policy == TSLAB_DRAIN);
+            CHECK(stats.state == TSLAB_EPOCH_DRAINING && stats.policy == TSLAB_POLICY_DRAIN);
             CHECK(stats.live_objects == SESSIONS - i && stats.memory_bytes <= before && stats.memory_bytes > 0);
             before = stats.memory_bytes;
             CHECK(same(tslab_epoch_of(request.parsed[i]), epoch));
@@ -90,7 +90,7 @@ static void drain_keeps_survivors_until_they_are_freed(void)
 
 static void drain_says_how_long_it_has_been_closed(void)
 {
-    const tslab_epoch epoch = opened_as("slow", TSLAB_DRAIN);
+    const tslab_epoch epoch = opened_as("slow", TSLAB_POLICY_DRAIN);
     void *const p = filled(epoch, 100, 1);
     usleep(40 * 1000);
     CHECK(stats_of(epoch).age_ms >= 20 && stats_of(epoch).closed_ms == 0);
@@ -110,7 +110,7 @@ static void release_needs_no_free(void)
     static struct request request;
     const struct tslab_stats before = process_stats();
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        const tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+        const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
         enter(epoch);
         parse(&request, epoch, seed);
         for (size_t i = 0; i < PARSED; i++) {
@@ -132,13 +132,13 @@ static void release_needs_no_free(void)
 static void release_waits_for_the_last_to_leave(void)
 {
     static struct request request;
-    tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+    tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
     struct helper helper;
     helper_start(&helper);
     helper_does(&helper, do_enter, &epoch);
     enter(epoch);
     parse(&request, epoch, 1);
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_PENDING);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_PENDING);
     leave(epoch);
     drop(&request, 1, PARSED / 2); /* they are alive, and may be freed */
     for (size_t i = 0; i < PARSED / 2; i++) {
@@ -153,7 +153,7 @@ static void release_waits_for_the_last_to_leave(void)
 /* What libraries allocate for themselves is safe. */
 static void release_does_not_touch_what_others_allocated(void)
 {
-    const tslab_epoch epoch = opened_as("release", TSLAB_RELEASE);
+    const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
     enter(epoch);
     static void *own[300];
     for (size_t i = 0; i < COUNT_OF(own); i++) {
@@ -161,7 +161,7 @@ static void release_does_not_touch_what_others_allocated(void)
         own[i] = fill(tslab_malloc(64 + i), 64 + i, i);
     }
     leave(epoch);
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     const tslab_epoch next = opened();
     for (size_t i = 0; i < 1000; i++) {
         (void)filled(next, 100, i);
@@ -183,7 +183,7 @@ static void report_some_survivors(const void *argument)
 {
     const size_t count = *(const size_t *)argument;
     static struct request request;
-    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_REPORT);
+    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_POLICY_REPORT);
     enter(epoch);
     parse(&request, epoch, 1);
     drop(&request, 1, count);
@@ -205,7 +205,7 @@ static void report_at_the_last_leave(const void *argument)
 {
     const size_t count = *(const size_t *)argument;
     static struct request request;
-    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_REPORT);
+    const tslab_epoch epoch = opened_as("a request to /login", TSLAB_POLICY_REPORT);
     enter(epoch);
     parse(&request, epoch, 1);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_PENDING);
@@ -275,7 +275,7 @@ static void report_is_a_line_about_the_survivors(void **state)
 /* A label comes from the program's user now and then; a line stays one line. */
 static void report_with_an_odd_label(const void *argument)
 {
-    const tslab_epoch epoch = opened_as((const char *)argument, TSLAB_REPORT);
+    const tslab_epoch epoch = opened_as((const char *)argument, TSLAB_POLICY_REPORT);
     void *const p = filled(epoch, 100, 1);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
     verify_and_free(p, 100, 1);
@@ -326,7 +326,7 @@ static void (*const touches[])(char *) = { touch_by_reading, touch_by_writing };
 static void touch_what_is_trapped(const void *argument)
 {
     const struct trap *const trap = argument;
-    const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    const tslab_epoch epoch = opened_as("trap", TSLAB_POLICY_TRAP);
     char *const own = fill(tslab_malloc(trap->size), trap->size, 5);
     enter(epoch);
     void *p = NULL;
@@ -375,7 +375,7 @@ static void trap_faults_at_a_later_touch(void **state)
 static void trap_is_harmless_before_close(void)
 {
     static struct request request;
-    tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+    tslab_epoch epoch = opened_as("trap", TSLAB_POLICY_TRAP);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         enter(epoch);
         parse(&request, epoch, seed);
@@ -398,7 +398,7 @@ static void trap_costs_no_memory_for_ever(void)
     const size_t rounds = 12000;
     size_t most = 0;
     for (size_t i = 0; i < rounds; i++) {
-        const tslab_epoch epoch = opened_as("trap", TSLAB_TRAP);
+        const tslab_epoch epoch = opened_as("trap", TSLAB_POLICY_TRAP);
         memset(tslab_epoch_malloc(epoch, 40000), 1, 40000);
         memset(tslab_epoch_malloc(epoch, 100), 1, 100);
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
@@ -452,7 +452,7 @@ static void memory_is_back_after(tslab_epoch epoch, int (*end)(tslab_epoch, unsi
     CHECK(resident_pages(count) == count);
     const struct tslab_stats before = process_stats();
     struct tslab_epoch_report report;
-    STATUS(end(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(end(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     const struct tslab_stats after = process_stats();
     const size_t empty = resident_kib() * KILOBYTE;
     check_gone(epoch);
@@ -479,7 +479,7 @@ static void reclaim_gives_back_a_released_epoch(void)
     memset(big, 0, sizeof big);
     memset(big_sizes, 0, sizeof big_sizes);
     const size_t before = resident_kib() * KILOBYTE;
-    const tslab_epoch epoch = opened_as("big", TSLAB_RELEASE);
+    const tslab_epoch epoch = opened_as("big", TSLAB_POLICY_RELEASE);
     const size_t count = fill_up(epoch, BIG);
     memory_is_back_after(epoch, tslab_epoch_close, count, before);
 }
@@ -503,7 +503,7 @@ static void reclaim_leaves_no_chunk_warm(void)
     enum { MANY = 100 };
     tslab_epoch epochs[MANY];
     for (size_t i = 0; i < MANY; i++) {
-        epochs[i] = opened_as(NULL, TSLAB_RELEASE);
+        epochs[i] = opened_as(NULL, TSLAB_POLICY_RELEASE);
         (void)filled(epochs[i], 100, i);
     }
     const size_t each = chunk_bytes() / MANY;
@@ -512,7 +512,7 @@ static void reclaim_leaves_no_chunk_warm(void)
         STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
     }
     CHECK_SAY(chunk_bytes() == (1 + 4) * each, "%zu bytes of chunks", chunk_bytes());
-    STATUS(tslab_epoch_close(epochs[0], TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(epochs[0], TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks", chunk_bytes());
 }
 
@@ -536,7 +536,7 @@ static void reclaim_gives_back_a_drained_epoch(void)
     CHECK_SAY(EPOCH_SANITIZED || resident_kib() * KILOBYTE >= full - (size_t)4 * MEGABYTE,
               "nobody asked for it, but of %zu KiB %zu are left", full / KILOBYTE, resident_kib());
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     const size_t empty = resident_kib() * KILOBYTE;
     CHECK_SAY(HEAVY || empty <= before + (full - before) / 100, "%zu KiB before, %zu full, %zu afterwards",
               before / KILOBYTE, full / KILOBYTE, empty / KILOBYTE);
@@ -561,7 +561,7 @@ static void reclaim_leaves_survivors_alone(void)
         }
     }
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     CHECK(report.survivors == survivors);
     CHECK(process_stats().dirty_bytes == 0);
     for (size_t i = 0; i < count; i += EACH) {
@@ -570,12 +570,12 @@ static void reclaim_leaves_survivors_alone(void)
     check_gone(epoch);
 }
 
-/* Without TSLAB_RECLAIM, nothing is purged by close when the process is told to keep. */
+/* Without TSLAB_CLOSE_RECLAIM, nothing is purged by close when the process is told to keep. */
 static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
 {
     tslab_free(tslab_malloc(1));
     const struct tslab_stats before = process_stats();
-    const tslab_epoch epoch = opened_as("kept", TSLAB_RELEASE);
+    const tslab_epoch epoch = opened_as("kept", TSLAB_POLICY_RELEASE);
     (void)fill_up(epoch, BIG / 4);
     struct tslab_epoch_report report;
     STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
@@ -584,7 +584,7 @@ static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
     CHECK(report.reclaimed_bytes == 0 && report.recycled_bytes >= BIG / 4);
     /* All of it serves the next one, and not a page is asked for. */
     const size_t resident = resident_kib();
-    const tslab_epoch next = opened_as("next", TSLAB_RELEASE);
+    const tslab_epoch next = opened_as("next", TSLAB_POLICY_RELEASE);
     (void)fill_up(next, BIG / 4);
     CHECK_SAY(EPOCH_SANITIZED || resident_kib() <= resident + KILOBYTE, "from %zu to %zu KiB", resident,
               resident_kib());

@@ -48,7 +48,7 @@ static void a_value_is_not_used_again(void)
         if (i >= OPEN && i % 100 == 0) {
             check_gone(all[below(&random, i - OPEN + 1)]);
             check_gone(all[i - OPEN - below(&random, i < OPEN + REMEMBERED ? 1 : REMEMBERED)]);
-            STATUS(tslab_epoch_enter(all[i]), entered_status(TSLAB_DRAIN, 0));
+            STATUS(tslab_epoch_enter(all[i]), entered_status(TSLAB_POLICY_DRAIN, 0));
             check_gone(all[i - OPEN]);
             leave(all[i]);
         }
@@ -69,22 +69,22 @@ static void options_are_kept(void)
 {
     char label[100] = "a label of an epoch";
     const tslab_epoch parent = opened();
-    struct tslab_epoch_options options = { .label = label, .parent = parent, .policy = TSLAB_REPORT };
+    struct tslab_epoch_options options = { .label = label, .parent = parent, .policy = TSLAB_POLICY_REPORT };
     const tslab_epoch epoch = opened_with(&options);
     memset(label, 'x', sizeof label - 1);
     options = (struct tslab_epoch_options){ 0 };
     struct tslab_epoch_stats stats = stats_of(epoch);
     CHECK(strcmp(stats.label, "a label of an epoch") == 0);
-    CHECK(same(stats.parent, parent) && stats.policy == TSLAB_REPORT && stats.state == TSLAB_EPOCH_OPEN);
+    CHECK(same(stats.parent, parent) && stats.policy == TSLAB_POLICY_REPORT && stats.state == TSLAB_EPOCH_OPEN);
     CHECK(stats.inside == 0 && stats.closed_ms == 0 && stats.live_objects == 0 && stats.live_bytes == 0);
     stats = stats_of(parent);
-    CHECK(stats.label[0] == 0 && stats.parent.id == 0 && stats.policy == TSLAB_DRAIN);
+    CHECK(stats.label[0] == 0 && stats.parent.id == 0 && stats.policy == TSLAB_POLICY_DRAIN);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
     STATUS(tslab_epoch_close(parent, 0, NULL), TSLAB_OK);
     for (size_t length = 0; length < 64; length++) {
         memset(label, 'y', length);
         label[length] = 0;
-        const tslab_epoch labelled = opened_as(label, TSLAB_DRAIN);
+        const tslab_epoch labelled = opened_as(label, TSLAB_POLICY_DRAIN);
         stats = stats_of(labelled);
         CHECK(strlen(stats.label) == (length < 31 ? length : 31) && strncmp(stats.label, label, 31) == 0);
         STATUS(tslab_epoch_close(labelled, 0, NULL), TSLAB_OK);
@@ -106,13 +106,19 @@ static void bad_options_are_refused(void)
     const tslab_instance closed = tslab_instance_open("closed");
     CHECK(closed.id != 0);
     STATUS(tslab_instance_close(closed, 0, NULL), TSLAB_OK);
-    for (unsigned policy = TSLAB_TRAP + 1; policy < 300; policy++) {
+    for (unsigned policy = 1; policy < 300; policy++) {
         check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(policy) });
+        check_bad_options(
+            (struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(TSLAB_POLICY_TRAP + policy) });
     }
     check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(UINT32_MAX) });
-    for (unsigned bit = 1; bit < 32; bit++) {
-        check_bad_options((struct tslab_epoch_options){ .flags = 1u << bit });
-        check_bad_options((struct tslab_epoch_options){ .flags = 1u << bit | TSLAB_VOUCHED });
+    for (unsigned bit = 0; bit < 32; bit++) {
+        check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(1u << bit) });
+        if (1u << bit != TSLAB_OPEN_VOUCHED) {
+            check_bad_options((struct tslab_epoch_options){ .flags = (tslab_open_flags)unseen(1u << bit) });
+            check_bad_options(
+                (struct tslab_epoch_options){ .flags = (tslab_open_flags)unseen(1u << bit | TSLAB_OPEN_VOUCHED) });
+        }
     }
     check_bad_options((struct tslab_epoch_options){ .parent = gone });
     check_bad_options((struct tslab_epoch_options){ .parent = { UINT64_MAX } });
@@ -128,12 +134,13 @@ static void bad_arguments_are_refused(void)
     const tslab_epoch before = epoch;
     const tslab_instance instance = tslab_instance_open("arguments");
     void *const p = filled(epoch, 100, 1);
-    for (unsigned bit = 1; bit < 32; bit++) {
+    for (unsigned bit = 0; bit < 32; bit++) {
         struct tslab_epoch_report report, untouched;
         memset(&report, 0x77, sizeof report);
         memset(&untouched, 0x77, sizeof untouched);
-        for (unsigned flag = 0; flag <= TSLAB_RECLAIM; flag++) {
-            const unsigned how = 1u << bit | flag;
+        for (unsigned flag = 0; flag <= TSLAB_CLOSE_RECLAIM && 1u << bit != TSLAB_CLOSE_RECLAIM;
+             flag += TSLAB_CLOSE_RECLAIM) {
+            const tslab_close_flags how = (tslab_close_flags)unseen(1u << bit | flag);
             STATUS(tslab_epoch_close(epoch, how, &report), TSLAB_INVALID);
             STATUS(tslab_epoch_release(epoch, how, &report), TSLAB_INVALID);
             STATUS(tslab_epoch_advance(&epoch, how, &report), TSLAB_INVALID);
@@ -147,6 +154,139 @@ static void bad_arguments_are_refused(void)
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
 }
 
+/* A value of one kind is none of another, so that a call that confuses them is refused. */
+static void values_of_one_kind_are_none_of_another(void)
+{
+    static const unsigned policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                         TSLAB_POLICY_TRAP };
+    tslab_epoch epoch = opened();
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        STATUS(tslab_epoch_close(epoch, (tslab_close_flags)unseen(policies[i]), NULL), TSLAB_INVALID);
+        STATUS(tslab_epoch_release(epoch, (tslab_close_flags)unseen(policies[i]), NULL), TSLAB_INVALID);
+        STATUS(tslab_epoch_advance(&epoch, (tslab_close_flags)unseen(policies[i]), NULL), TSLAB_INVALID);
+        check_bad_options((struct tslab_epoch_options){ .flags = (tslab_open_flags)unseen(policies[i]) });
+    }
+    STATUS(tslab_epoch_close(epoch, (tslab_close_flags)unseen(TSLAB_OPEN_VOUCHED), NULL), TSLAB_INVALID);
+    check_bad_options((struct tslab_epoch_options){ .flags = (tslab_open_flags)unseen(TSLAB_CLOSE_RECLAIM) });
+    check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(TSLAB_CLOSE_RECLAIM) });
+    check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen(TSLAB_OPEN_VOUCHED) });
+    for (int status = TSLAB_INVALID; status <= TSLAB_PENDING; status++) {
+        if (status != TSLAB_OK) {
+            check_bad_options((struct tslab_epoch_options){ .policy = (enum tslab_policy)unseen((size_t)status) });
+            STATUS(tslab_epoch_close(epoch, (tslab_close_flags)unseen((size_t)status), NULL), TSLAB_INVALID);
+        }
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+/* Programs are compiled with other versions of the header, whose structs are smaller or larger. */
+
+enum { MORE = 64 };
+
+static const size_t impossible_sizes[] = { 0, 1, 4, 7, 12, 4097, 4104, 8192, SIZE_MAX, SIZE_MAX - 7 };
+
+/* Whether the bytes from `from` to `to` are all `byte`. */
+static bool all_are(const void *bytes, size_t from, size_t to, unsigned char byte)
+{
+    while (from < to && ((const unsigned char *)bytes)[from] == byte) {
+        from++;
+    }
+    return from == to;
+}
+
+static void options_of_any_size_are_read(void)
+{
+    static const struct tslab_epoch_options labelled = { .label = "sized", .policy = TSLAB_POLICY_RELEASE };
+    char larger[sizeof labelled + MORE] = { 0 };
+    memcpy(larger, &labelled, sizeof labelled);
+    tslab_epoch epoch = tslab_epoch_open_sized((const void *)larger, sizeof larger);
+    CHECK(epoch.id != 0 && stats_of(epoch).policy == TSLAB_POLICY_RELEASE);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    epoch = tslab_epoch_open_sized(&labelled, offsetof(struct tslab_epoch_options, parent));
+    CHECK(epoch.id != 0 && stats_of(epoch).policy == TSLAB_POLICY_DRAIN && stats_of(epoch).label[0] == 's');
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    for (size_t at = sizeof labelled; at < sizeof larger; at++) {
+        larger[at] = 1; /* asks for something that is not known */
+        errno = 0;
+        CHECK(tslab_epoch_open_sized((const void *)larger, sizeof larger).id == 0 && errno == EINVAL);
+        larger[at] = 0;
+    }
+    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
+        errno = 0;
+        CHECK(tslab_epoch_open_sized(&labelled, impossible_sizes[i]).id == 0 && errno == EINVAL);
+    }
+    epoch = tslab_epoch_open_sized(NULL, 0);
+    CHECK(epoch.id != 0);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void reports_of_any_size_are_filled_in(void)
+{
+    union {
+        struct tslab_epoch_report report;
+        unsigned char bytes[sizeof(struct tslab_epoch_report) + MORE + 8];
+    } got;
+    tslab_epoch epoch = opened();
+    const tslab_instance instance = tslab_instance_open("sized");
+    (void)filled(epoch, 100, 1);
+    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
+        STATUS(tslab_epoch_close_sized(epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
+        STATUS(tslab_epoch_release_sized(epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
+        STATUS(tslab_epoch_advance_sized(&epoch, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
+        STATUS(tslab_instance_close_sized(instance, 0, &got.report, impossible_sizes[i]), TSLAB_INVALID);
+    }
+    memset(&got, 0x77, sizeof got);
+    STATUS(tslab_epoch_advance_sized(&epoch, 0, &got.report, 8), TSLAB_OK);
+    CHECK(got.report.survivors == 1 && all_are(got.bytes, 8, sizeof got, 0x77));
+    (void)filled(epoch, 100, 1);
+    const size_t larger = sizeof(struct tslab_epoch_report) + MORE;
+    STATUS(tslab_epoch_release_sized(epoch, 0, &got.report, larger), TSLAB_OK);
+    CHECK(got.report.survivors == 1 && all_are(got.bytes, sizeof got.report, larger, 0));
+    CHECK(all_are(got.bytes, larger, sizeof got, 0x77));
+    memset(&got, 0x77, sizeof got);
+    STATUS(tslab_instance_close_sized(instance, 0, &got.report, 8), TSLAB_OK);
+    CHECK(got.report.survivors == 0 && all_are(got.bytes, 8, sizeof got, 0x77));
+}
+
+static void statistics_of_any_size_are_filled_in(void)
+{
+    enum { LARGER = sizeof(struct tslab_epoch_stats) + MORE, EPOCHS = 20 };
+    static unsigned char bytes[sizeof(struct tslab_stats) + MORE + EPOCHS * LARGER + 8];
+    tslab_epoch epochs[EPOCHS];
+    for (size_t i = 0; i < EPOCHS; i++) {
+        epochs[i] = opened();
+    }
+    const size_t all = tslab_epoch_list(NULL, 0);
+    for (size_t i = 0; i < COUNT_OF(impossible_sizes); i++) {
+        STATUS(tslab_epoch_stats_get_sized(epochs[0], (void *)bytes, impossible_sizes[i]), TSLAB_INVALID);
+        STATUS(tslab_stats_get_sized((void *)bytes, impossible_sizes[i]), TSLAB_INVALID);
+        errno = 0;
+        CHECK(tslab_epoch_list_sized((void *)bytes, 1, impossible_sizes[i]) == 0 && errno == EINVAL);
+    }
+    STATUS(tslab_stats_get(NULL), TSLAB_INVALID);
+    memset(bytes, 0x77, sizeof bytes);
+    STATUS(tslab_epoch_stats_get_sized(epochs[0], (void *)bytes, LARGER), TSLAB_OK);
+    CHECK(memcmp(bytes, &epochs[0], sizeof epochs[0]) == 0 && all_are(bytes, LARGER, sizeof bytes, 0x77));
+    CHECK(all_are(bytes, sizeof(struct tslab_epoch_stats), LARGER, 0));
+    memset(bytes, 0x77, sizeof bytes);
+    STATUS(tslab_stats_get_sized((void *)bytes, sizeof(struct tslab_stats) + MORE), TSLAB_OK);
+    CHECK(all_are(bytes, sizeof(struct tslab_stats), sizeof(struct tslab_stats) + MORE, 0));
+    CHECK(all_are(bytes, sizeof(struct tslab_stats) + MORE, sizeof bytes, 0x77));
+    for (size_t size = 8; size <= LARGER; size += LARGER - 8) {
+        memset(bytes, 0x77, sizeof bytes);
+        CHECK(tslab_epoch_list_sized((void *)bytes, EPOCHS - 1, size) == all);
+        for (size_t i = 0; i < EPOCHS - 1; i++) {
+            uint64_t id;
+            memcpy(&id, bytes + i * size, sizeof id);
+            CHECK(tslab_epoch_stats_get((tslab_epoch){ id }, &(struct tslab_epoch_stats){ 0 }) == TSLAB_OK);
+        }
+        CHECK(all_are(bytes, (EPOCHS - 1) * size, sizeof bytes, 0x77));
+    }
+    for (size_t i = 0; i < EPOCHS; i++) {
+        STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
+    }
+}
+
 /* An error leaves the report as it was. */
 static void a_refused_call_writes_no_report(void)
 {
@@ -156,13 +296,39 @@ static void a_refused_call_writes_no_report(void)
     struct tslab_epoch_report report, untouched;
     memset(&report, 0x77, sizeof report);
     memset(&untouched, 0x77, sizeof untouched);
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_CLOSED);
-    STATUS(tslab_epoch_advance(&epoch, TSLAB_RECLAIM, &report), TSLAB_CLOSED);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_CLOSED);
+    STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_CLOSED);
     verify_and_free(p, 100, 1);
-    STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_STALE);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, &report), TSLAB_STALE);
-    STATUS(tslab_epoch_advance(&epoch, TSLAB_RECLAIM, &report), TSLAB_STALE);
+    STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
+    STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_STALE);
     CHECK(memcmp(&report, &untouched, sizeof report) == 0);
+}
+
+/* Who closes an epoch again is told what keeps it. */
+static void a_second_close_reports_what_is_left(void)
+{
+    tslab_epoch epoch = opened();
+    void *const objects[] = { filled(epoch, 100, 1), filled(epoch, 1000, 2), filled(epoch, 100000, 3) };
+    size_t bytes = 0;
+    for (size_t i = 0; i < COUNT_OF(objects); i++) {
+        bytes += tslab_usable_size(objects[i]);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    for (size_t i = 0; i < COUNT_OF(objects); i++) {
+        struct tslab_epoch_report report;
+        for (int way = 0; way < 2; way++) {
+            memset(&report, 0x77, sizeof report);
+            STATUS(way == 0 ? tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report)
+                            : tslab_epoch_advance(&epoch, 0, &report),
+                   TSLAB_CLOSED);
+            CHECK(report.survivors == COUNT_OF(objects) - i && report.survivor_bytes == bytes);
+            CHECK(report.recycled_bytes == 0 && report.reclaimed_bytes == 0 && report.rss_change_bytes == 0);
+        }
+        bytes -= tslab_usable_size(objects[i]);
+        tslab_free(objects[i]);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_STALE);
 }
 
 static void a_report_tells_of_the_survivors(void)
@@ -202,16 +368,20 @@ static void every_status_has_a_sentence(void)
 {
     const char *texts[TSLAB_PENDING - TSLAB_INVALID + 1];
     for (int status = TSLAB_INVALID; status <= TSLAB_PENDING; status++) {
-        const char *const text = tslab_status_text(status);
-        CHECK(text != NULL && strlen(text) > 5 && strchr(text, '\n') == NULL);
+        const char *const text = tslab_status_text((enum tslab_status)status);
+        CHECK(text != NULL && strlen(text) > 5 && strchr(text, '\n') == NULL && strchr(text, '.') == NULL);
+        CHECK(strncmp(tslab_status_name((enum tslab_status)status), "TSLAB_", 6) == 0);
         for (int other = TSLAB_INVALID; other < status; other++) {
             CHECK(strcmp(texts[other - TSLAB_INVALID], text) != 0);
         }
         texts[status - TSLAB_INVALID] = text;
     }
+    CHECK(strcmp(tslab_status_name(TSLAB_STALE), "TSLAB_STALE") == 0);
+    CHECK(strcmp(tslab_status_text(TSLAB_OK), "success") == 0);
     static const int unknown[] = { TSLAB_INVALID - 1, TSLAB_PENDING + 1, 1000, -1000, INT32_MAX, INT32_MIN };
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
-        CHECK(tslab_status_text(unknown[i]) != NULL && strlen(tslab_status_text(unknown[i])) > 5);
+        CHECK(strcmp(tslab_status_text((enum tslab_status)unknown[i]), "unknown status") == 0);
+        CHECK(strcmp(tslab_status_name((enum tslab_status)unknown[i]), "unknown") == 0);
     }
 }
 
@@ -274,9 +444,20 @@ static void any_call_may_be_the_first(void)
 }
 
 static const struct epoch_case cases[] = {
-    CASE(values_that_name_none_are_refused), CASE(a_value_is_not_used_again),   CASE(options_are_kept),
-    CASE(bad_options_are_refused),           CASE(bad_arguments_are_refused),   CASE(a_refused_call_writes_no_report),
-    CASE(a_report_tells_of_the_survivors),   CASE(every_status_has_a_sentence), CASE(any_call_may_be_the_first),
+    CASE(values_that_name_none_are_refused),
+    CASE(a_value_is_not_used_again),
+    CASE(options_are_kept),
+    CASE(bad_options_are_refused),
+    CASE(bad_arguments_are_refused),
+    CASE(a_refused_call_writes_no_report),
+    CASE(values_of_one_kind_are_none_of_another),
+    CASE(options_of_any_size_are_read),
+    CASE(reports_of_any_size_are_filled_in),
+    CASE(statistics_of_any_size_are_filled_in),
+    CASE(a_report_tells_of_the_survivors),
+    CASE(a_second_close_reports_what_is_left),
+    CASE(every_status_has_a_sentence),
+    CASE(any_call_may_be_the_first),
 };
 
 int main(int argc, char **argv)

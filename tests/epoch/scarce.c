@@ -66,7 +66,7 @@ static void a_full_arena_refuses_and_recovers(void)
         }
         check_gone(epoch);
         /* The next has as much room. */
-        const tslab_epoch next = opened_as(NULL, TSLAB_RELEASE);
+        const tslab_epoch next = opened_as(NULL, TSLAB_POLICY_RELEASE);
         const size_t again = fill_until_refused(next, size);
         CHECK_SAY(again >= count - count / 20, "%zu objects of %zu bytes fitted, then %zu", count, size, again);
         STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
@@ -77,7 +77,7 @@ static void handles_are_refused_and_recover(void)
 {
     size_t before = 0;
     for (size_t round = 0; round < 6; round++) {
-        const tslab_epoch epoch = opened_as(NULL, round % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        const tslab_epoch epoch = opened_as(NULL, round % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
         size_t count = 0;
         for (;; count++) {
             errno = 0;
@@ -113,7 +113,7 @@ static void many_epochs_share_too_little(void)
     uint64_t random = 7;
     size_t refused = 0, granted = 0;
     for (size_t i = 0; i < EPOCHS; i++) {
-        epochs[i] = opened_as(NULL, TSLAB_RELEASE);
+        epochs[i] = opened_as(NULL, TSLAB_POLICY_RELEASE);
     }
     for (size_t i = 0; i < times(200000); i++) {
         const size_t at = below(&random, EPOCHS);
@@ -133,14 +133,14 @@ static void many_epochs_share_too_little(void)
             STATUS(tslab_epoch_close(epochs[at], 0, &report), TSLAB_OK);
             CHECK(report.survivors == held[at]);
             held[at] = 0;
-            epochs[at] = opened_as(NULL, TSLAB_RELEASE);
+            epochs[at] = opened_as(NULL, TSLAB_POLICY_RELEASE);
         }
     }
     CHECK_SAY(refused > 0 && granted > 0, "%zu were refused and %zu granted, so this proves nothing", refused, granted);
     for (size_t i = 0; i < EPOCHS; i++) {
         STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
     }
-    const tslab_epoch all = opened_as(NULL, TSLAB_RELEASE);
+    const tslab_epoch all = opened_as(NULL, TSLAB_POLICY_RELEASE);
     CHECK(fill_until_refused(all, 1000) * 1000 >= LITTLE_BYTES / 2);
     STATUS(tslab_epoch_close(all, 0, NULL), TSLAB_OK);
 }
@@ -149,7 +149,7 @@ static void many_epochs_share_too_little(void)
 static void units_and_instances_are_refused_and_recover(void)
 {
     enum { UNITS = 50 };
-    const tslab_epoch all = opened_as(NULL, TSLAB_RELEASE);
+    const tslab_epoch all = opened_as(NULL, TSLAB_POLICY_RELEASE);
     CHECK(fill_until_refused(all, 1000) * 1000 >= LITTLE_BYTES / 2);
     CHECK(fill_until_refused(all, 16) < MOST);
     size_t refused = 0;
@@ -173,12 +173,12 @@ static void units_and_instances_are_refused_and_recover(void)
             void *const q = tslab_epoch_malloc(tslab_instance_root(instance), 5000);
             CHECK(q != NULL || errno == ENOMEM);
             struct tslab_epoch_report report;
-            STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+            STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
             CHECK(report.survivors == (q != NULL));
         }
     }
     CHECK_SAY(refused == UNITS, "only %zu of %d were refused", refused, UNITS);
-    STATUS(tslab_epoch_close(all, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(all, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     CHECK(tslab_epoch_list(NULL, 0) == 0);
     STATUS(tslab_work_begin("unit"), TSLAB_OK);
     verify_and_free(filled(tslab_epoch_current(), 5000, 1), 5000, 1);
@@ -190,7 +190,7 @@ static void traps_give_way(void)
 {
     size_t granted = 0;
     for (size_t i = 0; i < 3000; i++) {
-        const tslab_epoch epoch = opened_as(NULL, TSLAB_TRAP);
+        const tslab_epoch epoch = opened_as(NULL, TSLAB_POLICY_TRAP);
         granted += tslab_epoch_malloc(epoch, 30000) != NULL;
         granted += tslab_epoch_malloc(epoch, 100) != NULL;
         STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);

@@ -9,7 +9,8 @@ enum { CHUNK_BYTES = 4 * UNIT };
 
 static void the_numbers_are_exact(void)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP };
     for (size_t way = 0; way < 2 * COUNT_OF(policies); way++) {
         const enum tslab_policy policy = policies[way / 2];
         const bool inside = way % 2 == 1;
@@ -64,7 +65,7 @@ static void a_list_has_all_that_are_there(void)
     for (size_t i = 0; i < OPEN; i++) {
         char label[32];
         snprintf(label, sizeof label, "epoch %zu", i);
-        epochs[i] = opened_as(label, TSLAB_DRAIN);
+        epochs[i] = opened_as(label, TSLAB_POLICY_DRAIN);
         for (size_t n = 0; n < i; n++) {
             survivor = filled(epochs[i], 100, n);
         }
@@ -106,7 +107,7 @@ static void a_list_has_all_that_are_there(void)
 /* One that does not drain can be found: closed for so long, held by so many. */
 static void what_does_not_drain_can_be_found(void)
 {
-    const tslab_epoch good = opened_as("good", TSLAB_DRAIN), bad = opened_as("pinned", TSLAB_DRAIN);
+    const tslab_epoch good = opened_as("good", TSLAB_POLICY_DRAIN), bad = opened_as("pinned", TSLAB_POLICY_DRAIN);
     void *p = NULL;
     for (size_t i = 0; i < 1000; i++) {
         tslab_free(p);
@@ -422,7 +423,7 @@ static void what_passes_through_chunks_is_counted(void)
     tslab_stats_get(&before);
     uint64_t told = before.epoch_bytes, most = told;
     for (size_t e = 0; e < EPOCHS; e++) {
-        epochs[e] = opened_as("passing", e % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        epochs[e] = opened_as("passing", e % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
         enter(epochs[e]);
         for (size_t i = 0; i < OBJECTS; i++) {
             objects[i] = tslab_epoch_malloc(epochs[e], BYTES);
@@ -466,7 +467,7 @@ static void the_process_counts_epochs_too(void)
     tslab_stats_get(&during);
     CHECK_SAY(during.committed_bytes - during.dirty_bytes - during.clean_bytes >= (size_t)10000 * 500,
               "%zu bytes are in use", during.committed_bytes - during.dirty_bytes - during.clean_bytes);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     tslab_stats_get(&after);
     CHECK(after.live_objects == before.live_objects && after.live_bytes == before.live_bytes);
     CHECK(before.chunk_bytes == 0 && during.chunk_bytes > 0);
@@ -525,7 +526,7 @@ static void *move(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
     for (size_t i = 0; i < times(20000); i++) {
-        const tslab_epoch epoch = opened_as("moving", i % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        const tslab_epoch epoch = opened_as("moving", i % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
         void *objects[20];
         enter(epoch);
         for (size_t n = 0; n < COUNT_OF(objects); n++) {
@@ -634,7 +635,7 @@ static tslab_epoch labelled[LABELS];
 static void open_labelled(void)
 {
     for (size_t i = 0; i < LABELS; i++) {
-        labelled[i] = opened_as(labels[i], i % 2 == 0 ? TSLAB_DRAIN : TSLAB_RELEASE);
+        labelled[i] = opened_as(labels[i], i % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
         for (size_t n = 0; n <= i; n++) {
             (void)filled(labelled[i], 100, n);
         }
@@ -741,7 +742,7 @@ static void json_of_many_epochs_is_json(void)
     for (size_t i = 0; i < 3000; i++) {
         char label[32];
         snprintf(label, sizeof label, "%s\"%zu\"", i % 2 == 0 ? "\\" : "\t", i);
-        (void)filled(opened_as(label, TSLAB_DRAIN), 100, i);
+        (void)filled(opened_as(label, TSLAB_POLICY_DRAIN), 100, i);
     }
     char name[] = "/tmp/tslab-json-XXXXXX";
     write_to_file(tslab_stats_json, name);
@@ -757,7 +758,7 @@ static void thousands_are_told_by_label(void)
         char label[32];
         snprintf(label, sizeof label, "kind %02zu.", kind);
         for (size_t i = 0; i < EACH + kind; i++) {
-            (void)filled(opened_as(label, TSLAB_DRAIN), 100, i);
+            (void)filled(opened_as(label, TSLAB_POLICY_DRAIN), 100, i);
         }
     }
     char name[] = "/tmp/tslab-text-XXXXXX";
@@ -806,7 +807,7 @@ static void any_number_of_labels_is_told(void)
     for (size_t kind = 0; kind < KINDS; kind++) {
         char label[32];
         snprintf(label, sizeof label, "%zu", kind);
-        (void)opened_as(label, TSLAB_DRAIN);
+        (void)opened_as(label, TSLAB_POLICY_DRAIN);
     }
     char json[] = "/tmp/tslab-json-XXXXXX";
     write_to_file(tslab_stats_json, json);

@@ -79,7 +79,7 @@ static size_t message_size(struct worker *worker)
 /* Whether objects may outlive the epoch, and be freed by others at any time. */
 static bool may_survive(enum tslab_policy policy)
 {
-    return policy == TSLAB_DRAIN || policy == TSLAB_REPORT;
+    return policy == TSLAB_POLICY_DRAIN || policy == TSLAB_POLICY_REPORT;
 }
 
 static void add_items(struct worker *worker, struct request *request, size_t count, bool inside)
@@ -130,7 +130,7 @@ static void drop_item(struct worker *worker, const struct request *request, stru
         return;
     }
     /* Survivors of a REPORT epoch are a line each, so there are few. */
-    const size_t rarely = request->policy == TSLAB_REPORT ? 4000 : 1;
+    const size_t rarely = request->policy == TSLAB_POLICY_REPORT ? 4000 : 1;
     if (may_survive(request->policy) && chance(worker, 10 * rarely) == 0) {
         message_free(atomic_exchange(&messages[chance(worker, BOXES)], item->message));
     } else if (may_survive(request->policy) && chance(worker, 50 * rarely) == 0) {
@@ -157,7 +157,8 @@ static void end_request(struct worker *worker, struct request *request)
     leave(request->epoch);
     if (!early) {
         struct tslab_epoch_report report;
-        STATUS(tslab_epoch_close(request->epoch, chance(worker, 200) == 0 ? TSLAB_RECLAIM : 0, &report), TSLAB_OK);
+        STATUS(tslab_epoch_close(request->epoch, chance(worker, 200) == 0 ? TSLAB_CLOSE_RECLAIM : 0, &report),
+               TSLAB_OK);
         CHECK(report.survivors <= request->count);
     }
     free(request);
@@ -190,7 +191,8 @@ static void serve_request(struct worker *worker, struct request *request)
 
 static enum tslab_policy policy_of_next(struct worker *worker)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP };
     return wanted_policy >= 0 ? (enum tslab_policy)wanted_policy : policies[chance(worker, COUNT_OF(policies))];
 }
 
@@ -275,7 +277,8 @@ static void check_all_is_back(void)
 static int policy_of_name(const char *name)
 {
     static const char *const names[] = { "drain", "release", "report", "trap" };
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP };
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(name, names[i]) == 0) {
             return (int)policies[i];
@@ -293,7 +296,7 @@ int main(int argc, char **argv)
     struct worker *const workers = calloc(count, sizeof *workers);
     pthread_t *const threads = calloc(count, sizeof *threads);
     CHECK(workers != NULL && threads != NULL);
-    atomic_store(&shared_epoch, opened_as("shared", TSLAB_DRAIN).id);
+    atomic_store(&shared_epoch, opened_as("shared", TSLAB_POLICY_DRAIN).id);
     for (size_t i = 0; i < count; i++) {
         workers[i].random = (i + 1) * 0x9e3779b97f4a7c15u;
         CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);

@@ -82,7 +82,7 @@ static void survivors_of_a_unit_stay_valid(void)
         }
         end();
         const struct tslab_epoch_stats stats = stats_of(epochs[i]);
-        CHECK(stats.policy == TSLAB_DRAIN && stats.state == TSLAB_EPOCH_DRAINING && stats.live_objects == 1);
+        CHECK(stats.policy == TSLAB_POLICY_DRAIN && stats.state == TSLAB_EPOCH_DRAINING && stats.live_objects == 1);
         CHECK(strcmp(stats.label, "unit") == 0);
     }
     for (size_t i = 0; i < COUNT_OF(survivors); i++) {
@@ -393,6 +393,57 @@ static void a_unit_ends_where_it_began(void)
     STATUS(tslab_epoch_close(by_hand, 0, NULL), TSLAB_OK);
 }
 
+/* What the end of a unit says does not depend on the policy. */
+static void the_end_of_a_unit_says_what_was_not_left(void)
+{
+    const tslab_epoch outer = opened(), first = opened(), second = opened();
+    enter(outer);
+    for (int i = 0; i < 3; i++) {
+        begin();
+        enter(first);
+        begin();
+        enter(second);
+        end(); /* an inner one does not count */
+        STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+        leave(second);
+        STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+        CHECK(same(tslab_epoch_current(), first));
+        leave(first);
+        end();
+        CHECK(same(tslab_epoch_current(), outer) && same(lands(), outer));
+        STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
+    }
+    /* An epoch of the program's that it advances in a unit was there before, and may be left in it. */
+    tslab_epoch advanced = outer;
+    begin();
+    if (same(tslab_epoch_current(), outer)) {
+        STATUS(tslab_epoch_advance(&advanced, 0, NULL), TSLAB_OK);
+    }
+    end();
+    leave(advanced);
+    STATUS(tslab_epoch_close(advanced, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(first, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(second, 0, NULL), TSLAB_OK);
+}
+
+/* The unit goes on in the epoch that the program has advanced to, and ends with it. */
+static void a_unit_may_be_advanced(void)
+{
+    begin();
+    tslab_epoch epoch = tslab_epoch_current();
+    const tslab_epoch before = epoch;
+    STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
+    CHECK(!same(epoch, before) && same(lands(), epoch));
+    end();
+    CHECK(same(tslab_epoch_current(), no_epoch) && same(lands(), no_epoch));
+    check_gone(before);
+    begin();
+    const tslab_epoch next = tslab_epoch_current();
+    const bool shared = strcmp(getenv("TSLAB_EPOCH_POLICY"), "per-request") != 0;
+    CHECK(same(next, epoch) == shared);
+    end();
+}
+
 /* A worker as in a server, in every policy: memory does not grow. */
 /* The epoch of units that the program has closed by hand is over, and the next unit has another. */
 static void a_unit_s_epoch_may_be_closed_by_hand(void)
@@ -558,6 +609,14 @@ static const struct epoch_case cases[] = {
     CASE_WITH(POLICY("per-request"), units_and_scopes_nest),
     CASE_WITH(POLICY("per-request"), a_unit_ends_where_it_began),
     CASE_WITH(POLICY("batch-3"), a_unit_ends_where_it_began),
+    CASE_WITH(POLICY("never"), the_end_of_a_unit_says_what_was_not_left),
+    CASE_WITH(POLICY("per-request"), the_end_of_a_unit_says_what_was_not_left),
+    CASE_WITH(POLICY("batch-2"), the_end_of_a_unit_says_what_was_not_left),
+    CASE_WITH(POLICY("interval-100000"), the_end_of_a_unit_says_what_was_not_left),
+    CASE_WITH(POLICY("manual"), the_end_of_a_unit_says_what_was_not_left),
+    CASE_WITH(POLICY("per-request"), a_unit_may_be_advanced),
+    CASE_WITH(POLICY("batch-2"), a_unit_may_be_advanced),
+    CASE_WITH(POLICY("manual"), a_unit_may_be_advanced),
     CASE_WITH(POLICY("per-request"), a_unit_s_epoch_may_be_closed_by_hand),
     CASE_WITH(POLICY("batch-1000"), a_unit_s_epoch_may_be_closed_by_hand),
     CASE_WITH(POLICY("manual"), a_unit_s_epoch_may_be_closed_by_hand),

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -37,7 +38,6 @@ static void call_aligned(void)
 /* What the child says on stderr as it aborts. */
 static void expect_abort(void (*call)(void))
 {
-    static const char expected[] = "tslab: operator new: out of memory, and no libstdc++ to throw std::bad_alloc\n";
     int ends[2];
     CHECK(pipe(ends) == 0);
     const pid_t child = fork();
@@ -59,7 +59,11 @@ static void expect_abort(void (*call)(void))
     int status;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_SAY(length == sizeof expected - 1 && memcmp(said, expected, length) == 0, "it said: %.*s", (int)length, said);
+    char expected[256];
+    const int wanted = snprintf(expected, sizeof expected,
+                                "tslab[%d %s]: operator new: out of memory, and no libstdc++ to throw std::bad_alloc\n",
+                                (int)child, program_invocation_short_name);
+    CHECK_SAY(length == (size_t)wanted && memcmp(said, expected, length) == 0, "it said: %.*s", (int)length, said);
 }
 
 int main(void)

@@ -125,7 +125,7 @@ static void descriptors(void)
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(epoch.id != 0);
     struct tslab_epoch_report report;
-    CHECK(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report) == TSLAB_OK);
+    CHECK(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report) == TSLAB_OK);
     CHECK_SAY(report.rss_change_bytes == 0, "the resident memory changed by %lld bytes, and nobody can know",
               (long long)report.rss_change_bytes);
     (void)limit_set(RLIMIT_NOFILE, lifted);

@@ -27,6 +27,7 @@ HARMLESS = {
     "__environ": "a variable",
     "__errno_location": "a variable",
     "fprintf": "to the caller's own stream (malloc_info), whose error it carries",
+    "getpid": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
     "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strlen": "memory",
     "strncmp": "memory", "strnlen": "memory", "memcmp": "memory", "strcmp": "memory",

@@ -259,7 +259,7 @@ static void use_epochs(void)
     const tslab_instance instance = tslab_instance_open("faults");
     (void)epoch_granted(instance.id);
     for (unsigned i = 0; i < EPOCHS; i++) {
-        static const enum tslab_policy policies[] = { TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_TRAP };
+        static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP };
         const enum tslab_policy policy = policies[i % COUNT_OF(policies)];
         const struct tslab_epoch_options options = { .policy = policy, .instance = { i % 4 == 0 ? instance.id : 0 } };
         errno = 0;
@@ -267,14 +267,14 @@ static void use_epochs(void)
         if (!epoch_granted(epoch.id)) {
             continue;
         }
-        in_an_epoch(epoch, policy == TSLAB_DRAIN);
+        in_an_epoch(epoch, policy == TSLAB_POLICY_DRAIN);
         struct tslab_epoch_report report;
         errno = 4711;
         const int status = i == 5 ? tslab_epoch_release(epoch, 0, &report)
-                                  : tslab_epoch_close(epoch, i % 2 == 0 ? TSLAB_RECLAIM : 0, &report);
+                                  : tslab_epoch_close(epoch, i % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, &report);
         CHECK_SAY(status == TSLAB_OK, "closing: %s", tslab_status_text(status));
         CHECK(errno == 4711);
-        CHECK(policy == TSLAB_DRAIN ? report.survivors == 0 : report.survivors <= EACH);
+        CHECK(policy == TSLAB_POLICY_DRAIN ? report.survivors == 0 : report.survivors <= EACH);
         /* Where the system did not tell what is resident, nothing is said of it. Side tables lose pages, too. */
         const int64_t slack = SLACK_BYTES + (int64_t)report.reclaimed_bytes / 8;
         const int64_t gone = -report.rss_change_bytes;

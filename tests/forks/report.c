@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     what = argv[1];
     alarm(40); /* a hang is a failure */
-    const struct tslab_epoch_options options = { .label = "unread", .policy = TSLAB_REPORT };
+    const struct tslab_epoch_options options = { .label = "unread", .policy = TSLAB_POLICY_REPORT };
     epoch = tslab_epoch_open(&options);
     CHECK(pthread_barrier_init(&inside, NULL, 2) == 0 && pthread_barrier_init(&closed, NULL, 2) == 0);
     pthread_t thread;

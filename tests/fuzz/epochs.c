@@ -50,12 +50,12 @@ uint32_t model_inside(const struct model *model)
 
 bool model_is_doomed(const struct model *model)
 {
-    return model->options.policy == TSLAB_RELEASE || model->options.policy == TSLAB_TRAP;
+    return model->options.policy == TSLAB_POLICY_RELEASE || model->options.policy == TSLAB_POLICY_TRAP;
 }
 
 bool model_takes_plain(const struct model *model)
 {
-    return !model_is_doomed(model) || (model->options.flags & TSLAB_VOUCHED) != 0;
+    return !model_is_doomed(model) || (model->options.flags & TSLAB_OPEN_VOUCHED) != 0;
 }
 
 void model_count(struct model *owner, const struct object *object, bool more)
@@ -140,7 +140,7 @@ static void completes(struct model *model)
         return;
     }
     model->state = TSLAB_EPOCH_DRAINING;
-    if (model->options.policy == TSLAB_REPORT) {
+    if (model->options.policy == TSLAB_POLICY_REPORT) {
         progress->reports++;
     }
 }
@@ -237,6 +237,9 @@ static struct model *is_open_now(struct model *model, tslab_epoch epoch, const s
         .closer = NOBODY,
         .opened_ms = world_now_ms(),
     };
+    if (options->policy == TSLAB_POLICY_DEFAULT) {
+        model->options.policy = TSLAB_POLICY_DRAIN;
+    }
     memcpy(model->label, label, sizeof label);
     model->options.label = model->label;
     return model;
@@ -263,8 +266,9 @@ static void make_label(uint32_t bits, char *label, size_t room)
 
 void epoch_open_one(const struct operation *operation)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN,  TSLAB_RELEASE, TSLAB_RELEASE,
-                                                  TSLAB_RELEASE, TSLAB_REPORT, TSLAB_TRAP,    TSLAB_DRAIN };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN,   TSLAB_POLICY_DRAIN,   TSLAB_POLICY_RELEASE,
+                                                  TSLAB_POLICY_RELEASE, TSLAB_POLICY_RELEASE, TSLAB_POLICY_REPORT,
+                                                  TSLAB_POLICY_TRAP,    TSLAB_POLICY_DRAIN };
     struct model *const place = model_free_place();
     if (place == NULL) {
         epoch_release_one(operation);
@@ -279,7 +283,7 @@ void epoch_open_one(const struct operation *operation)
         .instance =
             (operation->index & 12) == 0 ? world.instances[operation->place % INSTANCES] : (tslab_instance){ 0 },
         .policy = policies[operation->way],
-        .flags = (operation->index & 0x40) == 0 ? TSLAB_VOUCHED : 0,
+        .flags = (operation->index & 0x40) == 0 ? TSLAB_OPEN_VOUCHED : 0,
     };
     static const struct tslab_epoch_options defaults = { .label = NULL };
     const bool plain = (operation->index & 0xf00) == 0;
@@ -360,7 +364,7 @@ void epoch_leave_one(const struct operation *operation)
 
 static unsigned how_of(const struct operation *operation)
 {
-    return operation->way == 0 ? TSLAB_RECLAIM : 0;
+    return operation->way == 0 ? TSLAB_CLOSE_RECLAIM : 0;
 }
 
 /* Whether the user closes it, or the library does. */
@@ -440,6 +444,10 @@ static void advance_model(struct model *model, const struct operation *operation
         model->inside[world.here]--;
         next->inside[world.here]++;
         here()->scopes[here()->depth - 1] = next;
+        if (model == here()->work.epoch && here()->work.depth > 0) {
+            here()->work.epoch = next;
+            next->of_work = true;
+        }
     }
     if (!pending) {
         check_report(&report, how, survivors, bytes);
@@ -537,7 +545,7 @@ void instance_open_one(unsigned i)
     const struct tslab_epoch_options options = {
         .label = "an instance",
         .instance = instance,
-        .policy = TSLAB_RELEASE,
+        .policy = TSLAB_POLICY_RELEASE,
     };
     world.instances[i] = instance;
     is_open_now(model, tslab_instance_root(instance), &options)->root = true;
@@ -612,6 +620,7 @@ void unit_begin(const struct operation *operation)
         return;
     }
     const int status = tslab_work_begin(label);
+    lane->work.scopes = lane->work.depth == 0 ? lane->depth : lane->work.scopes;
     lane->work.depth++;
     if (!outermost) {
         STATUS(status, TSLAB_OK);
@@ -629,7 +638,7 @@ void unit_begin(const struct operation *operation)
     STATUS(status, TSLAB_OK);
     const tslab_epoch epoch = tslab_epoch_current();
     if (lane->work.epoch == NULL) {
-        const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_DRAIN };
+        const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_POLICY_DRAIN };
         lane->work.epoch = is_open_now(place, epoch, &options);
         place->of_work = true;
         lane->work.units = 0;
@@ -661,8 +670,9 @@ void unit_end(const struct operation *operation)
     (void)operation;
     struct lane *const lane = here();
     const struct model *const epoch = lane->work.depth == 1 ? lane->work.epoch : NULL;
-    const bool is_inside = epoch != NULL && epoch->inside[world.here] > 0;
-    if (lane->work.depth == 0 || (is_inside && innermost() != epoch)) {
+    const bool is_inside = lane->work.depth == 1 && lane->depth > lane->work.scopes;
+    const bool is_own = lane->depth == lane->work.scopes + 1 && epoch != NULL && innermost() == epoch;
+    if (lane->work.depth == 0 || (is_inside && !is_own)) {
         STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
         return;
     }
@@ -760,7 +770,7 @@ static void scopes_end(void)
         unit_resume(&nothing);
     }
     while (lane->depth > 0) {
-        if (innermost() == lane->work.epoch && lane->work.depth == 1) {
+        if (innermost() == lane->work.epoch && lane->work.depth == 1 && lane->depth == lane->work.scopes + 1) {
             unit_end(&nothing);
         } else {
             leave_innermost();
@@ -792,7 +802,7 @@ void everything_ends(void)
     }
     for (unsigned i = 0; i < INSTANCES; i++) {
         if (world.instances[i].id != 0) {
-            STATUS(tslab_instance_close(world.instances[i], TSLAB_RECLAIM, NULL), TSLAB_OK);
+            STATUS(tslab_instance_close(world.instances[i], TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
         }
     }
     for (size_t i = 0; i < EPOCHS; i++) {

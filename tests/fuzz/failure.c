@@ -30,7 +30,7 @@ _Noreturn void failure(const char *file, int line, const char *format, ...)
 void check_status(int found, int wanted, const char *call, const char *file, int line)
 {
     if (found != wanted) {
-        failure(file, line, "%s is %d (%s), not %d (%s)", call, found, tslab_status_text(found), wanted,
-                tslab_status_text(wanted));
+        failure(file, line, "%s is %s (%d), not %s", call, tslab_status_name((enum tslab_status)found), found,
+                tslab_status_name((enum tslab_status)wanted));
     }
 }

@@ -9,7 +9,7 @@
 /* What a run has come to; in memory that a supervisor and forked children share, where there are any. */
 struct progress {
     uint64_t operation; /* that is being done: the number of its record */
-    uint64_t reports;   /* lines on stderr that were asked for by TSLAB_REPORT */
+    uint64_t reports;   /* lines on stderr that were asked for by TSLAB_POLICY_REPORT */
     uint64_t misused;   /* what a child is about to misuse */
     uint64_t expected;  /* and what may come of it: misuse.c */
 };

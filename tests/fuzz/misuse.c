@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,9 +19,24 @@
 #endif
 
 /* What may come of it, as bits. */
-enum { DOUBLE = 1, DOUBLE_OR_WILD = 2, INTERIOR = 4, FOREIGN = 8, NO_HANDLE = 16, LINES = 5, SURVIVES = 32 };
-static const char *const lines[LINES] = { "double free of", "double or wild free of", "free of an interior pointer",
-                                          "free of a foreign pointer", "free, without its handle, of" };
+enum {
+    DOUBLE = 1,
+    DOUBLE_OR_WILD = 2,
+    INTERIOR = 4,
+    FOREIGN = 8,
+    NO_HANDLE = 16,
+    DEAD = 32, /* said instead of a double free once an epoch was released */
+    LINES = 6,
+    SURVIVES = 64
+};
+static const char *const lines[LINES] = {
+    "double free of",
+    "double or wild free of",
+    "free of an interior pointer",
+    "free of a foreign pointer",
+    "free, without its handle, of",
+    "free, where no object lives (freed before, or its epoch was released), of",
+};
 
 enum { SURVIVED = 43, NOTHING_TO_DO = 44, PATIENCE_SECONDS = 60, SMALL = 32 * 1024 };
 
@@ -33,7 +49,7 @@ static unsigned if_checked(unsigned expected)
 static void expect(const void *p, unsigned expected)
 {
     progress->misused = (uintptr_t)p;
-    progress->expected = expected;
+    progress->expected = (expected & (DOUBLE | DOUBLE_OR_WILD)) != 0 ? expected | DEAD : expected;
 }
 
 /* One that is freed by its pointer, or by its handle; NULL: there is none. */
@@ -175,13 +191,47 @@ static _Noreturn void be_the_child(const struct operation *operation, int file)
     _exit(progress->expected == 0 ? NOTHING_TO_DO : SURVIVED);
 }
 
-static void check_end(int status, char *said, size_t length)
+/* Whether this may follow the pointer: " (112 bytes, epoch 'label', draining)", or a part of it. */
+static bool is_about(const char *about)
+{
+    static const char *const states[] = { ")\n", ", closed)\n", ", draining)\n", ", gone)\n" };
+    if (strcmp(about, "\n") == 0 || strcmp(about, " (of another malloc, or of none)\n") == 0 ||
+        strcmp(about, " (of another malloc, or of none; a library that is opened with RTLD_DEEPBIND has libc's)\n") ==
+            0) {
+        return true;
+    }
+    if (strncmp(about, " (", 2) != 0) {
+        return false;
+    }
+    char *at;
+    about += 2;
+    if (strtoull(about, &at, 10) > 0 && strncmp(at, " bytes", 6) == 0) {
+        if (strcmp(at, " bytes)\n") == 0) {
+            return true;
+        }
+        about = at + strlen(" bytes, ");
+    }
+    if (strncmp(about, "epoch ", 6) != 0) {
+        return false;
+    }
+    const char *const quote = strrchr(about, '\'');
+    const char *const end = quote != NULL ? quote + 1 : about + 6 + strspn(about + 6, "0123456789");
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        if (strcmp(end, states[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_end(pid_t child, int status, char *said, size_t length)
 {
     said[length] = 0;
     for (unsigned i = 0; i < LINES; i++) {
-        char line[128];
-        snprintf(line, sizeof line, "tslab: %s %#llx\n", lines[i], (unsigned long long)progress->misused);
-        if ((progress->expected & 1u << i) != 0 && strcmp(said, line) == 0) {
+        char line[256];
+        const int n = snprintf(line, sizeof line, "tslab[%d %.32s]: %s %#llx", (int)child,
+                               program_invocation_short_name, lines[i], (unsigned long long)progress->misused);
+        if ((progress->expected & 1u << i) != 0 && strncmp(said, line, (size_t)n) == 0 && is_about(said + n)) {
             CHECK_SAY(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "misuse was told, but did not abort: %#x",
                       (unsigned)status);
             return;
@@ -215,6 +265,6 @@ void misuse_one(const struct operation *operation)
     const ssize_t length = pread(file, said, sizeof said - 1, 0);
     CHECK(length >= 0 && close(file) == 0);
     if (!(WIFEXITED(status) && WEXITSTATUS(status) == NOTHING_TO_DO && length == 0)) {
-        check_end(status, said, (size_t)length);
+        check_end(child, status, said, (size_t)length);
     }
 }

@@ -35,6 +35,7 @@ struct lane {
     struct {
         unsigned depth;
         struct model *epoch; /* NULL: none yet */
+        size_t scopes;       /* that the lane was inside of when the outermost unit began */
         uint64_t units, rotations, opened_ms;
     } work;
 };

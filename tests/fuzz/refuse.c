@@ -175,18 +175,18 @@ void try_invalid(const struct operation *operation)
 {
     const struct model *const model = model_some(operation->place);
     const tslab_epoch epoch = value_of(model);
-    struct tslab_epoch_options options = { .policy = (enum tslab_policy)(TSLAB_TRAP + 1 + operation->index) };
+    struct tslab_epoch_options options = { .policy = (enum tslab_policy)(TSLAB_POLICY_TRAP + 1 + operation->index) };
     struct tslab_epoch_report report;
     tslab_epoch advanced = epoch;
-    const unsigned how = 2 + operation->value % 1000 * 2;
+    const tslab_close_flags how = (tslab_close_flags)(1 + operation->value % 1000 * 2);
     switch (operation->way) {
     case 0:
         errno = 0;
         CHECK(tslab_epoch_open(&options).id == 0 && errno == EINVAL);
         break;
     case 1:
-        options.policy = TSLAB_DRAIN;
-        options.flags = 2u << operation->index % 30;
+        options.policy = TSLAB_POLICY_DRAIN;
+        options.flags = (tslab_open_flags)(3u << operation->index % 30);
         errno = 0;
         CHECK(tslab_epoch_open(&options).id == 0 && errno == EINVAL);
         break;
@@ -203,7 +203,9 @@ void try_invalid(const struct operation *operation)
         if (model != NULL) {
             STATUS(tslab_epoch_stats_get(epoch, NULL), TSLAB_INVALID);
         }
-        CHECK(tslab_status_text((int)operation->value)[0] != 0 && tslab_status_text(TSLAB_INVALID)[0] != 0);
+        CHECK(tslab_status_text((enum tslab_status)operation->value)[0] != 0 &&
+              tslab_status_text(TSLAB_INVALID)[0] != 0);
+        CHECK(tslab_status_name((enum tslab_status)operation->value)[0] != 0);
         break;
     case 4:
     case 5:

@@ -131,7 +131,7 @@ static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *sta
     static const char *const policies[] = { "drain", "release", "report", "trap" };
     static const char *const states[] = { "open", "closing", "draining" };
     char label[sizeof stats->label * 2];
-    CHECK(strcmp(text_of(entry, "policy"), policies[stats->policy]) == 0);
+    CHECK(strcmp(text_of(entry, "policy"), policies[stats->policy - TSLAB_POLICY_DRAIN]) == 0);
     CHECK(strcmp(text_of(entry, "state"), states[stats->state]) == 0);
     CHECK(strtoull(text_of(entry, "epoch"), NULL, 16) == stats->epoch.id);
     CHECK(strtoull(text_of(entry, "parent"), NULL, 16) == stats->parent.id);

@@ -19,7 +19,7 @@ enum { PATIENCE_SECONDS = 100, GOOD = 42 };
 /* The variable that says that the program is to run a case, and nothing else. */
 #define FOR_A_CASE "FUZZ_CASE"
 
-/* What TSLAB_REPORT says, and TSLAB_STATS. */
+/* What TSLAB_POLICY_REPORT says, and TSLAB_STATS. */
 static const char asked_for[] = "tslab: epoch ";
 static const char statistics[] = "tslab statistics\n", json_statistics[] = "{\"schema\":\"tslab-statistics\",";
 
@@ -74,7 +74,7 @@ static const char *line_end(const char *at, const char *end)
 }
 
 struct said {
-    uint64_t asked; /* lines of TSLAB_REPORT */
+    uint64_t asked; /* lines of TSLAB_POLICY_REPORT */
     unsigned stats; /* what was printed at the end: as the option is, 0 for nothing */
 };
 

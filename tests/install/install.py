@@ -38,12 +38,12 @@ def check_pkg_config(build, libraries):
     environment = {"PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
     version = output_of("pkg-config", "--modversion", "tslab", **environment).strip()
     for name, module, options, needed, arguments in [
-        ("shared", "tslab", [], "libtslab.so.0", []),
+        ("shared", "tslab", [], "libtslab.so.0.1", []),
         ("static", "tslab", ["--static"], None, []),
-        ("malloc", "tslab-malloc", [], "libtslab-malloc.so.0", ["malloc"]),
-        ("checked", "tslab-checked", [], "libtslab-checked.so.0", []),
+        ("malloc", "tslab-malloc", [], "libtslab-malloc.so.0.1", ["malloc"]),
+        ("checked", "tslab-checked", [], "libtslab-checked.so.0.1", []),
         ("checked-static", "tslab-checked", ["--static"], None, []),
-        ("malloc-checked", "tslab-malloc-checked", [], "libtslab-malloc-checked.so.0", ["malloc"]),
+        ("malloc-checked", "tslab-malloc-checked", [], "libtslab-malloc-checked.so.0.1", ["malloc"]),
     ]:
         flags = output_of("pkg-config", "--cflags", "--libs", *options, module, **environment).split()
         compiler_options = ["-static"] if "--static" in options else []
@@ -56,12 +56,12 @@ def check_pkg_config(build, libraries):
 def check_find_package(build, prefix, libraries, version):
     output_of(CMAKE, "-S", str(CONSUMER), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
     output_of(CMAKE, "--build", str(build))
-    check_program(build / "with-tslab", libraries, version, "libtslab.so.0")
+    check_program(build / "with-tslab", libraries, version, "libtslab.so.0.1")
     check_program(build / "with-static", libraries, version, None)
-    check_program(build / "with-malloc", libraries, version, "libtslab-malloc.so.0", "malloc")
-    check_program(build / "with-checked", libraries, version, "libtslab-checked.so.0")
+    check_program(build / "with-malloc", libraries, version, "libtslab-malloc.so.0.1", "malloc")
+    check_program(build / "with-checked", libraries, version, "libtslab-checked.so.0.1")
     check_program(build / "with-checked-static", libraries, version, None)
-    check_program(build / "with-malloc-checked", libraries, version, "libtslab-malloc-checked.so.0", "malloc")
+    check_program(build / "with-malloc-checked", libraries, version, "libtslab-malloc-checked.so.0.1", "malloc")
 
 
 def main():

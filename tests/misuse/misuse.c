@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/guard.h"
+#include "os/os.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>
@@ -374,55 +375,65 @@ static const char double_or_wild[] = "double or wild free of";
 static const char foreign[] = "free of a foreign pointer";
 static const char interior[] = "free of an interior pointer";
 
-#define CASE(name, release, checked)                                                                                   \
+/* `size` was asked for where the pointer lies: the line says the bytes of that place. 0: it says none. */
+#define CASE(name, release, checked, size)                                                                             \
     {                                                                                                                  \
-#name, name, release, checked                                                                                  \
+#name, name, release, checked, size                                                                            \
     }
 static const struct misuse {
     const char *name;
     void (*body)(void);
     const char *release; /* the message of a release build; NULL: it does not see it */
     const char *checked; /* of a checked build; NULL: no misuse */
+    size_t size;
 } cases[] = {
-    CASE(twice_in_a_row, double_free, double_free),
-    CASE(twice_in_a_row_of_each_class, double_free, double_free),
-    CASE(twice_in_a_row_after_an_allocation, double_free, double_free),
-    CASE(twice_with_others_between, NULL, double_free),
-    CASE(twice_after_it_went_to_its_slab, double_free, double_free),
-    CASE(twice_within_a_flush, double_free, double_free),
-    CASE(twice_after_the_slab_was_recycled, double_or_wild, double_or_wild),
-    CASE(twice_by_two_threads, double_free, double_free),
-    CASE(twice_at_the_end_of_a_thread, double_free, double_free),
-    CASE(twice_a_large_one, double_or_wild, double_or_wild),
-    CASE(twice_a_large_one_with_others_between, double_or_wild, double_or_wild),
-    CASE(foreign_stack, foreign, foreign),
-    CASE(foreign_static, foreign, foreign),
-    CASE(foreign_heap, foreign, foreign),
-    CASE(foreign_small_number, foreign, foreign),
-    CASE(foreign_great_number, foreign, foreign),
-    CASE(foreign_before_the_arena, foreign, foreign),
-    CASE(foreign_beyond_what_is_committed, foreign, foreign),
-    CASE(wild_in_unit_0, double_or_wild, double_or_wild),
-    CASE(wild_in_unused_units, double_or_wild, double_or_wild),
-    CASE(interior_of_a_large_one, double_or_wild, interior),
-    CASE(interior_of_a_large_one_far_in, double_or_wild, double_or_wild),
-    CASE(interior_of_a_large_one_by_one, double_or_wild, interior),
-    CASE(interior_by_16, interior, interior),
-    CASE(interior_by_1, interior, interior),
-    CASE(interior_by_8_of_the_smallest, interior, interior),
-    CASE(interior_of_the_largest_class, interior, interior),
-    CASE(interior_in_the_tail, interior, interior),
-    CASE(realloc_foreign, foreign, foreign),
-    CASE(realloc_of_a_freed_large_one, double_or_wild, double_or_wild),
-    CASE(realloc_to_0_after_free, double_free, double_free),
-    CASE(realloc_after_free, double_free, double_free),
-    CASE(realloc_interior, interior, interior),
-    CASE(usable_size_foreign, foreign, foreign),
-    CASE(usable_size_interior, interior, interior),
-    CASE(usable_size_of_a_freed_large_one, double_or_wild, double_or_wild),
-    CASE(usable_size_of_a_freed_one, NULL, double_free),
-    CASE(rightful_use, NULL, NULL),
+    CASE(twice_in_a_row, double_free, double_free, 64),
+    CASE(twice_in_a_row_of_each_class, double_free, double_free, SMALL_MAX - SEAL_BYTES),
+    CASE(twice_in_a_row_after_an_allocation, double_free, double_free, 100),
+    CASE(twice_with_others_between, NULL, double_free, 48),
+    CASE(twice_after_it_went_to_its_slab, double_free, double_free, 64),
+    CASE(twice_within_a_flush, double_free, double_free, 64),
+    CASE(twice_after_the_slab_was_recycled, double_or_wild, double_or_wild, 0),
+    CASE(twice_by_two_threads, double_free, double_free, 80),
+    CASE(twice_at_the_end_of_a_thread, double_free, double_free, 64),
+    CASE(twice_a_large_one, double_or_wild, double_or_wild, 0),
+    CASE(twice_a_large_one_with_others_between, double_or_wild, double_or_wild, 0),
+    CASE(foreign_stack, foreign, foreign, 0),
+    CASE(foreign_static, foreign, foreign, 0),
+    CASE(foreign_heap, foreign, foreign, 0),
+    CASE(foreign_small_number, foreign, foreign, 0),
+    CASE(foreign_great_number, foreign, foreign, 0),
+    CASE(foreign_before_the_arena, foreign, foreign, 0),
+    CASE(foreign_beyond_what_is_committed, foreign, foreign, 0),
+    CASE(wild_in_unit_0, double_or_wild, double_or_wild, 0),
+    CASE(wild_in_unused_units, double_or_wild, double_or_wild, 0),
+    CASE(interior_of_a_large_one, interior, interior, 100000),
+    CASE(interior_of_a_large_one_far_in, interior, interior, 100000),
+    CASE(interior_of_a_large_one_by_one, interior, interior, 100000),
+    CASE(interior_by_16, interior, interior, 64),
+    CASE(interior_by_1, interior, interior, 64),
+    CASE(interior_by_8_of_the_smallest, interior, interior, 16),
+    CASE(interior_of_the_largest_class, interior, interior, SMALL_MAX - SEAL_BYTES),
+    CASE(interior_in_the_tail, interior, interior, 48),
+    CASE(realloc_foreign, foreign, foreign, 0),
+    CASE(realloc_of_a_freed_large_one, double_or_wild, double_or_wild, 0),
+    CASE(realloc_to_0_after_free, double_free, double_free, 100),
+    CASE(realloc_after_free, double_free, double_free, 64),
+    CASE(realloc_interior, interior, interior, 64),
+    CASE(usable_size_foreign, foreign, foreign, 0),
+    CASE(usable_size_interior, interior, interior, 64),
+    CASE(usable_size_of_a_freed_large_one, double_or_wild, double_or_wild, 0),
+    CASE(usable_size_of_a_freed_one, NULL, double_free, 64),
+    CASE(rightful_use, NULL, NULL, 0),
 };
+
+/* What a place for so many bytes has for its user. */
+static size_t bytes_for(size_t size)
+{
+    const size_t room = guard_room(size);
+    return (room <= SMALL_MAX ? class_geometry[class_of_size(room)].size : round_up(room, os_page_bytes())) -
+           SEAL_BYTES;
+}
 
 static void run_case(const void *argument)
 {
@@ -446,10 +457,16 @@ static void check_case(void **state)
         assert_string_equal(child.said, "");
         assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
     } else {
-        char line[128];
+        char about[64] = "";
         assert_int_equal(told, sizeof misused);
-        snprintf(line, sizeof line, "tslab: %s %#llx\n", message, (unsigned long long)(uintptr_t)misused);
-        assert_string_equal(child.said, line);
+        if (message == foreign) {
+            snprintf(about, sizeof about, " (of another malloc, or of none)");
+        } else if (misuse->size != 0) {
+            snprintf(about, sizeof about, " (%zu bytes)", bytes_for(misuse->size));
+        }
+        if (!child_said(&child, message, misused, about)) {
+            fail_msg("not \"%s %p%s\": %s", message, misused, about, child.said);
+        }
         assert_true(child_aborted(&child));
     }
 }

@@ -261,8 +261,8 @@ def has_ended(process):
 TELLING = (
     r"with \d+ preemptions: (.*)",
     r"WARNING: ThreadSanitizer: (.*?)(?: \(pid.*)?$",
-    r"(tslab: broken invariant: .*)",
-    r"(tslab: .*)",
+    r"(tslab(?:\[.*?\])?: broken invariant: .*)",
+    r"(tslab(?:\[.*?\])?: .*)",
     r"(.*Assertion .* failed)",
     r"([^/ ]+\.c:\d+: .*)",
     r"\[  ERROR   \] --- (.*)",

@@ -14,12 +14,12 @@ UNNAMED = {"processes_differ"}  # a test of its own, not a case
 def cases_of(path):
     """The ends of the cases of a program: name -> (in the release library, in the checked one)."""
     text = (SOURCE / path).read_text(encoding="utf-8")
-    return {name: ends for name, *ends in re.findall(r"^    CASE\((\w+), (\w+), (\w+)\)", text, re.MULTILINE)}
+    return {name: ends for name, *ends in re.findall(r"^    CASE\((\w+), (\w+), (\w+)[,)]", text, re.MULTILINE)}
 
 
 def word_of(end):
     """The word that a cell must have for a test that ends so."""
-    return {"completes": None, "faults": "faults", "NULL": None}.get(end, "ends")
+    return {"completes": None, "faults": "faults", "NULL": None, "shown": None}.get(end, "ends")
 
 
 def rows_of_table():
@@ -33,10 +33,10 @@ def rows_of_table():
 
 def complaints():
     security = cases_of("tests/security/security.c")
-    misuse = cases_of("tests/misuse/misuse.c")
-    if not security or not misuse:
+    others = {"misuse": cases_of("tests/misuse/misuse.c"), "kinds": cases_of("tests/security/kinds.cpp")}
+    if not security or not all(others.values()):
         yield "The cases of the tests are not found in their sources."
-    missing = set(security) | UNNAMED
+    missing = set(security) | UNNAMED | {f"kinds:{name}" for name in others["kinds"]}
     for what, cells, tests in rows_of_table():
         ends = []
         for test in tests:
@@ -46,7 +46,7 @@ def complaints():
                 if not list((SOURCE / "tests/family").glob(f"{name}.c*")):
                     yield f"{what}: there is no tests/family/{name}."
             elif test not in UNNAMED:
-                found = (misuse if kind == "misuse" else security).get(name)
+                found = others.get(kind, security).get(name)
                 if found is None:
                     yield f"{what}: there is no test {test}."
                 else:

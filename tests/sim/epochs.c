@@ -218,7 +218,7 @@ static void bounds_end(const struct bounds *bounds, int actor, uint64_t value, e
     }
     if (told != 0) {
         check_survivors(told, least, most, "the line");
-    } else if (policy == TSLAB_REPORT && least > 0) {
+    } else if (policy == TSLAB_POLICY_REPORT && least > 0) {
         sim_fail("nobody tells who survived");
     }
 }
@@ -239,7 +239,7 @@ static void check_trapped(uint32_t id)
 static int end_epoch(struct thread *thread, int actor, uint64_t value, bool releases, bool reclaims)
 {
     const struct epoch *epoch = epochs_named(value);
-    const enum tslab_policy policy = epoch == NULL ? TSLAB_DRAIN : (enum tslab_policy)stat_get(&epoch->policy);
+    const enum tslab_policy policy = epoch == NULL ? TSLAB_POLICY_DRAIN : (enum tslab_policy)stat_get(&epoch->policy);
     const uint32_t id = epoch == NULL ? 0 : epoch->id;
     const struct bounds bounds = bounds_begin(actor, value);
     struct tslab_epoch_report report;
@@ -250,7 +250,7 @@ static int end_epoch(struct thread *thread, int actor, uint64_t value, bool rele
         world_reclaim_ends(actor);
         bounds_end(&bounds, actor, value, policy, &report);
     }
-    if (status == TSLAB_OK && policy == TSLAB_TRAP) {
+    if (status == TSLAB_OK && policy == TSLAB_POLICY_TRAP) {
         check_trapped(id);
     }
     simulated.forbade[actor] = false;
@@ -533,16 +533,16 @@ bool epochs_operate(int actor, char what, int number)
     }
     switch (what) {
     case 'O':
-        open_epoch(thread, number, TSLAB_DRAIN);
+        open_epoch(thread, number, TSLAB_POLICY_DRAIN);
         break;
     case 'N':
-        open_epoch(thread, number, TSLAB_REPORT);
+        open_epoch(thread, number, TSLAB_POLICY_REPORT);
         break;
     case 'P':
-        open_epoch(thread, number, TSLAB_RELEASE);
+        open_epoch(thread, number, TSLAB_POLICY_RELEASE);
         break;
     case 'T':
-        open_epoch(thread, number, TSLAB_TRAP);
+        open_epoch(thread, number, TSLAB_POLICY_TRAP);
         break;
     case 'E':
         enter_epoch(thread, actor, *epochs_value(number));
@@ -672,7 +672,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         sim_fail("epoch %u is finished with somebody inside", id);
     }
     if (to == EPOCH_FINISHING &&
-        (stat_get(&epoch->policy) == TSLAB_RELEASE || stat_get(&epoch->policy) == TSLAB_TRAP)) {
+        (stat_get(&epoch->policy) == TSLAB_POLICY_RELEASE || stat_get(&epoch->policy) == TSLAB_POLICY_TRAP)) {
         world.epochs.ended[world.epochs.ended_count++ % ENDED_MAX] = value;
         note_trapped(id, value);
         end_objects(value);

@@ -11,9 +11,9 @@
 
 void (*fatal_prepare)(void); /* the rig has no handlers of SIGABRT */
 
-void fatal_pointer(const char *what, const void *pointer)
+void fatal_pointer(const char *what, const void *pointer, const char *about)
 {
-    sim_fail("the engine says: %s %p", what, pointer);
+    sim_fail("the engine says: %s %p%s", what, pointer, about);
 }
 
 void fatal(const char *what)

@@ -14,7 +14,7 @@ COUNTED = {
     "reallocations": "reallocations", "handed_objects": "objects freed by a thread that they were handed to",
     "handles": "objects with handles", "large": "large objects", "requests": "requests", "epochs": "epochs",
     "handed_scopes": "scopes that went on on another thread", "units": "units of work", "instances": "instances",
-    "reports": "lines of TSLAB_REPORT", "threads": "threads that came and went", "forks": "forks",
+    "reports": "lines of TSLAB_POLICY_REPORT", "threads": "threads that came and went", "forks": "forks",
 }
 INTRODUCTION = """\
 `make soak` ({minutes:g} minutes here): processes that do a bit of everything that the library is for, beside real programs on
@@ -25,7 +25,7 @@ use or in the depot. At the end nothing may be left."""
 RSS = """\
 At the same moment of every round: right after the work, at rest, after a trim; of redis and Python after the round, when all
 keys and objects are dropped. What rises at first are the tables of trapped memory, which stays trapped until 4,096 further runs
-of memory were (`TSLAB_TRAP`). Growth: from the end of the warm-up (a quarter of the rounds) to the end, by the slope of Theil and
+of memory were (`TSLAB_POLICY_TRAP`). Growth: from the end of the warm-up (a quarter of the rounds) to the end, by the slope of Theil and
 Sen, with its 95 % interval. The soak fails when one is above {bound:.0f} % and surely above 0: {sensitivity}."""
 
 

@@ -151,7 +151,7 @@ static void is_ok(int status)
 /* What lives in an epoch that ends with all in it is checked before. What drains goes to another thread. */
 static void closes(struct worker *worker, tslab_epoch epoch, enum tslab_policy policy, struct item *items, size_t count)
 {
-    const bool dooms = policy == TSLAB_RELEASE || policy == TSLAB_TRAP;
+    const bool dooms = policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
     uint64_t survivors = 0;
     for (size_t i = 0; i < count; i++) {
         if (items[i].p != NULL && dooms) {
@@ -160,10 +160,10 @@ static void closes(struct worker *worker, tslab_epoch epoch, enum tslab_policy p
         survivors += items[i].p != NULL;
     }
     struct tslab_epoch_report report;
-    is_ok(tslab_epoch_close(epoch, one_in(worker, 200) ? TSLAB_RECLAIM : 0, &report));
+    is_ok(tslab_epoch_close(epoch, one_in(worker, 200) ? TSLAB_CLOSE_RECLAIM : 0, &report));
     CHECK_SAY(report.survivors == survivors, "%llu survivors were reported, not %llu",
               (unsigned long long)report.survivors, (unsigned long long)survivors);
-    worker->done.reports += policy == TSLAB_REPORT && survivors > 0;
+    worker->done.reports += policy == TSLAB_POLICY_REPORT && survivors > 0;
     for (size_t i = 0; i < count && !dooms; i++) {
         if (items[i].p != NULL) {
             hand_over(worker, &items[i]);
@@ -189,14 +189,15 @@ static void use(struct worker *worker, struct item *items, size_t count, size_t 
 /* One that has an epoch of any policy, and is inside of it. */
 static void request_inside(struct worker *worker)
 {
-    static const enum tslab_policy policies[] = { TSLAB_DRAIN,   TSLAB_DRAIN, TSLAB_RELEASE, TSLAB_RELEASE,
-                                                  TSLAB_RELEASE, TSLAB_TRAP,  TSLAB_REPORT,  TSLAB_DRAIN };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_DRAIN,   TSLAB_POLICY_DRAIN,   TSLAB_POLICY_RELEASE,
+                                                  TSLAB_POLICY_RELEASE, TSLAB_POLICY_RELEASE, TSLAB_POLICY_TRAP,
+                                                  TSLAB_POLICY_REPORT,  TSLAB_POLICY_DRAIN };
     struct item items[PER_REQUEST];
     const size_t count = 20 + below(worker, PER_REQUEST - 20);
     const struct tslab_epoch_options options = {
         .label = "request",
         .policy = policies[below(worker, COUNT_OF(policies))],
-        .flags = TSLAB_VOUCHED,
+        .flags = TSLAB_OPEN_VOUCHED,
     };
     const tslab_epoch epoch = opened(worker, &options);
     enters(epoch);
@@ -205,7 +206,7 @@ static void request_inside(struct worker *worker)
         CHECK(i % 16 != 0 || tslab_epoch_of(items[i].p).id == epoch.id);
     }
     /* A report is a line on stderr, so only few have reason for one. */
-    use(worker, items, count, options.policy == TSLAB_REPORT && !one_in(worker, 500) ? SIZE_MAX : 15);
+    use(worker, items, count, options.policy == TSLAB_POLICY_REPORT && !one_in(worker, 500) ? SIZE_MAX : 15);
     is_ok(tslab_epoch_leave(epoch));
     closes(worker, epoch, options.policy, items, count);
 }
@@ -216,7 +217,7 @@ static void request_by_name(struct worker *worker)
     struct item items[PER_REQUEST];
     tslab_handle handles[40];
     struct item of_handles[COUNT_OF(handles)];
-    const enum tslab_policy policy = one_in(worker, 2) ? TSLAB_DRAIN : TSLAB_RELEASE;
+    const enum tslab_policy policy = one_in(worker, 2) ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE;
     const tslab_epoch epoch = opened(worker, &(struct tslab_epoch_options){ .label = "by name", .policy = policy });
     const size_t count = 20 + below(worker, PER_REQUEST / 2);
     for (size_t i = 0; i < count; i++) {
@@ -305,7 +306,8 @@ static void request_handed(struct worker *worker)
     enum { TURNS = 6 };
     struct scope scope = { .turns = 0 };
     if (one_in(worker, 3) || !scope_take(worker, &scope)) {
-        scope.epoch = opened(worker, &(struct tslab_epoch_options){ .label = "handed over", .policy = TSLAB_DRAIN });
+        scope.epoch =
+            opened(worker, &(struct tslab_epoch_options){ .label = "handed over", .policy = TSLAB_POLICY_DRAIN });
     } else {
         worker->done.handed_scopes++;
     }
@@ -321,7 +323,7 @@ static void request_handed(struct worker *worker)
     }
     is_ok(tslab_epoch_leave(scope.epoch));
     if (scope.turns++ == TURNS || !scope_put(&scope)) {
-        closes(worker, scope.epoch, TSLAB_DRAIN, scope.items, SCOPE_ITEMS);
+        closes(worker, scope.epoch, TSLAB_POLICY_DRAIN, scope.items, SCOPE_ITEMS);
     }
 }
 
@@ -518,7 +520,7 @@ void requests_rest(struct worker *worker)
 {
     struct scope scope;
     while (scope_take(worker, &scope)) {
-        closes(worker, scope.epoch, TSLAB_DRAIN, scope.items, SCOPE_ITEMS);
+        closes(worker, scope.epoch, TSLAB_POLICY_DRAIN, scope.items, SCOPE_ITEMS);
     }
     requests_end(worker);
     read_mail(worker, SIZE_MAX);

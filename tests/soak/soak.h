@@ -27,7 +27,7 @@ enum { POOL = 1500, KEPT_HANDLES = 200, PER_REQUEST = 400 };
     X(handed_scopes, "scopes that went on on another thread")                                                          \
     X(units, "units of work")                                                                                          \
     X(instances, "instances")                                                                                          \
-    X(reports, "lines of TSLAB_REPORT")                                                                                \
+    X(reports, "lines of TSLAB_POLICY_REPORT")                                                                         \
     X(threads, "threads that came and went")                                                                           \
     X(forks, "forks")
 

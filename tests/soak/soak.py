@@ -71,7 +71,7 @@ class Soaked:
         if code != 0 or self.end is None or others:
             yield f"{self.name} ended with {code}: {' / '.join(others[-3:])}"
         elif len(reports) != self.end["done"]["reports"]:
-            yield f"{self.name}: {len(reports)} lines of TSLAB_REPORT, not {self.end['done']['reports']}"
+            yield f"{self.name}: {len(reports)} lines of TSLAB_POLICY_REPORT, not {self.end['done']['reports']}"
 
 
 def run_programs(library, lines, folder, end):

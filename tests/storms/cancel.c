@@ -22,7 +22,7 @@ static void allocate(void)
 
 static void report_survivors(void)
 {
-    const struct tslab_epoch_options options = { .policy = TSLAB_REPORT };
+    const struct tslab_epoch_options options = { .policy = TSLAB_POLICY_REPORT };
     const tslab_epoch epoch = tslab_epoch_open(&options);
     void *const survivor = tslab_epoch_malloc(epoch, 100);
     const int said_fd = dup(STDERR_FILENO);
@@ -36,8 +36,8 @@ static void reclaim(void)
 {
     tslab_epoch epoch = tslab_epoch_open(NULL);
     struct tslab_epoch_report report;
-    STATUS(tslab_epoch_advance(&epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
 }
 
 static void trim(void)

@@ -122,7 +122,7 @@ static void use_epochs(tslab_epoch inside)
     CHECK_SAY(count <= 1 + FORKERS + CHURNERS, "there are %zu epochs", count);
     for (size_t i = 0; i < count; i++) {
         CHECK_SAY(list[i].inside == 0, "%u threads are inside of an epoch", list[i].inside);
-        STATUS(tslab_epoch_release(list[i].epoch, i % 8 == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_release(list[i].epoch, i % 8 == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
     }
     CHECK(tslab_epoch_list(NULL, 0) == 0);
 }

@@ -102,7 +102,7 @@ static void call_the_system(uint64_t *random)
     tslab_epoch epoch = tslab_epoch_open(NULL);
     CHECK(epoch.id != 0);
     tslab_free(ends_fill(tslab_epoch_malloc(epoch, 200000), 200000, 1));
-    STATUS(tslab_epoch_close(epoch, below(random, 4) == 0 ? TSLAB_RECLAIM : 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, below(random, 4) == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL), TSLAB_OK);
     if (below(random, 2) == 0) {
         tslab_stats_print(pipe_ends[1]);
         printed++;

@@ -130,7 +130,7 @@ static void print_json(void)
 
 static void live_in_epochs(void)
 {
-    for (enum tslab_policy policy = TSLAB_DRAIN; policy <= TSLAB_TRAP; policy++) {
+    for (enum tslab_policy policy = TSLAB_POLICY_DRAIN; policy <= TSLAB_POLICY_TRAP; policy++) {
         const struct tslab_epoch_options options = { .label = "small", .policy = policy, .parent = common };
         tslab_epoch epoch = tslab_epoch_open(&options);
         CHECK(tslab_epoch_enter(epoch) >= 0 && tslab_epoch_enter(common) >= 0);
@@ -145,13 +145,13 @@ static void live_in_epochs(void)
         STATUS(tslab_epoch_leave(common), TSLAB_OK);
         struct tslab_epoch_report report;
         CHECK(tslab_epoch_current().id == epoch.id);
-        STATUS(tslab_epoch_advance(&epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+        STATUS(tslab_epoch_advance(&epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
         CHECK(report.survivors > 0);
-        if (policy == TSLAB_DRAIN || policy == TSLAB_REPORT) {
+        if (policy == TSLAB_POLICY_DRAIN || policy == TSLAB_POLICY_REPORT) {
             tslab_free(survivor);
         }
         STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
-        STATUS(tslab_epoch_close(epoch, TSLAB_RECLAIM, &report), TSLAB_OK);
+        STATUS(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
     }
 }
 
@@ -187,7 +187,7 @@ static void use_handles(void)
     STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
     STATUS(tslab_handle_free(epoch, handle), TSLAB_STALE);
     (void)tslab_handle_malloc(epoch, 100, NULL);
-    STATUS(tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
 }
 
 static void use_instances(void)
@@ -195,7 +195,7 @@ static void use_instances(void)
     const tslab_instance instance = tslab_instance_open("small");
     CHECK(tslab_epoch_malloc(tslab_instance_root(instance), 100) != NULL);
     struct tslab_epoch_report report;
-    STATUS(tslab_instance_close(instance, TSLAB_RECLAIM, &report), TSLAB_OK);
+    STATUS(tslab_instance_close(instance, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
 }
 
 static void work(void)
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
     CHECK(first_object != NULL);
     tslab_free(first_object);
     null_fd = open("/dev/null", O_WRONLY);
-    /* TSLAB_REPORT speaks there. */
+    /* TSLAB_POLICY_REPORT speaks there. */
     CHECK(null_fd >= 0 && dup2(null_fd, STDERR_FILENO) == STDERR_FILENO);
     null_stream = fopen("/dev/null", "w");
     CHECK(null_stream != NULL && fprintf(null_stream, "%d", 1) == 1); /* has its buffer */

@@ -69,7 +69,7 @@ static inline void storm_compute(void)
 static inline void live_in_an_epoch(uint64_t *random)
 {
     const bool releases = below(random, 2) == 0;
-    const struct tslab_epoch_options options = { .policy = releases ? TSLAB_RELEASE : TSLAB_DRAIN };
+    const struct tslab_epoch_options options = { .policy = releases ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN };
     const tslab_epoch epoch = tslab_epoch_open(&options);
     CHECK(epoch.id != 0);
     CHECK(tslab_epoch_enter(epoch) >= 0);

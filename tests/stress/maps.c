@@ -76,7 +76,7 @@ static size_t traffic(void)
 static void epochs(void)
 {
     enum { EPOCHS = 6000, EACH = 30, BYTES = 700 };
-    static const enum tslab_policy policies[] = { TSLAB_TRAP, TSLAB_RELEASE, TSLAB_DRAIN };
+    static const enum tslab_policy policies[] = { TSLAB_POLICY_TRAP, TSLAB_POLICY_RELEASE, TSLAB_POLICY_DRAIN };
     for (size_t i = 0; i < EPOCHS; i++) {
         const enum tslab_policy policy = policies[i % 3];
         const tslab_epoch epoch = tslab_epoch_open(&(struct tslab_epoch_options){ .policy = policy });
@@ -91,9 +91,9 @@ static void epochs(void)
             if (mine[k] != NULL && (mine[k][0] != (unsigned char)k || mine[k][BYTES - 1] != (unsigned char)k)) {
                 fail("an object of an epoch was damaged");
             }
-            tslab_free(policy == TSLAB_DRAIN ? mine[k] : NULL);
+            tslab_free(policy == TSLAB_POLICY_DRAIN ? mine[k] : NULL);
         }
-        if (epoch.id != 0 && tslab_epoch_close(epoch, i % 100 == 0 ? TSLAB_RECLAIM : 0, NULL) != TSLAB_OK) {
+        if (epoch.id != 0 && tslab_epoch_close(epoch, i % 100 == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL) != TSLAB_OK) {
             fail("an epoch could not be closed");
         }
     }
@@ -129,7 +129,7 @@ int main(void)
     }
     epochs();
     (void)tslab_epoch_malloc(epoch, 100);
-    tslab_epoch_release(epoch, TSLAB_RECLAIM, NULL);
+    tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL);
     purge();
     for (size_t i = 0; i < count; i++) {
         if (munmap(maps[i], page) != 0) {

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 struct child {
+    pid_t pid;
     int status; /* as of waitpid */
     char said[4096];
 };
@@ -35,7 +36,7 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     for (size_t i = 0; i < COUNT_OF(deadly); i++) {
         handlers[i] = signal(deadly[i], SIG_DFL);
     }
-    const pid_t pid = fork();
+    const pid_t pid = child.pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         const struct rlimit no_core = { 0, 0 };
@@ -64,6 +65,55 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     }
     assert_int_equal(waitpid(pid, &child.status, 0), pid);
     return child;
+}
+
+/* What follows the name of the process in the line by which the library ended the child; NULL: that is not what it
+ * said.
+ */
+static inline const char *child_last_words(const struct child *child)
+{
+    char start[64];
+    const int length =
+        snprintf(start, sizeof start, "tslab[%d %.32s]: ", (int)child->pid, program_invocation_short_name);
+    const char *const end = strchr(child->said, '\n');
+    return strncmp(child->said, start, (size_t)length) == 0 && end != NULL && end[1] == 0 ? child->said + length : NULL;
+}
+
+/* The child said that this was done to p, and so much `about` it, and nothing else. */
+static inline bool child_said(const struct child *child, const char *what, const void *p, const char *about)
+{
+    char line[256];
+    snprintf(line, sizeof line, "%s %#llx%s\n", what, (unsigned long long)(uintptr_t)p, about);
+    const char *const said = child_last_words(child);
+    return said != NULL && strcmp(said, line) == 0;
+}
+
+/* The same, with what the library may say about p: its bytes, its epoch with that label (NULL: none), and its state. */
+static inline bool child_said_of(const struct child *child, const char *what, const void *p, const char *label)
+{
+    static const char *const states[] = { "", ", closed", ", draining", ", gone" };
+    const char *const said = child_last_words(child);
+    const char *const about = said == NULL ? NULL : strstr(said, " (");
+    const size_t bytes = about == NULL ? 0 : strtoull(about + 2, NULL, 10);
+    char expected[128];
+    if (child_said(child, what, p, "")) {
+        return true;
+    }
+    snprintf(expected, sizeof expected, " (%zu bytes)", bytes);
+    if (bytes != 0 && child_said(child, what, p, expected)) {
+        return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(states) && label != NULL; i++) {
+        snprintf(expected, sizeof expected, " (epoch '%s'%s)", label, states[i]);
+        if (child_said(child, what, p, expected)) {
+            return true;
+        }
+        snprintf(expected, sizeof expected, " (%zu bytes, epoch '%s'%s)", bytes, label, states[i]);
+        if (bytes != 0 && child_said(child, what, p, expected)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The child did all it should, and said nothing else than `said`. */

@@ -4,6 +4,7 @@
 #include "core/class.h"
 #include "core/current.h"
 #include "core/depot.h"
+#include "core/guard.h"
 
 #include <tslab/tslab.h>
 
@@ -143,9 +144,10 @@ static void an_address_between_slots_ends_the_program(void **state)
             }
             const struct place place = { classes[i], offsets[k] };
             const struct child child = child_run(slot_at_place, &place);
-            char said[128], address[32];
+            char said[192], address[32];
             assert_int_equal(sscanf(child.said, "%31s", address), 1);
-            snprintf(said, sizeof said, "%s\ntslab: free of an interior pointer %s\n", address, address);
+            snprintf(said, sizeof said, "%s\ntslab[%d %.32s]: free of an interior pointer %s (%u bytes)\n", address,
+                     (int)child.pid, program_invocation_short_name, address, geometry->size - SEAL_BYTES);
             assert_string_equal(child.said, said);
             assert_true(child_aborted(&child));
         }

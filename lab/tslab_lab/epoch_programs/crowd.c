@@ -35,7 +35,7 @@ static void allocate_all(void)
 {
     uint64_t random = 1;
     for (uint64_t i = 0; with_epochs && i < request_count; i++) {
-        requests[i].epoch = open_epoch(TSLAB_DRAIN, 0);
+        requests[i].epoch = open_epoch(TSLAB_POLICY_DRAIN, 0);
     }
     for (unsigned made = 0; made < OBJECTS; made += SLICE) {
         for (uint64_t i = 0; i < request_count; i++) {

@@ -27,7 +27,8 @@ static void free_checked(struct object *object, uint32_t mark)
 static void begin(struct place *place, uint32_t serial, uint64_t *random)
 {
     place->dies = serial % 2 == 0;
-    place->epoch = open_epoch(place->dies ? TSLAB_RELEASE : TSLAB_DRAIN, place->dies ? TSLAB_VOUCHED : 0);
+    place->epoch =
+        open_epoch(place->dies ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN, place->dies ? TSLAB_OPEN_VOUCHED : 0);
     enter_epoch(place->epoch, TSLAB_OK);
     for (unsigned i = 0; i < OBJECTS; i++) {
         const uint32_t size = random_between(random, OBJECT_LEAST, SIZE_MOST);
@@ -73,10 +74,10 @@ static void turn_over(uint64_t count)
 static void open_all(uint64_t count)
 {
     tslab_epoch *epochs = table_map(count * sizeof *epochs);
-    close_epoch(open_epoch(TSLAB_DRAIN, 0), 0); // what the library needs in any case is there
+    close_epoch(open_epoch(TSLAB_POLICY_DRAIN, 0), 0); // what the library needs in any case is there
     const int64_t before = rss_kib();
     for (uint64_t i = 0; i < count; i++) {
-        epochs[i] = open_epoch(TSLAB_DRAIN, 0);
+        epochs[i] = open_epoch(TSLAB_POLICY_DRAIN, 0);
     }
     const int64_t grown = rss_kib() - before;
     for (uint64_t i = 0; i < count; i++) {

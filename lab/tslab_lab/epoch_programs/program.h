@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#pragma weak tslab_epoch_close
+#pragma weak tslab_epoch_close_sized
 #pragma weak tslab_epoch_enter
 #pragma weak tslab_epoch_leave
 #pragma weak tslab_epoch_malloc
 #pragma weak tslab_epoch_of
-#pragma weak tslab_epoch_open
+#pragma weak tslab_epoch_open_sized
 
 enum { PAGE_KIB = 4 };
 
@@ -131,7 +131,7 @@ static inline void close_epoch(tslab_epoch epoch, unsigned how)
 
 static inline void require_epochs(void)
 {
-    if (tslab_epoch_open == NULL) {
+    if (tslab_epoch_open_sized == NULL) {
         fprintf(stderr, "%s: this needs tslab: run it with LD_PRELOAD=.../libtslab-malloc.so\n", program_name);
         exit(2);
     }

@@ -1,8 +1,8 @@
 // Closes a large epoch (objects of 16 to 2,048 bytes, all written) with reclaim: how much of what it weighed is gone
 // when that returns, and how long it took.
 //
-//   release   the policy is TSLAB_RELEASE, explicit calls, nothing is freed
-//   drain     the policy is TSLAB_DRAIN, plain malloc, everything was freed before, in random order
+//   release   the policy is TSLAB_POLICY_RELEASE, explicit calls, nothing is freed
+//   drain     the policy is TSLAB_POLICY_DRAIN, plain malloc, everything was freed before, in random order
 
 #include "object.h"
 
@@ -48,10 +48,10 @@ int main(int count, char **words)
     const uint64_t wanted = number_of(words[2], 1, MIB_MOST, arguments) << 20;
     require_epochs();
     objects = table_map(wanted / 512 * sizeof *objects); // twice as many as it takes on average
-    close_epoch(open_epoch(TSLAB_DRAIN, 0), 0);          // what the library needs in any case is there
+    close_epoch(open_epoch(TSLAB_POLICY_DRAIN, 0), 0);   // what the library needs in any case is there
 
     const int64_t before = rss_kib();
-    const tslab_epoch epoch = open_epoch(releases ? TSLAB_RELEASE : TSLAB_DRAIN, 0);
+    const tslab_epoch epoch = open_epoch(releases ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN, 0);
     enter_epoch(epoch, releases ? TSLAB_EXPLICIT : TSLAB_OK);
     allocate_all(epoch, releases, wanted);
     leave_epoch(epoch);
@@ -59,7 +59,7 @@ int main(int count, char **words)
     check_all(!releases);
     const int64_t at_close = rss_kib() - before;
     const double began = cpu_seconds();
-    close_epoch(epoch, TSLAB_RECLAIM);
+    close_epoch(epoch, TSLAB_CLOSE_RECLAIM);
     const double seconds = cpu_seconds() - began;
     printf("{\"objects\": %llu, \"grown_kib\": %lld, \"at_close_kib\": %lld, \"left_kib\": %lld, \"seconds\": %.9f, "
            "\"pages\": %lld}\n",

@@ -27,7 +27,8 @@ by_way tslab_epoch begin(const enum way way)
         return (tslab_epoch){ 0 };
     }
     const bool dies = way == RELEASE || way == VOUCHED;
-    const tslab_epoch epoch = open_epoch(dies ? TSLAB_RELEASE : TSLAB_DRAIN, way == VOUCHED ? TSLAB_VOUCHED : 0);
+    const tslab_epoch epoch =
+        open_epoch(dies ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN, way == VOUCHED ? TSLAB_OPEN_VOUCHED : 0);
     if (way != EMPTY) {
         enter_epoch(epoch, way == RELEASE ? TSLAB_EXPLICIT : TSLAB_OK);
     }
@@ -157,7 +158,7 @@ int main(int count, char **words)
     if (way <= MALLOC) {
         check(way);
     } else if (way == ENTER) {
-        kept = open_epoch(TSLAB_DRAIN, 0);
+        kept = open_epoch(TSLAB_POLICY_DRAIN, 0);
     }
     time_work(works[way], milliseconds);
     return 0;

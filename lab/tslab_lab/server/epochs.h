@@ -6,11 +6,11 @@
 
 #include <tslab/tslab.h>
 
-#pragma weak tslab_epoch_close
+#pragma weak tslab_epoch_close_sized
 #pragma weak tslab_epoch_enter
 #pragma weak tslab_epoch_leave
-#pragma weak tslab_epoch_open
-#pragma weak tslab_stats_get
+#pragma weak tslab_epoch_open_sized
+#pragma weak tslab_stats_get_sized
 #pragma weak tslab_stats_json
 #pragma weak tslab_work_begin
 #pragma weak tslab_work_end

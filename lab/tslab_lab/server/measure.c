@@ -148,7 +148,7 @@ void measure_reset(void)
     }
     getrusage(RUSAGE_SELF, &usage_before);
     sessions_before = sessions_count().created;
-    if (tslab_stats_get != NULL) {
+    if (tslab_stats_get_sized != NULL) {
         tslab_stats_get(&stats_before);
     }
 }
@@ -213,7 +213,7 @@ static void count_write(int fd, const char *name, uint64_t now, uint64_t before)
 static void library_write(int fd)
 {
     dprintf(fd, " \"slabs\": ");
-    if (tslab_stats_get == NULL) {
+    if (tslab_stats_get_sized == NULL) {
         dprintf(fd, "null,\n");
     } else {
         struct tslab_stats stats;

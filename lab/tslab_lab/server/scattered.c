@@ -162,7 +162,7 @@ static tslab_epoch open_epoch(const char *label)
 
 static void close_epoch(tslab_epoch epoch)
 {
-    if (with_epochs && tslab_epoch_close(epoch, TSLAB_RECLAIM, NULL) != TSLAB_OK) {
+    if (with_epochs && tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, NULL) != TSLAB_OK) {
         fail("an epoch is not closed");
     }
 }
@@ -319,7 +319,7 @@ static void read_options(int count, char **words)
         fprintf(stderr, "scattered: --objects must be a multiple of %d, and all objects one of --survivors\n", SLICES);
         exit(2);
     }
-    if (with_epochs && tslab_epoch_open == NULL) {
+    if (with_epochs && tslab_epoch_open_sized == NULL) {
         fprintf(stderr, "scattered: --epochs needs tslab: run this with LD_PRELOAD=.../libtslab-malloc.so\n");
         exit(2);
     }

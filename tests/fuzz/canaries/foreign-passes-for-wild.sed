@@ -1,2 +1,2 @@
-# core/object.c: the free of a foreign pointer is told as that of a wild one.
-s/"double or wild free of" : "free of a foreign pointer"/"double or wild free of" : "double or wild free of"/
+# core/misuse.c: the free of a foreign pointer is told as that of a wild one.
+s/fatal_pointer("free of a foreign pointer", p,/fatal_pointer("double or wild free of", p,/

@@ -21,6 +21,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "malloc") == 0) {
         // Only the tslab that serves malloc takes this object back; any other would end the program.
         tslab_free(malloc(100));
+        // libc was linked against its own malloc, of a certain version, and gets ours.
+        tslab_free(strdup("a string of libc's"));
     }
     puts(tslab_version());
     return 0;

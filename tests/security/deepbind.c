@@ -1,0 +1,89 @@
+/* Memory that crosses the border of a library opened with RTLD_DEEPBIND: our free says what came from libc's malloc;
+ * what libc's free is given of ours it ends by itself, or faults.
+ *
+ *   deepbind LIBRARY */
+#include "check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void *(*library_get)(size_t);
+static void (*library_put)(void *);
+
+/* Runs a body in a child; returns its status, and puts what it said on stderr into said. */
+static int ends_as(void (*body)(int), char *said, size_t capacity, pid_t *child)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    *child = fork();
+    CHECK(*child >= 0);
+    if (*child == 0) {
+        const struct rlimit no_core = { 0, 0 };
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        CHECK(dup2(ends[1], STDERR_FILENO) >= 0);
+        body(ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t n;
+    while (length < capacity - 1 && (n = read(ends[0], said + length, capacity - 1 - length)) > 0) {
+        length += (size_t)n;
+    }
+    said[length] = 0;
+    close(ends[0]);
+    int status;
+    CHECK(waitpid(*child, &status, 0) == *child);
+    return status;
+}
+
+static void *theirs; /* the same in every child */
+
+static void free_theirs(int end)
+{
+    (void)end;
+    free(theirs);
+}
+
+static void free_ours_there(int end)
+{
+    (void)end;
+    library_put(malloc(100));
+}
+
+static void keep_apart(int end)
+{
+    (void)end;
+    library_put(library_get(100));
+    free(malloc(100));
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    void *const library = dlopen(argv[1], RTLD_NOW | RTLD_DEEPBIND);
+    CHECK_SAY(library != NULL, "%s", dlerror());
+    *(void **)&library_get = dlsym(library, "library_get");
+    *(void **)&library_put = dlsym(library, "library_put");
+    CHECK(library_get != NULL && library_put != NULL);
+    theirs = library_get(100);
+    char said[512];
+    char line[512];
+    pid_t child;
+    int status = ends_as(free_theirs, said, sizeof said, &child);
+    snprintf(line, sizeof line,
+             "tslab[%d %s]: free of a foreign pointer %p (of another malloc, or of none; a library that is opened with "
+             "RTLD_DEEPBIND has libc's)\n",
+             (int)child, program_invocation_short_name, theirs);
+    CHECK_SAY(strcmp(said, line) == 0, "not \"%s\" but \"%s\"", line, said);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    status = ends_as(free_ours_there, said, sizeof said, &child);
+    CHECK(WIFSIGNALED(status) && (WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGSEGV));
+    CHECK_SAY(strncmp(said, "tslab", 5) != 0, "it said: %s", said);
+    CHECK(ends_as(keep_apart, said, sizeof said, &child) == 0 && said[0] == 0);
+    return 0;
+}
