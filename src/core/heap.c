@@ -3,6 +3,7 @@
 #include "base/fatal.h"
 #include "core/depot.h"
 #include "core/epoch.h"
+#include "core/generation.h"
 #include "core/holes.h"
 #include "core/meta.h"
 #include "core/option.h"
@@ -140,7 +141,8 @@ static void publish(struct heap *heap, unsigned class)
     stat_set(&counters->allocs, magazine_served(&heap->magazine[class]) + stat_get(&counters->bypassed_allocs));
     stat_set(&counters->frees,
              magazine_frees(heap, class) + stat_get(&counters->bypassed_frees) + stat_get(&counters->remote_frees));
-    stat_set(&counters->cached, magazine_slots(heap, class) + hc->stock_slots + bit_count(hc->claimed));
+    stat_set(&counters->cached,
+             magazine_slots(heap, class) + hc->stock_slots + hc->retired_slots + bit_count(hc->claimed));
 }
 
 void heap_publish(struct heap *heap)
@@ -334,6 +336,26 @@ static void slab_leave(struct heap *heap, unsigned class)
     }
 }
 
+/* A run for a slab: for one with handles a run whose places have generations left. 0: no memory. Runs that have none
+ * left are held back meanwhile, so that the depot does not return them again. */
+static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
+{
+    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
+    uint32_t used_up = 0;
+    uint32_t first;
+    bool clean;
+    while ((first = depot_take(units, 1, &clean)) != 0 && has_handles && !generation_begin(first, units)) {
+        arena.slabs[first].next = used_up;
+        used_up = first;
+    }
+    while (used_up != 0) {
+        const uint32_t next = arena.slabs[used_up].next;
+        depot_put(used_up, units, false);
+        used_up = next;
+    }
+    return first;
+}
+
 /* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory, or the epoch is closed.
  */
 static bool slab_enter(struct heap *heap, unsigned class)
@@ -352,8 +374,7 @@ static bool slab_enter(struct heap *heap, unsigned class)
         }
         return true;
     }
-    bool clean;
-    const uint32_t first = depot_take(geometry->units, 1, &clean);
+    const uint32_t first = run_for_slab(heap, geometry->units);
     if (first == 0) {
         return false;
     }
@@ -577,6 +598,30 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p)
     store_relaxed(&thread->noted, slab_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
         look_after_free(thread, slot.slab);
+    }
+}
+
+void heap_retire(struct heap *heap, unsigned class, void *p)
+{
+    struct heap_class *hc = &heap->class[class];
+    *slot_link(p) = hc->retired;
+    hc->retired = p;
+    hc->retired_slots++;
+    stat_add(&hc->counters.remote_frees, 1); /* it was counted as allocated, and is nobody's */
+}
+
+void heap_unretire(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct heap_class *hc = &heap->class[c];
+        while (hc->retired != NULL) {
+            void *const p = hc->retired;
+            const struct slot slot = slot_of(p, c);
+            hc->retired = *slot_link(p);
+            *slot_link(p) = NULL; /* free memory of the checked library is zero */
+            hc->retired_slots--;
+            give(slot.slab, c, slot.word, slot.mask);
+        }
     }
 }
 

@@ -42,14 +42,16 @@ struct class_counters {
 };
 
 struct heap_class {
-    struct slab *slab;    /* attached, or NULL */
-    uint64_t claimed;     /* slots taken from one word of its bitmap and not handed out yet */
-    char *claimed_start;  /* where that word's first slot is */
-    uint64_t stock;       /* full magazines: chains of slots, linked (chain_pack) */
-    uint32_t stock_slots; /* slots in them */
-    uint16_t capacity;    /* of the magazine */
-    uint16_t batch;       /* slots of the next refill */
+    struct slab *slab;      /* attached, or NULL */
+    uint64_t claimed;       /* slots taken from one word of its bitmap and not handed out yet */
+    char *claimed_start;    /* where that word's first slot is */
+    uint64_t stock;         /* full magazines: chains of slots, linked (chain_pack) */
+    uint32_t stock_slots;   /* slots in them */
+    uint32_t retired_slots; /* linked in `retired`, */
+    uint16_t capacity;      /* of the magazine */
+    uint16_t batch;         /* slots of the next refill */
     bool bypass_alloc;
+    void *retired;          /* slots that are handed out no more while the heap has them (heap_retire) */
     uint64_t flushed_at;    /* the heap's flushed_bytes at the last flush; 0: none since the last refill */
     uint64_t moved_in;      /* slots that slow paths put into the magazine, since ever */
     uint64_t moved_out;     /* and took out of it */
@@ -139,10 +141,16 @@ void heap_free_full(struct heap *heap, unsigned class, void *p);
 /* Frees a slot straight to its slab: for slots that no magazine of this heap takes. Enters the gate where it must. */
 void heap_free_direct(struct heap *heap, unsigned class, void *p);
 
+/* Puts a slot aside that was just allocated, and cannot be used: it is cached here until heap_unretire. */
+void heap_retire(struct heap *heap, unsigned class, void *p);
+
+/* Gives back what was put aside. In the gate. */
+void heap_unretire(struct heap *heap);
+
 /* Counts the magazines anew, for the child of a fork: their holder may have been cut between two writes. */
 void heap_recount(struct heap *heap);
 
-/* Gives back everything that the heap caches, and detaches its slabs. In the gate. */
+/* Gives back everything that the heap caches but for retired slots, and detaches its slabs. In the gate. */
 void heap_empty(struct heap *heap);
 
 /* Brings the published counters up to date. The holder. */

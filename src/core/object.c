@@ -132,7 +132,7 @@ static void small_free(struct thread *thread, uint32_t tag, void *p)
     struct heap *heap = &thread->heap;
     struct magazine *m = &heap->magazine[class];
     void *head = magazine_head(m);
-    if (unlikely((tag & tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE)) == tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE))) {
+    if (unlikely(tag_has_handles(tag))) {
         handle_free(p);
     }
     if (tag != m->tag) {
@@ -221,7 +221,7 @@ static noinline void free_past_chunk(void *p)
         }
         const unsigned class = tag_class(tag);
         const bool ours = tag == heap_current->magazine[class].tag || tag == thread->heap.magazine[class].tag;
-        if (class != CLASS_NONE && (GUARDED || !ours) && (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0) {
+        if (class != CLASS_NONE && (GUARDED || !ours) && !tag_has_handles(tag)) {
             /* Home to another heap, or there are no magazines: straight to its slab. */
             struct class_counters *counters = &thread->heap.class[class].counters;
             stat_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
@@ -268,7 +268,7 @@ static struct place place_at(const void *p)
     const unsigned class = tag_class(tag);
     if (class != CLASS_NONE) {
         (void)slot_of(p, class);
-        return (struct place){ class_geometry[class].size, (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0, true };
+        return (struct place){ class_geometry[class].size, !tag_has_handles(tag), true };
     }
     if (tag == TAG_CHUNK) {
         return (struct place){ chunk_usable(p), true, true };

@@ -104,6 +104,7 @@ static void seal(struct epoch *epoch, struct cursor *cursor)
 static void hold_empty(struct epoch *epoch, struct hold *hold)
 {
     if (hold->heap != NULL) {
+        heap_unretire(hold->heap);
         heap_empty(hold->heap);
     }
     if (cursor_start(&hold->cursor) == NULL || is_doomed(epoch)) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/generation.h"
 #include "core/guard.h"
 #include "core/heap.h"
 #include "core/reclaim.h"
@@ -143,8 +144,10 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 static void end_run(uint32_t first, uint32_t units, bool trap)
 {
     const uint32_t tag = stat_get(&arena.units[first].tag);
-    if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
+    if (tag == TAG_CHUNK) {
         run_clear(first, units);
+    } else if (tag_has_handles(tag)) {
+        generation_end(first, tag_class(tag));
     } else {
         checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }

@@ -3,6 +3,7 @@
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/fast.h"
+#include "core/generation.h"
 #include "core/handle.h"
 #include "core/survivors.h"
 #include "core/trap.h"
@@ -381,8 +382,7 @@ static void free_in_chunk(const struct thread *thread, int actor)
 static bool is_lent(const void *p)
 {
     const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
-    return tag_class(tag) != CLASS_NONE && (tag & tag_of(0, AFFINITY_HANDLE)) != 0 &&
-           stat_get((atomic_u32 *)(uintptr_t)chunk_code(p)) != 0;
+    return tag_has_handles(tag) && (stat_get(place_word(p)) & PLACE_LENT) != 0;
 }
 
 static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
@@ -411,6 +411,11 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     struct object *object = world_born(actor, checked_born(p), class_geometry[CLASS_1024].size);
     if (ledger->handle_count == HANDLES_MAX) {
         sim_fail("too many handles");
+    }
+    for (unsigned i = 0; i < ledger->handle_count; i++) {
+        if (ledger->handles[i].handle == handle) {
+            sim_fail("handle %u is given once more", i);
+        }
     }
     ledger->handles[ledger->handle_count].handle = handle;
     ledger->handles[ledger->handle_count].epoch = value;

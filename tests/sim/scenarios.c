@@ -180,6 +180,10 @@ const struct scenario scenarios[] = {
     { "epoch-handle", "release while it drains", { "O H C", DIRECT }, { "R", "J" }, 3, 4 },
     { "epoch-handle", "a stale handle, the record reopened", { "O H", DIRECT }, { "J D", "C D O H" }, 2, 3 },
 
+    { "epoch-handle", "a stale handle, its place lent again", { "O H", DIRECT }, { "J J", "D H D1 H" }, 3, 4 },
+    { "epoch-handle", "a stale handle, a chunk in its place", { "O H", DIRECT }, { "J J", "D C O1 E1 a2 a2 L1 f f C1" }, 3, 4 },
+    { "epoch-handle", "two epochs take turns in a unit", { "O H D C", DIRECT }, { "O H D1 C", "O1 H1 J H1" }, 2, 3 },
+
     /* Fork cuts the others anywhere. */
     { "epoch-fork", "in an enter", { "O", DIRECT }, { "k E a2 L C", "E a2 L f" }, 3, 4 },
     { "epoch-fork", "inside, then close", { "O @1 E a2", DIRECT }, { "k C f", "M2 U L f" }, 4, 5 },
