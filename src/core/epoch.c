@@ -11,7 +11,7 @@ static struct partial process_partials[CLASS_LIMIT];
 
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
 
-struct hold hold_none = { .cursor.start = NO_CHUNK };
+struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
 
 _Atomic(struct epoch *) epoch_blocks[EPOCH_BLOCKS];
 
@@ -78,9 +78,7 @@ static struct epoch *record_make(void)
     epoch->id = id;
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;
-    epoch->first.epoch = epoch;
-    chunk_abandon(&epoch->first.cursor);
-    atomic_store_explicit(&epoch->first.holder, HOLD_TAKEN, memory_order_relaxed);
+    hold_start(&epoch->first, epoch);
     atomic_store_explicit(&epoch->holds, &epoch->first, memory_order_relaxed);
     store_release(&epochs.limit, id + 1);
     return epoch;
@@ -180,6 +178,48 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
     epoch_unpin(epoch);
 }
 
+void hold_start(struct hold *hold, struct epoch *epoch)
+{
+    hold->epoch = epoch;
+    hold->real = hold;
+    chunk_abandon(&hold->cursor);
+    atomic_store_explicit(&hold->holder, HOLD_TAKEN, memory_order_relaxed);
+}
+
+struct hold *epoch_link_hold(struct epoch *epoch)
+{
+    struct hold *hold = epoch->spare_holds;
+    if (hold != NULL) {
+        epoch->spare_holds = hold_next(hold);
+    } else {
+        hold = meta_alloc(sizeof *hold);
+        if (hold == NULL) {
+            return NULL;
+        }
+        hold_start(hold, epoch);
+    }
+    hold->heap = NULL;
+    hold->filled_bytes = 0;
+    store_release(&hold->next, epoch_first_hold(epoch));
+    store_release(&epoch->holds, hold);
+    return hold;
+}
+
+void epoch_unlink_holds(struct epoch *epoch)
+{
+    if (likely(epoch_first_hold(epoch) == &epoch->first)) {
+        return;
+    }
+    lock_acquire(&epoch->lock);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != &epoch->first; hold = epoch_first_hold(epoch)) {
+        invariant(stat_get(&hold->holder) == HOLD_TAKEN);
+        store_release(&epoch->holds, hold_next(hold));
+        store_release(&hold->next, epoch->spare_holds);
+        epoch->spare_holds = hold;
+    }
+    lock_release(&epoch->lock);
+}
+
 void hold_drop_chunk(struct hold *hold)
 {
     if (cursor_start(&hold->cursor) != NULL) {
@@ -196,9 +236,10 @@ void hold_drop_chunk(struct hold *hold)
  * keeps them warm (scope.h), and then it is not here that it retires. */
 static void retire(struct epoch *epoch)
 {
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         hold_drop_chunk(hold);
     }
+    epoch_unlink_holds(epoch);
     struct epoch *owner = stat_get(&epoch->owner);
     const uint64_t word = stat_get(&epoch->word);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
@@ -223,9 +264,7 @@ void epoch_fork_child(void)
     for (uint32_t id = EPOCH_PROCESS + 1; id < stat_get(&epochs.limit); id++) {
         struct epoch *epoch = epoch_existing(id);
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
-            for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
-                hold_drop_chunk(hold);
-            }
+            hold_drop_chunk(&epoch->first);
             epoch_put_record(epoch);
         }
     }

@@ -5,6 +5,8 @@
 #include "core/generation.h"
 #include "core/object.h"
 
+#include <errno.h>
+
 /* The fields of a handle, from the top. */
 enum { UNIT_BITS = 30, INDEX_BITS = 8, NUMBER_BITS = 26 };
 
@@ -38,8 +40,8 @@ static struct name name_in(uint64_t handle)
                           (uint32_t)(handle & bit_mask(NUMBER_BITS)) ^ disguise(place) };
 }
 
-/* A hold of the epoch that serves the handles of an epoch. */
-static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *status)
+/* A hold of the epoch that serves the handles of an epoch, of which the thread has the hold `inside`, or NULL. */
+static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct hold *inside, int *status)
 {
     struct epoch *epoch = epoch_by_value(value);
     if (epoch == NULL || !epoch_is_open(epoch)) {
@@ -48,12 +50,14 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *s
     }
     struct epoch *handles = epoch_serving(epoch);
     if (handles == NULL) {
-        struct hold *hold = scope_borrow(thread, value, status);
+        struct hold *hold = inside != NULL ? inside : scope_borrow(thread, value, status);
         if (hold == NULL) {
             return NULL;
         }
         handles = scope_serve_handles(thread, hold->epoch);
-        scope_return(thread, hold);
+        if (inside == NULL) {
+            scope_return(thread, hold);
+        }
         if (handles == NULL) {
             *status = TSLAB_NO_MEMORY;
             return NULL;
@@ -99,13 +103,25 @@ static uint64_t lend_from(struct thread *thread, struct hold *hold, size_t size,
 
 uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status)
 {
-    struct hold *hold = borrow_serving(thread, epoch, status);
-    if (hold == NULL) {
-        return 0;
+    /* Who is inside of the epoch keeps the hold until the scope ends. */
+    struct hold *const inside = scope_inside(thread, epoch);
+    struct hold *hold = inside != NULL && epoch_is_open(inside->epoch) ? inside->serving : NULL;
+    if (unlikely(hold == NULL)) {
+        hold = borrow_serving(thread, epoch, inside, status);
+        if (hold == NULL) {
+            return 0;
+        }
+        if (inside != NULL) {
+            invariant(inside->serving == NULL);
+            inside->serving = hold;
+        }
     }
+    invariant(stat_get(&hold->holder) == thread);
     const uint64_t handle = lend_from(thread, hold, size, object);
     *status = handle != 0 || epoch_is_open(hold->epoch) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
-    scope_return(thread, hold);
+    if (inside == NULL) {
+        scope_return(thread, hold);
+    }
     return handle;
 }
 
@@ -135,6 +151,20 @@ void *handle_get(uint64_t epoch, uint64_t handle)
     return p != NULL && load_acquire(place_word(p)) == place_lent(name.generation) ? p : NULL;
 }
 
+/* To the heap of a hold of the serving epoch that the thread has: where its next allocation finds it. */
+static void free_to(struct heap *heap, unsigned class, void *p)
+{
+    struct magazine *m = &heap->magazine[class];
+    invariant(m->tag == stat_get(&arena.units[arena_unit(p)].tag));
+    if (likely(magazine_room(m) != 0)) {
+        magazine_push(m, magazine_head(m), p);
+    } else {
+        const int saved = errno;
+        heap_free_full(heap, class, p);
+        errno = saved;
+    }
+}
+
 bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
 {
     const struct name name = name_in(handle);
@@ -147,7 +177,13 @@ bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
     if (TSLAB_CHECKED) {
         object_end(p);
     }
-    stat_add(&thread->heap.class[class].counters.remote_frees, 1);
-    heap_free_direct(&thread->heap, class, p);
+    const struct hold *const inside = scope_inside(thread, epoch);
+    if (inside != NULL && inside->serving != NULL && inside->serving->heap != NULL) {
+        invariant(stat_get(&inside->serving->holder) == thread);
+        free_to(inside->serving->heap, class, p);
+    } else {
+        stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+        heap_free_direct(&thread->heap, class, p);
+    }
     return true;
 }

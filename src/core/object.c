@@ -212,8 +212,8 @@ static noinline void free_past_chunk(void *p)
     const uint32_t tag = tag_at(p);
     if (likely(thread != NULL)) {
         if (tag == TAG_CHUNK) {
-            if (thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)) {
-                chunk_free_own(&thread->scope->cursor, p);
+            if (thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)) {
+                chunk_free_own(&thread->scope->real->cursor, p);
             } else {
                 scope_free_chunk(thread, p);
             }
@@ -331,8 +331,8 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
         return size <= usable && (size >= usable / 2 || class_of_size(size) == class_at(p));
     }
     if (tag_at(p) == TAG_CHUNK) {
-        return thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)
-                   ? chunk_resize(&thread->scope->cursor, p, size)
+        return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
+                   ? chunk_resize(&thread->scope->real->cursor, p, size)
                    : size <= usable && size >= usable / 2;
     }
     if (size <= SMALL_MAX) {

@@ -45,7 +45,10 @@ bool scope_resume(struct thread *thread);
 /* The value of the innermost scope, 0 outside. */
 uint64_t scope_value(const struct thread *thread);
 
-/* Whether the thread entered the epoch, at whatever depth, and has not left it. */
+/* The hold of an epoch that the thread entered, at whatever depth, and has not left; NULL: none. */
+struct hold *scope_inside(const struct thread *thread, uint64_t value);
+
+/* Whether there is one. */
 bool scope_is_inside(const struct thread *thread, uint64_t value);
 
 /* The root epoch of an instance by value; NULL when there is no such instance. */

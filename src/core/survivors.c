@@ -101,14 +101,14 @@ void survivors_publish(const struct thread *thread, struct epoch *epoch)
 {
     struct hold *const holds = epoch_first_hold(epoch);
     bool any = false;
-    for (const struct hold *hold = holds; hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds; hold != NULL; hold = hold_next(hold)) {
         any |= atomic_load_explicit(&hold->kept_heap, memory_order_acquire) != NULL;
     }
     if (!any) {
         return; /* of a young epoch there is nothing to publish */
     }
     lock_acquire(&epoch->lock);
-    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
+    for (struct hold *hold = holds; hold != NULL; hold = hold_next(hold)) {
         if (look_at(thread, hold, false)) {
             look_away(hold);
         }
@@ -123,7 +123,7 @@ void survivors_count(const struct thread *thread, struct epoch *epoch, bool fini
     for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
         count_run(run, sum);
     }
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         count_hold(thread, hold, finishing, sum);
     }
     lock_release(&epoch->lock);
@@ -163,7 +163,7 @@ static void end_run(uint32_t first, uint32_t units, bool trap)
 /* Ends all objects in the chunks of holds. Under the lock of the epoch, for a report may be looking at them. */
 static void end_holds(struct epoch *epoch, bool trap)
 {
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         char *const start = cursor_start(&hold->cursor);
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);

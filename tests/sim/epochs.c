@@ -349,7 +349,7 @@ static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size
 
 static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
 {
-    struct hold *hold = thread->scope;
+    struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     if (hold == NULL || hold->heap != NULL) {
         return;
     }
@@ -363,7 +363,7 @@ static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
 
 static void free_in_chunk(const struct thread *thread, int actor)
 {
-    struct hold *hold = thread->scope;
+    struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     struct object *object = world_held_by(actor, true);
     if (hold == NULL || object == NULL || !chunk_is_own(&hold->cursor, object->address)) {
         return;
@@ -654,7 +654,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         sim_fail("epoch %u went from %s to %s", id, states[from], states[to]);
     }
     unsigned holds = 0;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         holds++;
     }
     if (epoch_word_held(now) > holds + 1) {
@@ -790,7 +790,7 @@ const char *epochs_check_run(uint32_t unit, unsigned *lost)
         return is_linked(epoch, unit) ? NULL : WRONG("run %u is not linked to its epoch", unit);
     }
     const struct cursor *cursor = NULL;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         if (cursor_start(&hold->cursor) == arena_address(unit)) {
             cursor = &hold->cursor;
         }
@@ -827,7 +827,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
 {
     const enum epoch_state state = epoch_word_state(word_of(epoch));
     unsigned held = state == EPOCH_OPEN;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct thread *holder = holder_of(hold);
         held += holder != HOLD_TAKEN;
         if (holder == HOLD_READ) {
@@ -842,7 +842,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
         bool inside = holder == HOLD_IDLE || holder == HOLD_TAKEN;
         for (unsigned i = 0; !inside && i < world_record_count; i++) {
             for (const struct hold *scope = world_records[i]->scope; scope != NULL; scope = scope->outer) {
-                inside |= scope == hold && holder == world_records[i];
+                inside |= (scope == hold || scope->serving == hold) && holder == world_records[i];
             }
         }
         if (!inside) {
