@@ -555,14 +555,8 @@ always_inline void return_serving(struct thread *thread, struct hold *hold)
     }
 }
 
-int scope_enter(struct thread *thread, uint64_t value)
+always_inline int enter(struct thread *thread, uint64_t value)
 {
-    if (thread->scope != NULL) {
-        struct hold *const real = scope_inside(thread, value);
-        if (unlikely(real != NULL)) {
-            return enter_again(thread, real);
-        }
-    }
     int status;
     struct hold *hold = borrow(thread, value, &status);
     if (unlikely(hold == NULL)) {
@@ -580,20 +574,42 @@ int scope_enter(struct thread *thread, uint64_t value)
     return entered(plain);
 }
 
+/* By a thread that is inside of something. */
+static noinline int enter_inside(struct thread *thread, uint64_t value)
+{
+    struct hold *const real = scope_inside(thread, value);
+    return real != NULL ? enter_again(thread, real) : enter(thread, value);
+}
+
+int scope_enter(struct thread *thread, uint64_t value)
+{
+    return thread->scope != NULL ? enter_inside(thread, value) : enter(thread, value);
+}
+
+/* Leaves a scope that was entered once more, or that has a hold of the epoch that serves handles. */
+static noinline void leave_more(struct thread *thread, struct hold *hold)
+{
+    if (hold->nested == 0) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        return_serving(thread, hold);
+        scope_return(thread, hold);
+    } else if (leave_again(hold)) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        put_echo(thread, hold);
+    }
+}
+
 static void leave(struct thread *thread)
 {
     struct hold *hold = thread->scope;
-    if (unlikely(hold->nested != 0)) {
-        if (leave_again(hold)) {
-            thread->scope = hold->outer;
-            ambient_set(thread);
-            put_echo(thread, hold);
-        }
+    if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
+        leave_more(thread, hold);
         return;
     }
     thread->scope = hold->outer;
     ambient_set(thread);
-    return_serving(thread, hold);
     scope_return(thread, hold);
 }
 

@@ -9,6 +9,9 @@
  * claims the hold again as the closer would, and empties it. So whoever finds an idle hold of a closed epoch, empties
  * it, and the one who brings the word's count to 0 finishes the epoch.
  *
+ * A thread has one hold of an epoch at most as a scope: to enter once more just counts. While it allocates with handles
+ * it has one of the epoch that serves them, too, which it gives back first.
+ *
  * Threads: any. Entering and leaving are outside of the gate: a fork may cut them anywhere, and its child finds by the
  * holds' words what threads that it does not have were in. All other functions enter the gate themselves. */
 #ifndef TSLAB_CORE_SCOPE_H

@@ -1,2 +1,2 @@
 # core/scope.c: who leaves keeps the hold of the epoch that serves handles.
-/^static void leave(/,/^}/s/^    return_serving(thread, hold);//
+/^static noinline void leave_more(/,/^}/s/^        return_serving(thread, hold);//
