@@ -458,7 +458,7 @@ void scope_return(struct thread *thread, struct hold *hold)
 }
 
 /* Points the thread's plain malloc to where it lands now. */
-static void ambient_set(struct thread *thread)
+always_inline void ambient_set_here(struct thread *thread)
 {
     struct hold *const scope = thread->scope;
     struct hold *const ambient = scope == NULL || thread->paused != 0 ? NULL : scope->ambient;
@@ -471,6 +471,12 @@ static void ambient_set(struct thread *thread)
     }
     heap->inside = scope == NULL ? &hold_none : scope->real;
     heap_current = heap;
+}
+
+/* The same, where few come by. */
+static noinline void ambient_set(struct thread *thread)
+{
+    ambient_set_here(thread);
 }
 
 struct hold *scope_inside(const struct thread *thread, uint64_t value)
@@ -570,7 +576,7 @@ always_inline int enter(struct thread *thread, uint64_t value)
     hold->outer = thread->scope;
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
-    ambient_set(thread);
+    ambient_set_here(thread);
     return entered(plain);
 }
 
@@ -609,7 +615,7 @@ static void leave(struct thread *thread)
         return;
     }
     thread->scope = hold->outer;
-    ambient_set(thread);
+    ambient_set_here(thread);
     scope_return(thread, hold);
 }
 
