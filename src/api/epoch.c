@@ -326,7 +326,7 @@ static enum tslab_epoch_state state_of(uint64_t word)
 static uint32_t threads_inside(const struct epoch *epoch)
 {
     uint32_t inside = 0;
-    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct thread *holder = stat_get(&hold->holder);
         inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
     }

@@ -48,11 +48,12 @@ struct unit {
     uint32_t first; /* in slabs: the first unit of the run; else valid in the first and the last unit of a run */
 };
 
-/* Of the slab that starts at a unit (partial.h). Whoever comes late may write it, whatever the unit is by then: so it
- * is apart from what is purged with empty runs. */
+/* What a unit keeps whatever it serves as, apart from what is purged with empty runs. The queue is that of the slab
+ * which starts there (partial.h): who comes late may write it. */
 struct revisit {
     atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
     atomic_u32 queue_next; /* belongs to the queue while queued */
+    uint32_t generation;   /* of handles: the highest that a place in the unit has had (generation.h) */
 };
 
 /* What a run is: used, or empty in one of four ways (depot.h). */
@@ -93,7 +94,7 @@ struct arena {
     struct unit *units;
     struct slab *slabs;
     struct revisit *revisits;
-    atomic_u8 *codes;         /* a byte a granule: chunk.h, handle.h */
+    atomic_u8 *codes;         /* a byte a granule: chunk.h, generation.h */
     atomic_u8 *codes_of_zero; /* where that of address 0 would be */
 #if TSLAB_CHECKED
     atomic_u64 *live; /* a bit a granule: an object of the user starts here */
@@ -170,6 +171,13 @@ always_inline uint32_t tag_of(unsigned class, uint32_t affinity)
 always_inline unsigned tag_class(uint32_t tag)
 {
     return tag & 0xff;
+}
+
+/* Whether the tag is that of a slab whose objects have handles. */
+always_inline bool tag_has_handles(uint32_t tag)
+{
+    const uint32_t both = tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE);
+    return (tag & both) == both && tag_class(tag) != 0;
 }
 
 #endif

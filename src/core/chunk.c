@@ -132,7 +132,7 @@ static struct slab *chunk_of(const struct cursor *cursor)
 
 bool chunk_is_empty(const struct cursor *cursor)
 {
-    return alive_in(cursor) == 0 && load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN;
+    return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - alive_in(cursor);
 }
 
 bool chunk_seal(struct cursor *cursor)

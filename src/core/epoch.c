@@ -13,7 +13,7 @@ struct epoch_counters epoch_counters;
 
 struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
 
-_Alignas(CACHE_LINE) struct hold hold_none = { .cursor.start = NO_CHUNK };
+_Alignas(CACHE_LINE) struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
 
 _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
 
@@ -139,9 +139,7 @@ static struct epoch *record_make(void)
     epoch->id = id;
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;
-    epoch->first.epoch = epoch;
-    chunk_abandon(&epoch->first.cursor);
-    atomic_store_explicit(&epoch->first.holder, HOLD_TAKEN, memory_order_relaxed);
+    hold_start(&epoch->first, epoch);
     atomic_store_explicit(&epoch->holds, &epoch->first, memory_order_relaxed);
     epochs.limit = id + 1;
     return epoch;
@@ -166,7 +164,7 @@ struct epoch *epoch_take_record(void)
 uint64_t epoch_passed(const struct epoch *epoch)
 {
     uint64_t sum = 0;
-    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct cursor *cursor = &hold->cursor;
         const uint64_t start = stat_get(&cursor->start), here = stat_get(&cursor->at) - start;
         /* A look between two writes of the holder finds parts of two chunks. */
@@ -180,7 +178,7 @@ static void take_counts(struct epoch *epoch)
 {
     invariant(stat_get(&epoch->chunks) == 0);
     const uint64_t passed = epoch_passed(epoch);
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         stat_set(&hold->cursor.passed, 0);
     }
     store_release(&epoch_counters.passed, stat_get(&epoch_counters.passed) + passed);
@@ -271,6 +269,48 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
     epoch_unpin(epoch);
 }
 
+void hold_start(struct hold *hold, struct epoch *epoch)
+{
+    hold->epoch = epoch;
+    hold->real = hold;
+    chunk_abandon(&hold->cursor);
+    atomic_store_explicit(&hold->holder, HOLD_TAKEN, memory_order_relaxed);
+}
+
+struct hold *epoch_link_hold(struct epoch *epoch)
+{
+    struct hold *hold = epoch->spare_holds;
+    if (hold != NULL) {
+        epoch->spare_holds = hold_next(hold);
+    } else {
+        hold = meta_alloc(sizeof *hold);
+        if (hold == NULL) {
+            return NULL;
+        }
+        hold_start(hold, epoch);
+    }
+    hold->heap = NULL;
+    hold->filled_kib = 0;
+    store_release(&hold->next, epoch_first_hold(epoch));
+    store_release(&epoch->holds, hold);
+    return hold;
+}
+
+void epoch_unlink_holds(struct epoch *epoch)
+{
+    if (likely(epoch_first_hold(epoch) == &epoch->first)) {
+        return;
+    }
+    lock_acquire(&epoch->lock);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != &epoch->first; hold = epoch_first_hold(epoch)) {
+        invariant(stat_get(&hold->holder) == HOLD_TAKEN);
+        store_release(&epoch->holds, hold_next(hold));
+        store_release(&hold->next, epoch->spare_holds);
+        epoch->spare_holds = hold;
+    }
+    lock_release(&epoch->lock);
+}
+
 void hold_drop_chunk(struct hold *hold)
 {
     if (cursor_start(&hold->cursor) != NULL) {
@@ -288,9 +328,10 @@ void hold_drop_chunk(struct hold *hold)
  * keeps them warm (scope.h), and then it is not here that it retires. */
 static void retire(struct epoch *epoch)
 {
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         hold_drop_chunk(hold);
     }
+    epoch_unlink_holds(epoch);
     struct epoch *owner = stat_get(&epoch->owner);
     const uint64_t word = stat_get(&epoch->word);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
@@ -313,9 +354,7 @@ void epoch_fork_child(void)
 {
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
-            for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
-                hold_drop_chunk(hold);
-            }
+            hold_drop_chunk(&epoch->first);
             epoch_put_record(epoch);
         }
     }

@@ -14,8 +14,9 @@
  * about to be.
  *
  * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of it. Records and holds are
- * never unmapped, and a hold stays with its record: who comes late may look. The value that names an epoch to users
- * holds generation and index: a value of another generation is stale.
+ * never unmapped, and a hold stays with its record: who comes late may look. But only the holds that this life of the
+ * record needed are linked. The value that names an epoch to users holds generation and index: a value of another
+ * generation is stale.
  *
  * pins: one until DRAINING, one for each run that is linked. Runs are linked before anybody could find them empty.
  *
@@ -39,8 +40,9 @@ enum {
     EPOCH_STATE_MASK = 7,
     EPOCH_HELD_SHIFT = 3,
     EPOCH_HELD_ONE = 1 << EPOCH_HELD_SHIFT,
-    EPOCH_GENERATION_SHIFT = 22, /* of word and value; below it a value has the index */
-    EPOCH_ID_LIMIT = 1 << 22,
+    EPOCH_GENERATION_SHIFT = TSLAB_SIM ? 7 : 22, /* of word and value; below it a value has the index */
+    EPOCH_ID_LIMIT = 1 << EPOCH_GENERATION_SHIFT,
+    EPOCH_HELD_MOST = (1 << (EPOCH_GENERATION_SHIFT - EPOCH_HELD_SHIFT)) - 1,
     EPOCH_PROCESS = 1,
     EPOCH_LABEL_BYTES = 32,
 };
@@ -48,18 +50,30 @@ enum {
 #define HOLD_IDLE  ((struct thread *)0)
 #define HOLD_TAKEN ((struct thread *)1)
 
+/* A thread that enters what it is inside of already just counts; with another scope in between, it puts an *echo* on
+ * top: a struct hold of the thread's alone, that is no place of the epoch, and stands for the one that `real` names. */
 struct hold {
-    _Atomic(struct thread *) holder;
-    struct cursor cursor;             /* the holder */
-    struct heap *heap;                /* NULL: fills chunks */
+    /* What other threads look at, and what changes rarely. */
+    _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;
+    _Atomic(struct hold *) next;      /* of the same epoch */
+    struct epoch *epoch;              /* never changes, but in an echo */
     _Atomic(struct heap *) kept_heap; /* made when it was first needed */
-    uint64_t value;                   /* of the epoch, when it was entered; the holder */
-    struct hold *outer;               /* the scope around this one */
+    struct hold *real;                /* itself, but in an echo */
+    /* The holder: */
+    struct hold *serving; /* a hold of the epoch that serves handles, which this scope has, too; NULL: none */
+    uint32_t nested;      /* how often the scope was entered once more; in an echo all times */
+    uint32_t filled_kib;  /* of chunks and large runs, in this life of the epoch, while that matters (scope.c) */
+    struct hold *outer;   /* the scope around this one */
+
+    /* What the holder works with, on a line that others leave alone. */
+    _Alignas(CACHE_LINE) struct cursor cursor;
+    struct heap *heap;    /* NULL: fills chunks */
+    uint64_t value;       /* of the epoch, when it was entered */
     struct hold *ambient; /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
-    size_t filled_bytes;  /* of chunks that it used up, in this life of the epoch */
-    struct epoch *epoch;  /* never changes */
-    struct hold *next;    /* of the same epoch; never changes once linked */
 };
+
+_Static_assert(sizeof(struct hold) == 2 * CACHE_LINE, "neighbours share no line");
+_Static_assert(offsetof(struct hold, cursor) == CACHE_LINE, "who walks by does not touch what the holder works with");
 
 /* Lines of its own: what others read of a record is not in the line of its neighbour, nor in that of its first hold. */
 struct epoch {
@@ -67,13 +81,14 @@ struct epoch {
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
     _Atomic(struct partial *) partial; /* lists of partial slabs, one a class; NULL until there are slabs */
-    struct lock lock;                  /* of the list of runs */
+    struct lock lock;                  /* of the list of runs, and of which holds are linked */
     uint32_t runs;                     /* the first, linked by age_next and age_prev */
     atomic_u32 pins;
     atomic_u64 recycled_runs;
-    _Atomic(struct hold *) holds;
-    atomic_u32 chunks; /* how many it has: linked, or with a hold */
+    _Atomic(struct hold *) holds; /* of this life, the last of which is `first` */
+    atomic_u32 chunks;            /* how many it has: linked, or with a hold */
     _Alignas(CACHE_LINE) struct hold first;
+    struct hold *spare_holds; /* that earlier lives had beside it: TAKEN; under the lock */
 
     /* Written by who opens or closes it; reports may read them meanwhile. */
     atomic_u32 policy;
@@ -165,6 +180,11 @@ always_inline struct hold *epoch_first_hold(const struct epoch *epoch)
     return atomic_load_explicit(&epoch->holds, memory_order_acquire);
 }
 
+always_inline struct hold *hold_next(const struct hold *hold)
+{
+    return atomic_load_explicit(&hold->next, memory_order_acquire);
+}
+
 /* Makes an idle hold the holder's; false: it is not idle. */
 always_inline bool hold_claim(struct hold *hold, struct thread *holder)
 {
@@ -236,7 +256,7 @@ extern atomic_u64 epoch_visits;
 
 void epoch_start(void);
 
-/* A FREE record of the pool, or a new one; NULL: no memory. Its holds are TAKEN; their cursors may be in a chunk. */
+/* A FREE record of the pool, or a new one; NULL: no memory. Its hold is TAKEN; the cursor may be in a chunk. */
 struct epoch *epoch_take_record(void);
 
 /* Puts a FREE record back, whose holds have no chunk. */
@@ -250,6 +270,15 @@ always_inline struct partial *epoch_partials(const struct epoch *epoch)
 
 /* Makes sure that there are lists for slabs; false: no memory. */
 bool epoch_need_partials(struct epoch *epoch);
+
+/* Makes a hold of zeroed memory one of the epoch, TAKEN and not linked. */
+void hold_start(struct hold *hold, struct epoch *epoch);
+
+/* Links a hold that earlier lives left, or a new one, TAKEN; NULL: no memory. Under the lock of the epoch. */
+struct hold *epoch_link_hold(struct epoch *epoch);
+
+/* The record is about to be FREE, and all holds are TAKEN: only the first stays linked. */
+void epoch_unlink_holds(struct epoch *epoch);
 
 /* Gives the chunk of a hold, if it has one, to the depot: nothing in it is alive, and no report is looking at it. */
 void hold_drop_chunk(struct hold *hold);

@@ -1,36 +1,47 @@
+/* Handles: what they say, whom they name, and where their objects come from. */
 #include "core/handle.h"
 
+#include "base/fatal.h"
+#include "core/generation.h"
 #include "core/object.h"
 
-enum { GENERATION_BITS = 28, SLOT_INDEX_BITS = 10, UNIT_BITS = 26, HANDLE_ALIGN = 64 };
+#include <errno.h>
 
-static atomic_u32 last_generation;
+/* The fields of a handle, from the top. */
+enum { UNIT_BITS = 30, INDEX_BITS = 8, NUMBER_BITS = 26 };
 
-/* The generation that a slot is lent with. */
-static atomic_u32 *lent(const void *object)
+_Static_assert(UNIT_BITS + INDEX_BITS + NUMBER_BITS == 64, "a handle has 64 bits");
+_Static_assert(GENERATION_MOST <= (1 << NUMBER_BITS) - 1, "a handle has room for every generation");
+
+/* What a handle says. */
+struct name {
+    uint64_t unit;
+    uint32_t slot, generation;
+};
+
+/* Generations of different places are small numbers, and much alike. In a handle each is mixed with a number of the
+ * place in this process: so what is almost right for one place is far from right for another. */
+static uint32_t disguise(uint64_t place)
 {
-    return (atomic_u32 *)(uintptr_t)chunk_code(object);
+    return (uint32_t)((place + (arena.base >> UNIT_SHIFT)) * 0x9e3779b97f4a7c15u >> (64 - NUMBER_BITS));
 }
 
-/* What stands in the codes of a slot that is lent with a generation. No chunk can have such codes, whatever becomes of
- * the memory while somebody comes late with an old handle: a code of 128 or more is followed by zeros. */
-static uint32_t lent_word(uint32_t generation)
+static uint64_t handle_of(struct name name)
 {
-    return 0x8080u | (generation & 0x7f) | (generation >> 7 & 0x7f) << 8 | generation >> 14 << 16;
+    invariant(name.unit >> UNIT_BITS == 0 && name.slot >> INDEX_BITS == 0 && name.generation != 0);
+    const uint64_t place = name.unit << INDEX_BITS | name.slot;
+    return place << NUMBER_BITS | (name.generation ^ disguise(place));
 }
 
-/* Never 0, so that a handle is not 0 either, and one that says so is nobody's. */
-static uint32_t next_generation(void)
+static struct name name_in(uint64_t handle)
 {
-    uint32_t generation;
-    do {
-        generation = (fetch_add_relaxed(&last_generation, 1) + 1) & (uint32_t)bit_mask(GENERATION_BITS);
-    } while (generation == 0);
-    return generation;
+    const uint64_t place = handle >> NUMBER_BITS;
+    return (struct name){ place >> INDEX_BITS, (uint32_t)(place & bit_mask(INDEX_BITS)),
+                          (uint32_t)(handle & bit_mask(NUMBER_BITS)) ^ disguise(place) };
 }
 
-/* A hold of the epoch that serves the handles of an epoch. */
-static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *status)
+/* A hold of the epoch that serves the handles of an epoch, of which the thread has the hold `inside`, or NULL. */
+static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct hold *inside, int *status)
 {
     struct epoch *epoch = epoch_by_value(value);
     if (epoch == NULL || !epoch_is_open(epoch)) {
@@ -39,12 +50,14 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *s
     }
     struct epoch *handles = epoch_serving(epoch);
     if (handles == NULL) {
-        struct hold *hold = scope_borrow(thread, value, status);
+        struct hold *hold = inside != NULL ? inside : scope_borrow(thread, value, status);
         if (hold == NULL) {
             return NULL;
         }
         handles = scope_serve_handles(thread, hold->epoch);
-        scope_return(thread, hold);
+        if (inside == NULL) {
+            scope_return(thread, hold);
+        }
         if (handles == NULL) {
             *status = TSLAB_NO_MEMORY;
             return NULL;
@@ -61,86 +74,119 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, int *s
     return hold;
 }
 
-/* Lends a slot that is allocated; 0: it lies beyond what handles can name, and was given back. */
-static uint64_t lend(struct thread *thread, void *p)
+/* Lends a slot that was just allocated from the hold; 0: its generations are used up, and the hold's heap keeps it. */
+static uint64_t lend(struct hold *hold, void *p)
 {
     const unsigned class = tag_class(stat_get(&arena.units[arena_unit(p)].tag));
     const struct slot slot = slot_of(p, class);
-    const uint64_t unit = slab_index(slot.slab);
-    const uint64_t index = (uint64_t)slot.word * WORD_SLOTS + bit_lowest(slot.mask);
-    if (unit >> UNIT_BITS != 0) {
-        stat_add(&thread->heap.class[class].counters.remote_frees, 1);
-        heap_free_direct(&thread->heap, class, p);
+    const uint32_t generation = place_next(p, slot.slab);
+    if (unlikely(generation == 0)) {
+        heap_retire(hold->heap, class, p);
         return 0;
     }
-    const uint32_t generation = next_generation();
-    store_release(lent(p), lent_word(generation));
-    return unit << (GENERATION_BITS + SLOT_INDEX_BITS) | index << GENERATION_BITS | generation;
+    store_release(place_word(p), place_lent(generation));
+    return handle_of(
+        (struct name){ slab_index(slot.slab), slot.word * WORD_SLOTS + bit_lowest(slot.mask), generation });
+}
+
+/* A handle and *object from a hold of the serving epoch, which stays the caller's meanwhile: the slab cannot be
+ * released. 0: no memory, or closed. */
+static uint64_t lend_from(struct thread *thread, struct hold *hold, size_t size, void **object)
+{
+    uint64_t handle;
+    do {
+        *object = scope_alloc_slot(thread, hold, size, PLACE_ALIGN);
+        handle = *object == NULL ? 0 : lend(hold, *object);
+    } while (handle == 0 && *object != NULL);
+    return handle;
 }
 
 uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status)
 {
-    struct hold *hold = borrow_serving(thread, epoch, status);
-    if (hold == NULL) {
-        return 0;
+    /* Who is inside of the epoch keeps the hold until the scope ends. */
+    struct hold *const inside = scope_inside(thread, epoch);
+    struct hold *hold = inside != NULL && epoch_is_open(inside->epoch) ? inside->serving : NULL;
+    if (unlikely(hold == NULL)) {
+        hold = borrow_serving(thread, epoch, inside, status);
+        if (hold == NULL) {
+            return 0;
+        }
+        if (inside != NULL) {
+            invariant(inside->serving == NULL);
+            inside->serving = hold;
+        }
     }
-    char *const p = scope_alloc_slot(thread, hold, size, HANDLE_ALIGN);
-    uint64_t handle = 0;
-    if (p == NULL) {
-        *status = epoch_is_open(hold->epoch) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
-    } else {
-        /* While the hold is ours: afterwards the slab may be released. */
-        handle = lend(thread, p);
-        *status = TSLAB_NO_MEMORY;
-        *object = p;
+    invariant(stat_get(&hold->holder) == thread);
+    const uint64_t handle = lend_from(thread, hold, size, object);
+    *status = handle != 0 || epoch_is_open(hold->epoch) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
+    if (inside == NULL) {
+        scope_return(thread, hold);
     }
-    scope_return(thread, hold);
     return handle;
 }
 
 /* The place that a handle names in the epoch, whether it is lent to this handle or not; NULL: none. */
-static void *named_place(uint64_t value, uint64_t handle, unsigned *class)
+static void *named_place(uint64_t value, struct name name, unsigned *class)
 {
     const struct epoch *epoch = epoch_by_value(value);
     const struct epoch *handles = epoch == NULL ? NULL : epoch_serving(epoch);
-    const size_t unit = handle >> (GENERATION_BITS + SLOT_INDEX_BITS);
-    const unsigned slot = (unsigned)(handle >> GENERATION_BITS & bit_mask(SLOT_INDEX_BITS));
     /* A unit without a tag of a class has no slab, and if it lies in a gap of the arena, it has no descriptor either.
      */
-    if (handles == NULL || !arena_has_unit(unit) || tag_class(stat_get(&arena.units[unit].tag)) == CLASS_NONE) {
+    if (handles == NULL || !arena_has_unit(name.unit) ||
+        tag_class(stat_get(&arena.units[name.unit].tag)) == CLASS_NONE) {
         return NULL;
     }
     /* A slab of that epoch starts at the unit, or has just been recycled, and then no slot in it is lent. */
-    const uint32_t word = load_seq_cst(&arena.slabs[unit].word);
+    const uint32_t word = load_seq_cst(&arena.slabs[name.unit].word);
     *class = word_class(word);
     if (word_state(word) == SLAB_EMPTY || *class == CLASS_NONE || word_epoch(word) != handles->id ||
-        slot >= class_geometry[*class].slots) {
+        name.slot >= class_geometry[*class].slots) {
         return NULL;
     }
-    return arena_address((uint32_t)unit) + (size_t)slot * class_geometry[*class].size;
+    return arena_address((uint32_t)name.unit) + (size_t)name.slot * class_geometry[*class].size;
 }
 
 void *handle_get(uint64_t epoch, uint64_t handle)
 {
+    const struct name name = name_in(handle);
     unsigned class;
-    void *p = named_place(epoch, handle, &class);
-    const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
-    return p != NULL && load_acquire(lent(p)) == lent_word(generation) ? p : NULL;
+    void *p = named_place(epoch, name, &class);
+    return p != NULL && load_acquire(place_word(p)) == place_lent(name.generation) ? p : NULL;
+}
+
+/* To the heap of a hold of the serving epoch that the thread has: where its next allocation finds it. */
+static void free_to(struct heap *heap, unsigned class, void *p)
+{
+    struct magazine *m = &heap->magazine[class];
+    invariant(m->tag == stat_get(&arena.units[arena_unit(p)].tag));
+    if (likely(magazine_room(m) != 0)) {
+        magazine_push(m, magazine_head(m), p);
+    } else {
+        const int saved = errno;
+        heap_free_full(heap, class, p);
+        errno = saved;
+    }
 }
 
 bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
 {
+    const struct name name = name_in(handle);
     unsigned class;
-    void *p = named_place(epoch, handle, &class);
-    const uint32_t generation = (uint32_t)(handle & bit_mask(GENERATION_BITS));
-    uint32_t word = lent_word(generation);
-    if (p == NULL || !cas_acq_rel(lent(p), &word, 0)) {
+    void *p = named_place(epoch, name, &class);
+    uint32_t word = place_lent(name.generation);
+    if (p == NULL || !cas_acq_rel(place_word(p), &word, place_free(name.generation))) {
         return false;
     }
     if (TSLAB_CHECKED) {
         object_end(p);
     }
-    stat_add(&thread->heap.class[class].counters.remote_frees, 1);
-    heap_free_direct(&thread->heap, class, p);
+    const struct hold *const inside = scope_inside(thread, epoch);
+    if (inside != NULL && inside->serving != NULL && inside->serving->heap != NULL) {
+        invariant(stat_get(&inside->serving->holder) == thread);
+        free_to(inside->serving->heap, class, p);
+    } else {
+        stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+        heap_free_direct(&thread->heap, class, p);
+    }
     return true;
 }

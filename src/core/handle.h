@@ -1,9 +1,9 @@
 /* Handles: 64 bits that name an object and are checked.
  *
- * A handle is the first unit of a slab, a slot in it, and a generation of 28 bits that comes from one counter for all
- * handles, so that neither a slot nor a slab that is used again revives an old one. The generation of the handle that a
- * slot is lent to stands out of line, in the codes of its granules (arena.codes), 0 when it is lent to none: slots of
- * handles are multiples of 64 bytes, so there are four code bytes for each. To free is one compare-and-swap of it.
+ * A handle is the first unit of a slab (30 bits), a slot in it (8 bits), and the generation of that place (26 bits),
+ * which stands out of line, in the codes of the slot (generation.h). No two handles are ever equal: neither a slot nor
+ * a slab that is used again revives an old one, and a place whose generations are used up is not lent again. To free is
+ * one compare-and-swap of the codes.
  *
  * The objects live in slabs of an epoch of their own, that serves the user's epoch, is pinned and closed with it, and
  * whose tags say that their objects have handles: a plain free of one ends the program.

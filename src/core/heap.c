@@ -2,6 +2,7 @@
 
 #include "core/depot.h"
 #include "core/epoch.h"
+#include "core/generation.h"
 #include "core/holes.h"
 #include "core/meta.h"
 #include "core/misuse.h"
@@ -141,7 +142,7 @@ static struct traffic magazine_traffic(const struct heap *heap, unsigned class)
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + stat_get(&hc->stock_slots) + bit_count(stat_get(&hc->claimed));
+    return slots + stat_get(&hc->stock_slots) + stat_get(&hc->retired_slots) + bit_count(stat_get(&hc->claimed));
 }
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
@@ -435,6 +436,26 @@ static void slab_leave(struct heap *heap, unsigned class)
     }
 }
 
+/* A run for a slab: for one with handles a run whose places have generations left. 0: no memory. Runs that have none
+ * left are held back meanwhile, so that the depot does not return them again. */
+static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
+{
+    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
+    uint32_t used_up = 0;
+    uint32_t first;
+    bool clean;
+    while ((first = reclaim_take(units, 1, &clean)) != 0 && has_handles && !generation_begin(first, units)) {
+        arena.slabs[first].next = used_up;
+        used_up = first;
+    }
+    while (used_up != 0) {
+        const uint32_t next = arena.slabs[used_up].next;
+        depot_put(used_up, units, false);
+        used_up = next;
+    }
+    return first;
+}
+
 /* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory, or the epoch is closed.
  */
 static bool slab_enter(struct heap *heap, unsigned class)
@@ -453,8 +474,7 @@ static bool slab_enter(struct heap *heap, unsigned class)
         }
         return true;
     }
-    bool clean;
-    const uint32_t first = reclaim_take(geometry->units, 1, &clean);
+    const uint32_t first = run_for_slab(heap, geometry->units);
     if (first == 0) {
         return false;
     }
@@ -673,6 +693,30 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p)
     store_relaxed(&thread->noted, slab_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
         look_after_free(thread, slot.slab);
+    }
+}
+
+void heap_retire(struct heap *heap, unsigned class, void *p)
+{
+    struct heap_class *hc = &heap->class[class];
+    *slot_link(p) = hc->retired;
+    hc->retired = p;
+    stat_add(&hc->retired_slots, 1);
+    stat_add(&hc->counters.remote_frees, 1); /* it was counted as allocated, and is nobody's */
+}
+
+void heap_unretire(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct heap_class *hc = &heap->class[c];
+        while (hc->retired != NULL) {
+            void *const p = hc->retired;
+            const struct slot slot = slot_of(p, c);
+            hc->retired = *slot_link(p);
+            *slot_link(p) = NULL; /* free memory of the checked library is zero */
+            stat_set(&hc->retired_slots, stat_get(&hc->retired_slots) - 1);
+            give(slot.slab, c, slot.word, slot.mask);
+        }
     }
 }
 

@@ -48,14 +48,16 @@ struct class_sums {
 };
 
 struct heap_class {
-    struct slab *slab;      /* attached, or NULL */
-    atomic_u64 claimed;     /* slots taken from one word of its bitmap and not handed out yet */
-    char *claimed_start;    /* where that word's first slot is */
-    uint64_t stock;         /* full magazines: chains of slots, linked (chain_pack) */
-    atomic_u32 stock_slots; /* slots in them */
-    atomic_u16 capacity;    /* of the magazine */
-    uint16_t batch;         /* slots of the next refill */
+    struct slab *slab;        /* attached, or NULL */
+    atomic_u64 claimed;       /* slots taken from one word of its bitmap and not handed out yet */
+    char *claimed_start;      /* where that word's first slot is */
+    uint64_t stock;           /* full magazines: chains of slots, linked (chain_pack) */
+    atomic_u32 stock_slots;   /* slots in them */
+    atomic_u32 retired_slots; /* linked in `retired`, */
+    atomic_u16 capacity;      /* of the magazine */
+    uint16_t batch;           /* slots of the next refill */
     bool bypass_alloc;
+    void *retired;          /* slots that are handed out no more while the heap has them (heap_retire) */
     uint64_t flushed_at;    /* the heap's flushed_bytes at the last flush; 0: none since the last refill */
     atomic_u64 moved;       /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t window_allocs; /* what the counters were when the current window began */
@@ -154,13 +156,19 @@ void heap_free_full(struct heap *heap, unsigned class, void *p);
 /* Frees a slot straight to its slab: for slots that no magazine of this heap takes. Enters the gate where it must. */
 void heap_free_direct(struct heap *heap, unsigned class, void *p);
 
+/* Puts a slot aside that was just allocated, and cannot be used: it is cached here until heap_unretire. */
+void heap_retire(struct heap *heap, unsigned class, void *p);
+
+/* Gives back what was put aside. In the gate. */
+void heap_unretire(struct heap *heap);
+
 /* Counts the magazines anew, for the child of a fork: their holder may have been cut between two writes. */
 void heap_recount(struct heap *heap);
 
 /* Ends the program when a slot is in a magazine twice, or what is in one is no slot. In the gate. */
 void heap_verify(const struct heap *heap);
 
-/* Gives back everything that the heap caches, and detaches its slabs. In the gate. */
+/* Gives back everything that the heap caches but for retired slots, and detaches its slabs. In the gate. */
 void heap_empty(struct heap *heap);
 
 /* Slots in magazine, stock and claimed word. Any thread, as heap_add. */

@@ -126,7 +126,7 @@ static void small_free(struct thread *thread, uint32_t tag, void *p)
     struct heap *heap = &thread->heap;
     struct magazine *m = &heap->magazine[class];
     void *head = magazine_head(m);
-    if (unlikely((tag & tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE)) == tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE))) {
+    if (unlikely(tag_has_handles(tag))) {
         handle_free(p);
     }
     if (tag != m->tag) {
@@ -206,8 +206,8 @@ static noinline void free_past_chunk(void *p)
     const uint32_t tag = tag_at(p);
     if (likely(thread != NULL)) {
         if (tag == TAG_CHUNK) {
-            if (thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)) {
-                chunk_free_own(&thread->scope->cursor, p);
+            if (thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)) {
+                chunk_free_own(&thread->scope->real->cursor, p);
             } else {
                 scope_free_chunk(thread, p);
             }
@@ -215,7 +215,7 @@ static noinline void free_past_chunk(void *p)
         }
         const unsigned class = tag_class(tag);
         const bool ours = tag == heap_current->magazine[class].tag || tag == thread->heap.magazine[class].tag;
-        if (class != CLASS_NONE && (GUARDED || !ours) && (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0) {
+        if (class != CLASS_NONE && (GUARDED || !ours) && !tag_has_handles(tag)) {
             /* Home to another heap, or there are no magazines: straight to its slab. */
             struct class_counters *counters = &thread->heap.class[class].counters;
             stat_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
@@ -262,7 +262,7 @@ static struct place place_at(const void *p)
     const unsigned class = tag_class(tag);
     if (class != CLASS_NONE) {
         (void)slot_of(p, class);
-        return (struct place){ class_geometry[class].size, (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0, true };
+        return (struct place){ class_geometry[class].size, !tag_has_handles(tag), true };
     }
     if (tag == TAG_CHUNK) {
         return (struct place){ chunk_usable(p), true, true };
@@ -345,8 +345,8 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
         return size <= usable && (size >= usable / 2 || class_of_size(size) == class_at(p));
     }
     if (tag_at(p) == TAG_CHUNK) {
-        return thread->scope != NULL && chunk_is_own(&thread->scope->cursor, p)
-                   ? chunk_resize(&thread->scope->cursor, p, size)
+        return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
+                   ? chunk_resize(&thread->scope->real->cursor, p, size)
                    : size <= usable && size >= usable / 2;
     }
     if (size <= SMALL_MAX) {

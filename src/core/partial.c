@@ -2,6 +2,7 @@
 
 #include "base/fatal.h"
 #include "core/depot.h"
+#include "core/generation.h"
 
 struct partial_counters partial_counters[CLASS_LIMIT];
 
@@ -144,6 +145,9 @@ static void settle(struct afterwards *after)
             after->claimed = slab->next == 0 ? NULL : &arena.slabs[slab->next];
             const uint32_t word = stat_get(&slab->word);
             struct epoch *epoch = epoch_existing(word_epoch(word));
+            if (tag_has_handles(stat_get(&arena.units[slab_index(slab)].tag))) {
+                generation_end(slab_index(slab), word_class(word));
+            }
             slab_shut(slab, word_class(word));
             if (epoch == &epoch_process) {
                 depot_put(slab_index(slab), class_geometry[word_class(word)].units, false);

@@ -71,30 +71,61 @@ static noinline int refusal(uint64_t value)
     return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
 }
 
-/* One more place in an epoch: all others are held. NULL: no memory, or it is closed. */
-static noinline struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+/* Whether the word, of this generation and OPEN, can count one hold more. */
+static bool has_room(uint64_t word, uint64_t value)
+{
+    return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+           epoch_word_held(word) < EPOCH_HELD_MOST;
+}
+
+/* One more place in an epoch: all others are held. NULL: no memory, or it is closed. What is linked and not counted
+ * stays TAKEN, and nobody's, until the record is FREE: it is not unlinked before, for who closes may be walking by. */
+static struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     gate_enter(thread);
-    struct hold *hold = meta_alloc(sizeof *hold);
+    lock_acquire(&epoch->lock);
+    uint64_t word = load_seq_cst(&epoch->word);
+    struct hold *hold = has_room(word, value) ? epoch_link_hold(epoch) : NULL;
+    while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
+        hold = has_room(word, value) ? hold : NULL;
+    }
     if (hold != NULL) {
-        hold->epoch = epoch;
-        chunk_abandon(&hold->cursor);
-        store_relaxed(&hold->holder, HOLD_TAKEN);
-        hold->next = epoch_first_hold(epoch);
-        while (!cas_seq_cst(&epoch->holds, &hold->next, hold)) {
-        }
-        /* Linked but not counted it is nobody's, and waits for the record's next life. */
-        uint64_t word = load_seq_cst(&epoch->word);
-        while (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
-               !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
-        }
-        if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN) {
-            store_seq_cst(&hold->holder, thread);
-        } else {
-            hold = NULL;
+        store_seq_cst(&hold->holder, thread);
+    }
+    lock_release(&epoch->lock);
+    gate_leave(thread);
+    return hold;
+}
+
+/* Claims an idle hold between two of the epoch; NULL: there is none. */
+static struct hold *claim_between(struct thread *thread, struct hold *from, const struct hold *end)
+{
+    for (struct hold *hold = from; hold != end && hold != NULL; hold = hold_next(hold)) {
+        if (hold_claim(hold, thread)) {
+            return hold;
         }
     }
-    gate_leave(thread);
+    return NULL;
+}
+
+/* Another hold than the one that the thread remembers, and remembers that. It looks behind the old one first, so that
+ * threads that meet in an epoch part. One that is TAKEN may be linked no more. NULL: no memory, or it is closed. */
+static noinline struct hold *find_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    struct hold **const remembered = &thread->remembered[epoch->id % REMEMBERED_HOLDS];
+    struct hold *const old = *remembered;
+    const bool known = old->epoch == epoch && load_relaxed(&old->holder) != HOLD_TAKEN;
+    struct hold *const behind = known ? hold_next(old) : NULL;
+    struct hold *hold = claim_between(thread, behind, NULL);
+    if (hold == NULL) {
+        hold = claim_between(thread, epoch_first_hold(epoch), behind);
+    }
+    if (hold == NULL) {
+        hold = make_hold(thread, epoch, value);
+    }
+    if (hold != NULL) {
+        *remembered = hold;
+    }
     return hold;
 }
 
@@ -120,6 +151,7 @@ static void seal(struct epoch *epoch, struct cursor *cursor)
 static void hold_empty(struct epoch *epoch, struct hold *hold)
 {
     if (hold->heap != NULL) {
+        heap_unretire(hold->heap);
         heap_empty(hold->heap);
         heap_delist(hold->heap);
     }
@@ -137,7 +169,7 @@ static void hold_empty(struct epoch *epoch, struct hold *hold)
 static uint64_t empty_idle_holds(struct epoch *epoch)
 {
     uint64_t n = 0;
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (hold_claim_to_close(hold)) {
             hold_empty(epoch, hold);
             n++;
@@ -164,11 +196,12 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     struct epoch *owner = stat_get(&epoch->owner);
     const bool reclaims = stat_get(&epoch->reclaims) != 0;
     const bool keep = thread->warm_count < WARM_EPOCHS && !reclaims;
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (!keep || hold != &epoch->first) {
             hold_drop_chunk(hold);
         }
     }
+    epoch_unlink_holds(epoch);
     const uint64_t word = stat_get(&epoch->word);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
@@ -356,20 +389,13 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
     epoch_set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
-    struct hold *const holds = epoch_first_hold(epoch);
-    uint64_t held = 1;
-    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
-        hold->heap = NULL;
-        hold->filled_bytes = 0;
-        held++;
-    }
-    /* The word comes before the holds: one who comes late to help with a close of the record's earlier life may claim a
-     * hold as soon as it is idle, and counts it in the word. */
+    epoch->first.heap = NULL;
+    epoch->first.filled_kib = 0;
+    /* The word comes before the hold: one who comes late to help with a close of the record's earlier life may claim it
+     * as soon as it is idle, and counts it in the word. It counts the hold, and one for who will close. */
     const uint64_t generation = (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
-    store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | held << EPOCH_HELD_SHIFT | EPOCH_OPEN);
-    for (struct hold *hold = holds; hold != NULL; hold = hold->next) {
-        store_release(&hold->holder, HOLD_IDLE);
-    }
+    store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
+    store_release(&epoch->first.holder, HOLD_IDLE);
     return generation << EPOCH_GENERATION_SHIFT | epoch->id;
 }
 
@@ -418,16 +444,13 @@ always_inline struct hold *borrow(struct thread *thread, uint64_t value, int *st
         *status = refusal(value);
         return NULL;
     }
-    struct hold *hold = epoch_first_hold(epoch);
-    while (hold != NULL && !hold_claim(hold, thread)) {
-        hold = hold->next;
-    }
-    if (hold == NULL) {
-        hold = make_hold(thread, epoch, value);
-    }
-    if (hold == NULL) {
-        *status = is_open(epoch, value) ? TSLAB_NO_MEMORY : refusal(value);
-        return NULL;
+    struct hold *hold = thread->remembered[id % REMEMBERED_HOLDS];
+    if (unlikely(hold->epoch != epoch || !hold_claim(hold, thread))) {
+        hold = find_hold(thread, epoch, value);
+        if (unlikely(hold == NULL)) {
+            *status = is_open(epoch, value) ? TSLAB_NO_MEMORY : refusal(value);
+            return NULL;
+        }
     }
     /* Who closed meanwhile may have passed by this hold. */
     if (unlikely(!is_open(epoch, value))) {
@@ -463,7 +486,7 @@ void scope_return(struct thread *thread, struct hold *hold)
 }
 
 /* Points the thread's plain malloc to where it lands now. */
-static void ambient_set(struct thread *thread)
+always_inline void ambient_set_here(struct thread *thread)
 {
     struct hold *const scope = thread->scope;
     struct hold *const ambient = scope == NULL || thread->paused != 0 ? NULL : scope->ambient;
@@ -474,11 +497,102 @@ static void ambient_set(struct thread *thread)
         heap = &thread->scope_heap;
         heap->hold = ambient;
     }
-    heap->inside = scope == NULL ? &hold_none : scope;
+    heap->inside = scope == NULL ? &hold_none : scope->real;
     heap_current = heap;
 }
 
-int scope_enter(struct thread *thread, uint64_t value)
+/* The same, where few come by. */
+static noinline void ambient_set(struct thread *thread)
+{
+    ambient_set_here(thread);
+}
+
+struct hold *scope_inside(const struct thread *thread, uint64_t value)
+{
+    const struct hold *hold = thread->scope;
+    while (hold != NULL && hold->value != value) {
+        hold = hold->outer;
+    }
+    return hold == NULL ? NULL : hold->real;
+}
+
+/* An echo of the thread's own; NULL: no memory. */
+static struct hold *take_echo(struct thread *thread)
+{
+    struct hold *echo = thread->echoes;
+    if (echo != NULL) {
+        thread->echoes = echo->outer;
+        return echo;
+    }
+    gate_enter(thread);
+    echo = meta_alloc(sizeof *echo);
+    gate_leave(thread);
+    if (echo != NULL) {
+        chunk_abandon(&echo->cursor);
+    }
+    return echo;
+}
+
+static void put_echo(struct thread *thread, struct hold *echo)
+{
+    invariant(echo->real != echo && echo->nested == 0);
+    echo->outer = thread->echoes;
+    thread->echoes = echo;
+}
+
+static int entered(bool plain)
+{
+    return plain && scope_malloc_is_ours ? TSLAB_OK : TSLAB_EXPLICIT;
+}
+
+/* Enters an epoch in which the thread has that hold already: it needs no other. */
+static noinline int enter_again(struct thread *thread, struct hold *real)
+{
+    if (!is_open(real->epoch, real->value)) {
+        return refusal(real->value);
+    }
+    const bool plain = stat_get(&real->epoch->plain) != 0;
+    struct hold *const innermost = thread->scope;
+    if (innermost->real == real) {
+        if (innermost->nested == UINT32_MAX) {
+            return TSLAB_NO_MEMORY;
+        }
+        innermost->nested++;
+        return entered(plain);
+    }
+    struct hold *const echo = take_echo(thread);
+    if (echo == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    echo->epoch = real->epoch;
+    echo->value = real->value;
+    echo->real = real;
+    echo->nested = 1;
+    echo->outer = innermost;
+    echo->ambient = plain ? real : innermost->ambient;
+    thread->scope = echo;
+    ambient_set(thread);
+    return entered(plain);
+}
+
+/* Undoes one enter_again of a scope; true: it was an echo, and is over. */
+static bool leave_again(struct hold *hold)
+{
+    invariant(hold->nested != 0);
+    return --hold->nested == 0 && hold->real != hold;
+}
+
+/* The scope of a hold ends: gives back what it had of the epoch that serves handles, before the hold itself. */
+always_inline void return_serving(struct thread *thread, struct hold *hold)
+{
+    struct hold *const serving = hold->serving;
+    if (unlikely(serving != NULL)) {
+        hold->serving = NULL;
+        scope_return(thread, serving);
+    }
+}
+
+always_inline int enter(struct thread *thread, uint64_t value)
 {
     int status;
     struct hold *hold = borrow(thread, value, &status);
@@ -493,15 +607,46 @@ int scope_enter(struct thread *thread, uint64_t value)
     hold->outer = thread->scope;
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
-    ambient_set(thread);
-    return plain && scope_malloc_is_ours ? TSLAB_OK : TSLAB_EXPLICIT;
+    ambient_set_here(thread);
+    return entered(plain);
+}
+
+/* By a thread that is inside of something. */
+static noinline int enter_inside(struct thread *thread, uint64_t value)
+{
+    struct hold *const real = scope_inside(thread, value);
+    return real != NULL ? enter_again(thread, real) : enter(thread, value);
+}
+
+int scope_enter(struct thread *thread, uint64_t value)
+{
+    return thread->scope != NULL ? enter_inside(thread, value) : enter(thread, value);
+}
+
+/* Leaves a scope that was entered once more, or that has a hold of the epoch that serves handles. */
+static noinline void leave_more(struct thread *thread, struct hold *hold)
+{
+    if (hold->nested == 0) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        return_serving(thread, hold);
+        scope_return(thread, hold);
+    } else if (leave_again(hold)) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        put_echo(thread, hold);
+    }
 }
 
 static void leave(struct thread *thread)
 {
     struct hold *hold = thread->scope;
+    if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
+        leave_more(thread, hold);
+        return;
+    }
     thread->scope = hold->outer;
-    ambient_set(thread);
+    ambient_set_here(thread);
     scope_return(thread, hold);
 }
 
@@ -521,11 +666,7 @@ uint64_t scope_value(const struct thread *thread)
 
 bool scope_is_inside(const struct thread *thread, uint64_t value)
 {
-    const struct hold *hold = thread->scope;
-    while (hold != NULL && hold->value != value) {
-        hold = hold->outer;
-    }
-    return hold != NULL;
+    return scope_inside(thread, value) != NULL;
 }
 
 uint32_t scope_count(const struct thread *thread)
@@ -579,7 +720,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 {
     struct hold *all = NULL;
     uint64_t taken = 0;
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (hold_claim_to_close(hold)) {
             hold->outer = all;
             all = hold;
@@ -798,6 +939,10 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         (void)scope_close(thread, next, false, NULL);
         return TSLAB_NO_MEMORY;
     }
+    const bool leaves = hold->nested == 0;
+    if (leaves) {
+        return_serving(thread, hold);
+    }
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
     struct survivors_line line;
     gate_enter_verb(thread, &line);
@@ -807,8 +952,15 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     int status = mark_closed(epoch, *value, reclaims);
     if (status == TSLAB_OK) {
         count_closed(thread, epoch);
-        thread->scope->outer = hold->outer;
-        (void)make_idle(hold); /* we look ourselves */
+        /* The scope that was innermost is replaced by the next one's; the thread may be inside of the old one further
+         * out. */
+        if (leaves) {
+            thread->scope->outer = hold->outer;
+            (void)make_idle(hold); /* we look ourselves */
+        } else if (leave_again(hold)) {
+            thread->scope->outer = hold->outer;
+            put_echo(thread, hold);
+        }
         shut_own_holds(thread, epoch, *value);
         status = end_close(thread, epoch, report);
     }
@@ -860,6 +1012,13 @@ static bool begin_slabs(struct thread *thread, struct hold *hold)
     return true;
 }
 
+/* Counts what a hold used up, as far as it matters. */
+static void count_filled(struct hold *hold, size_t bytes)
+{
+    const size_t kib = hold->filled_kib + bytes / 1024;
+    hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
+}
+
 /* The hold's chunk is full: another one, or slabs from now on. False: no memory, or the epoch is closed. */
 static bool renew(struct thread *thread, struct hold *hold)
 {
@@ -868,14 +1027,14 @@ static bool renew(struct thread *thread, struct hold *hold)
         return false;
     }
     if (cursor_start(cursor) != NULL) {
-        hold->filled_bytes += CHUNK_BYTES;
+        count_filled(hold, CHUNK_BYTES);
         if (chunk_is_empty(cursor)) {
             chunk_reset(cursor);
             return true;
         }
         seal(hold->epoch, cursor);
     }
-    if (hold->filled_bytes >= SLABS_FROM_BYTES && begin_slabs(thread, hold)) {
+    if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && begin_slabs(thread, hold)) {
         return true;
     }
     bool clean;
@@ -901,7 +1060,11 @@ static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
     }
     struct magazine *m = &hold->heap->magazine[class];
     void *head = magazine_head(m);
-    return head != NULL ? magazine_pop(m, head) : heap_alloc_slow(hold->heap, class);
+    if (head != NULL) {
+        return magazine_pop(m, head);
+    }
+    void *p = heap_alloc_claimed(hold->heap, class);
+    return p != NULL ? p : heap_alloc_slow(hold->heap, class);
 }
 
 void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
@@ -926,7 +1089,7 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
     void *p = large_alloc_in(hold->epoch->id, max_size(size, 1), alignment, zero);
     if (p != NULL) {
         epoch_link_run(hold->epoch, (uint32_t)arena_unit(p));
-        hold->filled_bytes += size;
+        count_filled(hold, size);
     }
     gate_leave(thread);
     return p;
@@ -961,10 +1124,7 @@ noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size
 
 void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status)
 {
-    struct hold *inside = thread->scope;
-    while (inside != NULL && inside->value != value) {
-        inside = inside->outer;
-    }
+    struct hold *const inside = scope_inside(thread, value);
     struct hold *hold = inside != NULL ? inside : scope_borrow(thread, value, status);
     if (hold == NULL) {
         return NULL;
@@ -1072,6 +1232,8 @@ static void recover_hold(struct hold *hold, const struct thread *self)
         if (hold->heap != NULL) {
             heap_recount(hold->heap);
         }
+        hold->nested = 0;
+        hold->serving = NULL; /* which becomes idle as well */
         stat_set(&hold->holder, HOLD_IDLE);
     }
 }
@@ -1087,7 +1249,7 @@ struct epoch *scope_fork_child(struct thread *self)
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
         uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
-        for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold->next) {
+        for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold_next(hold)) {
             recover_hold(hold, self);
             held += stat_get(&hold->holder) != HOLD_TAKEN;
         }
@@ -1105,6 +1267,7 @@ struct epoch *scope_fork_child(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             thread->scope = NULL;
+            thread->echoes = NULL; /* it may have been cut while it took one */
             thread->paused = 0;
             thread->heap.inside = &hold_none;
         }

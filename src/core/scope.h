@@ -9,6 +9,9 @@
  * claims the hold again as the closer would, and empties it. So whoever finds an idle hold of a closed epoch, empties
  * it, and the one who brings the word's count to 0 finishes the epoch.
  *
+ * A thread has one hold of an epoch at most as a scope: to enter once more just counts. While it allocates with handles
+ * it has one of the epoch that serves them, too, which it gives back first.
+ *
  * Threads: any. Entering and leaving are outside of the gate: a fork may cut them anywhere, and its child finds by the
  * holds' words what threads that it does not have were in. All other functions enter the gate themselves. */
 #ifndef TSLAB_CORE_SCOPE_H
@@ -45,7 +48,10 @@ bool scope_resume(struct thread *thread);
 /* The value of the innermost scope, 0 outside. */
 uint64_t scope_value(const struct thread *thread);
 
-/* Whether the thread entered the epoch, at whatever depth, and has not left it. */
+/* The hold of an epoch that the thread entered, at whatever depth, and has not left; NULL: none. */
+struct hold *scope_inside(const struct thread *thread, uint64_t value);
+
+/* Whether there is one. */
 bool scope_is_inside(const struct thread *thread, uint64_t value);
 
 /* How many scopes the thread is inside of. */

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/generation.h"
 #include "core/guard.h"
 #include "core/heap.h"
 #include "core/misuse.h"
@@ -77,7 +78,7 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
     for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
         count_run(run, sum);
     }
-    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         count_hold(hold, sum);
     }
     lock_release(&epoch->lock);
@@ -100,9 +101,9 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     const uint32_t tag = stat_get(&arena.units[first].tag);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
-    }
-    if (tag == TAG_CHUNK || (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) != 0) {
         run_clear(first, units);
+    } else if (tag_has_handles(tag)) {
+        generation_end(first, tag_class(tag));
     } else {
         checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }
@@ -118,7 +119,7 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
 /* Ends all objects in the chunks of holds. Under the lock of the epoch, for a report may be looking at them. */
 static void end_holds(struct epoch *epoch, bool trap)
 {
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold->next) {
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         char *const start = cursor_start(&hold->cursor);
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);

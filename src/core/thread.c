@@ -14,6 +14,9 @@ static void record_start(struct thread *thread)
     thread->scope_heap.inside = &hold_none;
     thread->scope_heap.hold = &hold_none;
     thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
+    for (unsigned i = 0; i < REMEMBERED_HOLDS; i++) {
+        thread->remembered[i] = &hold_none;
+    }
 }
 
 static void live_link(struct thread *thread)

@@ -15,6 +15,8 @@
 #include "base/lock.h"
 #include "core/heap.h"
 
+enum { REMEMBERED_HOLDS = TSLAB_SIM ? 2 : 8 };
+
 struct work {
     uint32_t depth;     /* of units in units */
     uint32_t rotations; /* asked for, when the epoch was opened */
@@ -42,9 +44,11 @@ struct thread {
 
     /* What the thread is inside of (scope.h); private to it. */
     struct hold *scope;  /* the innermost */
-    uint32_t paused;     /* so often: plain malloc lands outside */
-    uint32_t warm_count; /* epochs that it keeps for its next ones, */
-    struct epoch *warm;  /* linked by next_idle, each with its chunk perhaps */
+    struct hold *echoes; /* struct holds for scopes that it enters once more (epoch.h), linked by outer */
+    struct hold *remembered[REMEMBERED_HOLDS]; /* by index of the epoch: the one that it had last; maybe of another */
+    uint32_t paused;                           /* so often: plain malloc lands outside */
+    uint32_t warm_count;                       /* epochs that it keeps for its next ones, */
+    struct epoch *warm;                        /* linked by next_idle, each with its chunk perhaps */
 
     struct survivors_line *line; /* of the verb that is under way: what it says when it has left the gate */
 

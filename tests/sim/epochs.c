@@ -3,6 +3,7 @@
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/fast.h"
+#include "core/generation.h"
 #include "core/handle.h"
 #include "core/survivors.h"
 #include "core/trap.h"
@@ -23,7 +24,7 @@ const struct heap *epochs_heap(unsigned n)
     for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
         const struct epoch *epoch = epochs_record(id);
         const struct hold *hold = epoch == NULL ? NULL : stat_get(&epoch->holds);
-        for (; hold != NULL; hold = hold->next) {
+        for (; hold != NULL; hold = hold_next(hold)) {
             const struct heap *heap = stat_get(&hold->kept_heap);
             if (heap != NULL && n-- == 0) {
                 return heap;
@@ -358,7 +359,7 @@ static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size
 
 static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
 {
-    struct hold *hold = thread->scope;
+    struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     if (hold == NULL || hold->heap != NULL) {
         return;
     }
@@ -372,7 +373,7 @@ static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
 
 static void free_in_chunk(const struct thread *thread, int actor)
 {
-    struct hold *hold = thread->scope;
+    struct hold *hold = thread->scope == NULL ? NULL : thread->scope->real;
     struct object *object = world_held_by(actor, true);
     if (hold == NULL || object == NULL || !chunk_is_own(&hold->cursor, object->address)) {
         return;
@@ -391,8 +392,7 @@ static void free_in_chunk(const struct thread *thread, int actor)
 static bool is_lent(const void *p)
 {
     const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
-    return tag_class(tag) != CLASS_NONE && (tag & tag_of(0, AFFINITY_HANDLE)) != 0 &&
-           stat_get((atomic_u32 *)(uintptr_t)chunk_code(p)) != 0;
+    return tag_has_handles(tag) && (stat_get(place_word(p)) & PLACE_LENT) != 0;
 }
 
 static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
@@ -421,6 +421,11 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
     struct object *object = world_born(actor, checked_born(p), class_geometry[CLASS_1024].size);
     if (ledger->handle_count == HANDLES_MAX) {
         sim_fail("too many handles");
+    }
+    for (unsigned i = 0; i < ledger->handle_count; i++) {
+        if (ledger->handles[i].handle == handle) {
+            sim_fail("handle %u is given once more", i);
+        }
     }
     ledger->handles[ledger->handle_count].handle = handle;
     ledger->handles[ledger->handle_count].epoch = value;
@@ -659,7 +664,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         sim_fail("epoch %u went from %s to %s", id, states[from], states[to]);
     }
     unsigned holds = 0;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         holds++;
     }
     if (epoch_word_held(now) > holds + 1) {
@@ -795,7 +800,7 @@ const char *epochs_check_run(uint32_t unit, unsigned *lost)
         return is_linked(epoch, unit) ? NULL : WRONG("run %u is not linked to its epoch", unit);
     }
     const struct cursor *cursor = NULL;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         if (cursor_start(&hold->cursor) == arena_address(unit)) {
             cursor = &hold->cursor;
         }
@@ -832,7 +837,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
 {
     const enum epoch_state state = epoch_word_state(word_of(epoch));
     unsigned held = state == EPOCH_OPEN;
-    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold->next) {
+    for (const struct hold *hold = holds_of(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct thread *holder = holder_of(hold);
         held += holder != HOLD_TAKEN;
         if (state != EPOCH_OPEN && holder == HOLD_IDLE) {
@@ -844,7 +849,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
         bool inside = holder == HOLD_IDLE || holder == HOLD_TAKEN;
         for (unsigned i = 0; !inside && i < world_record_count; i++) {
             for (const struct hold *scope = world_records[i]->scope; scope != NULL; scope = scope->outer) {
-                inside |= scope == hold && holder == world_records[i];
+                inside |= (scope == hold || scope->serving == hold) && holder == world_records[i];
             }
         }
         if (!inside) {

@@ -244,6 +244,9 @@ static const char *count_cached(const struct heap *heap, unsigned class)
     const struct heap_class *hc = &heap->class[class];
     const struct magazine *m = &heap->magazine[class];
     const char *bad = count_chain(magazine_head(m), hc->capacity - magazine_room(m), class);
+    if (bad == NULL) {
+        bad = count_chain(hc->retired, hc->retired_slots, class);
+    }
     uint64_t stock = hc->stock;
     for (unsigned left = hc->stock_slots; bad == NULL && left > 0;) {
         /* heap.c packs a chain so: granules above the arena's base, and its slots above. */
@@ -365,8 +368,8 @@ static const char *check_runs(unsigned *lost)
         const char *bad = !is_slab                         ? NULL
                           : word_class(word) == CLASS_NONE ? epochs_check_run(unit, lost)
                                                            : check_slab(unit, lost);
-        const bool has_codes = is_slab && (stat_get(&arena.units[unit].tag) == TAG_CHUNK ||
-                                           (stat_get(&arena.units[unit].tag) & tag_of(0, AFFINITY_HANDLE)) != 0);
+        const uint32_t tag = stat_get(&arena.units[unit].tag);
+        const bool has_codes = is_slab && (tag == TAG_CHUNK || tag_has_handles(tag));
         bad = bad != NULL || has_codes ? bad : epochs_check_codes(unit, run->units);
         if (bad != NULL) {
             return bad;

@@ -141,6 +141,21 @@ const struct scenario scenarios[] = {
     { "epoch", "statistics beside leave and close", { "O @0 E a2", DIRECT }, { "L f", "y", "C" }, 3, 3 },
     { "epoch", "statistics beside release and enter", { "O @0 E a2 L", DIRECT }, { "y", "R", "E L" }, 2, 3 },
 
+    /* Holds: those that threads remember, those that earlier lives left, and scopes that are entered once more. */
+    { "epoch-holds", "a remembered hold beside close", { "O @0 E a2 L", DIRECT }, { "E a2 L f f", "C" }, 4, 6 },
+    { "epoch-holds", "two remember one hold", { "O @0 E L @1 E L", DIRECT }, { "E a1 L E L f", "E a1 L E L f" }, 2, 3 },
+    { "epoch-holds", "two remember one hold, beside close", { "O @0 E L @1 E L", DIRECT }, { "E L", "E L", "C" }, 2, 3 },
+    { "epoch-holds", "the next life of a record that had two", { "O @0 E @1 E a2 L f @0 L C", DIRECT }, { "O E a2 L f C", "E a1 L f" }, 3, 4 },
+    { "epoch-holds", "two remember holds of an earlier life", { "O @0 E @1 E L @0 L C O", DIRECT }, { "E a2 L f", "E a2 L f", "C" }, 2, 2 },
+    { "epoch-holds", "a late helper, and a spare hold", { "O @0 E @1 E", DIRECT }, { "L", "L C O1 E1 a2 L1 f C1" }, 3, 4 },
+    { "epoch-holds", "a late one makes a hold, in the next life", { "O @0 E", DIRECT }, { "L", "E L", "C O1 E1 L1 C1" }, 2, 3 },
+    { "epoch-holds", "a report beside spare holds", { "O @0 E @1 E L @0 L C O", DIRECT }, { "E L C", "E L", "y" }, 2, 2 },
+    { "epoch-holds", "entered once more, beside close", { "O @0 E a2", DIRECT }, { "E a2 L a2 L f f f", "C" }, 3, 4 },
+    { "epoch-holds", "entered once more, another in between", { "O O1 @0 E E1 E a2", DIRECT }, { "E a1 L L L1 a2 L f f f", "C C1" }, 2, 3 },
+    { "epoch-holds", "entered once more, and advanced", { "O @0 E E a2", DIRECT }, { "V a2 L f f", "C" }, 2, 4 },
+    { "epoch-holds", "entered once more, another in between, and advanced", { "O O1 @0 E E1 E a2", DIRECT }, { "V a1 L f f", "C C1" }, 2, 3 },
+    { "epoch-holds", "a thread ends that is inside twice", { "O O1 @0 E E1 E E a2", DIRECT }, { "x f", "C", "E L" }, 2, 3 },
+
     /* Frees of objects of chunks and runs. */
     { "epoch-free", "remote frees and the owner", { "O @0 E a1>1 a1", DIRECT }, { "f a1 L", "f" }, 4, 6 },
     { "epoch-free", "the last free beside close", { "O @0 E a2>1 a2>2 L", DIRECT }, { "C", "f", "f" }, 2, 3 },
@@ -177,9 +192,20 @@ const struct scenario scenarios[] = {
     { "epoch-handle", "the serving record lives on, and there were handles", { "O H D", DIRECT }, { "H", "C O1 O2 E2 a2 L2 f" }, 2, 3 },
     { "epoch-handle", "close beside free", { "O H H", DIRECT }, { "D", "D1", "C" }, 2, 3 },
     { "epoch-handle", "close with a thread inside", { "O @0 E H", DIRECT }, { "H L D", "C", "D" }, 2, 3 },
+    { "epoch-handle", "a scope has a hold for handles, beside close", { "O @0 E", MAGAZINES }, { "H D H L D1", "C" }, 3, 4 },
+    { "epoch-handle", "a scope has a hold for handles, beside release", { "O @0 E H D", MAGAZINES }, { "H1 H D1 L", "R" }, 3, 4 },
+    { "epoch-handle", "two scopes have holds for handles", { "O @0 E H @1 E H", MAGAZINES }, { "D1 H L", "D H L", "C" }, 2, 2 },
+    { "epoch-handle", "released by its policy, with handles", { "P @0 E H", MAGAZINES }, { "D H L", "C", "J" }, 2, 3 },
+    { "epoch-handle", "advance with handles", { "O @0 E H", MAGAZINES }, { "V H D1 L", "C", "D" }, 2, 3 },
+    { "epoch-handle", "a thread ends with a hold for handles", { "O @0 E H", MAGAZINES }, { "D x", "C" }, 3, 4 },
+    { "epoch-handle", "entered once more, with handles", { "O @0 E E H", MAGAZINES }, { "L D H L D1", "C" }, 3, 4 },
     { "epoch-handle", "release beside allocation", { "O H", DIRECT }, { "R", "H" }, 3, 4 },
     { "epoch-handle", "release while it drains", { "O H C", DIRECT }, { "R", "J" }, 3, 4 },
     { "epoch-handle", "a stale handle, the record reopened", { "O H", DIRECT }, { "J D", "C D O H" }, 2, 3 },
+
+    { "epoch-handle", "a stale handle, its place lent again", { "O H", DIRECT }, { "J J", "D H D1 H" }, 3, 4 },
+    { "epoch-handle", "a stale handle, a chunk in its place", { "O H", DIRECT }, { "J J", "D C O1 E1 a2 a2 L1 f f C1" }, 3, 4 },
+    { "epoch-handle", "two epochs take turns in a unit", { "O H D C", DIRECT }, { "O H D1 C", "O1 H1 J H1" }, 2, 3 },
 
     /* Fork cuts the others anywhere. */
     { "epoch-fork", "in an enter", { "O", DIRECT }, { "k E a2 L C", "E a2 L f" }, 3, 4 },
@@ -197,6 +223,9 @@ const struct scenario scenarios[] = {
     { "epoch-fork", "with handles", { "O @1 H", DIRECT }, { "k H C", "D H" }, 2, 3 },
     { "epoch-fork", "in an advance", { "O @1 E a2", DIRECT }, { "k E a2 L", "V a2 L" }, 3, 4 },
     { "epoch-fork", "in an advance from outside", { "O @2 E a2", DIRECT }, { "k", "V", "L" }, 2, 3 },
+    { "epoch-fork", "inside, with handles", { "O @1 E H", MAGAZINES }, { "k E H L C", "D H L" }, 2, 3 },
+    { "epoch-fork", "inside twice", { "O O1 @1 E E1 E a2", DIRECT }, { "k E a1 L C C1", "L L1 L f" }, 2, 3 },
+    { "epoch-fork", "in a hold of an earlier life", { "O @0 E @1 E L @0 L C O @1 E", DIRECT }, { "k E L C", "L E L" }, 2, 3 },
     { "epoch-fork", "in the first handle", { "O", DIRECT }, { "k H C", "H D", "H" }, 2, 3 },
     { "epoch-fork", "what a borrowed record keeps warm", { "@1 x O C", DIRECT }, { "k O E a2 L x O1 C1", "a1" }, 2, 3 },
     { "epoch-fork", "the parent goes on", { "O @0 E a2 @1 E a2", DIRECT }, { "K f L C", "f L", "E L" }, 2, 2 },

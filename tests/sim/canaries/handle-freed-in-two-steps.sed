@@ -1,2 +1,2 @@
 # core/handle.c: the free of a handle looks, then clears.
-s/!cas_acq_rel(lent(p), &word, 0)/load_acquire(lent(p)) != word || (store_release(lent(p), 0), false)/
+s/!cas_acq_rel(place_word(p), &word, place_free(name.generation))/load_acquire(place_word(p)) != word || (store_release(place_word(p), place_free(name.generation)), false)/

@@ -1,2 +1,2 @@
-# core/scope.c: a new hold is idle before it is counted.
-/^static noinline struct hold \*make_hold(/,/^}/s/store_relaxed(&hold->holder, HOLD_TAKEN)/store_relaxed(\&hold->holder, HOLD_IDLE)/
+# core/epoch.c: a new hold is idle before it is counted.
+/^struct hold \*epoch_link_hold(/,/^}/s/^    hold->heap = NULL;/    atomic_store_explicit(\&hold->holder, HOLD_IDLE, memory_order_relaxed);\n&/

@@ -1,0 +1,56 @@
+/* Generations of places: what a unit keeps of them from one slab with handles to the next. */
+#include "core/generation.h"
+
+#include "base/fatal.h"
+
+/* Handles have 8 bits for the slot. */
+#define FEW_SLOTS(a, size, units)                                                                                      \
+    _Static_assert((size) % PLACE_ALIGN != 0 || (units)*UNIT_BYTES / (size) <= 256, "handles have 8 bits for the "     \
+                                                                                    "slot");
+CLASS_TABLE(FEW_SLOTS, 0)
+
+_Static_assert(PLACE_ALIGN / GRANULE_BYTES == sizeof(uint32_t), "a place has four codes");
+
+static uint32_t highest_of_units(uint32_t first, uint32_t units)
+{
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < units; i++) {
+        const uint32_t generation = arena.revisits[first + i].generation;
+        highest = generation > highest ? generation : highest;
+    }
+    return highest;
+}
+
+/* All units of a run get the same: who comes late with a handle of a longer slab may look at a place in any of them. */
+static void set_units(uint32_t first, uint32_t units, uint32_t generation)
+{
+    for (uint32_t i = 0; i < units; i++) {
+        invariant(arena.revisits[first + i].generation <= generation);
+        arena.revisits[first + i].generation = generation;
+    }
+}
+
+bool generation_begin(uint32_t first, uint32_t units)
+{
+    const uint32_t highest = highest_of_units(first, units);
+    if (highest == GENERATION_MOST) {
+        return false;
+    }
+    set_units(first, units, highest);
+    return true;
+}
+
+void generation_end(uint32_t first, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    const char *const start = arena_address(first);
+    uint32_t highest = highest_of_units(first, geometry->units);
+    for (unsigned slot = 0; slot < geometry->slots; slot++) {
+        const uint32_t word = stat_get(place_word(start + (size_t)slot * geometry->size));
+        if (word != 0 && place_generation(word) > highest) {
+            highest = place_generation(word);
+        }
+    }
+    set_units(first, geometry->units, highest);
+    run_clear(first, geometry->units);
+}

@@ -1,0 +1,2 @@
+# core/generation.c: the codes of a slab with handles stay when it ends.
+/^void generation_end(/,/^}/s/^    run_clear(first, geometry->units);//

@@ -1,0 +1,434 @@
+/* Holds of an epoch: what several threads, one after the other, leave behind. Counted in holds, chunks and atomic
+ * operations, on the build whose words count few holds; one thread plays them all, by their records. */
+#include "check.h"
+#include "child.h"
+
+#include "core/current.h"
+#include "core/fast.h"
+#include "core/generation.h"
+#include "core/handle.h"
+#include "core/meta.h"
+#include "core/object.h"
+#include "core/scope.h"
+
+static size_t units_of_chunks(void)
+{
+    struct tslab_stats stats;
+    CHECK(tslab_stats_get(&stats) == TSLAB_OK);
+    return stats.chunk_bytes / UNIT_BYTES;
+}
+
+static size_t steps;
+
+/* Every atomic operation of the engine comes by here. */
+void sim_point(void)
+{
+    steps++;
+}
+
+enum { THREADS = EPOCH_HELD_MOST - 1, DEEP = 10000 };
+
+static uint64_t opened(void)
+{
+    const struct scope_options options = { .policy = TSLAB_POLICY_DRAIN, .plain = true };
+    const uint64_t epoch = scope_open(current_enter(), &options);
+    CHECK(epoch != 0);
+    return epoch;
+}
+
+static struct epoch *record_of(uint64_t epoch)
+{
+    struct epoch *const record = epoch_by_value(epoch);
+    CHECK(record != NULL);
+    return record;
+}
+
+static size_t holds_of(uint64_t epoch)
+{
+    size_t count = 0;
+    for (const struct hold *hold = epoch_first_hold(record_of(epoch)); hold != NULL; hold = hold_next(hold)) {
+        count++;
+    }
+    return count;
+}
+
+static void closed(uint64_t epoch, int status)
+{
+    CHECK(scope_close(current_enter(), epoch, false, NULL) == status);
+}
+
+static void entered(struct thread *thread, uint64_t epoch)
+{
+    CHECK(scope_enter(thread, epoch) >= 0);
+}
+
+static void left(struct thread *thread, uint64_t epoch)
+{
+    CHECK(scope_leave(thread, epoch) == TSLAB_OK);
+}
+
+static void *allocated(struct thread *thread, uint64_t epoch, size_t size)
+{
+    bool zero;
+    int status;
+    void *const p = scope_alloc_in(thread, epoch, size, 1, &zero, &status);
+    CHECK(p != NULL);
+    return object_begin(p, size);
+}
+
+/* So many threads that are not this one. */
+static void threads_made(struct thread **threads, size_t count)
+{
+    (void)current_enter();
+    for (size_t i = 0; i < count; i++) {
+        threads[i] = thread_open();
+        CHECK(threads[i] != NULL);
+    }
+}
+
+/* The atomic operations of one thread's short epoch. */
+static size_t steps_of_a_life(void)
+{
+    const size_t before = steps;
+    const uint64_t epoch = opened();
+    entered(current_enter(), epoch);
+    left(current_enter(), epoch);
+    closed(epoch, TSLAB_OK);
+    return steps - before;
+}
+
+static void all_inside_at_once(struct thread **threads, size_t count)
+{
+    const uint64_t epoch = opened();
+    for (size_t i = 0; i < count; i++) {
+        entered(threads[i], epoch);
+    }
+    CHECK(holds_of(epoch) == count);
+    for (size_t i = 0; i < count; i++) {
+        left(threads[i], epoch);
+    }
+    closed(epoch, TSLAB_OK);
+}
+
+static void case_a_record_forgets_that_many_were_inside(const void *unused)
+{
+    (void)unused;
+    struct thread *threads[THREADS];
+    threads_made(threads, THREADS);
+    (void)steps_of_a_life();
+    const size_t alone = steps_of_a_life();
+    all_inside_at_once(threads, THREADS);
+    (void)steps_of_a_life(); /* the thread may remember another hold */
+    const size_t later = steps_of_a_life();
+    CHECK_SAY(later == alone, "an epoch took %zu operations, and takes %zu after many were inside of one", alone,
+              later);
+    const uint64_t epoch = opened();
+    CHECK_SAY(holds_of(epoch) == 1, "%zu holds are linked", holds_of(epoch));
+    closed(epoch, TSLAB_OK);
+}
+
+static void case_holds_of_earlier_lives_are_used_again(const void *unused)
+{
+    (void)unused;
+    struct thread *threads[THREADS];
+    threads_made(threads, THREADS);
+    all_inside_at_once(threads, THREADS);
+    const size_t before = stat_get(&meta_bytes);
+    for (size_t round = 0; round < 20; round++) {
+        all_inside_at_once(threads, THREADS);
+    }
+    CHECK_SAY(stat_get(&meta_bytes) == before, "holds took %zu bytes more", stat_get(&meta_bytes) - before);
+}
+
+static void case_more_threads_than_the_word_counts_are_refused(const void *unused)
+{
+    (void)unused;
+    struct thread *threads[THREADS + 2];
+    threads_made(threads, THREADS + 2);
+    const uint64_t epoch = opened();
+    for (size_t i = 0; i < THREADS; i++) {
+        entered(threads[i], epoch);
+    }
+    const size_t before = stat_get(&meta_bytes);
+    for (size_t i = 0; i < 100; i++) {
+        CHECK(scope_enter(threads[THREADS], epoch) == TSLAB_NO_MEMORY);
+        CHECK(scope_enter(threads[THREADS + 1], epoch) == TSLAB_NO_MEMORY);
+    }
+    CHECK(stat_get(&meta_bytes) == before && record_of(epoch)->id == (epoch & bit_mask(EPOCH_GENERATION_SHIFT)));
+    left(threads[3], epoch);
+    entered(threads[THREADS], epoch);
+    CHECK(scope_enter(threads[THREADS + 1], epoch) == TSLAB_NO_MEMORY);
+    left(threads[THREADS], epoch);
+    for (size_t i = 0; i < THREADS; i++) {
+        if (i != 3) {
+            left(threads[i], epoch);
+        }
+    }
+    closed(epoch, TSLAB_OK);
+    CHECK(epoch_by_value(epoch) == NULL);
+}
+
+static void case_a_thread_finds_its_hold_again(const void *unused)
+{
+    (void)unused;
+    struct thread *threads[THREADS];
+    struct hold *holds[THREADS];
+    threads_made(threads, THREADS);
+    const uint64_t epoch = opened();
+    for (size_t i = 0; i < THREADS; i++) {
+        entered(threads[i], epoch);
+        holds[i] = threads[i]->scope;
+        for (size_t n = 0; n < i; n++) {
+            CHECK(holds[n] != holds[i]);
+        }
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        left(threads[i], epoch);
+    }
+    /* In whatever order they come back, and by as many steps as the first. */
+    size_t most = 0, least = SIZE_MAX;
+    for (size_t round = 0; round < 100; round++) {
+        const size_t at = round * 5 % THREADS, before = steps;
+        entered(threads[at], epoch);
+        CHECK_SAY(threads[at]->scope == holds[at], "thread %zu has another hold", at);
+        left(threads[at], epoch);
+        most = max_size(most, steps - before);
+        least = min_size(least, steps - before);
+    }
+    CHECK_SAY(most == least, "to enter and leave takes %zu to %zu operations", least, most);
+    CHECK(holds_of(epoch) == THREADS);
+    closed(epoch, TSLAB_OK);
+}
+
+/* They began with the same hold, and part as soon as they meet. */
+static void case_two_threads_part(const void *unused)
+{
+    (void)unused;
+    struct thread *threads[2];
+    threads_made(threads, 2);
+    const uint64_t epoch = opened();
+    for (size_t i = 0; i < 2; i++) {
+        entered(threads[i], epoch);
+        left(threads[i], epoch);
+    }
+    entered(threads[0], epoch);
+    entered(threads[1], epoch);
+    struct hold *const holds[] = { threads[0]->scope, threads[1]->scope };
+    CHECK(holds[0] != holds[1]);
+    left(threads[0], epoch);
+    left(threads[1], epoch);
+    for (size_t i = 0; i < 20; i++) {
+        entered(threads[i % 2], epoch);
+        CHECK(threads[i % 2]->scope == holds[i % 2]);
+        left(threads[i % 2], epoch);
+    }
+    closed(epoch, TSLAB_OK);
+}
+
+static void case_scopes_in_scopes_take_one_chunk(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    const uint64_t epoch = opened();
+    void *objects[4];
+    size_t count = 0;
+    for (size_t i = 0; i < DEEP; i++) {
+        entered(thread, epoch);
+        if (i % (DEEP / 4) == 0) {
+            objects[count++] = allocated(thread, epoch, 16);
+        }
+    }
+    CHECK_SAY(units_of_chunks() == CHUNK_UNITS, "%zu units of chunks", units_of_chunks());
+    CHECK(holds_of(epoch) == 1 && scope_value(thread) == epoch);
+    closed(epoch, TSLAB_PENDING);
+    CHECK(scope_enter(thread, epoch) == TSLAB_CLOSED);
+    for (size_t i = 0; i < DEEP; i++) {
+        CHECK(scope_value(thread) == epoch);
+        left(thread, epoch);
+    }
+    CHECK(scope_leave(thread, epoch) == TSLAB_NOT_INSIDE && scope_value(thread) == 0);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(epoch_by_value(epoch) != NULL);
+        fast_free(objects[i]);
+    }
+    CHECK(epoch_by_value(epoch) == NULL);
+}
+
+static void case_two_epochs_in_turns_take_two(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    const uint64_t epochs[] = { opened(), opened() };
+    for (int round = 0; round < 2; round++) {
+        const size_t before = stat_get(&meta_bytes);
+        for (size_t i = 0; i < DEEP; i++) {
+            entered(thread, epochs[i % 2]);
+            CHECK(scope_value(thread) == epochs[i % 2]);
+            fast_free(allocated(thread, epochs[i % 2], 16));
+        }
+        CHECK_SAY(units_of_chunks() == 2 * CHUNK_UNITS, "%zu units of chunks", units_of_chunks());
+        CHECK(round == 0 || stat_get(&meta_bytes) == before);
+        CHECK(holds_of(epochs[0]) == 1 && holds_of(epochs[1]) == 1);
+        for (size_t i = DEEP; i > 0; i--) {
+            CHECK(scope_leave(thread, epochs[i % 2]) == TSLAB_NOT_INSIDE);
+            left(thread, epochs[(i - 1) % 2]);
+        }
+        CHECK(scope_value(thread) == 0);
+    }
+}
+
+static void case_where_plain_malloc_lands(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    const uint64_t a = opened(), b = opened();
+    struct hold *holds[2];
+    entered(thread, a);
+    holds[0] = thread->scope;
+    entered(thread, b);
+    holds[1] = thread->scope;
+    entered(thread, a);
+    CHECK(heap_current->inside == holds[0] && heap_current->hold == holds[0]);
+    scope_pause(thread);
+    CHECK(heap_current == &thread->heap && heap_current->inside == holds[0]);
+    entered(thread, b);
+    CHECK(scope_resume(thread));
+    CHECK(heap_current->hold == holds[1]);
+    left(thread, b);
+    CHECK(heap_current->hold == holds[0]);
+    left(thread, a);
+    CHECK(heap_current->inside == holds[1] && heap_current->hold == holds[1]);
+    left(thread, b);
+    CHECK(heap_current->hold == holds[0]);
+    closed(b, TSLAB_OK);
+    left(thread, a);
+    CHECK(heap_current == &thread->heap);
+    closed(a, TSLAB_OK);
+}
+
+static void case_an_inner_scope_advances(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    for (int in_between = 0; in_between < 2; in_between++) {
+        const uint64_t old = opened(), other = opened();
+        uint64_t next = old;
+        entered(thread, old);
+        if (in_between) {
+            entered(thread, other);
+        }
+        entered(thread, old);
+        CHECK(scope_advance(thread, &next, false, NULL) == TSLAB_PENDING && next != old);
+        CHECK(scope_value(thread) == next);
+        left(thread, next);
+        if (in_between) {
+            CHECK(scope_value(thread) == other);
+            left(thread, other);
+        }
+        CHECK(scope_value(thread) == old && epoch_by_value(old) != NULL);
+        left(thread, old);
+        CHECK(scope_value(thread) == 0 && epoch_by_value(old) == NULL);
+        closed(next, TSLAB_OK);
+        closed(other, TSLAB_OK);
+    }
+}
+
+/* A record stays warm with its chunk, whoever freed what was in it. */
+static void case_a_warm_record_keeps_its_chunk(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    for (int way = 0; way < 3; way++) {
+        const uint64_t epoch = opened();
+        entered(thread, epoch);
+        void *const p = allocated(thread, epoch, 100);
+        if (way == 0) {
+            fast_free(p);
+        }
+        left(thread, epoch);
+        if (way == 1) {
+            fast_free(p);
+        }
+        if (way < 2) {
+            closed(epoch, TSLAB_OK);
+        } else {
+            CHECK(scope_release(thread, epoch, false, NULL) == TSLAB_OK);
+        }
+        CHECK(epoch_by_value(epoch) == NULL);
+        CHECK_SAY(units_of_chunks() == CHUNK_UNITS, "way %d keeps %zu units", way, units_of_chunks());
+    }
+}
+
+/* Handles: which hold serves them, and what a pair costs. */
+
+static void pairs(struct thread *thread, uint64_t epoch, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *p;
+        int status;
+        const uint64_t handle = handle_alloc(thread, epoch, 1024, &p, &status);
+        CHECK(handle != 0);
+        (void)object_begin(p, 1024);
+        CHECK(handle_free_object(thread, epoch, handle));
+    }
+}
+
+static void case_a_scope_keeps_its_hold_for_handles(const void *unused)
+{
+    (void)unused;
+    struct thread *const thread = current_enter();
+    const uint64_t epoch = opened();
+    entered(thread, epoch);
+    CHECK(thread->scope->serving == NULL);
+    pairs(thread, epoch, 1);
+    struct hold *const scope = thread->scope, *const serving = scope->serving;
+    CHECK(serving != NULL && stat_get(&serving->holder) == thread);
+    entered(thread, epoch);
+    pairs(thread, epoch, 10);
+    left(thread, epoch);
+    CHECK(scope->serving == serving && stat_get(&serving->holder) == thread);
+    closed(epoch, TSLAB_PENDING);
+    int status;
+    void *p;
+    CHECK(handle_alloc(thread, epoch, 1024, &p, &status) == 0 && status == TSLAB_CLOSED);
+    left(thread, epoch);
+    CHECK(scope->serving == NULL && stat_get(&serving->holder) == HOLD_TAKEN);
+    CHECK(epoch_by_value(epoch) == NULL);
+}
+
+#define TEST(name)                                                                                                     \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(case_##name, NULL, "");                                                                         \
+    }
+
+TEST(a_record_forgets_that_many_were_inside)
+TEST(holds_of_earlier_lives_are_used_again)
+TEST(more_threads_than_the_word_counts_are_refused)
+TEST(a_thread_finds_its_hold_again)
+TEST(two_threads_part)
+TEST(scopes_in_scopes_take_one_chunk)
+TEST(two_epochs_in_turns_take_two)
+TEST(where_plain_malloc_lands)
+TEST(an_inner_scope_advances)
+TEST(a_warm_record_keeps_its_chunk)
+TEST(a_scope_keeps_its_hold_for_handles)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_forgets_that_many_were_inside),
+        cmocka_unit_test(holds_of_earlier_lives_are_used_again),
+        cmocka_unit_test(more_threads_than_the_word_counts_are_refused),
+        cmocka_unit_test(a_thread_finds_its_hold_again),
+        cmocka_unit_test(two_threads_part),
+        cmocka_unit_test(scopes_in_scopes_take_one_chunk),
+        cmocka_unit_test(two_epochs_in_turns_take_two),
+        cmocka_unit_test(where_plain_malloc_lands),
+        cmocka_unit_test(an_inner_scope_advances),
+        cmocka_unit_test(a_warm_record_keeps_its_chunk),
+        cmocka_unit_test(a_scope_keeps_its_hold_for_handles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
