@@ -428,7 +428,7 @@ static void verify_seals_in(size_t unit)
     for (size_t word = 0; word < UNIT_WORDS; word++) {
         char *const start = arena_address((uint32_t)unit) + word * 64 * GRANULE_BYTES;
         for (uint64_t live = checked_live_from(start); live != 0; live &= live - 1) {
-            const char *const p = start + bit_lowest(live) * GRANULE_BYTES;
+            const char *const p = start + (size_t)bit_lowest(live) * GRANULE_BYTES;
             const struct place place = place_at(p);
             if (place.sealed && place.room != 0) {
                 (void)guard_sealed(p, place.room);
