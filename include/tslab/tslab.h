@@ -56,6 +56,10 @@ extern "C" {
 #define TSLAB_API __attribute__((visibility("default")))
 #endif
 
+/* Each translation unit has these for itself: parts of a program may be compiled with different versions. Also C90 has
+ * the word. */
+#define TSLAB_INLINE static __inline__
+
 /* At least size bytes, aligned to 16; a size of 0 gives an object of its own as well. NULL with errno ENOMEM when there
  * is no memory. About 20 instructions in the common case. */
 TSLAB_API void *tslab_malloc(size_t size) __attribute__((malloc, alloc_size(1)));
@@ -181,7 +185,7 @@ struct tslab_epoch_options {
  * some stores: no lock, and no other atomic operation. Any number may be open, up to some millions. Any thread. */
 TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size);
 
-static inline tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
+TSLAB_INLINE tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
 {
     return tslab_epoch_open_sized(options, sizeof *options);
 }
@@ -221,8 +225,8 @@ struct tslab_epoch_report {
 TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                     struct tslab_epoch_report *report, size_t size);
 
-static inline enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
-                                                  struct tslab_epoch_report *report)
+TSLAB_INLINE enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_flags flags,
+                                                 struct tslab_epoch_report *report)
 {
     return tslab_epoch_close_sized(epoch, flags, report, sizeof *report);
 }
@@ -232,8 +236,8 @@ static inline enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close
 TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size);
 
-static inline enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
-                                                    struct tslab_epoch_report *report)
+TSLAB_INLINE enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_close_flags flags,
+                                                   struct tslab_epoch_report *report)
 {
     return tslab_epoch_release_sized(epoch, flags, report, sizeof *report);
 }
@@ -243,8 +247,8 @@ static inline enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_clo
 TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size);
 
-static inline enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
-                                                    struct tslab_epoch_report *report)
+TSLAB_INLINE enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_close_flags flags,
+                                                   struct tslab_epoch_report *report)
 {
     return tslab_epoch_advance_sized(epoch, flags, report, sizeof *report);
 }
@@ -291,7 +295,7 @@ struct tslab_epoch_stats {
 TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats,
                                                         size_t size);
 
-static inline enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats)
+TSLAB_INLINE enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct tslab_epoch_stats *stats)
 {
     return tslab_epoch_stats_get_sized(epoch, stats, sizeof *stats);
 }
@@ -301,7 +305,7 @@ static inline enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct 
  * closed_ms and live_objects. (size is that of one entry; where it is refused: 0 with errno EINVAL.) */
 TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size);
 
-static inline size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
+TSLAB_INLINE size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
 {
     return tslab_epoch_list_sized(entries, capacity, sizeof *entries);
 }
@@ -341,8 +345,8 @@ TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when 
 TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
                                                        struct tslab_epoch_report *report, size_t size);
 
-static inline enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
-                                                     struct tslab_epoch_report *report)
+TSLAB_INLINE enum tslab_status tslab_instance_close(tslab_instance instance, tslab_close_flags flags,
+                                                    struct tslab_epoch_report *report)
 {
     return tslab_instance_close_sized(instance, flags, report, sizeof *report);
 }
@@ -422,7 +426,7 @@ struct tslab_stats {
  * all threads, and of the epochs that are in use. */
 TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size);
 
-static inline enum tslab_status tslab_stats_get(struct tslab_stats *stats)
+TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
 {
     return tslab_stats_get_sized(stats, sizeof *stats);
 }

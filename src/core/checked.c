@@ -67,17 +67,18 @@ void checked_lives(const void *p)
     }
 }
 
-uint64_t checked_live_word(size_t word)
+uint64_t checked_live_from(const void *start)
 {
-    return stat_get(&arena.live[word]);
+    uint64_t mask;
+    return stat_get(live_word(start, &mask));
 }
 
 #else
 
 /* uncounted: only checked builds call it */
-uint64_t checked_live_word(size_t word)
+uint64_t checked_live_from(const void *start)
 {
-    (void)word;
+    (void)start;
     return 0;
 }
 

@@ -16,8 +16,8 @@ void checked_dies(void *p);
 /* All objects in a part of the arena are dead, without having been freed. */
 void checked_forget(const void *start, size_t bytes);
 
-/* The bits of so many granules. */
-uint64_t checked_live_word(size_t word);
+/* Which of the 64 granules from start on, which is aligned to as many, objects start at: in a unit that has a tag. */
+uint64_t checked_live_from(const void *start);
 
 /* Ends the program when no object starts at p. */
 void checked_lives(const void *p);

@@ -421,18 +421,27 @@ void *object_resize(void *p, size_t size)
     return or_enomem(moved);
 }
 
-/* The seals of all objects that live. A thread that is just being born, or allocates, may break in: so only where there
- * is no other. */
-static void verify_seals(void)
+static void verify_seals_in(size_t unit)
 {
-    const size_t granules = stat_get(&arena.committed_units) << (UNIT_SHIFT - GRANULE_SHIFT);
-    for (size_t word = 0; word < granules / 64 && stat_get(&registry.live_count) == 1; word++) {
-        for (uint64_t live = checked_live_word(word); live != 0; live &= live - 1) {
-            const char *const p = (char *)arena.base + ((word * 64 + bit_lowest(live)) << GRANULE_SHIFT);
+    enum { UNIT_WORDS = UNIT_BYTES / GRANULE_BYTES / 64 };
+    for (size_t word = 0; word < UNIT_WORDS; word++) {
+        char *const start = arena_address((uint32_t)unit) + word * 64 * GRANULE_BYTES;
+        for (uint64_t live = checked_live_from(start); live != 0; live &= live - 1) {
+            const char *const p = start + (size_t)bit_lowest(live) * GRANULE_BYTES;
             const struct place place = place_at(p);
             if (place.sealed && place.room != 0) {
                 (void)guard_sealed(p, place.room);
             }
+        }
+    }
+}
+
+/* The seals of all objects that live. Another thread might be just giving birth to one: so only where there is none. */
+static void verify_seals(void)
+{
+    for (size_t unit = 0; arena_has_unit(unit) && stat_get(&registry.live_count) == 1; unit++) {
+        if (stat_get(&arena.units[unit].tag) != TAG_NONE) {
+            verify_seals_in(unit);
         }
     }
 }
