@@ -1208,7 +1208,11 @@ void scope_fork_child(struct thread *self)
             stat_set(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
                                        held << EPOCH_HELD_SHIFT);
         }
-        if (state == EPOCH_CLOSED && self != NULL) {
+    }
+    /* Only now: to finish an epoch is to close the one that serves its handles, whose holds must be recovered, too. */
+    for (uint32_t id = EPOCH_PROCESS + 1; id < epoch_limit() && self != NULL; id++) {
+        struct epoch *epoch = epoch_existing(id);
+        if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_CLOSED) {
             help_close(self, epoch);
         }
     }
