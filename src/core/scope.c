@@ -673,7 +673,7 @@ uint32_t scope_count(const struct thread *thread)
 {
     uint32_t n = 0;
     for (const struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
-        n++;
+        n += hold->nested + (hold->real == hold);
     }
     return n;
 }

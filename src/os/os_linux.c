@@ -21,6 +21,14 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+static bool linux_unmap(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool done = munmap(start, bytes) == 0;
+    errno = saved;
+    return done;
+}
+
 static enum os_placed linux_place(void *start, size_t bytes, enum os_access access)
 {
     const int saved = errno;
@@ -30,8 +38,7 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
         return OS_PLACED;
     }
     if (placed != MAP_FAILED) {
-        (void)munmap(placed, bytes);
-        errno = saved;
+        (void)linux_unmap(placed, bytes);
         return OS_TAKEN;
     }
     const bool taken = errno == EEXIST || errno == EINVAL || errno == EPERM || errno == EOPNOTSUPP;
@@ -51,14 +58,6 @@ static void *linux_reserve(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return start == MAP_FAILED ? NULL : start;
-}
-
-static bool linux_unmap(void *start, size_t bytes)
-{
-    const int saved = errno;
-    const bool done = munmap(start, bytes) == 0;
-    errno = saved;
-    return done;
 }
 
 static bool linux_commit(void *start, size_t bytes)

@@ -140,7 +140,7 @@ static void run(const struct handling *how, void (*misuse)(void), bool threads)
               "%s%s: the program ended with status %#x, and said: %s", how->name, threads ? ", with threads" : "",
               (unsigned)status, text);
     const char *const rest = strchr(text, '\n');
-    CHECK_SAY(strncmp(text, "tslab: ", 7) == 0 && strstr(text, "free of 0x") != NULL && rest != NULL &&
+    CHECK_SAY(strncmp(text, "tslab[", 6) == 0 && strstr(text, "free of 0x") != NULL && rest != NULL &&
                   strcmp(rest, "\nhandled\n") == 0,
               "%s%s: the program said: %s", how->name, threads ? ", with threads" : "", text);
 }

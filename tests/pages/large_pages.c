@@ -72,7 +72,7 @@ static void *kernel_mmap(void *start, size_t bytes, int protection, int flags, i
 
 void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    if ((flags & MAP_FIXED) != 0) {
+    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {
         expect_page("mmap", start);
         return kernel_mmap(start, whole(bytes), protection, flags, fd, offset);
     }

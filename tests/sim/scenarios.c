@@ -205,7 +205,7 @@ const struct scenario scenarios[] = {
 
     { "epoch-handle", "a stale handle, its place lent again", { "O H", DIRECT }, { "J J", "D H D1 H" }, 3, 4 },
     { "epoch-handle", "a stale handle, a chunk in its place", { "O H", DIRECT }, { "J J", "D C O1 E1 a2 a2 L1 f f C1" }, 3, 4 },
-    { "epoch-handle", "two epochs take turns in a unit", { "O H D C", DIRECT }, { "O H D1 C", "O1 H1 J H1" }, 2, 3 },
+    { "epoch-handle", "two epochs take turns in a unit", { "O @0 H D C", DIRECT }, { "O H D1 C", "O1 H1 J H1" }, 2, 3 },
 
     /* Fork cuts the others anywhere. */
     { "epoch-fork", "in an enter", { "O", DIRECT }, { "k E a2 L C", "E a2 L f" }, 3, 4 },
@@ -224,6 +224,7 @@ const struct scenario scenarios[] = {
     { "epoch-fork", "in an advance", { "O @1 E a2", DIRECT }, { "k E a2 L", "V a2 L" }, 3, 4 },
     { "epoch-fork", "in an advance from outside", { "O @2 E a2", DIRECT }, { "k", "V", "L" }, 2, 3 },
     { "epoch-fork", "inside, with handles", { "O @1 E H", MAGAZINES }, { "k E H L C", "D H L" }, 2, 3 },
+    { "epoch-fork", "a close waits for one who is inside, with handles", { "N @1 E H D", MAGAZINES }, { "C k", "L" }, 2, 3 },
     { "epoch-fork", "inside twice", { "O O1 @1 E E1 E a2", DIRECT }, { "k E a1 L C C1", "L L1 L f" }, 2, 3 },
     { "epoch-fork", "in a hold of an earlier life", { "O @0 E @1 E L @0 L C O @1 E", DIRECT }, { "k E L C", "L E L" }, 2, 3 },
     { "epoch-fork", "in the first handle", { "O", DIRECT }, { "k H C", "H D", "H" }, 2, 3 },

@@ -235,8 +235,12 @@ void world_set_up(const struct world_start *start)
     world_follow(BUILDER, start->setup);
     /* The builder goes; its record waits for whoever needs one. */
     heap_current = &heap_none;
-    thread_shut(world_records[BUILDER]);
-    thread_shut(world_records[BUILDER + 1]);
+    for (unsigned i = BUILDER; i <= BUILDER + 1; i++) {
+        gate_enter(world_records[i]);
+        scope_flush(world_records[i]); /* as every record that becomes idle */
+        gate_leave(world_records[i]);
+        thread_shut(world_records[i]);
+    }
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
         world.seen[unit] = stat_get(&arena.slabs[unit].word);
     }
