@@ -104,7 +104,7 @@ static void lay_out(uintptr_t start, size_t units)
 #if TSLAB_CHECKED
     arena.live = (atomic_u64 *)tables[TABLE_LIVE].start;
 #endif
-    arena.span_units = units;
+    arena.span_units = arena_page_down((uint32_t)units); /* what is committed is whole pages */
 }
 
 /* Committing. */
@@ -161,6 +161,7 @@ static enum os_placed commit_units(size_t first, size_t end)
     for (unsigned t = TABLES; t-- > 0 && placed == OS_PLACED;) {
         placed = table_extend((enum table_name)t, first, end);
     }
+    invariant(first == arena_page_up((uint32_t)first) && end == arena_page_up((uint32_t)end));
     if (placed != OS_PLACED && !os_unmap(start, bytes)) {
         /* It cannot be mapped there again: what is ours there is a gap. */
         return OS_TAKEN;
@@ -190,7 +191,7 @@ static size_t step_units(void)
  * does not. *end receives where it ended. */
 static enum os_placed commit_step(size_t first, size_t *end)
 {
-    const size_t least = min_size(arena_page_up((uint32_t)*end), arena.span_units);
+    const size_t least = arena_page_up((uint32_t)*end);
     size_t target = arena_page_down((uint32_t)min_size(max_size(least, first + step_units()), arena.span_units));
     enum os_placed placed;
     while ((placed = commit_units(first, max_size(target, least))) != OS_PLACED && target > least) {

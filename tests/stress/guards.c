@@ -32,7 +32,7 @@ int main(void)
         *(volatile char *)objects[i] = 1;
     }
     pthread_t id;
-    void *p;
+    void *p = NULL;
     if (pthread_create(&id, NULL, thread, NULL) != 0 || pthread_join(id, &p) != 0 || p == NULL) {
         fail("no thread can be had", 0);
     }

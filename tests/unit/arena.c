@@ -167,11 +167,16 @@ static void the_place_is_random(void **state)
 /* Nothing is mapped that is not used: a step, and the tables about it. */
 static size_t mapped_kib(void)
 {
-    size_t pages = 0;
-    FILE *const file = fopen("/proc/self/statm", "r");
-    CHECK(file != NULL && fscanf(file, "%zu", &pages) == 1);
+    char line[256];
+    size_t kib = 0;
+    FILE *const file = fopen("/proc/self/status", "r");
+    CHECK(file != NULL);
+    while (kib == 0 && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "VmSize: %zu kB", &kib);
+    }
     fclose(file);
-    return pages * os_page_bytes() / 1024;
+    CHECK(kib != 0);
+    return kib;
 }
 
 static void map_little(const void *argument)

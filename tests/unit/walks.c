@@ -3,6 +3,7 @@
 
 #include "core/epoch.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <tslab/tslab.h>
 
@@ -74,9 +75,17 @@ static void close_in_child(void)
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
 static void walks_go_over_what_is_in_use(void **state)
 {
     (void)state;
+    /* In a process that never had a second thread a fork has nothing to do. */
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, nothing, NULL) == 0 && pthread_join(other, NULL) == 0);
     const int nowhere = open("/dev/null", O_WRONLY);
     CHECK(nowhere >= 0);
     open_many();
