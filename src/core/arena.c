@@ -255,7 +255,7 @@ bool arena_start(size_t bytes)
 {
     const size_t most = os_address_space() / SPACE_PART / UNIT_BYTES;
     const size_t units = min_size(min_size(bytes / UNIT_BYTES, ARENA_UNITS_MOST), most);
-    if (!start_at_random(units) && !start_where_the_kernel_says(units)) {
+    if (!(os_may_choose_addresses() && start_at_random(units)) && !start_where_the_kernel_says(units)) {
         arena.span_units = 0;
         return false;
     }

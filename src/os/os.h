@@ -114,6 +114,10 @@ size_t os_page_bytes(void);
 /* The addresses that a process of this kind has, a power of two. */
 size_t os_address_space(void);
 
+/* Whether mappings may be put anywhere in it. ThreadSanitizer and MemorySanitizer keep most of it for themselves, and
+ * end a program that maps something there. */
+bool os_may_choose_addresses(void);
+
 /* A number to choose a place by: nobody can guess it, unless the process asked for addresses that are the same in each
  * run (debuggers do): then it is the same in each, too. */
 uint64_t os_random_place(void);

@@ -185,6 +185,15 @@ uint64_t os_random(void)
     return number;
 }
 
+/* Of the sanitizer that the program runs under; NULL: it runs under none. */
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+bool os_may_choose_addresses(void)
+{
+    return __tsan_init == NULL && __msan_init == NULL;
+}
+
 uint64_t os_random_place(void)
 {
     enum { ASK = -1 };

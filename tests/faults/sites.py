@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # What the library needs of libc and cannot fail, or cannot fail for want of anything: why that is no subject here.
 HARMLESS = {
     "abort": "does not return",
+    "__tsan_init": "is there or not", "__msan_init": "is there or not",
     "personality": "a question; without an answer, addresses are chosen at random",
     "dladdr": "asks the loader for what it has in its tables; where it fails, the library behaves as without the drop-in",
     "dlclose": "gives back what dlopen has counted",

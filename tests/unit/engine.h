@@ -16,7 +16,7 @@ static inline void live_in_arena_of(size_t bytes)
     if (arena.span_units != 0) {
         CHECK(arena_start(bytes));
     }
-    CHECK(arena.span_units == 0 || arena.span_units == bytes / UNIT_BYTES);
+    CHECK(arena.span_units == 0 || arena.span_units == arena_page_down((uint32_t)(bytes / UNIT_BYTES)));
 }
 
 #endif
