@@ -76,7 +76,7 @@ OPTIONS = (
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
     Option("magazines", "0|1", number(0, 1), "0 turns the thread caches off, as a baseline for comparisons"),
-    Option("arena_bytes", "N", number(4 << 20, 16 << 40), "addresses to reserve"),
+    Option("arena_bytes", "N", number(4 << 20, 16 << 40), "addresses that objects may have"),
 )
 
 
