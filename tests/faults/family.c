@@ -158,7 +158,7 @@ static const struct failure failures[] = {
  * plans were tried. */
 static unsigned fail_in_turn(const struct failure *failure, bool once, bool full, const struct result *wanted)
 {
-    static const unsigned some[] = { 0, 1, 5, 14 };
+    static const unsigned some[] = { 0, 1, 5, 6, 14 };
     const unsigned most = full ? UINT32_MAX : failure->first ? COUNT_OF(some) : 1;
     unsigned tried = 0;
     for (unsigned i = 0; i < most; i++, tried++) {

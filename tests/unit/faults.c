@@ -220,10 +220,37 @@ static void start_in_vain(const void *argument)
     check_nothing_is_lost();
 }
 
+/* Two calls fail at once. */
+
+static unsigned places_granted;
+
+static enum os_placed place_some(void *start, size_t bytes, enum os_access access)
+{
+    return places_granted == 0 ? OS_TAKEN : (places_granted--, real.place(start, bytes, access));
+}
+
+static void start_in_vain_twice(const void *argument)
+{
+    (void)argument;
+    for (int round = 0; round < 3; round++) {
+        arena = (struct arena){ .units = NULL };
+        inject(round == 0 ? RESERVE : UNMAP, 0, UINT32_MAX);
+        os_calls.place = place_some;
+        places_granted = round == 2 ? 3 : 0; /* the units and two tables, which then cannot be unmapped */
+        CHECK(!arena_start(TIB));
+        CHECK(tslab_malloc(1) == NULL && errno == ENOMEM);
+    }
+    inject_nothing();
+    CHECK(arena_start(TIB));
+    CHECK(work(OBJECTS) == 0);
+    check_nothing_is_lost();
+}
+
 static void a_refused_start(void **state)
 {
     (void)state;
     child_succeeds(start_in_vain, NULL, "");
+    child_succeeds(start_in_vain_twice, NULL, "");
 }
 
 static void a_refused_commit(void **state)
@@ -407,6 +434,31 @@ static void leave_and_return(const void *argument)
     }
 }
 
+static bool purge_objects_only(void *start, size_t bytes)
+{
+    if ((uintptr_t)start >= arena.base) {
+        return real.purge(start, bytes);
+    }
+    note_site(PURGE, SITE);
+    return false;
+}
+
+/* The tables about what is given back can be neither sealed nor purged: that costs memory, and nothing else. */
+static void leave_with_tables(const void *argument)
+{
+    enum { BYTES = 64 << 20 };
+    (void)argument;
+    live_in_arena_of(ROOMY);
+    inject(SEAL, 0, UINT32_MAX);
+    os_calls.purge = purge_objects_only;
+    tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
+    (void)tslab_trim();
+    CHECK(stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES);
+    CHECK(work(OBJECTS) == 0);
+    inject_nothing();
+    check_nothing_is_lost();
+}
+
 /* Somebody else has what was given back: that is a gap, and nothing else is lost. */
 static void leave_for_good(const void *argument)
 {
@@ -446,12 +498,44 @@ static void a_refused_unmapping(void **state)
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(leave_and_return, NULL, "");
         child_succeeds(leave_for_good, NULL, "");
+        child_succeeds(leave_with_tables, NULL, "");
     }
+}
+
+static bool keep_pages(void *start, size_t bytes)
+{
+    (void)start;
+    (void)bytes;
+    note_site(PURGE, SITE);
+    return false;
+}
+
+/* The pause after a refusal is measured by it. */
+static void pause_by_a_wrong_clock(const void *argument)
+{
+    (void)argument;
+    live_in_arena_of(8 * MIB);
+    option_values[OPTION_RETAIN_BYTES] = 0;
+    inject(CLOCK, 0, UINT32_MAX);
+    os_calls.purge = keep_pages;
+    tslab_free(memset(keep(tslab_malloc(4 * MIB)), 1, 4 * MIB));
+    os_calls.purge = real.purge;
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    /* Dirty and clean memory in a row serves when the one is purged, or is not had, for purging pauses. */
+    for (int i = 0; i < 20; i++) {
+        char *const p = tslab_malloc(7 * MIB);
+        CHECK(p != NULL || errno == ENOMEM);
+        tslab_free(p);
+        tslab_free(memset(keep(tslab_malloc(3 * MIB)), 1, 3 * MIB));
+    }
+    inject_nothing();
+    check_nothing_is_lost();
 }
 
 static void a_clock_that_cannot_be_trusted(void **state)
 {
     (void)state;
+    child_succeeds(pause_by_a_wrong_clock, NULL, "");
     fail_in_turn((struct plan){ .call = CLOCK, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
     fail_in_turn((struct plan){ .call = CLOCK, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
 }
