@@ -49,17 +49,28 @@ def expect_own_words(what, code, stderr, words):
     expect(any(word in stderr.lower() for word in words), f"{what}: it ended with {code} and does not say why: {stderr[-500:]}")
 
 
+# Not by the module threading, whose start() waits for ever for a thread that had no memory to say that it has started.
 SCRIPT = """
-import hashlib, threading
+import hashlib, time, _thread
 def work():
     texts = {str(i): "x" * (i % 500) for i in range(40000)}
     digest = hashlib.sha256("".join(sorted(texts.values())).encode()).hexdigest()
     blocks = [bytearray(100000) for _ in range(200)]
     return digest, len(blocks)
-threads = [threading.Thread(target=work) for _ in range(2)]
-[thread.start() for thread in threads]
+done = [False, False]
+def in_thread(number):
+    try:
+        work()
+    finally:
+        done[number] = True
+[_thread.start_new_thread(in_thread, (number,)) for number in range(2)]
 print(work())
-[thread.join() for thread in threads]
+for _ in range(1000):
+    if all(done):
+        break
+    time.sleep(0.01)
+else:
+    raise MemoryError("a thread did not come to its end")
 """
 
 
