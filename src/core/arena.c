@@ -77,7 +77,7 @@ static size_t table_align(void)
 /* The addresses that an arena of so many units needs: there is a page between the tables, and at both ends. */
 static size_t window_bytes(size_t units)
 {
-    size_t bytes = (units << UNIT_SHIFT) + (2 * (TABLES + 2)) * table_align();
+    size_t bytes = (units << UNIT_SHIFT) + (size_t)(2 * (TABLES + 2)) * table_align();
     for (unsigned t = 0; t < TABLES; t++) {
         bytes += units * tables[t].unit_bytes;
     }

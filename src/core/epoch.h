@@ -72,7 +72,7 @@ struct hold {
     struct hold *ambient; /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
 };
 
-_Static_assert(sizeof(struct hold) == 2 * CACHE_LINE, "neighbours share no line");
+_Static_assert(sizeof(struct hold) == (size_t)2 * CACHE_LINE, "neighbours share no line");
 _Static_assert(offsetof(struct hold, cursor) == CACHE_LINE, "who walks by does not touch what the holder works with");
 
 /* Lines of its own: what others read of a record is not in the line of its neighbour, nor in that of its first hold. */
