@@ -52,6 +52,7 @@ static char *guard_of(uint32_t first, size_t *bytes)
 }
 
 /* Takes the access to it away, while there are not too many guards, and if the kernel agrees. */
+/* uncounted: only the checked libraries call it */
 static void guard_raise(uint32_t first)
 {
     size_t bytes;
@@ -65,6 +66,7 @@ static void guard_raise(uint32_t first)
 }
 
 /* And gives it back. */
+/* uncounted: only the checked libraries call it */
 static bool guard_lower(uint32_t first)
 {
     size_t bytes;

@@ -421,6 +421,7 @@ void *object_resize(void *p, size_t size)
     return or_enomem(moved);
 }
 
+/* uncounted: only the checked libraries call it */
 static void verify_seals_in(size_t unit)
 {
     enum { UNIT_WORDS = UNIT_BYTES / GRANULE_BYTES / 64 };
@@ -437,6 +438,7 @@ static void verify_seals_in(size_t unit)
 }
 
 /* The seals of all objects that live. Another thread might be just giving birth to one: so only where there is none. */
+/* uncounted: only the checked libraries call it */
 static void verify_seals(void)
 {
     for (size_t unit = 0; arena_has_unit(unit) && stat_get(&registry.live_count) == 1; unit++) {

@@ -20,6 +20,7 @@ atomic_size_t trap_units;
 
 static atomic_u32 guards;
 
+/* uncounted: only the checked libraries call it */
 bool guard_count_up(void)
 {
     const bool room = fetch_add_relaxed(&guards, 1) < GUARDS_MOST;
@@ -29,6 +30,7 @@ bool guard_count_up(void)
     return room;
 }
 
+/* uncounted: in other libraries no run has a guard */
 void guard_count_down(uint32_t first)
 {
     if (arena.slabs[first].is_guarded) {
