@@ -328,35 +328,43 @@ static void run_lose(uint32_t first, uint32_t n)
     stat_add(&depot.lost_units, n);
 }
 
+/* Maps units of an absent run again, from one that starts a page: `least` of them, or more where that can be had. They
+ * are clean then, or a gap. */
+static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least)
+{
+    const uint32_t end = run + arena.slabs[run].units;
+    uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
+    enum arena_returned returned = arena_return(first, units);
+    if (returned != ARENA_RETURNED && units > least) {
+        units = least;
+        returned = arena_return(first, units);
+    }
+    if (returned == ARENA_NO_MEMORY) {
+        return returned;
+    }
+    run_unlink(run);
+    run_rest(run, first, RUN_ABSENT, 0, AT_END);
+    run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
+    if (returned == ARENA_RETURNED) {
+        run_join(first, units, RUN_CLEAN, SWEPT);
+    } else {
+        run_lose(first, units);
+    }
+    return returned;
+}
+
 /* Maps a part of an absent run again that has n aligned units; returns the clean run that they are in, 0 when there is
  * none or no memory. */
 static uint32_t depot_return(uint32_t n, uint32_t align)
 {
     uint32_t run;
-    while ((run = run_find(RUN_ABSENT, n, align)) != 0) {
-        const uint32_t end = run + arena.slabs[run].units;
+    enum arena_returned returned = ARENA_LOST;
+    while (returned == ARENA_LOST && (run = run_find(RUN_ABSENT, n, align)) != 0) {
         const uint32_t place = run_place(run, n, align);
         const uint32_t first = arena_page_down(place);
-        const uint32_t least = arena_page_up(place + n) - first;
-        uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
-        enum arena_returned returned = arena_return(first, units);
-        if (returned != ARENA_RETURNED && units > least) {
-            units = least;
-            returned = arena_return(first, units);
-        }
-        if (returned == ARENA_NO_MEMORY) {
-            return 0;
-        }
-        run_unlink(run);
-        run_rest(run, first, RUN_ABSENT, 0, AT_END);
-        run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
-        if (returned == ARENA_RETURNED) {
-            run_join(first, units, RUN_CLEAN, SWEPT);
-            return run_find(RUN_CLEAN, n, align);
-        }
-        run_lose(first, units);
+        returned = run_return(run, first, arena_page_up(place + n) - first);
     }
-    return 0;
+    return returned == ARENA_RETURNED ? run_find(RUN_CLEAN, n, align) : 0;
 }
 
 /* What users call. */
@@ -397,7 +405,8 @@ void depot_put(uint32_t first, uint32_t n, bool clean)
     depot_leave();
 }
 
-/* The empty run behind a unit that has so many units, if it has. Where the arena ends there, it grows. */
+/* The empty run behind a unit that has so many units, if it has. Where the arena ends there, it grows, and what is
+ * absent there is mapped again. */
 static uint32_t run_to_grow(uint32_t behind, uint32_t more)
 {
     const uint32_t clean = run_behind(behind, RUN_CLEAN);
@@ -407,6 +416,10 @@ static uint32_t run_to_grow(uint32_t behind, uint32_t more)
         if (fresh.units != 0) {
             run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
         }
+    }
+    const uint32_t absent = run_behind(behind, RUN_ABSENT);
+    if (absent != 0 && arena.slabs[absent].units >= more) {
+        (void)run_return(absent, absent, arena_page_up(absent + more) - absent);
     }
     for (unsigned kind = RUN_STUCK; kind <= RUN_CLEAN; kind++) {
         const uint32_t run = run_behind(behind, kind);

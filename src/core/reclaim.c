@@ -85,6 +85,8 @@ static void sweep_clean(size_t purged_units, bool all)
         return;
     }
     purger.unswept_units = 0;
+    /* A program that fills and empties its memory again and again would have it mapped as often. */
+    const bool leaves = all || stat_get(&purger.budget_units) == 0;
     const size_t leave_units = max_size(LEAVE_UNITS_MIN, stat_get(&arena.committed_units) >> LEAVE_SHIFT);
     for (unsigned i = 0; all || i < SWEEP_RUNS; i++) {
         uint32_t n;
@@ -92,7 +94,7 @@ static void sweep_clean(size_t purged_units, bool all)
         if (first == 0) {
             return;
         }
-        const bool absent = n >= leave_units && arena_leave(first, n);
+        const bool absent = leaves && n >= leave_units && arena_leave(first, n);
         if (!absent) {
             arena_sweep_tables(first, n);
         }

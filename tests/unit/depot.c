@@ -202,8 +202,7 @@ static void put(unsigned run, bool clean)
 /* Whether exactly the units behind a run decide that it can grow. */
 static bool can_grow(uint32_t behind, uint32_t more)
 {
-    return behind < arena.committed_units && arena.slabs[behind].kind != RUN_USED &&
-           arena.slabs[behind].kind != RUN_ABSENT && arena.slabs[behind].units >= more;
+    return behind < arena.committed_units && arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more;
 }
 
 static void grow(unsigned run, uint32_t more)
