@@ -28,6 +28,7 @@ static struct {
     atomic_size_t budget_units; /* learned: what programs wanted back soon after it was purged */
     size_t unswept_units;       /* purged since the side tables were swept */
     size_t purged_units;        /* for the sake of the budget, and not wanted back so far */
+    atomic_size_t dirty_units;  /* the most that was dirty when that was done, since the budget last shrank */
     uint64_t purged_ms;         /* when that was last done */
     uint64_t fresh_units;       /* what the depot had handed out without pages by then */
     atomic_u64 paused_until_ms; /* the system has refused: nothing is tried before; 0: it has not. Anyone reads it */
@@ -56,6 +57,7 @@ static void learn(uint64_t now_ms, uint64_t delay_ms)
     } else {
         budget >>= min_size(age_ms / max_size(delay_ms, 1), 63);
         purger.purged_units = 0;
+        stat_set(&purger.dirty_units, 0);
     }
     stat_set(&purger.budget_units, min_size(budget, LEARNED_UNITS));
     purger.purged_ms = now_ms;
@@ -64,7 +66,8 @@ static void learn(uint64_t now_ms, uint64_t delay_ms)
 
 size_t reclaim_learned_bytes(void)
 {
-    return stat_get(&purger.budget_units) << UNIT_SHIFT;
+    /* The budget grows in leaps, and may lie far above what was ever there. */
+    return min_size(stat_get(&purger.budget_units), stat_get(&purger.dirty_units)) << UNIT_SHIFT;
 }
 
 bool reclaim_pages(char *start, size_t bytes)
@@ -207,6 +210,7 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
     if (dirty > retain_units()) {
         learn(now_ms, delay_ms);
         if (dirty > retain_units()) {
+            stat_set(&purger.dirty_units, max_size(stat_get(&purger.dirty_units), dirty));
             bytes = purge_while(0, retain_units() / 2, dirty, false);
             purger.purged_units += bytes >> UNIT_SHIFT;
         }
