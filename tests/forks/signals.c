@@ -3,7 +3,7 @@
  *   nested, nested-threads  the signal comes in the middle of a fork of the same thread, between its handlers
  *   malloc                  ... in the middle of an allocation, in a process of one thread
  *   malloc-beside-threads   ... where there is another, which holds nothing then
- *   fork, fork-threads      ... in the middle of a fork, whenever that is
+ *   fork                    ... in the middle of a fork, whenever that is
  *
  * The child goes on where the signal has interrupted its parent. */
 #include "check.h"
