@@ -549,17 +549,18 @@ void depot_put_purged(uint32_t first, uint32_t n)
     put_back(from, to - from, RUN_CLEAN, UNSWEPT);
 }
 
-void depot_unstick(void)
+bool depot_unstick(void)
 {
     const uint64_t now_ms = os_now_ms();
     depot_enter();
-    uint32_t run;
-    while ((run = run_find(RUN_STUCK, 1, 1)) != 0) {
+    const uint32_t run = run_find(RUN_STUCK, 1, 1);
+    if (run != 0) {
         const uint32_t units = arena.slabs[run].units;
         run_unlink(run);
         run_join(run, units, RUN_DIRTY, now_ms);
     }
     depot_leave();
+    return run != 0;
 }
 
 bool depot_could_merge(void)

@@ -74,11 +74,11 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
  * `dirty_limit` units are dirty. Of a longer run at most max_units, to the end of a page; the rest stays. Returns the
  * first unit or 0; *n receives its units. depot_put_purged puts back what was purged: whole pages of it are clean, the
  * parts of pages at its ends are dirty. depot_put_refused puts back what the system refused: it is stuck.
- * depot_unstick makes all that is stuck dirty again. */
+ * depot_unstick makes a run that is stuck dirty again; false: there is none. */
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n);
 void depot_put_purged(uint32_t first, uint32_t n);
 void depot_put_refused(uint32_t first, uint32_t n);
-void depot_unstick(void);
+bool depot_unstick(void);
 
 /* The same with what was not touched after all: as dirty as it was, and young; and for parts of a run that was taken
  * out as one. */

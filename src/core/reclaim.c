@@ -242,7 +242,8 @@ void reclaim_tick(void)
 size_t reclaim_all(void)
 {
     lock_acquire(&purger.lock);
-    depot_unstick();
+    while (depot_unstick()) {
+    }
     /* No more than was dirty at the start: others may be freeing all the time. */
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.units[RUN_DIRTY]), true);
     sweep_clean(purged >> UNIT_SHIFT, true);

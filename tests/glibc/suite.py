@@ -41,7 +41,7 @@ def cmake_test(path, entry):
     words = [pathlib.PurePath(path).stem, "SOURCES", *sources(path, entry)]
     words += ["MODULES", *entry.get("modules", [])]
     words += ["TIMEOUT", entry.get("timeout", 120)]
-    words += [key.upper() for key in ("slow", "unlike", "unlike-plain", "fails") if key in entry]
+    words += [key.upper() for key in ("slow", "unlike", "unlike-plain") if key in entry]
     return cmake_call("glibc_test", *words)
 
 

@@ -308,7 +308,8 @@ static void step(void)
     } else if (what < 99) {
         sweep();
     } else {
-        depot_unstick();
+        while (depot_unstick()) {
+        }
     }
 }
 

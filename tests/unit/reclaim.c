@@ -153,6 +153,29 @@ static void one_locked_page_is_set_apart(void **state)
     }
 }
 
+/* As many runs as there are may be stuck. A trim tries all of them again, and builds with checks count its steps under
+ * the depot's lock. */
+static void insist(const void *argument)
+{
+    (void)argument;
+    begin(refuses_all);
+    make_dirt();
+    for (int i = 0; i < 3; i++) {
+        CHECK(tslab_trim() == 0);
+        CHECK(GUARDED || stat_get(&depot.units[RUN_STUCK]) >= OBJECTS / 2);
+    }
+    os_calls.purge = real.purge;
+    CHECK(tslab_trim() > 0);
+    CHECK(stat_get(&depot.units[RUN_STUCK]) == 0 && stat_get(&depot.units[RUN_DIRTY]) == 0);
+    clean_up();
+}
+
+static void a_trim_tries_all_that_is_stuck(void **state)
+{
+    (void)state;
+    child_succeeds(insist, NULL, "");
+}
+
 /* What is left of a large object that shrank goes as what is freed does. */
 static void shrink(const void *argument)
 {
@@ -251,8 +274,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom), cmocka_unit_test(one_locked_page_is_set_apart),
-        cmocka_unit_test(a_shrinking_realloc_gives_back),        cmocka_unit_test(aligned_blocks_use_their_holes),
-        cmocka_unit_test(many_runs_are_no_longer_way),
+        cmocka_unit_test(a_trim_tries_all_that_is_stuck),        cmocka_unit_test(a_shrinking_realloc_gives_back),
+        cmocka_unit_test(aligned_blocks_use_their_holes),        cmocka_unit_test(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
