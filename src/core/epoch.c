@@ -55,13 +55,14 @@ static void set_out(uint32_t id, bool out)
         store_release(summary, stat_get(summary) | bit_of_block);
         return;
     }
-    store_release(word, stat_get(word) & ~bit);
+    /* Nothing hangs on when a walk misses a record that is in the pool. */
+    stat_set(word, stat_get(word) & ~bit);
     uint64_t any = 0;
     for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
         any |= stat_get(&block->out[i]);
     }
     if (any == 0) {
-        store_release(summary, stat_get(summary) & ~bit_of_block);
+        stat_set(summary, stat_get(summary) & ~bit_of_block);
     }
 }
 
