@@ -41,7 +41,8 @@ void epoch_start(void)
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
-/* Which records are out of the pool. The bits change under the lock; who walks reads them without. */
+/* Which records are out of the pool. The bits change under the lock; walks read them without. A store that clears one
+ * bit is a release, too: a walk may see in it the bits that earlier stores have set, and reads their records. */
 
 static void set_out(uint32_t id, bool out)
 {
@@ -55,14 +56,13 @@ static void set_out(uint32_t id, bool out)
         store_release(summary, stat_get(summary) | bit_of_block);
         return;
     }
-    /* Nothing hangs on when a walk misses a record that is in the pool. */
-    stat_set(word, stat_get(word) & ~bit);
+    store_release(word, stat_get(word) & ~bit);
     uint64_t any = 0;
     for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
         any |= stat_get(&block->out[i]);
     }
     if (any == 0) {
-        stat_set(summary, stat_get(summary) & ~bit_of_block);
+        store_release(summary, stat_get(summary) & ~bit_of_block);
     }
 }
 
