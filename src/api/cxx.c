@@ -5,8 +5,8 @@
 
 #include <tslab/tslab.h>
 
-#include "base/fatal.h"
 #include "core/fast.h"
+#include "os/fatal.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

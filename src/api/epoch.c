@@ -100,7 +100,7 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
     if (!options_are_valid(wanted)) {
         return fail_epoch(EINVAL);
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return fail_epoch(ENOMEM);
     }
@@ -113,7 +113,7 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
         .plain = !dies || (wanted->flags & TSLAB_OPEN_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);
-    current_leave(thread);
+    current_put(thread);
     return value == 0 ? fail_epoch(ENOMEM) : (tslab_epoch){ value };
 }
 
@@ -123,10 +123,10 @@ TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
         return scope_enter(heap_current->thread, epoch.id);
     }
     /* A thread whose own heap is gone, since it ends, has nothing that could be inside. */
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL || heap_current == &heap_gone) {
         if (thread != NULL) {
-            current_leave(thread);
+            current_put(thread);
         }
         return TSLAB_NO_MEMORY;
     }
@@ -149,7 +149,7 @@ static enum tslab_status end_epoch(tslab_epoch *epoch, tslab_close_flags flags, 
     if (epoch_is_hidden(epoch->id)) {
         return TSLAB_STALE;
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
@@ -159,7 +159,7 @@ static enum tslab_status end_epoch(tslab_epoch *epoch, tslab_close_flags flags, 
     if (report != NULL && status >= 0) {
         *report = made;
     }
-    current_leave(thread);
+    current_put(thread);
     errno = saved;
     return status;
 }
@@ -240,14 +240,14 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
         errno = EINVAL;
         return NULL;
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         errno = ENOMEM;
         return NULL;
     }
     int status;
     void *p = scope_alloc_in(thread, epoch.id, size, alignment, zero, &status);
-    current_leave(thread);
+    current_put(thread);
     if (p == NULL) {
         errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
     }
@@ -262,7 +262,7 @@ static noinline void *alloc_past_scope(tslab_epoch epoch, size_t size)
 
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
 {
-    struct hold *const hold = heap_current->inside;
+    struct hold *const hold = heap_current->innermost;
     if (likely(hold->value == epoch.id)) {
         void *p = chunk_alloc_small(&hold->cursor, guard_room(size));
         if (likely(p != NULL)) {
@@ -306,7 +306,7 @@ TSLAB_API tslab_epoch tslab_epoch_current(void)
 TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
 {
     const struct epoch *epoch = object_epoch(p);
-    const struct epoch *owner = stat_get(&epoch->owner);
+    const struct epoch *owner = load_plain(&epoch->owner);
     epoch = owner != NULL ? owner : epoch; /* of objects with handles */
     return (tslab_epoch){ epoch == &epoch_process ? 0 : epoch_value(epoch) };
 }
@@ -327,7 +327,7 @@ static uint32_t threads_inside(const struct epoch *epoch)
 {
     uint32_t inside = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        const struct thread *holder = stat_get(&hold->holder);
+        const struct thread *holder = load_plain(&hold->holder);
         inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
     }
     return inside;
@@ -343,20 +343,20 @@ static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
 }
 
 /* False when the epoch is gone. */
-static bool describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
+static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
     memset(stats, 0, sizeof *stats);
     stats->epoch.id = epoch_generation(word) | epoch->id;
-    stats->parent.id = stat_get(&epoch->parent);
-    stats->instance.id = stat_get(&epoch->is_instance) != 0 ? stats->epoch.id : stat_get(&epoch->instance);
+    stats->parent.id = load_plain(&epoch->parent);
+    stats->instance.id = load_plain(&epoch->is_instance) != 0 ? stats->epoch.id : load_plain(&epoch->instance);
     (void)epoch_label(epoch, stats->label);
-    stats->policy = (enum tslab_policy)stat_get(&epoch->policy);
+    stats->policy = (enum tslab_policy)load_plain(&epoch->policy);
     stats->state = state_of(word);
     stats->inside = threads_inside(epoch);
-    stats->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
-    stats->closed_ms = stat_get(&epoch->closed_ms) == 0 ? 0 : os_ms_since(stat_get(&epoch->closed_ms));
-    stats->recycled_runs = stat_get(&epoch->recycled_runs);
+    stats->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
+    stats->closed_ms = load_plain(&epoch->closed_ms) == 0 ? 0 : os_ms_since(load_plain(&epoch->closed_ms));
+    stats->recycled_runs = counter_get(&epoch->recycled_runs);
     add_survivors(epoch, stats);
     struct epoch *handles = epoch_serving(epoch);
     if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
@@ -372,15 +372,15 @@ TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struc
     if (epoch == NULL || stats == NULL || !sized_is_valid(size)) {
         return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     struct tslab_epoch_stats found;
-    const bool described = describe(epoch, &found) && found.epoch.id == value.id;
-    gate_leave(thread);
-    current_leave(thread);
+    const bool described = epoch_describe(epoch, &found) && found.epoch.id == value.id;
+    gate_unlock(thread);
+    current_put(thread);
     if (!described) {
         return TSLAB_STALE;
     }
@@ -393,7 +393,7 @@ static struct epoch *next_of_users(uint32_t from)
 {
     struct epoch *epoch = epoch_next(from);
     while (epoch != NULL &&
-           (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || stat_get(&epoch->owner) != NULL)) {
+           (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || load_plain(&epoch->owner) != NULL)) {
         epoch = epoch_next(epoch->id + 1);
     }
     return epoch;
@@ -403,7 +403,7 @@ bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 {
     for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
         *from = epoch->id + 1;
-        if (describe(epoch, entry)) {
+        if (epoch_describe(epoch, entry)) {
             return true;
         }
     }
@@ -412,17 +412,17 @@ bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 
 size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return 0;
     }
     size_t n = 0;
-    gate_enter(thread);
+    gate_lock(thread);
     while (n < capacity && epochs_next(from, &entries[n])) {
         n++;
     }
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
     return n;
 }
 
@@ -459,7 +459,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
         errno = EINVAL;
         return handle;
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         errno = ENOMEM;
         return handle;
@@ -467,7 +467,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     int status;
     void *object;
     handle.id = handle_alloc(thread, epoch.id, size, &object, &status);
-    current_leave(thread);
+    current_put(thread);
     if (handle.id == 0) {
         errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
     } else {
@@ -486,12 +486,12 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
 
 TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 {
-    struct thread *thread = current_enter_surely();
+    struct thread *thread = current_get_surely();
     if (thread == NULL) {
         return TSLAB_STALE;
     }
-    const bool freed = handle_free_object(thread, epoch.id, handle.id);
-    current_leave(thread);
+    const bool freed = handle_free(thread, epoch.id, handle.id);
+    current_put(thread);
     return freed ? TSLAB_OK : TSLAB_STALE;
 }
 
@@ -499,11 +499,11 @@ TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle ha
 
 TSLAB_API tslab_instance tslab_instance_open(const char *label)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     const struct scope_options options = { .label = label, .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     const uint64_t value = thread == NULL ? 0 : scope_open(thread, &options);
     if (thread != NULL) {
-        current_leave(thread);
+        current_put(thread);
     }
     if (value == 0) {
         errno = ENOMEM;
@@ -527,14 +527,14 @@ static enum tslab_status instance_close(tslab_instance instance, tslab_close_fla
         return TSLAB_INVALID;
     }
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        const bool member = epoch == root || stat_get(&epoch->instance) == instance.id;
+        const bool member = epoch == root || load_plain(&epoch->instance) == instance.id;
         if (member && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE && threads_inside(epoch) > 0) {
             return TSLAB_BUSY;
         }
     }
     struct tslab_epoch_report sum = { 0 };
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        if (stat_get(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
+        if (load_plain(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
             continue;
         }
         struct tslab_epoch_report part = { 0 };
@@ -579,10 +579,10 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
 
 TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL || heap_current == &heap_gone) {
         if (thread != NULL) {
-            current_leave(thread);
+            current_put(thread);
         }
         return TSLAB_NO_MEMORY;
     }
@@ -602,11 +602,11 @@ TSLAB_API void tslab_work_rotate(void)
 
 TSLAB_API void tslab_work_pause(void)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread != NULL && heap_current != &heap_gone) {
         scope_pause(thread);
     } else if (thread != NULL) {
-        current_leave(thread);
+        current_put(thread);
     }
 }
 

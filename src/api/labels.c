@@ -86,7 +86,7 @@ static void order_groups(void)
     }
 }
 
-static void collect(void)
+static void labels_collect(void)
 {
     struct tslab_epoch_stats stats;
     table.known = 0;
@@ -100,14 +100,14 @@ static void collect(void)
 
 bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return false;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     lock_acquire(&table_lock);
     if (rank == 0 || *collection != table.collection) {
-        collect();
+        labels_collect();
         *collection = table.collection;
     }
     const bool found = rank < table.told;
@@ -115,7 +115,7 @@ bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group
         *group = table.groups[rank];
     }
     lock_release(&table_lock);
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
     return found;
 }

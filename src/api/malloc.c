@@ -70,7 +70,7 @@ TSLAB_API void *reallocarray(void *p, size_t count, size_t size)
 }
 
 /* glibc rounds an alignment that is no power of two up to one. */
-static void *aligned(size_t alignment, size_t size)
+static void *aligned_as_glibc(size_t alignment, size_t size)
 {
     if (alignment > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
@@ -84,12 +84,12 @@ static void *aligned(size_t alignment, size_t size)
 
 TSLAB_API void *memalign(size_t alignment, size_t size)
 {
-    return aligned(alignment, size);
+    return aligned_as_glibc(alignment, size);
 }
 
 TSLAB_API void *aligned_alloc(size_t alignment, size_t size)
 {
-    return aligned(alignment, size);
+    return aligned_as_glibc(alignment, size);
 }
 
 TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
@@ -109,7 +109,7 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
 
 TSLAB_API void *valloc(size_t size)
 {
-    return aligned(os_page_bytes(), size);
+    return aligned_as_glibc(os_page_bytes(), size);
 }
 
 static void *whole_pages(size_t size)
@@ -119,7 +119,7 @@ static void *whole_pages(size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return aligned(page, round_up(size, page));
+    return aligned_as_glibc(page, round_up(size, page));
 }
 
 TSLAB_API void *pvalloc(size_t size)
@@ -164,12 +164,12 @@ TSLAB_API void *__libc_realloc(void *p, size_t size)
 
 TSLAB_API void *__libc_memalign(size_t alignment, size_t size)
 {
-    return aligned(alignment, size);
+    return aligned_as_glibc(alignment, size);
 }
 
 TSLAB_API void *__libc_valloc(size_t size)
 {
-    return aligned(os_page_bytes(), size);
+    return aligned_as_glibc(os_page_bytes(), size);
 }
 
 TSLAB_API void *__libc_pvalloc(size_t size)

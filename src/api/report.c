@@ -3,11 +3,11 @@
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"
-#include "base/text.h"
 #include "core/class.h"
 #include "core/current.h"
 #include "core/option.h"
 #include "core/stats.h"
+#include "os/text.h"
 
 #include <string.h>
 

@@ -4,8 +4,13 @@
  * to another thread, so that the protocols are explored in the code that ships. There are no standalone fences: orders
  * are properties of operations, which ThreadSanitizer can see.
  *
- * Statistics are not protocol: stat_add and stat_get are for words with one writer at a time, or where a guard is held
- * anyway, stat_add_shared and stat_raise for words with several; none is a scheduling point. */
+ * Three kinds of access are no scheduling points:
+ *
+ *   load_plain, store_plain   relaxed, for words that nobody else writes meanwhile (the caller owns them, or holds the
+ *                             lock that guards them), or whose value at any recent moment will do
+ *   counter_...               the same for counts. get, set and add want one writer at a time, add_shared and raise
+ *                             allow several
+ *   owned_...                 for words that one thread writes on its fast path */
 #ifndef TSLAB_BASE_ATOMIC_H
 #define TSLAB_BASE_ATOMIC_H
 
@@ -60,9 +65,14 @@ void sim_point(void);
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst))
 
-#define stat_get(p)    atomic_load_explicit((p), memory_order_relaxed)
-#define stat_set(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
-#define stat_add(p, v) stat_set((p), stat_get(p) + (v))
+#define load_plain(p)     atomic_load_explicit((p), memory_order_relaxed)
+#define store_plain(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+
+#define counter_get(p)           load_plain(p)
+#define counter_set(p, v)        store_plain((p), (v))
+#define counter_add(p, v)        counter_set((p), counter_get(p) + (v))
+#define counter_sub(p, v)        counter_set((p), counter_get(p) - (v))
+#define counter_add_shared(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
 /* A word that its owner alone writes, and reads plainly, while others may read it at any time: what one does on every
  * call is one instruction on x86-64, which compilers do not make of an atomic load and store. */
@@ -90,12 +100,10 @@ typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 
-#define stat_add_shared(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
-
 /* Makes the word at least v; returns what it is then. */
-static inline uint64_t stat_raise(atomic_u64 *p, uint64_t v)
+static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
 {
-    uint64_t found = stat_get(p);
+    uint64_t found = counter_get(p);
     while (found < v &&
            !atomic_compare_exchange_strong_explicit(p, &found, v, memory_order_relaxed, memory_order_relaxed)) {
     }
@@ -104,13 +112,13 @@ static inline uint64_t stat_raise(atomic_u64 *p, uint64_t v)
 
 /* Stores 0 into words in a row. What is not to be seen word for word, by a scheduler or a sanitizer, is one instruction
  * on x86-64, which stores many of them at once (docs/decisions/chunks.md). */
-static inline void stat_clear(atomic_u64 *first, size_t words)
+static inline void store_plain_zeros(atomic_u64 *first, size_t words)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
     __asm__ volatile("rep stosq" : "+D"(first), "+c"(words) : "a"(0) : "memory");
 #else
     for (; words != 0; words--, first++) {
-        stat_set(first, 0);
+        store_plain(first, 0);
     }
 #endif
 }

@@ -1,7 +1,7 @@
 #include "core/arena.h"
 
-#include "base/fatal.h"
 #include "core/guard.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 enum {
@@ -31,7 +31,7 @@ struct table {
 
 enum table_name {
     TABLE_TAGS,
-    TABLE_SLABS,
+    TABLE_RUNS,
     TABLE_REVISITS,
     TABLE_CODES,
 #if TSLAB_CHECKED
@@ -42,7 +42,7 @@ enum table_name {
 
 static struct table tables[TABLES] = {
     [TABLE_TAGS] = { .unit_bytes = sizeof(struct unit) },
-    [TABLE_SLABS] = { .unit_bytes = sizeof(struct slab) },
+    [TABLE_RUNS] = { .unit_bytes = sizeof(struct run) },
     [TABLE_REVISITS] = { .unit_bytes = sizeof(struct revisit) },
     [TABLE_CODES] = { .unit_bytes = UNIT_BYTES / GRANULE_BYTES },
 #if TSLAB_CHECKED
@@ -97,7 +97,7 @@ static void lay_out(uintptr_t start, size_t units)
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
     arena.base = at;
     arena.units = (struct unit *)tables[TABLE_TAGS].start;
-    arena.slabs = (struct slab *)tables[TABLE_SLABS].start;
+    arena.runs = (struct run *)tables[TABLE_RUNS].start;
     arena.revisits = (struct revisit *)tables[TABLE_REVISITS].start;
     arena.codes = (atomic_u8 *)tables[TABLE_CODES].start;
     arena.codes_of_zero = (atomic_u8 *)((uintptr_t)arena.codes - (at >> GRANULE_SHIFT));
@@ -305,7 +305,7 @@ static bool table_inside(const struct table *table, size_t first, size_t end, ch
 }
 
 /* The tables that are long, and say nothing of an empty run but in the descriptor of its first unit. */
-static const enum table_name long_tables[] = { TABLE_SLABS, TABLE_CODES };
+static const enum table_name long_tables[] = { TABLE_RUNS, TABLE_CODES };
 enum { LONG_TABLES = sizeof long_tables / sizeof long_tables[0] };
 
 void arena_sweep_tables(uint32_t first, uint32_t n)

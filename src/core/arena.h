@@ -61,7 +61,7 @@ enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
 
 /* The descriptor of a run: a slab, a large block, or empty units in the depot. Its `kind` is RUN_USED where no run was
  * ever. */
-struct slab {
+struct run {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
     atomic_u32 full;     /* words of the bitmap that are whole */
@@ -92,7 +92,7 @@ struct arena {
     _Alignas(CACHE_LINE) uintptr_t base;
     atomic_size_t committed_units; /* the units below, but for gaps and absent runs, are accessible */
     struct unit *units;
-    struct slab *slabs;
+    struct run *runs;
     struct revisit *revisits;
     atomic_u8 *codes;         /* a byte a granule: chunk.h, generation.h */
     atomic_u8 *codes_of_zero; /* where that of address 0 would be */
@@ -153,14 +153,14 @@ always_inline bool arena_has_unit(size_t unit)
     return unit < atomic_load_explicit(&arena.committed_units, memory_order_relaxed);
 }
 
-always_inline uint32_t slab_index(const struct slab *slab)
+always_inline uint32_t run_index(const struct run *slab)
 {
-    return (uint32_t)(slab - arena.slabs);
+    return (uint32_t)(slab - arena.runs);
 }
 
-always_inline struct revisit *revisit_of(const struct slab *slab)
+always_inline struct revisit *revisit_of(const struct run *slab)
 {
-    return &arena.revisits[slab_index(slab)];
+    return &arena.revisits[run_index(slab)];
 }
 
 always_inline uint32_t tag_of(unsigned class, uint32_t affinity)

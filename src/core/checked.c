@@ -28,7 +28,7 @@ void *checked_born(void *p)
 /* Units without a tag have no objects, and those of a gap in the arena no bits either. */
 static bool can_live(const void *p)
 {
-    return (uintptr_t)p % GRANULE_BYTES == 0 && stat_get(&arena.units[arena_unit(p)].tag) != TAG_NONE;
+    return (uintptr_t)p % GRANULE_BYTES == 0 && load_plain(&arena.units[arena_unit(p)].tag) != TAG_NONE;
 }
 
 void checked_dies(void *p)
@@ -62,7 +62,7 @@ void checked_lives(const void *p)
     }
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
-    if (!can_live(p) || (stat_get(word) & mask) == 0) {
+    if (!can_live(p) || (load_plain(word) & mask) == 0) {
         misuse_no_object(p);
     }
 }
@@ -70,7 +70,7 @@ void checked_lives(const void *p)
 uint64_t checked_live_from(const void *start)
 {
     uint64_t mask;
-    return stat_get(live_word(start, &mask));
+    return load_plain(live_word(start, &mask));
 }
 
 #else

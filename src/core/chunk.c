@@ -1,19 +1,19 @@
 #include "core/chunk.h"
 
-#include "base/fatal.h"
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/misuse.h"
+#include "os/fatal.h"
 
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
-    const uint64_t before = stat_get(&cursor->at);
+    const uint64_t before = load_plain(&cursor->at);
     const uint64_t aligned = round_up(before, alignment >> GRANULE_SHIFT);
     if (aligned + code_granules(code_of_size(size)) > cursor->end) {
         return NULL;
     }
-    stat_set(&cursor->at, aligned);
-    stat_add(&cursor->freed, aligned - before);
+    store_plain(&cursor->at, aligned);
+    counter_add(&cursor->freed, aligned - before);
     return chunk_alloc(cursor, size);
 }
 
@@ -25,7 +25,7 @@ _Noreturn noinline void chunk_no_object(const void *p)
     }
     const char *const start = arena_address(arena.units[arena_unit(p)].first);
     for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
-        const unsigned code = stat_get(chunk_code(at));
+        const unsigned code = load_plain(chunk_code(at));
         if (code != 0) {
             if ((size_t)((const char *)p - at) < code_bytes(code)) {
                 slot_is_interior(p);
@@ -37,39 +37,39 @@ _Noreturn noinline void chunk_no_object(const void *p)
 }
 
 /* Granules of objects in the cursor's chunk, as far as its holder knows. */
-static uint32_t alive_in(const struct cursor *cursor)
+static uint32_t cursor_alive(const struct cursor *cursor)
 {
-    return (uint32_t)(stat_get(&cursor->at) - stat_get(&cursor->freed));
+    return (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->freed));
 }
 
-static bool is_shut(const struct cursor *cursor)
+static bool chunk_is_frozen(const struct cursor *cursor)
 {
-    return cursor->end != stat_get(&cursor->start) + CHUNK_GRANULES;
+    return cursor->end != load_plain(&cursor->start) + CHUNK_GRANULES;
 }
 
 /* Before the cursor leaves its chunk, or starts anew in it. */
-static void count_passed(struct cursor *cursor)
+static void cursor_count_passed(struct cursor *cursor)
 {
-    stat_add(&cursor->passed, stat_get(&cursor->at) - stat_get(&cursor->start));
+    counter_add(&cursor->passed, load_plain(&cursor->at) - load_plain(&cursor->start));
 }
 
 /* Puts the cursor on a chunk that has nothing alive in it, or on none. */
 static void cursor_set(struct cursor *cursor, uint64_t start)
 {
     const uint64_t at = start == NO_CHUNK ? 0 : start;
-    stat_set(&cursor->start, start);
-    stat_set(&cursor->at, at);
-    stat_set(&cursor->freed, at);
+    store_plain(&cursor->start, start);
+    store_plain(&cursor->at, at);
+    store_plain(&cursor->freed, at);
     cursor->end = start == NO_CHUNK ? 0 : start + CHUNK_GRANULES;
 }
 
 noinline void chunk_try_reset(struct cursor *cursor)
 {
-    if (chunk_is_empty(cursor) && !is_shut(cursor)) {
-        const uint64_t start = stat_get(&cursor->start);
-        count_passed(cursor);
-        stat_set(&cursor->at, start);
-        stat_set(&cursor->freed, start);
+    if (chunk_is_empty(cursor) && !chunk_is_frozen(cursor)) {
+        const uint64_t start = load_plain(&cursor->start);
+        cursor_count_passed(cursor);
+        store_plain(&cursor->at, start);
+        store_plain(&cursor->freed, start);
     }
 }
 
@@ -83,12 +83,12 @@ bool chunk_free_other(void *p)
     if (unlikely(granules == 0)) {
         chunk_no_object(p);
     }
-    return fetch_sub_seq_cst(&arena.slabs[arena.units[arena_unit(p)].first].live, granules) == granules;
+    return fetch_sub_seq_cst(&arena.runs[arena.units[arena_unit(p)].first].live, granules) == granules;
 }
 
 size_t chunk_usable(const void *p)
 {
-    const unsigned code = stat_get(chunk_code(p));
+    const unsigned code = load_plain(chunk_code(p));
     if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
         chunk_no_object(p);
     }
@@ -99,7 +99,8 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 {
     const uint64_t start = granule_at(p);
     const size_t usable = chunk_usable(p);
-    if (size > CHUNK_OBJECT_MOST || start + (usable >> GRANULE_SHIFT) != stat_get(&cursor->at) || is_shut(cursor)) {
+    if (size > CHUNK_OBJECT_MOST || start + (usable >> GRANULE_SHIFT) != load_plain(&cursor->at) ||
+        chunk_is_frozen(cursor)) {
         return size <= usable && size >= usable / 2;
     }
     const unsigned code = code_of_size(size);
@@ -113,33 +114,33 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
 {
-    struct slab *const slab = &arena.slabs[first];
+    struct run *const slab = &arena.runs[first];
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot set both ends */
     }
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
-        stat_set(&arena.units[first + i].tag, TAG_CHUNK);
+        store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
     cursor_set(cursor, granule_at(arena_address(first)));
 }
 
-static struct slab *chunk_of(const struct cursor *cursor)
+static struct run *chunk_of(const struct cursor *cursor)
 {
-    return &arena.slabs[arena_unit(cursor_start(cursor))];
+    return &arena.runs[arena_unit(cursor_start(cursor))];
 }
 
 bool chunk_is_empty(const struct cursor *cursor)
 {
-    return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - alive_in(cursor);
+    return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
 }
 
 bool chunk_seal(struct cursor *cursor)
 {
-    struct slab *const slab = chunk_of(cursor);
-    const uint32_t alive = alive_in(cursor);
-    count_passed(cursor);
+    struct run *const slab = chunk_of(cursor);
+    const uint32_t alive = cursor_alive(cursor);
+    cursor_count_passed(cursor);
     cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
 }
@@ -150,7 +151,7 @@ uint32_t chunk_count(uint32_t first, size_t *bytes)
     *bytes = 0;
     const char *const start = arena_address(first);
     for (size_t offset = 0; offset < CHUNK_BYTES; offset += GRANULE_BYTES) {
-        const unsigned code = stat_get(chunk_code(start + offset));
+        const unsigned code = load_plain(chunk_code(start + offset));
         objects += code != 0;
         *bytes += code_bytes(code);
     }
@@ -166,53 +167,54 @@ uint32_t chunk_granules(uint32_t first)
 
 /* All objects there are dead, but who comes late with an old handle may still look: so these are atomic stores, of
  * eight codes each. `start` is that of a unit, and the last eight have no object behind the end. */
-static void clear_codes(const char *start, size_t bytes)
+static void chunk_clear_codes(const char *start, size_t bytes)
 {
     const size_t codes = round_up(bytes >> GRANULE_SHIFT, sizeof(uint64_t));
-    stat_clear((atomic_u64 *)(uintptr_t)chunk_code(start), codes / sizeof(uint64_t));
+    store_plain_zeros((atomic_u64 *)(uintptr_t)chunk_code(start), codes / sizeof(uint64_t));
     checked_forget(start, bytes);
 }
 
 void chunk_reset(struct cursor *cursor)
 {
-    if (alive_in(cursor) != 0) {
-        clear_codes(cursor_start(cursor), (stat_get(&cursor->at) - stat_get(&cursor->start)) << GRANULE_SHIFT);
+    if (cursor_alive(cursor) != 0) {
+        chunk_clear_codes(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start))
+                                                    << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
-    count_passed(cursor);
-    cursor_set(cursor, stat_get(&cursor->start));
+    cursor_count_passed(cursor);
+    cursor_set(cursor, load_plain(&cursor->start));
 }
 
 void chunk_recount(struct cursor *cursor)
 {
-    struct slab *const slab = chunk_of(cursor);
+    struct run *const slab = chunk_of(cursor);
     store_relaxed(&slab->live, CHUNK_OPEN);
-    stat_set(&cursor->freed, stat_get(&cursor->at) - chunk_granules(slab_index(slab)));
+    store_plain(&cursor->freed, load_plain(&cursor->at) - chunk_granules(run_index(slab)));
 }
 
-void run_untag(uint32_t first, uint32_t units)
+void arena_untag(uint32_t first, uint32_t units)
 {
     for (uint32_t i = 0; i < units; i++) {
-        stat_set(&arena.units[first + i].tag, TAG_NONE);
+        store_plain(&arena.units[first + i].tag, TAG_NONE);
     }
 }
 
-void run_clear(uint32_t first, uint32_t units)
+void arena_clear_codes(uint32_t first, uint32_t units)
 {
-    clear_codes(arena_address(first), (size_t)units << UNIT_SHIFT);
+    chunk_clear_codes(arena_address(first), (size_t)units << UNIT_SHIFT);
 }
 
 void chunk_abandon(struct cursor *cursor)
 {
     if (cursor_start(cursor) != NULL) {
-        count_passed(cursor);
+        cursor_count_passed(cursor);
     }
     cursor_set(cursor, NO_CHUNK);
 }
 
-void chunk_shut(struct cursor *cursor)
+void chunk_freeze(struct cursor *cursor)
 {
-    cursor->end = stat_get(&cursor->at);
+    cursor->end = load_plain(&cursor->at);
 }
 
 void chunk_drop(struct cursor *cursor)
@@ -221,9 +223,9 @@ void chunk_drop(struct cursor *cursor)
         return;
     }
     chunk_reset(cursor);
-    struct slab *const slab = chunk_of(cursor);
+    struct run *const slab = chunk_of(cursor);
     cursor_set(cursor, NO_CHUNK);
-    run_untag(slab_index(slab), CHUNK_UNITS);
+    arena_untag(run_index(slab), CHUNK_UNITS);
     store_relaxed(&slab->word, SLAB_EMPTY);
-    depot_put(slab_index(slab), CHUNK_UNITS, false);
+    depot_put(run_index(slab), CHUNK_UNITS, false);
 }

@@ -50,7 +50,7 @@ struct cursor {
 /* The start of the cursor's chunk; NULL when it has none. */
 always_inline char *cursor_start(const struct cursor *cursor)
 {
-    const uint64_t start = stat_get(&cursor->start);
+    const uint64_t start = load_plain(&cursor->start);
     return start == NO_CHUNK ? NULL : (char *)(start << GRANULE_SHIFT);
 }
 
@@ -86,12 +86,12 @@ always_inline size_t code_bytes(unsigned code)
 
 always_inline void *chunk_bump(struct cursor *cursor, uint64_t granules, unsigned code)
 {
-    const uint64_t at = stat_get(&cursor->at);
+    const uint64_t at = load_plain(&cursor->at);
     if (unlikely(granules > cursor->end - at)) {
         return NULL;
     }
-    stat_set(&cursor->at, at + granules);
-    stat_set(arena.codes_of_zero + at, (uint8_t)code);
+    store_plain(&cursor->at, at + granules);
+    store_plain(arena.codes_of_zero + at, (uint8_t)code);
     void *const p = (void *)(at << GRANULE_SHIFT);
     if (p == NULL) {
         __builtin_unreachable(); /* callers need not look once more */
@@ -123,7 +123,7 @@ void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment);
 /* Whether p is where a granule starts of the chunk that the cursor fills. */
 always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
 {
-    return granule_at(p) - stat_get(&cursor->start) < CHUNK_GRANULES;
+    return granule_at(p) - load_plain(&cursor->start) < CHUNK_GRANULES;
 }
 
 /* The rest of a free by the holder, after which it may have freed all that it allocated. */
@@ -134,10 +134,10 @@ _Noreturn void chunk_no_object(const void *p);
 
 always_inline void chunk_take_back(struct cursor *cursor, atomic_u8 *code, uint64_t granules)
 {
-    stat_set(code, 0);
-    const uint64_t freed = stat_get(&cursor->freed) + granules;
-    stat_set(&cursor->freed, freed);
-    if (unlikely(freed == stat_get(&cursor->at))) {
+    store_plain(code, 0);
+    const uint64_t freed = load_plain(&cursor->freed) + granules;
+    store_plain(&cursor->freed, freed);
+    if (unlikely(freed == load_plain(&cursor->at))) {
         chunk_try_reset(cursor);
     }
 }
@@ -147,11 +147,11 @@ always_inline void chunk_take_back(struct cursor *cursor, atomic_u8 *code, uint6
 always_inline bool chunk_free_small(struct cursor *cursor, void *p)
 {
     const uint64_t granule = granule_at(p);
-    if (granule - stat_get(&cursor->start) >= CHUNK_GRANULES) {
+    if (granule - load_plain(&cursor->start) >= CHUNK_GRANULES) {
         return false;
     }
     atomic_u8 *const code = arena.codes_of_zero + granule;
-    const uint64_t found = stat_get(code);
+    const uint64_t found = load_plain(code);
     if (unlikely(found - 1 >= CODE_EXACT)) {
         return false;
     }
@@ -163,7 +163,7 @@ always_inline bool chunk_free_small(struct cursor *cursor, void *p)
 always_inline void chunk_free_own(struct cursor *cursor, void *p)
 {
     atomic_u8 *const code = chunk_code(p);
-    const unsigned found = stat_get(code);
+    const unsigned found = load_plain(code);
     if (unlikely(found == 0)) {
         chunk_no_object(p);
     }
@@ -194,7 +194,7 @@ bool chunk_seal(struct cursor *cursor);
 void chunk_recount(struct cursor *cursor);
 
 /* Clears the tags of a run that is to be recycled. */
-void run_untag(uint32_t first, uint32_t units);
+void arena_untag(uint32_t first, uint32_t units);
 
 /* Counts the objects in a chunk by their codes; *bytes receives what they occupy. Exact but for what others allocate
  * and free in it meanwhile; they must not recycle it. */
@@ -210,12 +210,12 @@ void chunk_reset(struct cursor *cursor);
 void chunk_abandon(struct cursor *cursor);
 
 /* Nothing more is allocated from the cursor's chunk. */
-void chunk_shut(struct cursor *cursor);
+void chunk_freeze(struct cursor *cursor);
 
 /* Gives the cursor's chunk, if it has one, to the depot: nothing in it is alive. */
 void chunk_drop(struct cursor *cursor);
 
 /* Clears the codes of a chunk, or of a slab with handles. */
-void run_clear(uint32_t first, uint32_t units);
+void arena_clear_codes(uint32_t first, uint32_t units);
 
 #endif

@@ -1,8 +1,8 @@
 #include "core/current.h"
 
-#include "base/fatal.h"
 #include "core/option.h"
 #include "core/work.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -32,12 +32,12 @@ static struct {
 } engine = { .lock = LOCK_INIT(RANK_START), .unwatched = 1 };
 
 /* Nothing of a record may stay warm or cached when it becomes idle. */
-static void record_shut(struct thread *thread)
+static void record_close(struct thread *thread)
 {
-    gate_enter(thread);
+    gate_lock(thread);
     scope_flush(thread);
-    gate_leave(thread);
-    thread_shut(thread);
+    gate_unlock(thread);
+    thread_close(thread);
 }
 
 /* The thread's destructor. Others may run after it and allocate or free: a borrowed record serves them. To wait for a
@@ -54,7 +54,7 @@ static void thread_ends(void *value)
     scope_leave_all(thread);
     work_close(thread, thread);
     heap_current = &heap_gone;
-    record_shut(thread);
+    record_close(thread);
 }
 
 /* The program ends by this thread, which may be in the middle of a slow operation. A handler of SIGABRT may still
@@ -64,12 +64,12 @@ static void thread_ends(void *value)
 static void thread_dies(void)
 {
     struct thread *thread = heap_current->thread;
-    stat_set(&engine.dying, 1);
+    store_plain(&engine.dying, 1);
     (void)lock_ranks_swap(lock_ranks_swap(0) & ~(1u << RANK_GATE));
     if (thread != NULL) {
         heap_current = &heap_gone;
         if (thread->in_gate) {
-            gate_leave(thread);
+            gate_unlock(thread);
         }
     }
 }
@@ -86,7 +86,7 @@ static void load_options(char *const *environment)
 static noinline bool engine_start(void)
 {
     lock_acquire(&engine.lock);
-    bool running = stat_get(&engine.running) != 0;
+    bool running = load_plain(&engine.running) != 0;
     if (!running) {
         load_options(environ);
         fatal_prepare = thread_dies;
@@ -110,7 +110,7 @@ static bool engine_running(void)
 
 static void watch_forks(void);
 
-noinline struct thread *current_enter_slow(void)
+noinline struct thread *current_get_slow(void)
 {
     if (heap_current->thread != NULL) {
         return heap_current->thread;
@@ -124,7 +124,7 @@ noinline struct thread *current_enter_slow(void)
         /* May allocate, which works by now. Without it the thread's end would not be seen. */
         if (pthread_setspecific(engine.key, thread) != 0) {
             heap_current = &heap_none;
-            record_shut(thread);
+            record_close(thread);
             return NULL;
         }
         if (unlikely(load_relaxed(&engine.unwatched) != 0)) {
@@ -134,15 +134,15 @@ noinline struct thread *current_enter_slow(void)
     return thread;
 }
 
-noinline struct thread *current_enter_surely(void)
+noinline struct thread *current_get_surely(void)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     return thread == NULL && load_acquire(&engine.running) != 0 ? thread_open_last() : thread;
 }
 
-noinline void current_leave_slow(struct thread *thread)
+noinline void current_put_slow(struct thread *thread)
 {
-    record_shut(thread);
+    record_close(thread);
 }
 
 /* With one thread there is nobody to bring to rest, and nobody whom the child will miss; so a signal handler that has
@@ -165,28 +165,28 @@ static void before_fork(void)
     }
     (void)engine_running();
     lock_acquire(&engine.lock);
-    struct thread *thread = stat_get(&engine.running) == 0 ? NULL : current_enter_surely();
+    struct thread *thread = load_plain(&engine.running) == 0 ? NULL : current_get_surely();
     state.heap = heap_current;
     if (heap_current->thread == NULL && thread != NULL) {
         state.borrowed = thread;
         heap_current = &thread->heap;
     }
     engine.fork = state;
-    stat_set(&engine.forks_at, &heap_current);
+    store_plain(&engine.forks_at, &heap_current);
     thread_fork_prepare(heap_current->thread);
 }
 
 /* Whether before_fork has taken anything in this thread's name. */
 static bool is_in_fork(void)
 {
-    return stat_get(&engine.forks_at) == &heap_current;
+    return load_plain(&engine.forks_at) == &heap_current;
 }
 
 /* The gates are open. In the child, `closed` are epochs to see to. */
 static void fork_done(bool in_child, struct epoch *closed)
 {
     const struct fork_state state = engine.fork;
-    stat_set(&engine.forks_at, NULL);
+    store_plain(&engine.forks_at, NULL);
     lock_release(&engine.lock);
     if (state.has_streams) {
         os_streams_drop(in_child);
@@ -196,7 +196,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     }
     if (state.borrowed != NULL) {
         heap_current = state.heap;
-        record_shut(state.borrowed);
+        record_close(state.borrowed);
     }
     (void)lock_ranks_swap(state.ranks);
     os_signals_restore(&state.signals);
@@ -219,7 +219,7 @@ static void after_fork_child(void)
     struct epoch *closed = NULL;
     /* Where the forking thread itself is in the middle of something, in a signal handler or because the program ends,
      * all stays as it is: the child lacks what the others had, and can allocate. */
-    const bool takes_leave = self != NULL && !self->in_gate && stat_get(&engine.dying) == 0;
+    const bool takes_leave = self != NULL && !self->in_gate && load_plain(&engine.dying) == 0;
     if (takes_leave) {
         closed = scope_fork_child(self);
         for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {

@@ -13,24 +13,24 @@ extern _Thread_local struct heap *heap_current;
 /* The record in whose name the thread may now do a slow operation: its own, or, after its end, a borrowed one. Joins
  * the thread, and starts the engine, where that has not happened. NULL: no memory for that; then there is nothing to
  * leave. */
-struct thread *current_enter_slow(void);
+struct thread *current_get_slow(void);
 
 /* The same for what must not fail for want of memory: lends the last record then. NULL: the engine has not started. */
-struct thread *current_enter_surely(void);
+struct thread *current_get_surely(void);
 
 /* Ends what one of them began: gives a borrowed record back. */
-void current_leave_slow(struct thread *thread);
+void current_put_slow(struct thread *thread);
 
-static inline struct thread *current_enter(void)
+static inline struct thread *current_get(void)
 {
     struct thread *thread = heap_current->thread;
-    return likely(thread != NULL) ? thread : current_enter_slow();
+    return likely(thread != NULL) ? thread : current_get_slow();
 }
 
-static inline void current_leave(struct thread *thread)
+static inline void current_put(struct thread *thread)
 {
     if (unlikely(heap_current->thread == NULL)) {
-        current_leave_slow(thread);
+        current_put_slow(thread);
     }
 }
 

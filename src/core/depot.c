@@ -1,6 +1,6 @@
 #include "core/depot.h"
 
-#include "base/fatal.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 /* In place of a time, of a clean run whose part of the side tables has no pages. What merges has them again. */
@@ -30,13 +30,13 @@ static void count_step(void)
     steps += TSLAB_CHECKED != 0;
 }
 
-static void depot_enter(void)
+static void depot_lock(void)
 {
     lock_acquire(&depot.lock);
     steps = 0;
 }
 
-static void depot_leave(void)
+static void depot_unlock(void)
 {
     invariant(steps <= STEPS_MOST);
     lock_release(&depot.lock);
@@ -62,13 +62,13 @@ static uint32_t *bin_head(unsigned kind, unsigned bin)
 
 static void bin_link(uint32_t first)
 {
-    struct slab *const run = &arena.slabs[first];
+    struct run *const run = &arena.runs[first];
     const unsigned bin = bin_of(run->units);
     uint32_t *const head = bin_head(run->kind, bin);
     run->prev = 0;
     run->next = *head;
     if (*head != 0) {
-        arena.slabs[*head].prev = first;
+        arena.runs[*head].prev = first;
     }
     *head = first;
     depot.occupied[run->kind - 1][bin / 64] |= (uint64_t)1 << (bin % 64);
@@ -76,10 +76,10 @@ static void bin_link(uint32_t first)
 
 static void bin_unlink(uint32_t first)
 {
-    const struct slab *const run = &arena.slabs[first];
+    const struct run *const run = &arena.runs[first];
     const unsigned bin = bin_of(run->units);
     if (run->prev != 0) {
-        arena.slabs[run->prev].next = run->next;
+        arena.runs[run->prev].next = run->next;
     } else {
         *bin_head(run->kind, bin) = run->next;
         if (run->next == 0) {
@@ -87,13 +87,13 @@ static void bin_unlink(uint32_t first)
         }
     }
     if (run->next != 0) {
-        arena.slabs[run->next].prev = run->prev;
+        arena.runs[run->next].prev = run->prev;
     }
 }
 
 /* Dirty runs by age, and long clean ones to be swept: at most one of the two lists has a run. */
 
-static struct run_list *age_list_of(const struct slab *run)
+static struct run_list *age_list_of(const struct run *run)
 {
     if (run->kind == RUN_DIRTY) {
         return &depot.aged;
@@ -104,41 +104,41 @@ static struct run_list *age_list_of(const struct slab *run)
 
 static void age_publish(void)
 {
-    stat_set(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.slabs[depot.aged.head].dirty_since_ms);
+    store_plain(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.runs[depot.aged.head].dirty_since_ms);
 }
 
 /* Links a run behind another; 0: at the head. */
 static void age_link(struct run_list *list, uint32_t first, uint32_t behind)
 {
-    struct slab *const run = &arena.slabs[first];
+    struct run *const run = &arena.runs[first];
     run->age_prev = behind;
-    run->age_next = behind == 0 ? list->head : arena.slabs[behind].age_next;
-    *(behind == 0 ? &list->head : &arena.slabs[behind].age_next) = first;
-    *(run->age_next == 0 ? &list->tail : &arena.slabs[run->age_next].age_prev) = first;
+    run->age_next = behind == 0 ? list->head : arena.runs[behind].age_next;
+    *(behind == 0 ? &list->head : &arena.runs[behind].age_next) = first;
+    *(run->age_next == 0 ? &list->tail : &arena.runs[run->age_next].age_prev) = first;
 }
 
 static void age_unlink(struct run_list *list, uint32_t first)
 {
-    const struct slab *const run = &arena.slabs[first];
-    *(run->age_prev == 0 ? &list->head : &arena.slabs[run->age_prev].age_next) = run->age_next;
-    *(run->age_next == 0 ? &list->tail : &arena.slabs[run->age_next].age_prev) = run->age_prev;
+    const struct run *const run = &arena.runs[first];
+    *(run->age_prev == 0 ? &list->head : &arena.runs[run->age_prev].age_next) = run->age_next;
+    *(run->age_next == 0 ? &list->tail : &arena.runs[run->age_next].age_prev) = run->age_prev;
 }
 
 /* Runs. */
 
 static void run_mark(uint32_t first, uint32_t n, unsigned kind)
 {
-    arena.slabs[first].units = n;
-    arena.slabs[first].kind = kind;
+    arena.runs[first].units = n;
+    arena.runs[first].kind = kind;
     arena.units[first].first = first;
     arena.units[first + n - 1].first = first;
-    stat_add(&depot.units[kind], n);
+    counter_add(&depot.units[kind], n);
 }
 
 static void run_unmark(uint32_t first)
 {
-    const struct slab *const run = &arena.slabs[first];
-    stat_set(&depot.units[run->kind], stat_get(&depot.units[run->kind]) - run->units);
+    const struct run *const run = &arena.runs[first];
+    counter_set(&depot.units[run->kind], counter_get(&depot.units[run->kind]) - run->units);
 }
 
 /* Links an empty run that was marked: on its list behind another run, or, for AT_END, at the end. */
@@ -147,15 +147,15 @@ enum { AT_END = UINT32_MAX };
 static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
     run_mark(first, n, kind);
-    arena.slabs[first].dirty_since_ms = since_ms;
+    arena.runs[first].dirty_since_ms = since_ms;
     bin_link(first);
-    struct run_list *const list = age_list_of(&arena.slabs[first]);
+    struct run_list *const list = age_list_of(&arena.runs[first]);
     if (list != NULL) {
         if (behind == AT_END) {
             behind = list->tail;
             /* Clocks were read before the lock was taken: who was last is the youngest. */
-            if (kind == RUN_DIRTY && behind != 0 && arena.slabs[behind].dirty_since_ms > since_ms) {
-                arena.slabs[first].dirty_since_ms = arena.slabs[behind].dirty_since_ms;
+            if (kind == RUN_DIRTY && behind != 0 && arena.runs[behind].dirty_since_ms > since_ms) {
+                arena.runs[first].dirty_since_ms = arena.runs[behind].dirty_since_ms;
             }
         }
         age_link(list, first, behind);
@@ -165,7 +165,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
 
 static void run_unlink(uint32_t first)
 {
-    struct run_list *const list = age_list_of(&arena.slabs[first]);
+    struct run_list *const list = age_list_of(&arena.runs[first]);
     bin_unlink(first);
     if (list != NULL) {
         age_unlink(list, first);
@@ -179,7 +179,7 @@ static uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
 {
     const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
     const size_t before = (start - (uintptr_t)arena_address(run)) >> UNIT_SHIFT;
-    const size_t units = arena.slabs[run].units;
+    const size_t units = arena.runs[run].units;
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
@@ -208,7 +208,7 @@ static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
             continue;
         }
         uint32_t run = *bin_head(kind, bin);
-        for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.slabs[run].next, i++, tries++) {
+        for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.runs[run].next, i++, tries++) {
             count_step();
             if (bin >= surely || run_place(run, n, align) != 0) {
                 return run;
@@ -221,15 +221,15 @@ static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 /* The run that starts behind a unit or ends before one, if it is of the kind; else 0. A gap has no runs. */
 static uint32_t run_behind(uint32_t behind, unsigned kind)
 {
-    const bool is = behind < stat_get(&arena.committed_units) && arena.units[behind].first == behind &&
-                    arena.slabs[behind].kind == kind;
+    const bool is = behind < load_plain(&arena.committed_units) && arena.units[behind].first == behind &&
+                    arena.runs[behind].kind == kind;
     return is ? behind : 0;
 }
 
 static uint32_t run_before(uint32_t first, unsigned kind)
 {
     const uint32_t before = arena.units[first - 1].first;
-    return before != 0 && arena.slabs[before].kind == kind ? before : 0;
+    return before != 0 && arena.runs[before].kind == kind ? before : 0;
 }
 
 /* Links an empty run, merged with empty neighbours of the same kind. What merges is as young as its youngest part. */
@@ -239,9 +239,9 @@ static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t run = neighbours[i];
         if (run != 0) {
-            const uint64_t other_ms = arena.slabs[run].dirty_since_ms;
+            const uint64_t other_ms = arena.runs[run].dirty_since_ms;
             since_ms = kind == RUN_CLEAN ? min_size(since_ms, other_ms) : max_size(since_ms, other_ms);
-            n += arena.slabs[run].units;
+            n += arena.runs[run].units;
             run_unlink(run);
             first = run < first ? run : first;
         }
@@ -273,10 +273,10 @@ static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since
 /* Cuts n aligned units out of an empty run that has them, and leaves the rest empty. */
 static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 {
-    const unsigned kind = arena.slabs[run].kind;
-    const uint32_t end = run + arena.slabs[run].units;
-    const uint64_t since_ms = arena.slabs[run].dirty_since_ms;
-    const uint32_t behind = age_list_of(&arena.slabs[run]) == NULL ? AT_END : arena.slabs[run].age_prev;
+    const unsigned kind = arena.runs[run].kind;
+    const uint32_t end = run + arena.runs[run].units;
+    const uint64_t since_ms = arena.runs[run].dirty_since_ms;
+    const uint32_t behind = age_list_of(&arena.runs[run]) == NULL ? AT_END : arena.runs[run].age_prev;
     const uint32_t first = run_place(run, n, align);
     invariant(first != 0);
     run_unlink(run);
@@ -291,7 +291,7 @@ static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 /* The clean run at the end of the arena; 0: there is none. */
 static uint32_t run_at_end(void)
 {
-    const size_t end = stat_get(&arena.committed_units);
+    const size_t end = load_plain(&arena.committed_units);
     return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
 }
 
@@ -301,7 +301,7 @@ static uint32_t depot_extend(uint32_t n, uint32_t align)
     uint32_t run = 0;
     while (run == 0) {
         const uint32_t at_end = run_at_end();
-        const struct stretch fresh = arena_extend(n, align, at_end == 0 ? 0 : arena.slabs[at_end].units);
+        const struct stretch fresh = arena_extend(n, align, at_end == 0 ? 0 : arena.runs[at_end].units);
         if (fresh.units == 0) {
             return 0;
         }
@@ -315,24 +315,24 @@ static uint32_t depot_extend(uint32_t n, uint32_t align)
 static uint32_t return_units(uint32_t n)
 {
     enum { RETURN_UNITS_MIN = (4 << 20) / UNIT_BYTES, RETURN_SHIFT = 3 };
-    const size_t in_use = stat_get(&depot.units[RUN_USED]);
+    const size_t in_use = counter_get(&depot.units[RUN_USED]);
     return (uint32_t)max_size(n, max_size(RETURN_UNITS_MIN, in_use >> RETURN_SHIFT));
 }
 
 /* A part of an absent run that cannot be mapped any more is a gap. */
 static void run_lose(uint32_t first, uint32_t n)
 {
-    arena.slabs[first].kind = RUN_USED;
+    arena.runs[first].kind = RUN_USED;
     arena.units[first].first = 0;
     arena.units[first + n - 1].first = 0;
-    stat_add(&depot.lost_units, n);
+    counter_add(&depot.lost_units, n);
 }
 
 /* Maps units of an absent run again, from one that starts a page: `least` of them, or more where that can be had. They
  * are clean then, or a gap. */
 static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least)
 {
-    const uint32_t end = run + arena.slabs[run].units;
+    const uint32_t end = run + arena.runs[run].units;
     uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
     enum arena_returned returned = arena_return(first, units);
     if (returned != ARENA_RETURNED && units > least) {
@@ -374,7 +374,7 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
     if (n >= arena.span_units || align >= arena.span_units) {
         return 0;
     }
-    depot_enter();
+    depot_lock();
     uint32_t run = run_find(RUN_STUCK, n, align);
     if (run == 0) {
         run = run_find(RUN_DIRTY, n, align);
@@ -390,19 +390,19 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
         run = depot_extend(n, align);
     }
     const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
-    stat_add(&depot.fresh_units, first != 0 && *clean ? n : 0);
-    depot_leave();
+    counter_add(&depot.fresh_units, first != 0 && *clean ? n : 0);
+    depot_unlock();
     return first;
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
     const uint64_t now_ms = clean ? 0 : os_now_ms();
-    depot_enter();
-    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    depot_lock();
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     run_unmark(first);
     run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : now_ms);
-    depot_leave();
+    depot_unlock();
 }
 
 /* The empty run behind a unit that has so many units, if it has. Where the arena ends there, it grows, and what is
@@ -410,20 +410,20 @@ void depot_put(uint32_t first, uint32_t n, bool clean)
 static uint32_t run_to_grow(uint32_t behind, uint32_t more)
 {
     const uint32_t clean = run_behind(behind, RUN_CLEAN);
-    const uint32_t units = clean == 0 ? 0 : arena.slabs[clean].units;
-    if (behind + units == stat_get(&arena.committed_units) && units < more) {
+    const uint32_t units = clean == 0 ? 0 : arena.runs[clean].units;
+    if (behind + units == load_plain(&arena.committed_units) && units < more) {
         const struct stretch fresh = arena_extend(more, 1, units);
         if (fresh.units != 0) {
             run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
         }
     }
     const uint32_t absent = run_behind(behind, RUN_ABSENT);
-    if (absent != 0 && arena.slabs[absent].units >= more) {
+    if (absent != 0 && arena.runs[absent].units >= more) {
         (void)run_return(absent, absent, arena_page_up(absent + more) - absent);
     }
     for (unsigned kind = RUN_STUCK; kind <= RUN_CLEAN; kind++) {
         const uint32_t run = run_behind(behind, kind);
-        if (run != 0 && arena.slabs[run].units >= more) {
+        if (run != 0 && arena.runs[run].units >= more) {
             return run;
         }
     }
@@ -434,17 +434,17 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
 {
     const uint32_t behind = first + n;
     const uint32_t more = wanted - n;
-    depot_enter();
-    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    depot_lock();
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     const uint32_t run = run_to_grow(behind, more);
     if (run != 0) {
-        *clean = arena.slabs[run].kind == RUN_CLEAN;
+        *clean = arena.runs[run].kind == RUN_CLEAN;
         (void)run_cut(run, more, 1);
         run_unmark(behind);
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
     }
-    depot_leave();
+    depot_unlock();
     return run != 0;
 }
 
@@ -452,27 +452,27 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
 {
     const uint64_t now_ms = os_now_ms();
     invariant(keep > 0 && keep < n);
-    depot_enter();
+    depot_lock();
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
     run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
-    depot_leave();
+    depot_unlock();
 }
 
 /* For purgers. */
 
 static void purging_add(size_t units)
 {
-    stat_add(&depot.purging_units, units);
+    counter_add(&depot.purging_units, units);
 }
 
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n)
 {
-    depot_enter();
+    depot_lock();
     uint32_t first = depot.aged.head;
     if (first != 0 &&
-        (arena.slabs[first].dirty_since_ms < before_ms || stat_get(&depot.units[RUN_DIRTY]) > dirty_limit)) {
-        const uint32_t units = arena.slabs[first].units;
+        (arena.runs[first].dirty_since_ms < before_ms || counter_get(&depot.units[RUN_DIRTY]) > dirty_limit)) {
+        const uint32_t units = arena.runs[first].units;
         const uint32_t whole = arena_page_down(first + max_units);
         *n = units <= max_units ? units : whole > first ? whole - first : max_units;
         first = run_cut(first, *n, 1);
@@ -480,32 +480,32 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     } else {
         first = 0;
     }
-    depot_leave();
+    depot_unlock();
     return first;
 }
 
 uint32_t depot_take_unswept(uint32_t *n)
 {
-    depot_enter();
+    depot_lock();
     uint32_t first = depot.unswept.head;
     if (first != 0) {
-        *n = arena.slabs[first].units;
+        *n = arena.runs[first].units;
         first = run_cut(first, *n, 1);
         purging_add(*n);
     }
-    depot_leave();
+    depot_unlock();
     return first;
 }
 
 static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
-    depot_enter();
-    invariant(arena.slabs[first].kind == RUN_USED && arena.slabs[first].units == n);
+    depot_lock();
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     purging_add(-(size_t)n);
-    stat_add(&depot.put_backs, 1);
+    counter_add(&depot.put_backs, 1);
     run_unmark(first);
     run_join(first, n, kind, since_ms);
-    depot_leave();
+    depot_unlock();
 }
 
 void depot_put_unpurged(uint32_t first, uint32_t n)
@@ -525,12 +525,12 @@ void depot_put_swept(uint32_t first, uint32_t n, bool absent)
 
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
 {
-    depot_enter();
-    invariant(cut > 0 && cut < n && arena.slabs[first].units == n);
+    depot_lock();
+    invariant(cut > 0 && cut < n && arena.runs[first].units == n);
     run_unmark(first);
     run_mark(first, cut, RUN_USED);
     run_mark(first + cut, n - cut, RUN_USED);
-    depot_leave();
+    depot_unlock();
 }
 
 void depot_put_purged(uint32_t first, uint32_t n)
@@ -552,20 +552,20 @@ void depot_put_purged(uint32_t first, uint32_t n)
 bool depot_unstick(void)
 {
     const uint64_t now_ms = os_now_ms();
-    depot_enter();
+    depot_lock();
     const uint32_t run = run_find(RUN_STUCK, 1, 1);
     if (run != 0) {
-        const uint32_t units = arena.slabs[run].units;
+        const uint32_t units = arena.runs[run].units;
         run_unlink(run);
         run_join(run, units, RUN_DIRTY, now_ms);
     }
-    depot_leave();
+    depot_unlock();
     return run != 0;
 }
 
 bool depot_could_merge(void)
 {
-    return stat_get(&depot.units[RUN_DIRTY]) != 0 || stat_get(&depot.purging_units) != 0;
+    return counter_get(&depot.units[RUN_DIRTY]) != 0 || counter_get(&depot.purging_units) != 0;
 }
 
 /* Hot runs. */
@@ -574,10 +574,10 @@ uint32_t hot_take(struct hot_runs *hot, uint32_t n)
 {
     hot->touched = true;
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = stat_get(&hot->first[i]);
+        const uint32_t first = load_plain(&hot->first[i]);
         if (first != 0 && hot->units[i] == n) {
             store_relaxed(&hot->first[i], 0);
-            store_relaxed(&hot->total, stat_get(&hot->total) - n);
+            store_relaxed(&hot->total, counter_get(&hot->total) - n);
             return first;
         }
     }
@@ -587,13 +587,13 @@ uint32_t hot_take(struct hot_runs *hot, uint32_t n)
 bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
 {
     hot->touched = true;
-    if (n > HOT_RUN_UNITS || stat_get(&hot->total) + n > HOT_UNITS) {
+    if (n > HOT_RUN_UNITS || counter_get(&hot->total) + n > HOT_UNITS) {
         return false;
     }
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (stat_get(&hot->first[i]) == 0) {
+        if (load_plain(&hot->first[i]) == 0) {
             hot->units[i] = n;
-            store_relaxed(&hot->total, stat_get(&hot->total) + n);
+            store_relaxed(&hot->total, counter_get(&hot->total) + n);
             store_release(&hot->first[i], first);
             return true;
         }
@@ -604,11 +604,11 @@ bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
 void hot_flush(struct hot_runs *hot)
 {
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = stat_get(&hot->first[i]);
+        const uint32_t first = load_plain(&hot->first[i]);
         if (first != 0) {
             store_relaxed(&hot->first[i], 0);
             depot_put(first, hot->units[i], false);
         }
     }
-    stat_set(&hot->total, 0);
+    counter_set(&hot->total, 0);
 }

@@ -23,8 +23,8 @@
 #ifndef TSLAB_CORE_DEPOT_H
 #define TSLAB_CORE_DEPOT_H
 
-#include "base/lock.h"
 #include "core/arena.h"
+#include "os/lock.h"
 
 enum {
     RUN_KINDS = RUN_ABSENT + 1,

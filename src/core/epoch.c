@@ -1,17 +1,17 @@
 #include "core/epoch.h"
 
-#include "base/fatal.h"
 #include "core/depot.h"
 #include "core/meta.h"
 #include "core/partial.h"
+#include "os/fatal.h"
 
 #include <string.h>
 
-static struct partial process_partials[CLASS_LIMIT];
+static struct partial_list process_partials[CLASS_LIMIT];
 
 struct epoch_counters epoch_counters;
 
-struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partial = process_partials };
+struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partials = process_partials };
 
 _Alignas(CACHE_LINE) struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
 
@@ -27,7 +27,7 @@ static struct {
     atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64];
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
-static void partials_start(struct partial *partials)
+static void partial_lists_start(struct partial_list *partials)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
         partials[c].lock.rank = RANK_LIST;
@@ -37,32 +37,32 @@ static void partials_start(struct partial *partials)
 
 void epoch_start(void)
 {
-    partials_start(process_partials);
+    partial_lists_start(process_partials);
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
 /* Which records are out of the pool. The bits change under the lock; walks read them without. A store that clears one
  * bit is a release, too: a walk may see in it the bits that earlier stores have set, and reads their records. */
 
-static void set_out(uint32_t id, bool out)
+static void record_set_out(uint32_t id, bool out)
 {
     const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
     struct epoch_block *block = atomic_load_explicit(&epoch_blocks[number], memory_order_relaxed);
     const uint64_t bit = (uint64_t)1 << at % 64, bit_of_block = (uint64_t)1 << number % 64;
     atomic_u64 *word = &block->out[at / 64], *summary = &epochs.blocks_out[number / 64];
-    invariant(((stat_get(word) & bit) != 0) != out);
+    invariant(((load_plain(word) & bit) != 0) != out);
     if (out) {
-        store_release(word, stat_get(word) | bit);
-        store_release(summary, stat_get(summary) | bit_of_block);
+        store_release(word, load_plain(word) | bit);
+        store_release(summary, load_plain(summary) | bit_of_block);
         return;
     }
-    store_release(word, stat_get(word) & ~bit);
+    store_release(word, load_plain(word) & ~bit);
     uint64_t any = 0;
     for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
-        any |= stat_get(&block->out[i]);
+        any |= load_plain(&block->out[i]);
     }
     if (any == 0) {
-        store_release(summary, stat_get(summary) & ~bit_of_block);
+        store_release(summary, load_plain(summary) & ~bit_of_block);
     }
 }
 
@@ -93,7 +93,7 @@ struct epoch *epoch_next(uint32_t from)
         at = next_bit(block->out, EPOCH_OUT_WORDS, at);
         if (at < EPOCH_BLOCK_RECORDS) {
             if (TSLAB_CHECKED) {
-                stat_add_shared(&epoch_visits, 1);
+                counter_add_shared(&epoch_visits, 1);
             }
             return &block->records[at];
         }
@@ -118,7 +118,7 @@ struct epoch *epoch_by_value(uint64_t value)
 bool epoch_is_hidden(uint64_t value)
 {
     const struct epoch *epoch = epoch_by_value(value);
-    return epoch != NULL && stat_get(&epoch->owner) != NULL;
+    return epoch != NULL && load_plain(&epoch->owner) != NULL;
 }
 
 /* Makes the record with the next index. Under the lock. */
@@ -156,7 +156,7 @@ struct epoch *epoch_take_record(void)
         epoch = record_make();
     }
     if (epoch != NULL) {
-        set_out(epoch->id, true);
+        record_set_out(epoch->id, true);
     }
     lock_release(&epochs.lock);
     return epoch;
@@ -167,40 +167,40 @@ uint64_t epoch_passed(const struct epoch *epoch)
     uint64_t sum = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct cursor *cursor = &hold->cursor;
-        const uint64_t start = stat_get(&cursor->start), here = stat_get(&cursor->at) - start;
+        const uint64_t start = load_plain(&cursor->start), here = load_plain(&cursor->at) - start;
         /* A look between two writes of the holder finds parts of two chunks. */
-        sum += stat_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
+        sum += counter_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
     }
     return sum;
 }
 
 /* Takes over what the record counted. Under the lock. */
-static void take_counts(struct epoch *epoch)
+static void record_take_counts(struct epoch *epoch)
 {
-    invariant(stat_get(&epoch->chunks) == 0);
+    invariant(counter_get(&epoch->chunks) == 0);
     const uint64_t passed = epoch_passed(epoch);
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        stat_set(&hold->cursor.passed, 0);
+        counter_set(&hold->cursor.passed, 0);
     }
-    store_release(&epoch_counters.passed, stat_get(&epoch_counters.passed) + passed);
-    stat_add(&epoch_counters.drained, stat_get(&epoch->drains));
-    stat_set(&epoch->drains, 0);
+    store_release(&epoch_counters.passed, counter_get(&epoch_counters.passed) + passed);
+    counter_add(&epoch_counters.drained, load_plain(&epoch->drains));
+    store_plain(&epoch->drains, 0);
 }
 
 void epoch_put_record(struct epoch *epoch)
 {
     lock_acquire(&epochs.lock);
-    take_counts(epoch);
+    record_take_counts(epoch);
     epoch->next_idle = epochs.idle;
     epochs.idle = epoch;
-    set_out(epoch->id, false);
+    record_set_out(epoch->id, false);
     lock_release(&epochs.lock);
 }
 
 size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
 {
     for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
-        const uint64_t part = stat_get(&epoch->label[i]);
+        const uint64_t part = load_plain(&epoch->label[i]);
         memcpy(label + i * sizeof part, &part, sizeof part);
     }
     label[EPOCH_LABEL_BYTES - 1] = 0;
@@ -216,7 +216,7 @@ void epoch_set_label(struct epoch *epoch, const char *label)
     for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
         uint64_t part;
         memcpy(&part, padded + i * sizeof part, sizeof part);
-        stat_set(&epoch->label[i], part);
+        store_plain(&epoch->label[i], part);
     }
 }
 
@@ -225,11 +225,11 @@ bool epoch_need_partials(struct epoch *epoch)
     lock_acquire(&epoch->lock);
     bool there = epoch_partials(epoch) != NULL;
     if (!there) {
-        struct partial *partials = meta_alloc(CLASS_LIMIT * sizeof *partials);
+        struct partial_list *partials = meta_alloc(CLASS_LIMIT * sizeof *partials);
         there = partials != NULL;
         if (there) {
-            partials_start(partials);
-            atomic_store_explicit(&epoch->partial, partials, memory_order_release);
+            partial_lists_start(partials);
+            atomic_store_explicit(&epoch->partials, partials, memory_order_release);
         }
     }
     lock_release(&epoch->lock);
@@ -238,12 +238,12 @@ bool epoch_need_partials(struct epoch *epoch)
 
 void epoch_link_run(struct epoch *epoch, uint32_t first)
 {
-    struct slab *run = &arena.slabs[first];
+    struct run *run = &arena.runs[first];
     lock_acquire(&epoch->lock);
     run->age_prev = 0;
     run->age_next = epoch->runs;
     if (epoch->runs != 0) {
-        arena.slabs[epoch->runs].age_prev = first;
+        arena.runs[epoch->runs].age_prev = first;
     }
     epoch->runs = first;
     (void)fetch_add_relaxed(&epoch->pins, 1);
@@ -252,13 +252,13 @@ void epoch_link_run(struct epoch *epoch, uint32_t first)
 
 void epoch_unlink_run(struct epoch *epoch, uint32_t first)
 {
-    struct slab *run = &arena.slabs[first];
+    struct run *run = &arena.runs[first];
     lock_acquire(&epoch->lock);
-    *(run->age_prev == 0 ? &epoch->runs : &arena.slabs[run->age_prev].age_next) = run->age_next;
+    *(run->age_prev == 0 ? &epoch->runs : &arena.runs[run->age_prev].age_next) = run->age_next;
     if (run->age_next != 0) {
-        arena.slabs[run->age_next].age_prev = run->age_prev;
+        arena.runs[run->age_next].age_prev = run->age_prev;
     }
-    stat_add(&epoch->recycled_runs, 1);
+    counter_add(&epoch->recycled_runs, 1);
     lock_release(&epoch->lock);
     store_relaxed(&run->word, SLAB_EMPTY);
 }
@@ -266,7 +266,7 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
 void epoch_recycle_run(struct epoch *epoch, uint32_t first)
 {
     epoch_unlink_run(epoch, first);
-    depot_put(first, arena.slabs[first].units, false);
+    depot_put(first, arena.runs[first].units, false);
     epoch_unpin(epoch);
 }
 
@@ -304,7 +304,7 @@ void epoch_unlink_holds(struct epoch *epoch)
     }
     lock_acquire(&epoch->lock);
     for (struct hold *hold = epoch_first_hold(epoch); hold != &epoch->first; hold = epoch_first_hold(epoch)) {
-        invariant(stat_get(&hold->holder) == HOLD_TAKEN);
+        invariant(load_plain(&hold->holder) == HOLD_TAKEN);
         store_release(&epoch->holds, hold_next(hold));
         store_release(&hold->next, epoch->spare_holds);
         epoch->spare_holds = hold;
@@ -327,14 +327,14 @@ void hold_drop_chunk(struct hold *hold)
 
 /* Nothing refers to the epoch any more but its record. Its chunks are empty: they go to the depot, unless who closed it
  * keeps them warm (scope.h), and then it is not here that it retires. */
-static void retire(struct epoch *epoch)
+static void epoch_retire(struct epoch *epoch)
 {
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         hold_drop_chunk(hold);
     }
     epoch_unlink_holds(epoch);
-    struct epoch *owner = stat_get(&epoch->owner);
-    const uint64_t word = stat_get(&epoch->word);
+    struct epoch *owner = load_plain(&epoch->owner);
+    const uint64_t word = load_plain(&epoch->word);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
     if (owner != NULL) {
@@ -345,7 +345,7 @@ static void retire(struct epoch *epoch)
 void epoch_unpin(struct epoch *epoch)
 {
     if (fetch_sub_seq_cst(&epoch->pins, 1) == 1) {
-        retire(epoch);
+        epoch_retire(epoch);
     }
 }
 
@@ -354,7 +354,7 @@ void epoch_unpin(struct epoch *epoch)
 void epoch_fork_child(void)
 {
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        if (epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE) {
+        if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE) {
             hold_drop_chunk(&epoch->first);
             epoch_put_record(epoch);
         }

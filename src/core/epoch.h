@@ -26,13 +26,13 @@
 
 #include <tslab/tslab.h>
 
-#include "base/fatal.h"
-#include "base/lock.h"
 #include "core/chunk.h"
+#include "os/fatal.h"
+#include "os/lock.h"
 
 struct heap;
 struct thread;
-struct partial;
+struct partial_list;
 
 enum epoch_state { EPOCH_FREE, EPOCH_OPEN, EPOCH_CLOSED, EPOCH_FINISHING, EPOCH_DRAINING };
 
@@ -80,9 +80,9 @@ struct epoch {
     _Alignas(CACHE_LINE) atomic_u64 word;
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
-    _Atomic(struct partial *) partial; /* lists of partial slabs, one a class; NULL until there are slabs */
-    struct lock lock;                  /* of the list of runs, and of which holds are linked */
-    uint32_t runs;                     /* the first, linked by age_next and age_prev */
+    _Atomic(struct partial_list *) partials; /* lists of partial slabs, one a class; NULL until there are slabs */
+    struct lock lock;                        /* of the list of runs, and of which holds are linked */
+    uint32_t runs;                           /* the first, linked by age_next and age_prev */
     atomic_u32 pins;
     atomic_u64 recycled_runs;
     _Atomic(struct hold *) holds; /* of this life, the last of which is `first` */
@@ -120,12 +120,12 @@ extern struct epoch_counters epoch_counters;
 /* One more chunk belongs to the epoch, or one less. */
 always_inline void epoch_add_chunk(struct epoch *epoch)
 {
-    stat_add_shared(&epoch->chunks, 1);
+    counter_add_shared(&epoch->chunks, 1);
 }
 
 always_inline void epoch_drop_chunk(struct epoch *epoch)
 {
-    stat_add_shared(&epoch->chunks, UINT32_MAX);
+    counter_add_shared(&epoch->chunks, UINT32_MAX);
 }
 
 /* Granules that have been allocated in chunks by the present holds of a record, and are counted nowhere else. */
@@ -164,7 +164,7 @@ always_inline uint64_t epoch_word_with(uint64_t word, enum epoch_state state)
 
 always_inline uint64_t epoch_value(const struct epoch *epoch)
 {
-    return epoch_generation(stat_get(&epoch->word)) | epoch->id;
+    return epoch_generation(load_plain(&epoch->word)) | epoch->id;
 }
 
 /* The epoch that serves the handles of this one; NULL when there is none (any more). */
@@ -199,7 +199,7 @@ void epoch_set_label(struct epoch *epoch, const char *label);
 /* A relaxed look. */
 always_inline bool epoch_is_open(const struct epoch *epoch)
 {
-    return epoch_word_state(stat_get(&epoch->word)) == EPOCH_OPEN;
+    return epoch_word_state(load_plain(&epoch->word)) == EPOCH_OPEN;
 }
 
 /* The table of records, in blocks that are made as they are needed. */
@@ -263,9 +263,9 @@ struct epoch *epoch_take_record(void);
 void epoch_put_record(struct epoch *epoch);
 
 /* The lists of partial slabs, one a class; NULL while there are none. No gate. */
-always_inline struct partial *epoch_partials(const struct epoch *epoch)
+always_inline struct partial_list *epoch_partials(const struct epoch *epoch)
 {
-    return atomic_load_explicit(&epoch->partial, memory_order_acquire);
+    return atomic_load_explicit(&epoch->partials, memory_order_acquire);
 }
 
 /* Makes sure that there are lists for slabs; false: no memory. */

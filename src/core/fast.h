@@ -21,7 +21,7 @@
 always_inline struct cursor *fast_cursor(void)
 {
     __asm__("" ::: "memory");
-    return &heap_current->hold->cursor;
+    return &heap_current->filling->cursor;
 }
 
 /* `slow` is called last, so that the caller needs no frame: it serves what the magazine cannot, and says errno. */

@@ -1,7 +1,7 @@
 /* Generations of places: what a unit keeps of them from one slab with handles to the next. */
 #include "core/generation.h"
 
-#include "base/fatal.h"
+#include "os/fatal.h"
 
 /* Handles have 8 bits for the slot. */
 #define FEW_SLOTS(a, size, units)                                                                                      \
@@ -46,11 +46,11 @@ void generation_end(uint32_t first, unsigned class)
     const char *const start = arena_address(first);
     uint32_t highest = highest_of_units(first, geometry->units);
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
-        const uint32_t word = stat_get(place_word(start + (size_t)slot * geometry->size));
+        const uint32_t word = load_plain(place_word(start + (size_t)slot * geometry->size));
         if (word != 0 && place_generation(word) > highest) {
             highest = place_generation(word);
         }
     }
     set_units(first, geometry->units, highest);
-    run_clear(first, geometry->units);
+    arena_clear_codes(first, geometry->units);
 }

@@ -16,8 +16,8 @@
 #ifndef TSLAB_CORE_GENERATION_H
 #define TSLAB_CORE_GENERATION_H
 
-#include "base/fatal.h"
 #include "core/chunk.h"
+#include "os/fatal.h"
 
 enum {
     GENERATION_BITS = TSLAB_SIM ? 3 : 26, /* few, where tests are to see them used up */
@@ -52,9 +52,9 @@ always_inline uint32_t place_generation(uint32_t word)
 }
 
 /* The generation with which a free place of a slab is to be lent next; 0: they are used up. */
-always_inline uint32_t place_next(const void *place, const struct slab *slab)
+always_inline uint32_t place_next(const void *place, const struct run *slab)
 {
-    const uint32_t word = stat_get(place_word(place));
+    const uint32_t word = load_plain(place_word(place));
     const uint32_t last = word == 0 ? revisit_of(slab)->generation : place_generation(word);
     invariant((word & PLACE_LENT) == 0 && last <= GENERATION_MOST);
     return last == GENERATION_MOST ? 0 : last + 1;

@@ -18,7 +18,7 @@ void guard_start(void)
     secret = os_random();
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t guard_mix(uint64_t x)
 {
     x = (x ^ secret) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
@@ -28,8 +28,8 @@ static uint64_t mix(uint64_t x)
 /* The last word of a sealed place: the size, and some bits that depend on it, both disguised by the address. */
 static uint64_t seal_of(const void *p, size_t size)
 {
-    const uint64_t disguise = mix((uintptr_t)p);
-    return (size << PROOF_BITS | (mix(disguise + size) & bit_mask(PROOF_BITS))) ^ disguise;
+    const uint64_t disguise = guard_mix((uintptr_t)p);
+    return (size << PROOF_BITS | (guard_mix(disguise + size) & bit_mask(PROOF_BITS))) ^ disguise;
 }
 
 void guard_seal(void *p, size_t room, size_t size)
@@ -65,7 +65,7 @@ size_t guard_sealed(const void *p, size_t room)
     const char *const end = (const char *)p + room - SEAL_BYTES;
     uint64_t seal;
     memcpy(&seal, end, sizeof seal);
-    const size_t size = (seal ^ mix((uintptr_t)p)) >> PROOF_BITS;
+    const size_t size = (seal ^ guard_mix((uintptr_t)p)) >> PROOF_BITS;
     if (unlikely(size > room - SEAL_BYTES || seal != seal_of(p, size))) {
         seal_is_broken(p);
     }

@@ -1,9 +1,9 @@
 /* Handles: what they say, whom they name, and where their objects come from. */
 #include "core/handle.h"
 
-#include "base/fatal.h"
 #include "core/generation.h"
 #include "core/object.h"
+#include "os/fatal.h"
 
 #include <errno.h>
 
@@ -21,7 +21,7 @@ struct name {
 
 /* Generations of different places are small numbers, and much alike. In a handle each is mixed with a number of the
  * place in this process: so what is almost right for one place is far from right for another. */
-static uint32_t disguise(uint64_t place)
+static uint32_t handle_mask(uint64_t place)
 {
     return (uint32_t)((place + (arena.base >> UNIT_SHIFT)) * 0x9e3779b97f4a7c15u >> (64 - NUMBER_BITS));
 }
@@ -30,14 +30,14 @@ static uint64_t handle_of(struct name name)
 {
     invariant(name.unit >> UNIT_BITS == 0 && name.slot >> INDEX_BITS == 0 && name.generation != 0);
     const uint64_t place = name.unit << INDEX_BITS | name.slot;
-    return place << NUMBER_BITS | (name.generation ^ disguise(place));
+    return place << NUMBER_BITS | (name.generation ^ handle_mask(place));
 }
 
 static struct name name_in(uint64_t handle)
 {
     const uint64_t place = handle >> NUMBER_BITS;
     return (struct name){ place >> INDEX_BITS, (uint32_t)(place & bit_mask(INDEX_BITS)),
-                          (uint32_t)(handle & bit_mask(NUMBER_BITS)) ^ disguise(place) };
+                          (uint32_t)(handle & bit_mask(NUMBER_BITS)) ^ handle_mask(place) };
 }
 
 /* A hold of the epoch that serves the handles of an epoch, of which the thread has the hold `inside`, or NULL. */
@@ -75,9 +75,9 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
 }
 
 /* Lends a slot that was just allocated from the hold; 0: its generations are used up, and the hold's heap keeps it. */
-static uint64_t lend(struct hold *hold, void *p)
+static uint64_t handle_lend(struct hold *hold, void *p)
 {
-    const unsigned class = tag_class(stat_get(&arena.units[arena_unit(p)].tag));
+    const unsigned class = tag_class(load_plain(&arena.units[arena_unit(p)].tag));
     const struct slot slot = slot_of(p, class);
     const uint32_t generation = place_next(p, slot.slab);
     if (unlikely(generation == 0)) {
@@ -85,18 +85,17 @@ static uint64_t lend(struct hold *hold, void *p)
         return 0;
     }
     store_release(place_word(p), place_lent(generation));
-    return handle_of(
-        (struct name){ slab_index(slot.slab), slot.word * WORD_SLOTS + bit_lowest(slot.mask), generation });
+    return handle_of((struct name){ run_index(slot.slab), slot.word * WORD_SLOTS + bit_lowest(slot.mask), generation });
 }
 
 /* A handle and *object from a hold of the serving epoch, which stays the caller's meanwhile: the slab cannot be
  * released. 0: no memory, or closed. */
-static uint64_t lend_from(struct thread *thread, struct hold *hold, size_t size, void **object)
+static uint64_t handle_lend_from(struct thread *thread, struct hold *hold, size_t size, void **object)
 {
     uint64_t handle;
     do {
         *object = scope_alloc_slot(thread, hold, size, PLACE_ALIGN);
-        handle = *object == NULL ? 0 : lend(hold, *object);
+        handle = *object == NULL ? 0 : handle_lend(hold, *object);
     } while (handle == 0 && *object != NULL);
     return handle;
 }
@@ -116,8 +115,8 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
             inside->serving = hold;
         }
     }
-    invariant(stat_get(&hold->holder) == thread);
-    const uint64_t handle = lend_from(thread, hold, size, object);
+    invariant(load_plain(&hold->holder) == thread);
+    const uint64_t handle = handle_lend_from(thread, hold, size, object);
     *status = handle != 0 || epoch_is_open(hold->epoch) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
     if (inside == NULL) {
         scope_return(thread, hold);
@@ -133,11 +132,11 @@ static void *named_place(uint64_t value, struct name name, unsigned *class)
     /* A unit without a tag of a class has no slab, and if it lies in a gap of the arena, it has no descriptor either.
      */
     if (handles == NULL || !arena_has_unit(name.unit) ||
-        tag_class(stat_get(&arena.units[name.unit].tag)) == CLASS_NONE) {
+        tag_class(load_plain(&arena.units[name.unit].tag)) == CLASS_NONE) {
         return NULL;
     }
     /* A slab of that epoch starts at the unit, or has just been recycled, and then no slot in it is lent. */
-    const uint32_t word = load_seq_cst(&arena.slabs[name.unit].word);
+    const uint32_t word = load_seq_cst(&arena.runs[name.unit].word);
     *class = word_class(word);
     if (word_state(word) == SLAB_EMPTY || *class == CLASS_NONE || word_epoch(word) != handles->id ||
         name.slot >= class_geometry[*class].slots) {
@@ -155,10 +154,10 @@ void *handle_get(uint64_t epoch, uint64_t handle)
 }
 
 /* To the heap of a hold of the serving epoch that the thread has: where its next allocation finds it. */
-static void free_to(struct heap *heap, unsigned class, void *p)
+static void handle_free_to(struct heap *heap, unsigned class, void *p)
 {
     struct magazine *m = &heap->magazine[class];
-    invariant(m->tag == stat_get(&arena.units[arena_unit(p)].tag));
+    invariant(m->tag == load_plain(&arena.units[arena_unit(p)].tag));
     if (likely(magazine_room(m) != 0)) {
         magazine_push(m, magazine_head(m), p);
     } else {
@@ -168,7 +167,7 @@ static void free_to(struct heap *heap, unsigned class, void *p)
     }
 }
 
-bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
+bool handle_free(struct thread *thread, uint64_t epoch, uint64_t handle)
 {
     const struct name name = name_in(handle);
     unsigned class;
@@ -182,10 +181,10 @@ bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle)
     }
     const struct hold *const inside = scope_inside(thread, epoch);
     if (inside != NULL && inside->serving != NULL && inside->serving->heap != NULL) {
-        invariant(stat_get(&inside->serving->holder) == thread);
-        free_to(inside->serving->heap, class, p);
+        invariant(load_plain(&inside->serving->holder) == thread);
+        handle_free_to(inside->serving->heap, class, p);
     } else {
-        stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+        counter_add(&thread->heap.class[class].counters.remote_frees, 1);
         heap_free_direct(&thread->heap, class, p);
     }
     return true;

@@ -21,6 +21,6 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
 void *handle_get(uint64_t epoch, uint64_t handle);
 
 /* Frees it; false when there is none. */
-bool handle_free_object(struct thread *thread, uint64_t epoch, uint64_t handle);
+bool handle_free(struct thread *thread, uint64_t epoch, uint64_t handle);
 
 #endif

@@ -40,44 +40,44 @@ enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
  * operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
-struct heap heap_none = { .inside = &hold_none, .hold = &hold_none };
-struct heap heap_gone = { .inside = &hold_none, .hold = &hold_none };
+struct heap heap_none = { .innermost = &hold_none, .filling = &hold_none };
+struct heap heap_gone = { .innermost = &hold_none, .filling = &hold_none };
 
-static uint16_t bounded(size_t bytes, size_t size, size_t most, size_t least)
+static uint16_t between_bounds(size_t bytes, size_t size, size_t most, size_t least)
 {
     return (uint16_t)max_size(least, min_size(most, bytes / size));
 }
 
 static uint16_t capacity_first(unsigned class)
 {
-    return bounded(CAPACITY_BYTES_FIRST, class_geometry[class].size, CAPACITY_SLOTS_FIRST, CAPACITY_SLOTS_MIN);
+    return between_bounds(CAPACITY_BYTES_FIRST, class_geometry[class].size, CAPACITY_SLOTS_FIRST, CAPACITY_SLOTS_MIN);
 }
 
 static uint16_t capacity_most(unsigned class)
 {
-    return bounded(CAPACITY_BYTES, class_geometry[class].size, CAPACITY_SLOTS, CAPACITY_SLOTS_MIN);
+    return between_bounds(CAPACITY_BYTES, class_geometry[class].size, CAPACITY_SLOTS, CAPACITY_SLOTS_MIN);
 }
 
 static uint16_t batch_first(unsigned class)
 {
-    return bounded(BATCH_BYTES_FIRST, class_geometry[class].size, BATCH_SLOTS_FIRST, 1);
+    return between_bounds(BATCH_BYTES_FIRST, class_geometry[class].size, BATCH_SLOTS_FIRST, 1);
 }
 
 static uint16_t batch_most(unsigned class)
 {
-    return bounded(BATCH_BYTES, class_geometry[class].size, BATCH_SLOTS, 1);
+    return between_bounds(BATCH_BYTES, class_geometry[class].size, BATCH_SLOTS, 1);
 }
 
 /* Slots in the magazine of a class. */
-static unsigned magazine_slots(const struct heap *heap, unsigned class)
+static unsigned heap_magazine_slots(const struct heap *heap, unsigned class)
 {
-    return stat_get(&heap->class[class].capacity) - magazine_room(&heap->magazine[class]);
+    return load_plain(&heap->class[class].capacity) - magazine_room(&heap->magazine[class]);
 }
 
-static void magazine_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
+static void heap_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
 {
-    magazine_set_room(&heap->magazine[class], capacity - magazine_slots(heap, class));
-    stat_set(&heap->class[class].capacity, capacity);
+    magazine_set_room(&heap->magazine[class], capacity - heap_magazine_slots(heap, class));
+    store_plain(&heap->class[class].capacity, capacity);
 }
 
 uint32_t heap_next_affinity(void)
@@ -97,8 +97,8 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
 {
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
     heap->thread = thread;
-    heap->inside = &hold_none;
-    heap->hold = &hold_none;
+    heap->innermost = &hold_none;
+    heap->filling = &hold_none;
     heap->epoch = epoch;
     heap->affinity = affinity;
     heap->stock_budget = magazines ? STOCK_BYTES_FIRST : 0;
@@ -108,7 +108,7 @@ void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, u
         struct heap_class *hc = &heap->class[c];
         hc->batch = batch_first(c);
         hc->bypass_alloc = !magazines;
-        magazine_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
+        heap_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
     }
 }
 
@@ -129,48 +129,49 @@ struct traffic {
     uint64_t slots, allocs, frees;
 };
 
-static struct traffic magazine_traffic(const struct heap *heap, unsigned class)
+static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
     const uint64_t count = owned_get(&heap->magazine[class].count);
-    const uint64_t capacity = stat_get(&heap->class[class].capacity), room = count & MAGAZINE_ROOM_MASK;
+    const uint64_t capacity = load_plain(&heap->class[class].capacity), room = count & MAGAZINE_ROOM_MASK;
     const uint64_t slots = capacity > room ? capacity - room : 0;
     const uint64_t allocs = count >> MAGAZINE_SERVED_SHIFT;
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
-    const uint64_t frees = slots + allocs + stat_get(&heap->class[class].moved);
+    const uint64_t frees = slots + allocs + counter_get(&heap->class[class].moved);
     return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + stat_get(&hc->stock_slots) + stat_get(&hc->retired_slots) + bit_count(stat_get(&hc->claimed));
+    return slots + counter_get(&hc->stock_slots) + counter_get(&hc->retired_slots) +
+           bit_count(load_plain(&hc->claimed));
 }
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    return cached_with(&heap->class[class], magazine_traffic(heap, class).slots);
+    return cached_with(&heap->class[class], heap_traffic(heap, class).slots);
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 {
     const struct heap_class *hc = &heap->class[class];
     const struct class_counters *counters = &hc->counters;
-    const struct traffic traffic = magazine_traffic(heap, class);
-    const uint64_t bypassed_allocs = stat_get(&counters->bypassed_allocs);
-    const uint64_t bypassed_frees = stat_get(&counters->bypassed_frees);
-    const uint64_t remote_frees = stat_get(&counters->remote_frees);
+    const struct traffic traffic = heap_traffic(heap, class);
+    const uint64_t bypassed_allocs = counter_get(&counters->bypassed_allocs);
+    const uint64_t bypassed_frees = counter_get(&counters->bypassed_frees);
+    const uint64_t remote_frees = counter_get(&counters->remote_frees);
     sums->allocs += traffic.allocs + bypassed_allocs;
     sums->frees += traffic.frees + bypassed_frees + remote_frees;
     sums->cached += cached_with(hc, traffic.slots);
-    sums->refills += stat_get(&counters->refills);
-    sums->refilled += stat_get(&counters->refilled);
-    sums->flushes += stat_get(&counters->flushes);
-    sums->flushed += stat_get(&counters->flushed);
-    sums->stocked += stat_get(&counters->stocked);
+    sums->refills += counter_get(&counters->refills);
+    sums->refilled += counter_get(&counters->refilled);
+    sums->flushes += counter_get(&counters->flushes);
+    sums->flushed += counter_get(&counters->flushed);
+    sums->stocked += counter_get(&counters->stocked);
     sums->bypassed_allocs += bypassed_allocs;
     sums->bypassed_frees += bypassed_frees;
     sums->remote_frees += remote_frees;
-    sums->opened += stat_get(&counters->opened);
-    sums->attached += stat_get(&counters->attached);
+    sums->opened += counter_get(&counters->opened);
+    sums->attached += counter_get(&counters->attached);
 }
 
 /* The heaps of epochs. */
@@ -198,12 +199,12 @@ void heap_enlist(struct heap *heap)
 }
 
 /* Begins to count anew, with an empty heap. */
-static void forget_counts(struct heap *heap, unsigned class)
+static void heap_forget_counts(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     invariant(heap_cached(heap, class) == 0);
     owned_set(&heap->magazine[class].count, magazine_room(&heap->magazine[class]));
-    stat_set(&hc->moved, 0);
+    counter_set(&hc->moved, 0);
     hc->window_allocs = hc->window_refilled = hc->idle_allocs = hc->idle_frees = 0;
     memset(&hc->counters, 0, sizeof hc->counters);
 }
@@ -219,13 +220,13 @@ void heap_delist(struct heap *heap)
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             heap_add(heap, c, &heaps_gone[c]);
-            forget_counts(heap, c);
+            heap_forget_counts(heap, c);
         }
     }
     lock_release(&heaps.lock);
 }
 
-static void add_sums(struct class_sums *sums, const struct class_sums *more)
+static void class_sums_add(struct class_sums *sums, const struct class_sums *more)
 {
     sums->allocs += more->allocs;
     sums->frees += more->frees;
@@ -244,7 +245,7 @@ static void add_sums(struct class_sums *sums, const struct class_sums *more)
 void heaps_add(unsigned class, struct class_sums *sums)
 {
     lock_acquire(&heaps.lock);
-    add_sums(sums, &heaps_gone[class]);
+    class_sums_add(sums, &heaps_gone[class]);
     for (const struct heap *heap = heaps.first; heap != NULL; heap = heap->next) {
         heap_add(heap, class, sums);
     }
@@ -254,7 +255,7 @@ void heaps_add(unsigned class, struct class_sums *sums)
 /* Giving back. */
 
 /* One look at a slab of which slots were given back, in the gate. */
-static void give(struct slab *slab, unsigned class, unsigned word, uint64_t mask)
+static void heap_give(struct run *slab, unsigned class, unsigned word, uint64_t mask)
 {
     if (slab_give(slab, &class_geometry[class], word, mask)) {
         partial_evaluate(slab);
@@ -273,7 +274,7 @@ static noinline uint64_t flush_chain(unsigned class, void *chain)
         void *const p = chain;
         chain = *slot_link(p);
         const struct slot slot = slot_of(p, class);
-        struct slot *group = &waiting[(slab_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
+        struct slot *group = &waiting[(run_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
         if (group->slab == slot.slab && group->word == slot.word) {
             if (unlikely((group->mask & slot.mask) != 0)) {
                 misuse("double free of", p);
@@ -281,7 +282,7 @@ static noinline uint64_t flush_chain(unsigned class, void *chain)
             group->mask |= slot.mask;
         } else {
             if (group->slab != NULL) {
-                give(group->slab, class, group->word, group->mask);
+                heap_give(group->slab, class, group->word, group->mask);
             }
             *group = slot;
         }
@@ -289,13 +290,13 @@ static noinline uint64_t flush_chain(unsigned class, void *chain)
     }
     for (unsigned i = 0; i < GIVE_WAYS; i++) {
         if (waiting[i].slab != NULL) {
-            give(waiting[i].slab, class, waiting[i].word, waiting[i].mask);
+            heap_give(waiting[i].slab, class, waiting[i].word, waiting[i].mask);
         }
     }
     return slots;
 }
 
-static void magazine_flush(struct heap *heap, unsigned class)
+static void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     struct magazine *m = &heap->magazine[class];
     struct heap_class *hc = &heap->class[class];
@@ -304,12 +305,12 @@ static void magazine_flush(struct heap *heap, unsigned class)
     }
     const uint64_t slots = flush_chain(class, magazine_head(m));
     magazine_set_head(m, NULL);
-    magazine_set_room(m, stat_get(&hc->capacity));
-    stat_add(&hc->moved, slots);
+    magazine_set_room(m, load_plain(&hc->capacity));
+    counter_add(&hc->moved, slots);
     heap->flushed_bytes += slots * class_geometry[class].size;
     hc->flushed_at = heap->flushed_bytes;
-    stat_add(&hc->counters.flushes, 1);
-    stat_add(&hc->counters.flushed, slots);
+    counter_add(&hc->counters.flushes, 1);
+    counter_add(&hc->counters.flushed, slots);
 }
 
 /* The stock: chains of slots, linked through the second word of their first slot. */
@@ -341,7 +342,7 @@ static bool stock_put(struct heap *heap, unsigned class)
 {
     struct magazine *m = &heap->magazine[class];
     struct heap_class *hc = &heap->class[class];
-    const unsigned slots = magazine_slots(heap, class);
+    const unsigned slots = heap_magazine_slots(heap, class);
     const size_t bytes = (size_t)slots * class_geometry[class].size;
     if (slots == 0 || heap->stock_bytes + bytes > heap->stock_budget) {
         return false;
@@ -349,13 +350,13 @@ static bool stock_put(struct heap *heap, unsigned class)
     void *const chain = magazine_head(m);
     *chain_next(chain) = hc->stock;
     hc->stock = chain_pack(chain, slots);
-    stat_add(&hc->stock_slots, slots);
+    counter_add(&hc->stock_slots, slots);
     heap->stock_bytes += bytes;
     heap->stock_peak = max_size(heap->stock_peak, heap->stock_bytes);
     magazine_set_head(m, NULL);
-    magazine_set_room(m, stat_get(&hc->capacity));
-    stat_add(&hc->moved, slots);
-    stat_add(&hc->counters.stocked, 1);
+    magazine_set_room(m, load_plain(&hc->capacity));
+    counter_add(&hc->moved, slots);
+    counter_add(&hc->counters.stocked, 1);
     return true;
 }
 
@@ -366,7 +367,7 @@ static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
     void *const chain = chain_first(hc->stock);
     *slots = chain_slots(hc->stock);
     hc->stock = *chain_next(chain);
-    stat_set(&hc->stock_slots, stat_get(&hc->stock_slots) - *slots);
+    counter_set(&hc->stock_slots, counter_get(&hc->stock_slots) - *slots);
     heap->stock_bytes -= (size_t)*slots * class_geometry[class].size;
     return chain;
 }
@@ -403,12 +404,12 @@ static void stock_learn(struct heap *heap, unsigned class)
 static void stock_flush(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    while (stat_get(&hc->stock_slots) != 0) {
+    while (counter_get(&hc->stock_slots) != 0) {
         unsigned slots;
         void *const chain = stock_take(heap, class, &slots);
         (void)flush_chain(class, chain);
-        stat_add(&hc->counters.flushes, 1);
-        stat_add(&hc->counters.flushed, slots);
+        counter_add(&hc->counters.flushes, 1);
+        counter_add(&hc->counters.flushed, slots);
     }
 }
 
@@ -417,20 +418,20 @@ static void stock_flush(struct heap *heap, unsigned class)
 /* A relaxed look, for it only says whether it is worth to go on: who leaves a closed epoch cleans up. */
 static bool heap_is_open(const struct heap *heap)
 {
-    return epoch_word_state(stat_get(&heap->epoch->word)) == EPOCH_OPEN;
+    return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
 }
 
-static void slab_leave(struct heap *heap, unsigned class)
+static void heap_detach_slab(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t claimed = stat_get(&hc->claimed);
+    const uint64_t claimed = load_plain(&hc->claimed);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
-        give(hc->slab, class, first.word, claimed);
-        stat_set(&hc->claimed, 0);
+        heap_give(hc->slab, class, first.word, claimed);
+        store_plain(&hc->claimed, 0);
     }
     if (hc->slab != NULL) {
-        struct slab *const slab = hc->slab;
+        struct run *const slab = hc->slab;
         hc->slab = NULL;
         partial_detach(slab);
     }
@@ -445,11 +446,11 @@ static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
     uint32_t first;
     bool clean;
     while ((first = reclaim_take(units, 1, &clean)) != 0 && has_handles && !generation_begin(first, units)) {
-        arena.slabs[first].next = used_up;
+        arena.runs[first].next = used_up;
         used_up = first;
     }
     while (used_up != 0) {
-        const uint32_t next = arena.slabs[used_up].next;
+        const uint32_t next = arena.runs[used_up].next;
         depot_put(used_up, units, false);
         used_up = next;
     }
@@ -458,7 +459,7 @@ static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
 
 /* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory, or the epoch is closed.
  */
-static bool slab_enter(struct heap *heap, unsigned class)
+static bool heap_attach_slab(struct heap *heap, unsigned class)
 {
     if (!heap_is_open(heap)) {
         return false;
@@ -468,7 +469,7 @@ static bool slab_enter(struct heap *heap, unsigned class)
     const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
     hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
     if (hc->slab != NULL) {
-        stat_add(&hc->counters.attached, 1);
+        counter_add(&hc->counters.attached, 1);
         if (geometry->shares_lines) {
             slab_set_affinity(hc->slab, class, affinity);
         }
@@ -482,13 +483,13 @@ static bool slab_enter(struct heap *heap, unsigned class)
     if (heap->epoch != &epoch_process) {
         epoch_link_run(heap->epoch, first);
     }
-    hc->slab = &arena.slabs[first];
-    stat_add(&hc->counters.opened, 1);
+    hc->slab = &arena.runs[first];
+    counter_add(&hc->counters.opened, 1);
     return true;
 }
 
 /* Claims a word of slots: the lowest of the attached slab that has any, so that objects pack into few pages. */
-static bool claim(struct heap *heap, unsigned class)
+static bool heap_claim_word(struct heap *heap, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
     struct heap_class *hc = &heap->class[class];
@@ -496,13 +497,13 @@ static bool claim(struct heap *heap, unsigned class)
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
             if (taken != 0) {
-                stat_set(&hc->claimed, taken);
-                hc->claimed_start = arena_address(slab_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
+                store_plain(&hc->claimed, taken);
+                hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
                 return true;
             }
         }
-        slab_leave(heap, class);
-        if (!slab_enter(heap, class)) {
+        heap_detach_slab(heap, class);
+        if (!heap_attach_slab(heap, class)) {
             return false;
         }
     }
@@ -513,7 +514,7 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
 {
     unsigned n = 0;
     void **at = list;
-    uint64_t claimed = stat_get(&hc->claimed);
+    uint64_t claimed = load_plain(&hc->claimed);
     while (claimed != 0 && n < most) {
         char *const p = hc->claimed_start + bit_lowest(claimed) * size;
         claimed &= claimed - 1;
@@ -522,7 +523,7 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
         n++;
     }
     *at = NULL;
-    stat_set(&hc->claimed, claimed);
+    store_plain(&hc->claimed, claimed);
     return n;
 }
 
@@ -531,8 +532,8 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
 static void window_of_allocs(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t allocs = magazine_served(&heap->magazine[class]) + stat_get(&hc->counters.bypassed_allocs);
-    const uint64_t missed = stat_get(&hc->counters.refilled) + stat_get(&hc->counters.bypassed_allocs);
+    const uint64_t allocs = magazine_served(&heap->magazine[class]) + counter_get(&hc->counters.bypassed_allocs);
+    const uint64_t missed = counter_get(&hc->counters.refilled) + counter_get(&hc->counters.bypassed_allocs);
     const uint64_t n = allocs - hc->window_allocs;
     if (n < WINDOW) {
         return;
@@ -550,18 +551,18 @@ static void window_of_allocs(struct heap *heap, unsigned class)
 }
 
 /* Classes and hot runs that nobody used between two ticks give back what they cache, and start small again. */
-static noinline void tick(struct heap *heap)
+static noinline void heap_tick(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
         struct class_sums sums = { 0 };
         heap_add(heap, c, &sums);
         if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
-            magazine_flush(heap, c);
+            heap_flush_magazine(heap, c);
             stock_flush(heap, c);
-            slab_leave(heap, c);
+            heap_detach_slab(heap, c);
             hc->batch = batch_first(c);
-            magazine_set_capacity(heap, c, capacity_first(c));
+            heap_set_capacity(heap, c, capacity_first(c));
         }
         hc->idle_allocs = sums.allocs;
         hc->idle_frees = sums.frees;
@@ -582,38 +583,38 @@ static void slow_operation_end(struct heap *heap)
         const uint64_t now_ms = os_now_ms();
         if (now_ms - heap->tick_ms >= TICK_MS) {
             heap->tick_ms = now_ms;
-            tick(heap);
+            heap_tick(heap);
         }
     }
     reclaim_tick();
     holes_tick(&epoch_process);
-    gate_leave(heap->thread);
+    gate_unlock(heap->thread);
 }
 
 /* In the gate: the magazine is empty. */
-static void *refill(struct heap *heap, unsigned class)
+static void *heap_refill(struct heap *heap, unsigned class)
 {
     struct magazine *m = &heap->magazine[class];
     struct heap_class *hc = &heap->class[class];
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
-    const uint16_t capacity = stat_get(&hc->capacity);
-    if (stat_get(&hc->stock_slots) != 0) {
+    const uint16_t capacity = load_plain(&hc->capacity);
+    if (counter_get(&hc->stock_slots) != 0) {
         unsigned slots;
         void *const chain = stock_take(heap, class, &slots);
         if (slots > capacity) {
-            stat_set(&hc->capacity, (uint16_t)slots);
+            store_plain(&hc->capacity, (uint16_t)slots);
         }
         magazine_set_head(m, chain);
-        magazine_set_room(m, stat_get(&hc->capacity) - slots);
-        stat_add(&hc->moved, -(uint64_t)slots);
-        stat_add(&hc->counters.unstocked, 1);
+        magazine_set_room(m, load_plain(&hc->capacity) - slots);
+        counter_add(&hc->moved, -(uint64_t)slots);
+        counter_add(&hc->counters.unstocked, 1);
         return magazine_pop(m, magazine_head(m));
     }
     if (magazines) {
         window_of_allocs(heap, class);
         stock_learn(heap, class);
     }
-    if (stat_get(&hc->claimed) == 0 && !claim(heap, class)) {
+    if (load_plain(&hc->claimed) == 0 && !heap_claim_word(heap, class)) {
         return NULL;
     }
     if (hc->bypass_alloc) {
@@ -624,64 +625,64 @@ static void *refill(struct heap *heap, unsigned class)
     hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, batch_most(class));
     magazine_set_head(m, list);
     magazine_set_room(m, capacity - n);
-    stat_add(&hc->moved, -(uint64_t)n);
-    stat_add(&hc->counters.refills, 1);
-    stat_add(&hc->counters.refilled, n);
+    counter_add(&hc->moved, -(uint64_t)n);
+    counter_add(&hc->counters.refills, 1);
+    counter_add(&hc->counters.refilled, n);
     return magazine_pop(m, magazine_head(m));
 }
 
 /* Nothing is to be had, but something may be: what this heap keeps of other classes. */
-static noinline void *refill_at_last(struct heap *heap, unsigned class)
+static noinline void *heap_refill_at_last(struct heap *heap, unsigned class)
 {
     heap_empty(heap);
-    return refill(heap, class);
+    return heap_refill(heap, class);
 }
 
 void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
-    gate_enter(heap->thread);
-    void *p = refill(heap, class);
+    gate_lock(heap->thread);
+    void *p = heap_refill(heap, class);
     if (unlikely(p == NULL) && heap_is_open(heap)) {
-        p = refill_at_last(heap, class);
+        p = heap_refill_at_last(heap, class);
     }
     slow_operation_end(heap);
     return p;
 }
 
 /* In the gate: the magazine takes the slot, once it has room. */
-static void make_room(struct heap *heap, unsigned class)
+static void heap_make_room(struct heap *heap, unsigned class)
 {
     const struct heap_class *hc = &heap->class[class];
     const uint16_t most = capacity_most(class);
-    const uint16_t capacity = stat_get(&hc->capacity);
+    const uint16_t capacity = load_plain(&hc->capacity);
     if (capacity < most) {
-        magazine_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
+        heap_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
     } else if (!stock_put(heap, class)) {
-        magazine_flush(heap, class);
+        heap_flush_magazine(heap, class);
     }
 }
 
 void heap_free_full(struct heap *heap, unsigned class, void *p)
 {
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
-        stat_add(&heap->class[class].counters.bypassed_frees, 1);
+        counter_add(&heap->class[class].counters.bypassed_frees, 1);
         heap_free_direct(heap, class, p);
         return;
     }
-    gate_enter(heap->thread);
-    make_room(heap, class);
+    gate_lock(heap->thread);
+    heap_make_room(heap, class);
     magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
     slow_operation_end(heap);
 }
 
 /* The give of a single slot has brought its slab to where somebody must look. */
-static noinline void look_after_free(struct thread *thread, struct slab *slab)
+static noinline void look_after_free(struct thread *thread, struct run *slab)
 {
     const int saved = errno;
-    gate_enter(thread);
+    gate_lock(thread);
     partial_evaluate(slab);
     reclaim_tick();
-    gate_leave(thread);
+    gate_unlock(thread);
     errno = saved;
 }
 
@@ -690,7 +691,7 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p)
     const struct slot slot = slot_of(p, class);
     struct thread *const thread = heap->thread;
     /* Fork may cut us between the two writes of the give: its child recounts the noted slab. */
-    store_relaxed(&thread->noted, slab_index(slot.slab));
+    store_relaxed(&thread->noted, run_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
         look_after_free(thread, slot.slab);
     }
@@ -701,8 +702,8 @@ void heap_retire(struct heap *heap, unsigned class, void *p)
     struct heap_class *hc = &heap->class[class];
     *slot_link(p) = hc->retired;
     hc->retired = p;
-    stat_add(&hc->retired_slots, 1);
-    stat_add(&hc->counters.remote_frees, 1); /* it was counted as allocated, and is nobody's */
+    counter_add(&hc->retired_slots, 1);
+    counter_add(&hc->counters.remote_frees, 1); /* it was counted as allocated, and is nobody's */
 }
 
 void heap_unretire(struct heap *heap)
@@ -714,8 +715,8 @@ void heap_unretire(struct heap *heap)
             const struct slot slot = slot_of(p, c);
             hc->retired = *slot_link(p);
             *slot_link(p) = NULL; /* free memory of the checked library is zero */
-            stat_set(&hc->retired_slots, stat_get(&hc->retired_slots) - 1);
-            give(slot.slab, c, slot.word, slot.mask);
+            counter_set(&hc->retired_slots, counter_get(&hc->retired_slots) - 1);
+            heap_give(slot.slab, c, slot.word, slot.mask);
         }
     }
 }
@@ -727,7 +728,7 @@ void heap_recount(struct heap *heap)
         for (void *p = magazine_head(&heap->magazine[c]); p != NULL; p = *slot_link(p)) {
             slots++;
         }
-        magazine_set_room(&heap->magazine[c], stat_get(&heap->class[c].capacity) - slots);
+        magazine_set_room(&heap->magazine[c], load_plain(&heap->class[c].capacity) - slots);
     }
 }
 
@@ -756,7 +757,7 @@ static void verify_chain(unsigned class, void *chain, unsigned slots)
     unsigned n = 0;
     for (; p != NULL && n < slots; n++, p = *slot_link(p)) {
         const size_t unit = arena_unit(p);
-        if (!arena_has_unit(unit) || tag_class(stat_get(&arena.units[unit].tag)) != class) {
+        if (!arena_has_unit(unit) || tag_class(load_plain(&arena.units[unit].tag)) != class) {
             return;
         }
         if (!slot_starts(p, class)) {
@@ -776,7 +777,7 @@ void heap_verify(const struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         verify_chain(c, magazine_head(&heap->magazine[c]),
-                     magazine_slots(heap, c) + 1); /* the count may be cut short */
+                     heap_magazine_slots(heap, c) + 1); /* the count may be cut short */
     }
 }
 
@@ -787,8 +788,8 @@ void heap_empty(struct heap *heap)
     }
     hot_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        magazine_flush(heap, c);
+        heap_flush_magazine(heap, c);
         stock_flush(heap, c);
-        slab_leave(heap, c);
+        heap_detach_slab(heap, c);
     }
 }

@@ -48,7 +48,7 @@ struct class_sums {
 };
 
 struct heap_class {
-    struct slab *slab;        /* attached, or NULL */
+    struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of its bitmap and not handed out yet */
     char *claimed_start;      /* where that word's first slot is */
     uint64_t stock;           /* full magazines: chains of slots, linked (chain_pack) */
@@ -70,8 +70,8 @@ struct heap_class {
 struct heap {
     _Alignas(CACHE_LINE) struct magazine magazine[CLASS_LIMIT];
     struct thread *thread;    /* the holder's record; NULL in the two static heaps */
-    struct hold *inside;      /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
-    struct hold *hold;        /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
+    struct hold *innermost;   /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
+    struct hold *filling;     /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
     struct heap *prev, *next; /* of the heaps of epochs that are in use */
     bool enlisted;
     struct epoch *epoch;
@@ -131,10 +131,10 @@ void *heap_alloc_slow(struct heap *heap, unsigned class);
 always_inline void *heap_hand_out(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t claimed = stat_get(&hc->claimed);
+    const uint64_t claimed = load_plain(&hc->claimed);
     char *const p = hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size;
-    stat_set(&hc->claimed, claimed & (claimed - 1));
-    stat_add(&hc->counters.bypassed_allocs, 1);
+    store_plain(&hc->claimed, claimed & (claimed - 1));
+    counter_add(&hc->counters.bypassed_allocs, 1);
     return p;
 }
 
@@ -143,8 +143,8 @@ always_inline void *heap_hand_out(struct heap *heap, unsigned class)
 always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t claimed = stat_get(&hc->claimed);
-    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || stat_get(&hc->stock_slots) != 0) {
+    const uint64_t claimed = load_plain(&hc->claimed);
+    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || counter_get(&hc->stock_slots) != 0) {
         return NULL;
     }
     return heap_hand_out(heap, class);

@@ -40,11 +40,11 @@ static bool is_taken(const uint64_t *taken, unsigned slot)
 }
 
 /* The slab is the caller's; afterwards it is not. */
-static size_t purge_slab(struct slab *slab)
+static size_t purge_slab(struct run *slab)
 {
-    const unsigned class = word_class(stat_get(&slab->word));
+    const unsigned class = word_class(load_plain(&slab->word));
     const struct class_geometry *geometry = &class_geometry[class];
-    char *const start = arena_address(slab_index(slab));
+    char *const start = arena_address(run_index(slab));
     uint64_t taken[BITMAP_WORDS] = { 0 };
     uint32_t free_slots = 0;
     size_t purged = 0;
@@ -75,13 +75,13 @@ static size_t purge_slab(struct slab *slab)
 
 static void sweep_class(struct epoch *epoch, unsigned class)
 {
-    stat_set(&sweep.class, class);
-    sweep.left = class == CLASS_NONE ? 0 : stat_get(&epoch_partials(epoch)[class].length);
+    store_plain(&sweep.class, class);
+    sweep.left = class == CLASS_NONE ? 0 : counter_get(&epoch_partials(epoch)[class].length);
 }
 
 static void sweep_begin(struct epoch *epoch)
 {
-    stat_set(&sweep.fresh_units, stat_get(&depot.fresh_units));
+    store_plain(&sweep.fresh_units, counter_get(&depot.fresh_units));
     sweep_class(epoch, CLASS_NONE + 1);
 }
 
@@ -89,35 +89,35 @@ static void sweep_begin(struct epoch *epoch)
 static size_t sweep_next(struct epoch *epoch, size_t min_bytes)
 {
     unsigned class;
-    while (class = stat_get(&sweep.class), class != CLASS_NONE && sweep.left == 0) {
+    while (class = load_plain(&sweep.class), class != CLASS_NONE && sweep.left == 0) {
         sweep_class(epoch, class + 1 < CLASS_LIMIT ? class + 1 : CLASS_NONE);
     }
     if (class == CLASS_NONE) {
         return 0;
     }
     sweep.left--;
-    struct slab *slab = partial_attach_unpurged(&epoch_partials(epoch)[class], min_bytes);
+    struct run *slab = partial_attach_unpurged(&epoch_partials(epoch)[class], min_bytes);
     return slab == NULL ? 0 : purge_slab(slab);
 }
 
 static bool sweep_is_due(void)
 {
-    const uint64_t grown = stat_get(&depot.fresh_units) - stat_get(&sweep.fresh_units);
-    return grown > max_size(GROWTH_UNITS, stat_get(&depot.units[RUN_USED]) >> GROWTH_SHIFT);
+    const uint64_t grown = counter_get(&depot.fresh_units) - load_plain(&sweep.fresh_units);
+    return grown > max_size(GROWTH_UNITS, counter_get(&depot.units[RUN_USED]) >> GROWTH_SHIFT);
 }
 
 void holes_tick(struct epoch *epoch)
 {
-    if (likely(stat_get(&sweep.class) == CLASS_NONE && !sweep_is_due()) || reclaim_is_refused()) {
+    if (likely(load_plain(&sweep.class) == CLASS_NONE && !sweep_is_due()) || reclaim_is_refused()) {
         return;
     }
     if (!lock_try(&sweep.lock)) {
         return;
     }
-    if (stat_get(&sweep.class) == CLASS_NONE && sweep_is_due()) {
+    if (load_plain(&sweep.class) == CLASS_NONE && sweep_is_due()) {
         sweep_begin(epoch);
     }
-    for (unsigned i = 0; i < STEP_SLABS && stat_get(&sweep.class) != CLASS_NONE; i++) {
+    for (unsigned i = 0; i < STEP_SLABS && load_plain(&sweep.class) != CLASS_NONE; i++) {
         (void)sweep_next(epoch, FREED_PAGES * os_page_bytes());
     }
     lock_release(&sweep.lock);
@@ -128,7 +128,7 @@ size_t holes_purge_all(struct epoch *epoch)
     size_t purged = 0;
     lock_acquire(&sweep.lock);
     sweep_begin(epoch);
-    while (stat_get(&sweep.class) != CLASS_NONE) {
+    while (load_plain(&sweep.class) != CLASS_NONE) {
         purged += sweep_next(epoch, os_page_bytes());
     }
     lock_release(&sweep.lock);

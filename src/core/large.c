@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* What the checked library adds to every large run: a page behind what its user may touch, without access (trap.h). */
-static size_t guard_bytes(void)
+static size_t large_guard_bytes(void)
 {
     return GUARDED && os_page_bytes() <= UNIT_BYTES ? os_page_bytes() : 0;
 }
@@ -23,7 +23,7 @@ static uint32_t whole_units(size_t bytes)
 /* The size of the run that serves so many bytes; 0 when no run could. */
 static uint32_t units_for(size_t bytes)
 {
-    return whole_units(bytes + guard_bytes());
+    return whole_units(bytes + large_guard_bytes());
 }
 
 /* Whole pages, but never beyond the run (pages may be larger than units). */
@@ -33,32 +33,32 @@ static size_t usable_bytes(size_t bytes)
 }
 
 /* The descriptor of the large run that starts at p, or NULL. */
-static struct slab *large_at(const void *p)
+static struct run *large_at(const void *p)
 {
     const size_t unit = arena_unit(p);
     if (!arena_has_unit(unit) || (uintptr_t)p % UNIT_BYTES != arena.base % UNIT_BYTES ||
-        stat_get(&arena.units[unit].tag) != TAG_LARGE) {
+        load_plain(&arena.units[unit].tag) != TAG_LARGE) {
         return NULL;
     }
-    return &arena.slabs[unit];
+    return &arena.runs[unit];
 }
 
 /* What lies behind the user's part of a run: the guard page, perhaps more. */
-static char *guard_of(uint32_t first, size_t *bytes)
+static char *large_guard_of(uint32_t first, size_t *bytes)
 {
-    const size_t usable = arena.slabs[first].large_bytes;
+    const size_t usable = arena.runs[first].large_bytes;
     *bytes = ((size_t)units_for(usable) << UNIT_SHIFT) - usable;
     return arena_address(first) + usable;
 }
 
 /* Takes the access to it away, while there are not too many guards, and if the kernel agrees. */
 /* uncounted: only the checked libraries call it */
-static void guard_raise(uint32_t first)
+static void large_raise_guard(uint32_t first)
 {
     size_t bytes;
-    char *const guard = guard_of(first, &bytes);
-    if (guard_bytes() != 0 && guard_count_up()) {
-        arena.slabs[first].is_guarded = true;
+    char *const guard = large_guard_of(first, &bytes);
+    if (large_guard_bytes() != 0 && guard_count_up()) {
+        arena.runs[first].is_guarded = true;
         if (!os_forbid(guard, bytes)) {
             guard_count_down(first);
         }
@@ -67,11 +67,11 @@ static void guard_raise(uint32_t first)
 
 /* And gives it back. */
 /* uncounted: only the checked libraries call it */
-static bool guard_lower(uint32_t first)
+static bool large_lower_guard(uint32_t first)
 {
     size_t bytes;
-    char *const guard = guard_of(first, &bytes);
-    if (guard_bytes() != 0 && !os_commit(guard, bytes)) {
+    char *const guard = large_guard_of(first, &bytes);
+    if (large_guard_bytes() != 0 && !os_commit(guard, bytes)) {
         return false;
     }
     guard_count_down(first);
@@ -81,9 +81,9 @@ static bool guard_lower(uint32_t first)
 /* Makes a run that the caller took a large block. */
 static void *large_open(uint32_t first, size_t bytes)
 {
-    arena.slabs[first].large_bytes = usable_bytes(bytes);
+    arena.runs[first].large_bytes = usable_bytes(bytes);
     if (GUARDED) {
-        guard_raise(first);
+        large_raise_guard(first);
     }
     store_relaxed(&arena.units[first].tag, TAG_LARGE);
     return arena_address(first);
@@ -109,14 +109,14 @@ void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
     if (first == 0) {
         return NULL;
     }
-    store_relaxed(&arena.slabs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     return large_open(first, bytes);
 }
 
 uint32_t large_epoch(const void *p)
 {
-    const struct slab *run = large_at(p);
-    const uint32_t word = run == NULL ? 0 : stat_get(&run->word);
+    const struct run *run = large_at(p);
+    const uint32_t word = run == NULL ? 0 : load_plain(&run->word);
     return word_state(word) == SLAB_ATTACHED ? word_epoch(word) : 0;
 }
 
@@ -128,12 +128,12 @@ void *large_alloc_hot(struct hot_runs *hot, size_t bytes)
 
 bool large_free_hot(struct hot_runs *hot, void *p)
 {
-    const struct slab *run = large_at(p);
+    const struct run *run = large_at(p);
     if (run == NULL || GUARDED) {
         return false;
     }
     /* Without its tag it is nobody's block any more; should there be no room for it, it becomes one again. */
-    const uint32_t first = slab_index(run);
+    const uint32_t first = run_index(run);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     const bool kept = hot_put(hot, first, units_for(run->large_bytes));
     if (!kept) {
@@ -144,7 +144,7 @@ bool large_free_hot(struct hot_runs *hot, void *p)
 
 size_t large_usable(const void *p)
 {
-    const struct slab *run = large_at(p);
+    const struct run *run = large_at(p);
     return run != NULL ? run->large_bytes : 0;
 }
 
@@ -159,11 +159,11 @@ void large_retire(uint32_t first, uint32_t units)
 
 bool large_free(struct hot_runs *hot, void *p)
 {
-    const struct slab *run = large_at(p);
+    const struct run *run = large_at(p);
     if (run == NULL) {
         return false;
     }
-    const uint32_t first = slab_index(run);
+    const uint32_t first = run_index(run);
     const uint32_t units = units_for(run->large_bytes);
     if (units <= HOT_RUN_UNITS) {
         hot_flush(hot);
@@ -175,15 +175,15 @@ bool large_free(struct hot_runs *hot, void *p)
 
 bool large_resize(void *p, size_t bytes)
 {
-    struct slab *run = large_at(p);
+    struct run *run = large_at(p);
     const uint32_t wanted = units_for(bytes);
     if (run == NULL || wanted == 0) {
         return false;
     }
-    const uint32_t first = slab_index(run);
+    const uint32_t first = run_index(run);
     const uint32_t units = units_for(run->large_bytes);
     bool clean;
-    if (GUARDED && !guard_lower(first)) {
+    if (GUARDED && !large_lower_guard(first)) {
         return false;
     }
     const bool fits = wanted <= units || depot_grow(first, units, wanted, &clean);
@@ -198,7 +198,7 @@ bool large_resize(void *p, size_t bytes)
         run->large_bytes = usable_bytes(bytes);
     }
     if (GUARDED) {
-        guard_raise(first);
+        large_raise_guard(first);
     }
     return fits;
 }

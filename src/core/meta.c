@@ -1,8 +1,8 @@
 #include "core/meta.h"
 
-#include "base/lock.h"
 #include "core/class.h"
 #include "core/guard.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 enum { META_STEP_BYTES = 256 * 1024 };
@@ -40,7 +40,7 @@ void *meta_alloc(size_t bytes)
     if ((size_t)(meta.end - meta.at) >= bytes) {
         start = meta.at;
         meta.at += bytes;
-        stat_add(&meta_bytes, bytes);
+        counter_add(&meta_bytes, bytes);
     }
     lock_release(&meta.lock);
     return start;

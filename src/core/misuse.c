@@ -1,11 +1,11 @@
 #include "core/misuse.h"
 
-#include "base/fatal.h"
-#include "base/text.h"
 #include "core/chunk.h"
 #include "core/epoch.h"
 #include "core/guard.h"
 #include "core/scope.h"
+#include "os/fatal.h"
+#include "os/text.h"
 
 /* Whether an epoch was ever released: then an address where no object lives is not proof of a free. */
 static atomic_u32 released;
@@ -20,7 +20,7 @@ void misuse_expect_released(void)
 static uint32_t tag_of_address(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? stat_get(&arena.units[unit].tag) : TAG_NONE;
+    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
 }
 
 /* The first unit of the large run that p lies in; 0: it lies in none. */
@@ -30,49 +30,49 @@ static size_t large_run_around(const void *p)
     if (!arena_has_unit(first)) {
         return 0;
     }
-    while (first > 0 && stat_get(&arena.units[first].tag) == TAG_NONE) {
+    while (first > 0 && load_plain(&arena.units[first].tag) == TAG_NONE) {
         first--;
     }
     const bool covers =
-        stat_get(&arena.units[first].tag) == TAG_LARGE && arena_unit(p) - first < arena.slabs[first].units;
+        load_plain(&arena.units[first].tag) == TAG_LARGE && arena_unit(p) - first < arena.runs[first].units;
     return covers ? first : 0;
 }
 
 /* The descriptor of what p lies in, NULL: nothing; and the bytes that the user of an object there may touch, 0:
  * unknown.
  */
-static const struct slab *run_around(const void *p, size_t *bytes)
+static const struct run *run_around(const void *p, size_t *bytes)
 {
     const uint32_t tag = tag_of_address(p);
     *bytes = 0;
     if (tag_class(tag) != CLASS_NONE) {
         const bool sealed = (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0;
         *bytes = class_geometry[tag_class(tag)].size - (sealed ? SEAL_BYTES : 0);
-        return &arena.slabs[arena.units[arena_unit(p)].first];
+        return &arena.runs[arena.units[arena_unit(p)].first];
     }
     if (tag == TAG_CHUNK) {
-        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? stat_get(chunk_code(p)) : 0;
+        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(chunk_code(p)) : 0;
         *bytes = code == 0 ? 0 : code_bytes(code) - SEAL_BYTES;
-        return &arena.slabs[arena.units[arena_unit(p)].first];
+        return &arena.runs[arena.units[arena_unit(p)].first];
     }
     const size_t first = large_run_around(p);
     if (first == 0) {
         return NULL;
     }
-    *bytes = arena.slabs[first].large_bytes - SEAL_BYTES;
-    return &arena.slabs[first];
+    *bytes = arena.runs[first].large_bytes - SEAL_BYTES;
+    return &arena.runs[first];
 }
 
 /* The epoch of a run; NULL: the process, or it is none that there is. */
-static const struct epoch *epoch_of_run(const struct slab *run)
+static const struct epoch *epoch_of_run(const struct run *run)
 {
-    const uint32_t word = stat_get(&run->word);
+    const uint32_t word = load_plain(&run->word);
     const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
     const struct epoch *const epoch = has ? epoch_by_id(word_epoch(word)) : NULL;
     if (epoch == NULL) {
         return NULL;
     }
-    const struct epoch *const owner = stat_get(&epoch->owner);
+    const struct epoch *const owner = load_plain(&epoch->owner);
     return owner != NULL ? owner : epoch; /* of objects with handles */
 }
 
@@ -88,7 +88,7 @@ static void say_epoch(struct text *text, const struct epoch *epoch)
     } else {
         text_number(text, epoch_value(epoch), 0);
     }
-    text_string(text, states[epoch_word_state(stat_get(&epoch->word))]);
+    text_string(text, states[epoch_word_state(load_plain(&epoch->word))]);
 }
 
 _Noreturn noinline void misuse(const char *what, const void *p)
@@ -96,7 +96,7 @@ _Noreturn noinline void misuse(const char *what, const void *p)
     char about[128];
     struct text text = { .buffer = about, .capacity = sizeof about - 2 };
     size_t bytes;
-    const struct slab *const run = run_around(p, &bytes);
+    const struct run *const run = run_around(p, &bytes);
     const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
     if (bytes != 0) {
         text_string(&text, " (");
@@ -143,9 +143,9 @@ static const char may_be_released[] = "free, where no object lives (freed before
 
 _Noreturn noinline void misuse_freed_in_chunk(const void *p)
 {
-    const struct epoch *const epoch = epoch_of_run(&arena.slabs[arena.units[arena_unit(p)].first]);
-    const bool is_gone = epoch != NULL && epoch_word_state(stat_get(&epoch->word)) == EPOCH_FREE;
-    const uint32_t policy = is_gone ? stat_get(&epoch->policy) : 0;
+    const struct epoch *const epoch = epoch_of_run(&arena.runs[arena.units[arena_unit(p)].first]);
+    const bool is_gone = epoch != NULL && epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE;
+    const uint32_t policy = is_gone ? load_plain(&epoch->policy) : 0;
     if (policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP) {
         misuse("free, after its epoch was released, of", p);
     }

@@ -16,13 +16,13 @@
 static unsigned class_at(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? tag_class(stat_get(&arena.units[unit].tag)) : CLASS_NONE;
+    return arena_has_unit(unit) ? tag_class(load_plain(&arena.units[unit].tag)) : CLASS_NONE;
 }
 
 static uint32_t tag_at(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? stat_get(&arena.units[unit].tag) : TAG_NONE;
+    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
 }
 
 static void *or_enomem(void *p)
@@ -48,9 +48,9 @@ static void *process_alloc_big(struct thread *thread, size_t size, size_t alignm
     }
     void *p = alignment <= UNIT_BYTES ? large_alloc_hot(&thread->heap.hot, size) : NULL;
     if (p == NULL) {
-        gate_enter(thread);
+        gate_lock(thread);
         p = large_alloc(max_size(size, 1), alignment, zero);
-        gate_leave(thread);
+        gate_unlock(thread);
     }
     return p;
 }
@@ -64,7 +64,7 @@ static struct hold *ambient_hold(const struct thread *thread)
 /* Where plain malloc lands. `class` is that of the size and alignment, or CLASS_NONE for a large block. */
 static noinline void *ambient_alloc(size_t size, size_t alignment, unsigned class, bool *zero)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return or_enomem(NULL);
     }
@@ -78,7 +78,7 @@ static noinline void *ambient_alloc(size_t size, size_t alignment, unsigned clas
     if (likely(hold == NULL) || (p == NULL && !epoch_is_open(hold->epoch))) {
         p = class != CLASS_NONE ? process_alloc(thread, class) : process_alloc_big(thread, size, alignment, zero);
     }
-    current_leave(thread);
+    current_put(thread);
     return or_enomem(p);
 }
 
@@ -114,7 +114,7 @@ void *object_alloc_aligned(size_t size, size_t alignment)
     return object_begin(ambient_alloc(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
-static _Noreturn noinline void handle_free(const void *p)
+static _Noreturn noinline void freed_without_handle(const void *p)
 {
     misuse("free, without its handle, of", p);
 }
@@ -127,14 +127,14 @@ static void small_free(struct thread *thread, uint32_t tag, void *p)
     struct magazine *m = &heap->magazine[class];
     void *head = magazine_head(m);
     if (unlikely(tag_has_handles(tag))) {
-        handle_free(p);
+        freed_without_handle(p);
     }
     if (tag != m->tag) {
         /* The full magazine of an epoch's heap, or a slot that is not ours to keep. */
         heap = heap_current;
         m = &heap->magazine[class];
         if (tag != m->tag) {
-            stat_add(&thread->heap.class[class].counters.remote_frees, 1);
+            counter_add(&thread->heap.class[class].counters.remote_frees, 1);
             heap_free_direct(&thread->heap, class, p);
             return;
         }
@@ -160,18 +160,18 @@ static void big_free(struct thread *thread, void *p)
     if (large_free_hot(&thread->heap.hot, p)) {
         /* It may be the last thing that the program frees before it rests. */
         if (unlikely(reclaim_is_over_budget())) {
-            gate_enter(thread);
+            gate_lock(thread);
             reclaim_tick();
-            gate_leave(thread);
+            gate_unlock(thread);
         }
         return;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     const bool freed = large_free(&thread->heap.hot, p);
     if (freed) {
         reclaim_tick();
     }
-    gate_leave(thread);
+    gate_unlock(thread);
     if (!freed) {
         misuse_no_object(p);
     }
@@ -181,7 +181,7 @@ static void big_free(struct thread *thread, void *p)
 static noinline void free_with_record(uint32_t tag, void *p)
 {
     const int saved = errno;
-    struct thread *thread = current_enter_surely();
+    struct thread *thread = current_get_surely();
     if (thread == NULL) {
         errno = saved;
         return; /* nothing was ever allocated: it is the object of another malloc, and stays what it is */
@@ -193,7 +193,7 @@ static noinline void free_with_record(uint32_t tag, void *p)
     } else {
         big_free(thread, p);
     }
-    current_leave(thread);
+    current_put(thread);
     errno = saved;
 }
 
@@ -218,7 +218,7 @@ static noinline void free_past_chunk(void *p)
         if (class != CLASS_NONE && (GUARDED || !ours) && !tag_has_handles(tag)) {
             /* Home to another heap, or there are no magazines: straight to its slab. */
             struct class_counters *counters = &thread->heap.class[class].counters;
-            stat_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
+            counter_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
             heap_free_direct(&thread->heap, class, p);
             return;
         }
@@ -228,7 +228,7 @@ static noinline void free_past_chunk(void *p)
 
 noinline void object_free_slow(void *p)
 {
-    struct cursor *const cursor = &heap_current->hold->cursor;
+    struct cursor *const cursor = &heap_current->filling->cursor;
     if (chunk_is_own(cursor, p)) {
         chunk_free_own(cursor, p);
         return;
@@ -245,14 +245,14 @@ struct place {
 
 static size_t large_room(const void *p)
 {
-    struct thread *thread = current_enter_surely();
+    struct thread *thread = current_get_surely();
     if (thread == NULL) {
         return 0;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     const size_t room = large_usable(p);
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
     return room;
 }
 
@@ -352,10 +352,10 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     if (size <= SMALL_MAX) {
         return false;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     const uint32_t epoch = large_epoch(p);
     const bool resized = epoch == 0 ? large_resize(p, size) : scope_resize_run(epoch_by_id(epoch), p, size);
-    gate_leave(thread);
+    gate_unlock(thread);
     return resized;
 }
 
@@ -386,7 +386,7 @@ struct epoch *object_epoch(const void *p)
 {
     const uint32_t tag = tag_at(p);
     if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {
-        return epoch_existing(word_epoch(stat_get(&arena.slabs[arena.units[arena_unit(p)].first].word)));
+        return epoch_existing(word_epoch(load_plain(&arena.runs[arena.units[arena_unit(p)].first].word)));
     }
     return epoch_existing(large_epoch(p));
 }
@@ -395,7 +395,7 @@ void *object_resize(void *p, size_t size)
 {
     struct place place;
     const size_t usable = usable_of(p, &place);
-    struct thread *thread = size > PTRDIFF_MAX ? NULL : current_enter();
+    struct thread *thread = size > PTRDIFF_MAX ? NULL : current_get();
     if (thread == NULL) {
         return or_enomem(NULL);
     }
@@ -417,7 +417,7 @@ void *object_resize(void *p, size_t size)
             moved = p; /* to shrink in place always works */
         }
     }
-    current_leave(thread);
+    current_put(thread);
     return or_enomem(moved);
 }
 
@@ -441,8 +441,8 @@ static void verify_seals_in(size_t unit)
 /* uncounted: only the checked libraries call it */
 static void verify_seals(void)
 {
-    for (size_t unit = 0; arena_has_unit(unit) && stat_get(&registry.live_count) == 1; unit++) {
-        if (stat_get(&arena.units[unit].tag) != TAG_NONE) {
+    for (size_t unit = 0; arena_has_unit(unit) && counter_get(&registry.live_count) == 1; unit++) {
+        if (load_plain(&arena.units[unit].tag) != TAG_NONE) {
             verify_seals_in(unit);
         }
     }
@@ -458,21 +458,21 @@ void object_verify(void)
         verify_seals();
     } else if (lock_try(&thread->gate)) { /* else a signal has cut the thread in a slow operation */
         heap_verify(&thread->heap);
-        gate_leave(thread);
+        gate_unlock(thread);
     }
 }
 
 size_t object_trim(void)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (thread == NULL) {
         return 0;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     heap_empty(&thread->heap);
     scope_flush(thread);
     const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
     return bytes;
 }

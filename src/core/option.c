@@ -1,7 +1,7 @@
 #include "core/option.h"
 
-#include "base/text.h"
 #include "os/os.h"
+#include "os/text.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ struct part {
     size_t length;
 };
 
-static void complain(struct part name, struct part value, const char *what, const struct option_row *row)
+static void complain_about_value(struct part name, struct part value, const char *what, const struct option_row *row)
 {
     char buffer[MESSAGE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
@@ -192,11 +192,11 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         return;
     }
     if (i == OPTION_COUNT) {
-        complain(full, value, " is unknown and ignored", NULL);
+        complain_about_value(full, value, " is unknown and ignored", NULL);
     } else if (i == OPTION_EPOCH_POLICY) {
         complain_about_policy(full, value);
     } else {
-        complain(full, value, " is ignored: it must be a number from ", &rows[i]);
+        complain_about_value(full, value, " is ignored: it must be a number from ", &rows[i]);
     }
 }
 

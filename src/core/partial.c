@@ -1,13 +1,13 @@
 #include "core/partial.h"
 
-#include "base/fatal.h"
 #include "core/depot.h"
 #include "core/generation.h"
+#include "os/fatal.h"
 
 struct partial_counters partial_counters[CLASS_LIMIT];
 
 /* The list that a slab's word names. */
-static struct partial *partial_of(uint32_t word)
+static struct partial_list *partial_of(uint32_t word)
 {
     return &epoch_partials(epoch_existing(word_epoch(word)))[word_class(word)];
 }
@@ -18,35 +18,35 @@ static bool is_evaluable(uint32_t word)
 }
 
 /* At the end: what has just got its first free slot is attached last, when it has more of them. */
-static void list_link(struct partial *partial, struct slab *slab)
+static void partial_link(struct partial_list *partial, struct run *slab)
 {
-    const uint32_t index = slab_index(slab);
+    const uint32_t index = run_index(slab);
     slab->prev = partial->tail;
     slab->next = 0;
     if (slab->prev == 0) {
-        stat_set(&partial->head, index);
+        store_plain(&partial->head, index);
     } else {
-        arena.slabs[slab->prev].next = index;
+        arena.runs[slab->prev].next = index;
     }
     partial->tail = index;
-    stat_add(&partial->length, 1);
+    counter_add(&partial->length, 1);
 }
 
-static void list_unlink(struct partial *partial, struct slab *slab)
+static void partial_unlink(struct partial_list *partial, struct run *slab)
 {
     if (slab->prev == 0) {
-        stat_set(&partial->head, slab->next);
+        store_plain(&partial->head, slab->next);
     } else {
-        arena.slabs[slab->prev].next = slab->next;
+        arena.runs[slab->prev].next = slab->next;
     }
-    *(slab->next == 0 ? &partial->tail : &arena.slabs[slab->next].prev) = slab->prev;
-    stat_set(&partial->length, stat_get(&partial->length) - 1);
+    *(slab->next == 0 ? &partial->tail : &arena.runs[slab->next].prev) = slab->prev;
+    counter_set(&partial->length, counter_get(&partial->length) - 1);
 }
 
 /* What a holder of a list's lock has to do once he let go. */
 struct afterwards {
-    struct slab *claimed;  /* empty slabs, linked by next: to the depot */
-    struct slab *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
+    struct run *claimed;  /* empty slabs, linked by next: to the depot */
+    struct run *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
 };
 
 /* In a build of the lab's alone (TSLAB_DEFERRED) an emptied slab is recycled only when its epoch is closed, to show
@@ -57,31 +57,32 @@ static bool recycles_now(uint32_t word)
 }
 
 /* The protocol's table, under the lock that `word`, the slab's word, names. */
-static void evaluate_locked(struct partial *partial, struct slab *slab, uint32_t word, struct afterwards *after)
+static void partial_evaluate_locked(struct partial_list *partial, struct run *slab, uint32_t word,
+                                    struct afterwards *after)
 {
     const struct class_geometry *geometry = &class_geometry[word_class(word)];
     enum slab_state state = word_state(word);
     if (state == SLAB_FULL && slab_has_any(slab, geometry)) {
         store_seq_cst(&slab->word, word_with_state(word, SLAB_PARTIAL));
-        list_link(partial, slab);
+        partial_link(partial, slab);
         state = SLAB_PARTIAL;
     }
     if (state == SLAB_PARTIAL && slab_has_all(slab, geometry) && recycles_now(word)) {
-        list_unlink(partial, slab);
+        partial_unlink(partial, slab);
         /* Nobody gives to it, for nobody has a slot of it; who still comes to look finds EMPTY. */
         store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
-        stat_add_shared(&partial_counters[partial->class].recycled, 1);
-        slab->next = after->claimed == NULL ? 0 : slab_index(after->claimed);
+        counter_add_shared(&partial_counters[partial->class].recycled, 1);
+        slab->next = after->claimed == NULL ? 0 : run_index(after->claimed);
         after->claimed = slab;
     }
 }
 
 /* Looks at every slab of a queue that was taken from the lock, which is still held. */
-static void harvest(struct partial *partial, uint32_t queue, struct afterwards *after)
+static void partial_harvest(struct partial_list *partial, uint32_t queue, struct afterwards *after)
 {
     uint64_t length = 0;
     while (queue != 0) {
-        struct slab *slab = &arena.slabs[queue];
+        struct run *slab = &arena.runs[queue];
         /* The order is the protocol: the link, then the flag, then the word. Who sets the flag after us pushes the slab
          * again; who saw it set before us relies on the look that follows. */
         queue = load_relaxed(&revisit_of(slab)->queue_next);
@@ -89,104 +90,104 @@ static void harvest(struct partial *partial, uint32_t queue, struct afterwards *
         const uint32_t word = load_seq_cst(&slab->word);
         if (is_evaluable(word)) {
             if (partial_of(word) == partial) {
-                evaluate_locked(partial, slab, word, after);
+                partial_evaluate_locked(partial, slab, word, after);
             } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) == 0) {
                 /* It was recycled and belongs to another list. A free of its new life may have relied on the flag, so
                  * it is not dropped: it waits on a queue of our own. Had the flag been set again, another would look.
                  */
-                store_relaxed(&revisit_of(slab)->queue_next, after->followed == NULL ? 0 : slab_index(after->followed));
+                store_relaxed(&revisit_of(slab)->queue_next, after->followed == NULL ? 0 : run_index(after->followed));
                 after->followed = slab;
             }
         }
         length++;
     }
     struct partial_counters *counters = &partial_counters[partial->class];
-    stat_add_shared(&counters->harvests, 1);
-    stat_add_shared(&counters->harvested, length);
-    (void)stat_raise(&counters->queue_longest, length);
+    counter_add_shared(&counters->harvests, 1);
+    counter_add_shared(&counters->harvested, length);
+    (void)counter_raise(&counters->queue_longest, length);
 }
 
 /* Lets go of a list's lock, after harvesting what was queued meanwhile. */
-static void release(struct partial *partial, struct afterwards *after)
+static void partial_unlock(struct partial_list *partial, struct afterwards *after)
 {
     uint32_t queue;
     while ((queue = lock_release_or_harvest(&partial->lock)) != 0) {
-        harvest(partial, queue, after);
+        partial_harvest(partial, queue, after);
     }
 }
 
 /* Takes the lock if it is free, else leaves the slab on its queue. */
-static void look(struct slab *slab, struct afterwards *after)
+static void partial_look(struct run *slab, struct afterwards *after)
 {
     const uint32_t word = load_seq_cst(&slab->word);
     if (!is_evaluable(word)) {
         return;
     }
-    struct partial *partial = partial_of(word);
+    struct partial_list *partial = partial_of(word);
     if (lock_try(&partial->lock)) {
         const uint32_t now = load_seq_cst(&slab->word);
         /* Another list's by now: it was recycled, and others have looked. */
         if (is_evaluable(now) && partial_of(now) == partial) {
-            evaluate_locked(partial, slab, now, after);
+            partial_evaluate_locked(partial, slab, now, after);
         }
     } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0 ||
-               !lock_push(&partial->lock, slab_index(slab), &revisit_of(slab)->queue_next)) {
+               !lock_push(&partial->lock, run_index(slab), &revisit_of(slab)->queue_next)) {
         return; /* somebody will look */
     }
-    release(partial, after);
+    partial_unlock(partial, after);
 }
 
 /* Does what had to wait until no lock is held. */
-static void settle(struct afterwards *after)
+static void partial_settle(struct afterwards *after)
 {
     for (;;) {
         if (after->claimed != NULL) {
-            struct slab *slab = after->claimed;
-            after->claimed = slab->next == 0 ? NULL : &arena.slabs[slab->next];
-            const uint32_t word = stat_get(&slab->word);
+            struct run *slab = after->claimed;
+            after->claimed = slab->next == 0 ? NULL : &arena.runs[slab->next];
+            const uint32_t word = load_plain(&slab->word);
             struct epoch *epoch = epoch_existing(word_epoch(word));
-            if (tag_has_handles(stat_get(&arena.units[slab_index(slab)].tag))) {
-                generation_end(slab_index(slab), word_class(word));
+            if (tag_has_handles(load_plain(&arena.units[run_index(slab)].tag))) {
+                generation_end(run_index(slab), word_class(word));
             }
-            slab_shut(slab, word_class(word));
+            slab_untag(slab, word_class(word));
             if (epoch == &epoch_process) {
-                depot_put(slab_index(slab), class_geometry[word_class(word)].units, false);
+                depot_put(run_index(slab), class_geometry[word_class(word)].units, false);
             } else {
-                epoch_recycle_run(epoch, slab_index(slab));
+                epoch_recycle_run(epoch, run_index(slab));
             }
         } else if (after->followed != NULL) {
-            struct slab *slab = after->followed;
+            struct run *slab = after->followed;
             const uint32_t next = load_relaxed(&revisit_of(slab)->queue_next);
-            after->followed = next == 0 ? NULL : &arena.slabs[next];
+            after->followed = next == 0 ? NULL : &arena.runs[next];
             (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
-            look(slab, after);
+            partial_look(slab, after);
         } else {
             return;
         }
     }
 }
 
-void partial_evaluate(struct slab *slab)
+void partial_evaluate(struct run *slab)
 {
     struct afterwards after = { NULL, NULL };
-    look(slab, &after);
-    settle(&after);
+    partial_look(slab, &after);
+    partial_settle(&after);
 }
 
 /* Takes the first slab of the list, if there is one, for a holder. Under the lock. */
-static struct slab *attach_first(struct partial *partial)
+static struct run *attach_first(struct partial_list *partial)
 {
-    const uint32_t head = stat_get(&partial->head);
+    const uint32_t head = load_plain(&partial->head);
     if (head == 0) {
         return NULL;
     }
-    struct slab *slab = &arena.slabs[head];
-    list_unlink(partial, slab);
-    store_seq_cst(&slab->word, word_with_state(stat_get(&slab->word), SLAB_ATTACHED));
+    struct run *slab = &arena.runs[head];
+    partial_unlink(partial, slab);
+    store_seq_cst(&slab->word, word_with_state(load_plain(&slab->word), SLAB_ATTACHED));
     return slab;
 }
 
-struct slab *partial_attach(struct partial *partial)
+struct run *partial_attach(struct partial_list *partial)
 {
     /* A glance without the lock: a miss costs no more than a new slab. */
     if (load_relaxed(&partial->head) == 0) {
@@ -194,66 +195,66 @@ struct slab *partial_attach(struct partial *partial)
     }
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
-    struct slab *slab = attach_first(partial);
+    struct run *slab = attach_first(partial);
     if (slab != NULL) {
         slab->purged_slots = 0;
     }
-    release(partial, &after);
-    settle(&after);
+    partial_unlock(partial, &after);
+    partial_settle(&after);
     return slab;
 }
 
-struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes)
+struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_bytes)
 {
-    struct slab *slab = NULL;
+    struct run *slab = NULL;
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
-    const uint32_t head = stat_get(&partial->head);
+    const uint32_t head = load_plain(&partial->head);
     if (head != 0) {
-        struct slab *first = &arena.slabs[head];
-        const struct class_geometry *geometry = &class_geometry[word_class(stat_get(&first->word))];
+        struct run *first = &arena.runs[head];
+        const struct class_geometry *geometry = &class_geometry[word_class(load_plain(&first->word))];
         const size_t freed = slab_count(first, geometry) - first->purged_slots;
         if (freed * geometry->size >= min_bytes) {
             slab = attach_first(partial);
         } else {
-            list_unlink(partial, first);
-            list_link(partial, first);
+            partial_unlink(partial, first);
+            partial_link(partial, first);
         }
     }
-    release(partial, &after);
-    settle(&after);
+    partial_unlock(partial, &after);
+    partial_settle(&after);
     return slab;
 }
 
-void partial_detach(struct slab *slab)
+void partial_detach(struct run *slab)
 {
     /* Nobody else changes the word of an attached slab. */
-    const uint32_t word = word_with_state(stat_get(&slab->word), SLAB_FULL);
-    struct partial *partial = partial_of(word);
+    const uint32_t word = word_with_state(load_plain(&slab->word), SLAB_FULL);
+    struct partial_list *partial = partial_of(word);
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
     /* First FULL, then a look at the bits: a give writes its bits, then reads the word. One of the two sees the other.
      */
     (void)exchange_seq_cst(&slab->word, word);
-    evaluate_locked(partial, slab, word, &after);
-    release(partial, &after);
-    settle(&after);
+    partial_evaluate_locked(partial, slab, word, &after);
+    partial_unlock(partial, &after);
+    partial_settle(&after);
 }
 
-void partial_discard(struct slab *slab)
+void partial_discard(struct run *slab)
 {
     struct afterwards after = { NULL, NULL };
-    struct partial *partial = partial_of(stat_get(&slab->word));
+    struct partial_list *partial = partial_of(load_plain(&slab->word));
     lock_acquire(&partial->lock);
-    const uint32_t word = stat_get(&slab->word);
+    const uint32_t word = load_plain(&slab->word);
     if (word_state(word) == SLAB_PARTIAL) {
-        list_unlink(partial, slab);
+        partial_unlink(partial, slab);
     }
     const struct class_geometry *geometry = &class_geometry[word_class(word)];
     struct partial_counters *counters = &partial_counters[partial->class];
-    stat_add_shared(&counters->released, geometry->slots - slab_count(slab, geometry));
-    stat_add_shared(&counters->recycled, 1);
+    counter_add_shared(&counters->released, geometry->slots - slab_count(slab, geometry));
+    counter_add_shared(&counters->recycled, 1);
     store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
-    release(partial, &after);
-    settle(&after);
+    partial_unlock(partial, &after);
+    partial_settle(&after);
 }

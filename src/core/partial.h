@@ -14,7 +14,7 @@
 #include "core/epoch.h"
 
 /* A line of its own: who allocates in one class does not wait for the line of who frees in another. */
-struct partial {
+struct partial_list {
     _Alignas(CACHE_LINE) struct lock lock;
     atomic_u32 head; /* the first slab of the list, 0 when there is none; changed under the lock */
     uint32_t tail;
@@ -22,7 +22,7 @@ struct partial {
     uint32_t class; /* never changes */
 };
 
-_Static_assert(sizeof(struct partial) == CACHE_LINE, "a line each");
+_Static_assert(sizeof(struct partial_list) == CACHE_LINE, "a line each");
 
 /* What all lists of a class have counted since ever. An epoch's lists count here too, so that reports need not look for
  * them: once a slab, or a queue, each of which costs several locked operations anyway. */
@@ -37,19 +37,19 @@ struct partial_counters {
 extern struct partial_counters partial_counters[CLASS_LIMIT];
 
 /* Unlinks a partial slab and makes it the caller's; NULL when there is none. Takes the lock, and waits for it. */
-struct slab *partial_attach(struct partial *partial);
+struct run *partial_attach(struct partial_list *partial);
 
 /* Ends the caller's hold of an attached slab: it becomes full, partial or empty by what it is. Waits for the lock. */
-void partial_detach(struct slab *slab);
+void partial_detach(struct run *slab);
 
 /* For the purger of free pages. Looks at the first slab of the list: if at least min_bytes in it were freed since its
  * pages were last purged, it becomes the caller's; else it goes to the end of the list, and the result is NULL. */
-struct slab *partial_attach_unpurged(struct partial *partial, size_t min_bytes);
+struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_bytes);
 
 /* Looks at a slab whose state may have to follow its bits. Never waits. */
-void partial_evaluate(struct slab *slab);
+void partial_evaluate(struct run *slab);
 
 /* Makes a slab EMPTY whose epoch is released: every object in it is dead, and nobody holds it or frees in it. */
-void partial_discard(struct slab *slab);
+void partial_discard(struct run *slab);
 
 #endif

@@ -38,18 +38,18 @@ static struct {
  */
 static size_t retain_units(void)
 {
-    const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, stat_get(&purger.budget_units));
-    return max_size(learned, stat_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT);
+    const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, load_plain(&purger.budget_units));
+    return max_size(learned, counter_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT);
 }
 
 /* A program that fills and empties its memory again and again should fault its pages in once, and one that is done
  * should lose them at once. So the budget grows by what was purged and wanted again within the delay, and halves for
  * each delay in which nothing had to be purged for its sake. Under the lock. */
-static void learn(uint64_t now_ms, uint64_t delay_ms)
+static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
 {
     const uint64_t age_ms = now_ms - purger.purged_ms;
-    const uint64_t wanted = stat_get(&depot.fresh_units) - purger.fresh_units;
-    size_t budget = stat_get(&purger.budget_units);
+    const uint64_t wanted = counter_get(&depot.fresh_units) - purger.fresh_units;
+    size_t budget = load_plain(&purger.budget_units);
     if (age_ms <= delay_ms) {
         const size_t mistaken = min_size(purger.purged_units, wanted);
         budget += mistaken;
@@ -57,17 +57,17 @@ static void learn(uint64_t now_ms, uint64_t delay_ms)
     } else {
         budget >>= min_size(age_ms / max_size(delay_ms, 1), 63);
         purger.purged_units = 0;
-        stat_set(&purger.dirty_units, 0);
+        store_plain(&purger.dirty_units, 0);
     }
-    stat_set(&purger.budget_units, min_size(budget, LEARNED_UNITS));
+    store_plain(&purger.budget_units, min_size(budget, LEARNED_UNITS));
     purger.purged_ms = now_ms;
-    purger.fresh_units = stat_get(&depot.fresh_units);
+    purger.fresh_units = counter_get(&depot.fresh_units);
 }
 
 size_t reclaim_learned_bytes(void)
 {
     /* The budget grows in leaps, and may lie far above what was ever there. */
-    return min_size(stat_get(&purger.budget_units), stat_get(&purger.dirty_units)) << UNIT_SHIFT;
+    return min_size(load_plain(&purger.budget_units), load_plain(&purger.dirty_units)) << UNIT_SHIFT;
 }
 
 bool reclaim_pages(char *start, size_t bytes)
@@ -89,8 +89,8 @@ static void sweep_clean(size_t purged_units, bool all)
     }
     purger.unswept_units = 0;
     /* A program that fills and empties its memory again and again would have it mapped as often. */
-    const bool leaves = all || stat_get(&purger.budget_units) == 0;
-    const size_t leave_units = max_size(LEAVE_UNITS_MIN, stat_get(&arena.committed_units) >> LEAVE_SHIFT);
+    const bool leaves = all || load_plain(&purger.budget_units) == 0;
+    const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
     for (unsigned i = 0; all || i < SWEEP_RUNS; i++) {
         uint32_t n;
         const uint32_t first = depot_take_unswept(&n);
@@ -162,12 +162,12 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
  * after each refusal. Under the lock. */
 static void pause_purging(void)
 {
-    stat_set(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
+    store_plain(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
 }
 
 static bool is_paused(uint64_t now_ms)
 {
-    return unlikely(stat_get(&purger.paused_until_ms) != 0) && now_ms < stat_get(&purger.paused_until_ms);
+    return unlikely(load_plain(&purger.paused_until_ms) != 0) && now_ms < load_plain(&purger.paused_until_ms);
 }
 
 /* Purges, oldest first, at most max_units; for the sake of a tick only to the first refusal. Returns the bytes given to
@@ -186,7 +186,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
         units += n;
     }
     if (granted) {
-        stat_set(&purger.paused_until_ms, 0);
+        store_plain(&purger.paused_until_ms, 0);
     } else {
         pause_purging();
     }
@@ -195,12 +195,12 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
 
 bool reclaim_is_over_budget(void)
 {
-    return stat_get(&depot.units[RUN_DIRTY]) > retain_units() && stat_get(&purger.paused_until_ms) == 0;
+    return counter_get(&depot.units[RUN_DIRTY]) > retain_units() && load_plain(&purger.paused_until_ms) == 0;
 }
 
 bool reclaim_is_refused(void)
 {
-    return stat_get(&purger.paused_until_ms) != 0;
+    return load_plain(&purger.paused_until_ms) != 0;
 }
 
 /* What is due. Under the lock. */
@@ -208,9 +208,9 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
 {
     size_t bytes = 0;
     if (dirty > retain_units()) {
-        learn(now_ms, delay_ms);
+        budget_learn(now_ms, delay_ms);
         if (dirty > retain_units()) {
-            stat_set(&purger.dirty_units, max_size(stat_get(&purger.dirty_units), dirty));
+            store_plain(&purger.dirty_units, max_size(load_plain(&purger.dirty_units), dirty));
             bytes = purge_while(0, retain_units() / 2, dirty, false);
             purger.purged_units += bytes >> UNIT_SHIFT;
         }
@@ -223,14 +223,14 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
 
 void reclaim_tick(void)
 {
-    const size_t dirty = stat_get(&depot.units[RUN_DIRTY]);
+    const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     if (dirty == 0) {
         return;
     }
     const uint64_t now_ms = os_now_ms();
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
     const uint64_t before_ms = now_ms > delay_ms ? now_ms - delay_ms : 0;
-    if ((dirty <= retain_units() && stat_get(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
+    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return;
     }
     if (lock_try(&purger.lock)) {
@@ -245,7 +245,7 @@ size_t reclaim_all(void)
     while (depot_unstick()) {
     }
     /* No more than was dirty at the start: others may be freeing all the time. */
-    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.units[RUN_DIRTY]), true);
+    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), true);
     sweep_clean(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
     return purged;
@@ -253,14 +253,14 @@ size_t reclaim_all(void)
 
 uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
 {
-    const uint64_t put_backs = stat_get(&depot.put_backs);
+    const uint64_t put_backs = counter_get(&depot.put_backs);
     const uint32_t first = depot_take(n, align, clean);
-    if (likely(first != 0) || (!depot_could_merge() && stat_get(&depot.put_backs) == put_backs)) {
+    if (likely(first != 0) || (!depot_could_merge() && counter_get(&depot.put_backs) == put_backs)) {
         return first;
     }
     lock_acquire(&purger.lock);
     if (!is_paused(os_now_ms())) {
-        (void)purge_while(UINT64_MAX, SIZE_MAX, stat_get(&depot.units[RUN_DIRTY]), false);
+        (void)purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), false);
     }
     lock_release(&purger.lock);
     return depot_take(n, align, clean);

@@ -1,12 +1,12 @@
 #include "core/scope.h"
 
-#include "base/fatal.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/large.h"
 #include "core/meta.h"
 #include "core/reclaim.h"
 #include "core/survivors.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -22,18 +22,18 @@ bool scope_malloc_is_ours;
 
 /* Around a verb that may finish an epoch. A line that is to be said of its survivors is written when the gate is open
  * again: whoever reads stderr may be slow, and may need a fork or a new thread before he reads on. */
-static void gate_enter_verb(struct thread *thread, struct survivors_line *line)
+static void verb_begin(struct thread *thread, struct survivors_line *line)
 {
     line->length = 0;
-    gate_enter(thread);
+    gate_lock(thread);
     thread->line = line;
 }
 
-static void gate_leave_verb(struct thread *thread)
+static void verb_end(struct thread *thread)
 {
     const struct survivors_line *const line = thread->line;
     thread->line = NULL;
-    gate_leave(thread);
+    gate_unlock(thread);
     survivors_say(line);
 }
 
@@ -47,32 +47,32 @@ static bool hold_claim_to_close(struct hold *hold)
     return cas_seq_cst(&hold->holder, &found, HOLD_TAKEN);
 }
 
-static bool is_open(const struct epoch *epoch, uint64_t value)
+static bool epoch_is_open_as(const struct epoch *epoch, uint64_t value)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
     return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN;
 }
 
-static bool is_doomed(const struct epoch *epoch)
+static bool epoch_is_doomed(const struct epoch *epoch)
 {
-    const uint32_t policy = stat_get(&epoch->policy);
+    const uint32_t policy = load_plain(&epoch->policy);
     return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
 }
 
 /* Counts, in the thread's record, that it has closed an epoch of a user's. */
 static void count_closed(struct thread *thread, const struct epoch *epoch)
 {
-    stat_add(&thread->counters.epochs_closed, stat_get(&epoch->owner) == NULL);
+    counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
 }
 
 /* Why an epoch that is not open is refused. */
-static noinline int refusal(uint64_t value)
+static noinline int epoch_refusal(uint64_t value)
 {
     return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
 }
 
 /* Whether the word, of this generation and OPEN, can count one hold more. */
-static bool has_room(uint64_t word, uint64_t value)
+static bool epoch_has_room(uint64_t word, uint64_t value)
 {
     return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
            epoch_word_held(word) < EPOCH_HELD_MOST;
@@ -80,25 +80,25 @@ static bool has_room(uint64_t word, uint64_t value)
 
 /* One more place in an epoch: all others are held. NULL: no memory, or it is closed. What is linked and not counted
  * stays TAKEN, and nobody's, until the record is FREE: it is not unlinked before, for who closes may be walking by. */
-static struct hold *make_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
-    gate_enter(thread);
+    gate_lock(thread);
     lock_acquire(&epoch->lock);
     uint64_t word = load_seq_cst(&epoch->word);
-    struct hold *hold = has_room(word, value) ? epoch_link_hold(epoch) : NULL;
+    struct hold *hold = epoch_has_room(word, value) ? epoch_link_hold(epoch) : NULL;
     while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
-        hold = has_room(word, value) ? hold : NULL;
+        hold = epoch_has_room(word, value) ? hold : NULL;
     }
     if (hold != NULL) {
         store_seq_cst(&hold->holder, thread);
     }
     lock_release(&epoch->lock);
-    gate_leave(thread);
+    gate_unlock(thread);
     return hold;
 }
 
 /* Claims an idle hold between two of the epoch; NULL: there is none. */
-static struct hold *claim_between(struct thread *thread, struct hold *from, const struct hold *end)
+static struct hold *hold_claim_between(struct thread *thread, struct hold *from, const struct hold *end)
 {
     for (struct hold *hold = from; hold != end && hold != NULL; hold = hold_next(hold)) {
         if (hold_claim(hold, thread)) {
@@ -110,18 +110,18 @@ static struct hold *claim_between(struct thread *thread, struct hold *from, cons
 
 /* Another hold than the one that the thread remembers, and remembers that. It looks behind the old one first, so that
  * threads that meet in an epoch part. One that is TAKEN may be linked no more. NULL: no memory, or it is closed. */
-static noinline struct hold *find_hold(struct thread *thread, struct epoch *epoch, uint64_t value)
+static noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     struct hold **const remembered = &thread->remembered[epoch->id % REMEMBERED_HOLDS];
     struct hold *const old = *remembered;
     const bool known = old->epoch == epoch && load_relaxed(&old->holder) != HOLD_TAKEN;
     struct hold *const behind = known ? hold_next(old) : NULL;
-    struct hold *hold = claim_between(thread, behind, NULL);
+    struct hold *hold = hold_claim_between(thread, behind, NULL);
     if (hold == NULL) {
-        hold = claim_between(thread, epoch_first_hold(epoch), behind);
+        hold = hold_claim_between(thread, epoch_first_hold(epoch), behind);
     }
     if (hold == NULL) {
-        hold = make_hold(thread, epoch, value);
+        hold = hold_make(thread, epoch, value);
     }
     if (hold != NULL) {
         *remembered = hold;
@@ -132,13 +132,13 @@ static noinline struct hold *find_hold(struct thread *thread, struct epoch *epoc
 /* A run of the epoch is empty and the caller's. */
 static void recycle_chunk(struct epoch *epoch, uint32_t first)
 {
-    run_untag(first, CHUNK_UNITS);
+    arena_untag(first, CHUNK_UNITS);
     epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);
 }
 
 /* The hold's chunk has objects that are alive: it waits for their frees. */
-static void seal(struct epoch *epoch, struct cursor *cursor)
+static void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor)
 {
     const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
     epoch_link_run(epoch, first);
@@ -155,18 +155,18 @@ static void hold_empty(struct epoch *epoch, struct hold *hold)
         heap_empty(hold->heap);
         heap_delist(hold->heap);
     }
-    if (cursor_start(&hold->cursor) == NULL || is_doomed(epoch)) {
+    if (cursor_start(&hold->cursor) == NULL || epoch_is_doomed(epoch)) {
         return;
     }
     if (chunk_is_empty(&hold->cursor)) {
         chunk_reset(&hold->cursor);
     } else {
-        seal(epoch, &hold->cursor);
+        hold_seal_chunk(epoch, &hold->cursor);
     }
 }
 
 /* Takes and empties all holds that nobody is in; returns how many. */
-static uint64_t empty_idle_holds(struct epoch *epoch)
+static uint64_t epoch_empty_idle_holds(struct epoch *epoch)
 {
     uint64_t n = 0;
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
@@ -179,7 +179,7 @@ static uint64_t empty_idle_holds(struct epoch *epoch)
 }
 
 /* Makes a hold idle. True: the epoch is closed, and the caller should look for idle holds in it. */
-static bool make_idle(struct hold *hold)
+static bool hold_make_idle(struct hold *hold)
 {
     const struct epoch *const epoch = hold->epoch;
     (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
@@ -193,8 +193,8 @@ static void help_close(struct thread *thread, struct epoch *epoch);
 /* Nothing pins the record but its being open: it is FREE without waiting for anybody, and may stay warm. */
 static void retire_at_once(struct thread *thread, struct epoch *epoch)
 {
-    struct epoch *owner = stat_get(&epoch->owner);
-    const bool reclaims = stat_get(&epoch->reclaims) != 0;
+    struct epoch *owner = load_plain(&epoch->owner);
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
     const bool keep = thread->warm_count < WARM_EPOCHS && !reclaims;
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (!keep || hold != &epoch->first) {
@@ -202,11 +202,11 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
         }
     }
     epoch_unlink_holds(epoch);
-    const uint64_t word = stat_get(&epoch->word);
+    const uint64_t word = load_plain(&epoch->word);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
-        stat_add(&thread->counters.epochs_drained, stat_get(&epoch->drains));
-        stat_set(&epoch->drains, 0);
+        counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));
+        store_plain(&epoch->drains, 0);
         epoch->next_idle = thread->warm;
         thread->warm = epoch;
         thread->warm_count++;
@@ -229,11 +229,11 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
         retire_at_once(thread, epoch);
         return;
     }
-    if (stat_get(&epoch->closed_ms) == 0) {
-        stat_set(&epoch->closed_ms, os_now_ms());
+    if (load_plain(&epoch->closed_ms) == 0) {
+        store_plain(&epoch->closed_ms, os_now_ms());
     }
-    stat_set(&epoch->drains, stat_get(&epoch->owner) == NULL);
-    const uint64_t word = stat_get(&epoch->word);
+    store_plain(&epoch->drains, load_plain(&epoch->owner) == NULL);
+    const uint64_t word = load_plain(&epoch->word);
     store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
     epoch_unpin(epoch);
 }
@@ -250,9 +250,9 @@ static bool close_handles(struct thread *thread, struct epoch *epoch, struct tsl
     if (handles == NULL) {
         return false;
     }
-    const uint32_t policy = stat_get(&epoch->policy);
-    stat_set(&handles->policy,
-             policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy); /* one line, which the epoch says */
+    const uint32_t policy = load_plain(&epoch->policy);
+    store_plain(&handles->policy,
+                policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy); /* one line, which the epoch says */
     return close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
@@ -267,15 +267,15 @@ static void add_report(struct tslab_epoch_report *report, const struct tslab_epo
 static void recycle_at_last(struct epoch *epoch)
 {
     enum { AT_ONCE = 64 };
-    struct slab *empty[AT_ONCE];
+    struct run *empty[AT_ONCE];
     unsigned n;
     do {
         n = 0;
         lock_acquire(&epoch->lock);
-        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.slabs[run].age_next) {
-            const unsigned class = word_class(stat_get(&arena.slabs[run].word));
-            if (class != CLASS_NONE && slab_has_all(&arena.slabs[run], &class_geometry[class])) {
-                empty[n++] = &arena.slabs[run];
+        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].age_next) {
+            const unsigned class = word_class(load_plain(&arena.runs[run].word));
+            if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
+                empty[n++] = &arena.runs[run];
             }
         }
         lock_release(&epoch->lock);
@@ -286,14 +286,14 @@ static void recycle_at_last(struct epoch *epoch)
 }
 
 /* All holds are empty: treats the survivors. Whoever brought the count to 0. */
-static void finish(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+static void epoch_finish(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
-    const uint64_t word = stat_get(&epoch->word);
+    const uint64_t word = load_plain(&epoch->word);
     store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
-    const bool reclaims = stat_get(&epoch->reclaims) != 0;
-    const bool doomed = is_doomed(epoch);
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool doomed = epoch_is_doomed(epoch);
     struct tslab_epoch_report of_handles;
-    const bool says = stat_get(&epoch->policy) == TSLAB_POLICY_REPORT;
+    const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
     const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
     if (report != NULL || says) {
         struct survivors tally;
@@ -346,14 +346,14 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
         return false;
     }
-    finish(thread, epoch, report);
+    epoch_finish(thread, epoch, report);
     return true;
 }
 
 /* Empties what is idle in a closed epoch. In the gate. */
 static void help_close(struct thread *thread, struct epoch *epoch)
 {
-    const uint64_t n = empty_idle_holds(epoch);
+    const uint64_t n = epoch_empty_idle_holds(epoch);
     if (n > 0) {
         (void)drop_held(thread, epoch, n, NULL);
     }
@@ -375,17 +375,17 @@ static struct epoch *take_warm(struct thread *thread)
 /* Makes a FREE record an OPEN epoch; returns its value. */
 static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
 {
-    stat_set(&epoch->policy, options->policy);
-    stat_set(&epoch->plain, options->plain);
-    stat_set(&epoch->reclaims, 0);
-    stat_set(&epoch->parent, options->parent);
-    stat_set(&epoch->instance, options->instance);
-    stat_set(&epoch->opened_ms, os_now_ms());
-    stat_set(&epoch->closed_ms, 0);
-    stat_set(&epoch->recycled_runs, 0);
+    store_plain(&epoch->policy, options->policy);
+    store_plain(&epoch->plain, options->plain);
+    store_plain(&epoch->reclaims, 0);
+    store_plain(&epoch->parent, options->parent);
+    store_plain(&epoch->instance, options->instance);
+    store_plain(&epoch->opened_ms, os_now_ms());
+    store_plain(&epoch->closed_ms, 0);
+    counter_set(&epoch->recycled_runs, 0);
     atomic_store_explicit(&epoch->handles, NULL, memory_order_relaxed);
-    stat_set(&epoch->is_instance, options->is_instance);
-    stat_set(&epoch->owner, options->serves);
+    store_plain(&epoch->is_instance, options->is_instance);
+    store_plain(&epoch->owner, options->serves);
     epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
     epoch_set_label(epoch, options->label);
     store_relaxed(&epoch->pins, 1);
@@ -393,7 +393,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     epoch->first.filled_kib = 0;
     /* The word comes before the hold: one who comes late to help with a close of the record's earlier life may claim it
      * as soon as it is idle, and counts it in the word. It counts the hold, and one for who will close. */
-    const uint64_t generation = (stat_get(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
+    const uint64_t generation = (load_plain(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
     store_release(&epoch->first.holder, HOLD_IDLE);
     return generation << EPOCH_GENERATION_SHIFT | epoch->id;
@@ -403,23 +403,23 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 {
     struct epoch *epoch = take_warm(thread);
     if (epoch == NULL) {
-        gate_enter(thread);
+        gate_lock(thread);
         epoch = epoch_take_record();
-        gate_leave(thread);
+        gate_unlock(thread);
     }
     if (epoch == NULL) {
         return 0;
     }
-    stat_add(&thread->counters.epochs_opened, 1);
+    counter_add(&thread->counters.epochs_opened, 1);
     return open_record(epoch, options);
 }
 
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
 {
-    const struct scope_options options = { .policy = (enum tslab_policy)stat_get(&owner->policy), .serves = owner };
+    const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy), .serves = owner };
     struct epoch *there = NULL;
     /* All in the gate: the child of a fork must not find the one without the other. */
-    gate_enter(thread);
+    gate_lock(thread);
     struct epoch *made = take_warm(thread);
     if (made == NULL) {
         made = epoch_take_record();
@@ -432,30 +432,30 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
             made = there;
         }
     }
-    gate_leave(thread);
+    gate_unlock(thread);
     return made;
 }
 
-always_inline struct hold *borrow(struct thread *thread, uint64_t value, int *status)
+always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, int *status)
 {
     const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
     struct epoch *epoch = epoch_by_id(id);
-    if (unlikely(id <= EPOCH_PROCESS || epoch == NULL || !is_open(epoch, value))) {
-        *status = refusal(value);
+    if (unlikely(id <= EPOCH_PROCESS || epoch == NULL || !epoch_is_open_as(epoch, value))) {
+        *status = epoch_refusal(value);
         return NULL;
     }
     struct hold *hold = thread->remembered[id % REMEMBERED_HOLDS];
     if (unlikely(hold->epoch != epoch || !hold_claim(hold, thread))) {
-        hold = find_hold(thread, epoch, value);
+        hold = hold_find(thread, epoch, value);
         if (unlikely(hold == NULL)) {
-            *status = is_open(epoch, value) ? TSLAB_NO_MEMORY : refusal(value);
+            *status = epoch_is_open_as(epoch, value) ? TSLAB_NO_MEMORY : epoch_refusal(value);
             return NULL;
         }
     }
     /* Who closed meanwhile may have passed by this hold. */
-    if (unlikely(!is_open(epoch, value))) {
+    if (unlikely(!epoch_is_open_as(epoch, value))) {
         scope_return(thread, hold);
-        *status = refusal(value);
+        *status = epoch_refusal(value);
         return NULL;
     }
     hold->value = value;
@@ -467,20 +467,20 @@ always_inline struct hold *borrow(struct thread *thread, uint64_t value, int *st
 
 struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
 {
-    return borrow(thread, value, status);
+    return hold_borrow(thread, value, status);
 }
 
 static noinline void help_close_outside(struct thread *thread, struct epoch *epoch)
 {
     struct survivors_line line;
-    gate_enter_verb(thread, &line);
+    verb_begin(thread, &line);
     help_close(thread, epoch);
-    gate_leave_verb(thread);
+    verb_end(thread);
 }
 
 void scope_return(struct thread *thread, struct hold *hold)
 {
-    if (unlikely(make_idle(hold))) {
+    if (unlikely(hold_make_idle(hold))) {
         help_close_outside(thread, hold->epoch);
     }
 }
@@ -495,9 +495,9 @@ always_inline void ambient_set_here(struct thread *thread)
         heap = ambient->heap;
     } else if (ambient != NULL) {
         heap = &thread->scope_heap;
-        heap->hold = ambient;
+        heap->filling = ambient;
     }
-    heap->inside = scope == NULL ? &hold_none : scope->real;
+    heap->innermost = scope == NULL ? &hold_none : scope->real;
     heap_current = heap;
 }
 
@@ -524,9 +524,9 @@ static struct hold *take_echo(struct thread *thread)
         thread->echoes = echo->outer;
         return echo;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     echo = meta_alloc(sizeof *echo);
-    gate_leave(thread);
+    gate_unlock(thread);
     if (echo != NULL) {
         chunk_abandon(&echo->cursor);
     }
@@ -540,25 +540,25 @@ static void put_echo(struct thread *thread, struct hold *echo)
     thread->echoes = echo;
 }
 
-static int entered(bool plain)
+static int entered_status(bool plain)
 {
     return plain && scope_malloc_is_ours ? TSLAB_OK : TSLAB_EXPLICIT;
 }
 
 /* Enters an epoch in which the thread has that hold already: it needs no other. */
-static noinline int enter_again(struct thread *thread, struct hold *real)
+static noinline int scope_enter_again(struct thread *thread, struct hold *real)
 {
-    if (!is_open(real->epoch, real->value)) {
-        return refusal(real->value);
+    if (!epoch_is_open_as(real->epoch, real->value)) {
+        return epoch_refusal(real->value);
     }
-    const bool plain = stat_get(&real->epoch->plain) != 0;
+    const bool plain = load_plain(&real->epoch->plain) != 0;
     struct hold *const innermost = thread->scope;
     if (innermost->real == real) {
         if (innermost->nested == UINT32_MAX) {
             return TSLAB_NO_MEMORY;
         }
         innermost->nested++;
-        return entered(plain);
+        return entered_status(plain);
     }
     struct hold *const echo = take_echo(thread);
     if (echo == NULL) {
@@ -572,11 +572,11 @@ static noinline int enter_again(struct thread *thread, struct hold *real)
     echo->ambient = plain ? real : innermost->ambient;
     thread->scope = echo;
     ambient_set(thread);
-    return entered(plain);
+    return entered_status(plain);
 }
 
 /* Undoes one enter_again of a scope; true: it was an echo, and is over. */
-static bool leave_again(struct hold *hold)
+static bool scope_leave_again(struct hold *hold)
 {
     invariant(hold->nested != 0);
     return --hold->nested == 0 && hold->real != hold;
@@ -592,15 +592,15 @@ always_inline void return_serving(struct thread *thread, struct hold *hold)
     }
 }
 
-always_inline int enter(struct thread *thread, uint64_t value)
+always_inline int scope_enter_new(struct thread *thread, uint64_t value)
 {
     int status;
-    struct hold *hold = borrow(thread, value, &status);
+    struct hold *hold = hold_borrow(thread, value, &status);
     if (unlikely(hold == NULL)) {
         return epoch_is_hidden(value) ? TSLAB_STALE : status;
     }
-    const bool plain = stat_get(&hold->epoch->plain) != 0;
-    if (unlikely(!plain && stat_get(&hold->epoch->owner) != NULL)) {
+    const bool plain = load_plain(&hold->epoch->plain) != 0;
+    if (unlikely(!plain && load_plain(&hold->epoch->owner) != NULL)) {
         scope_return(thread, hold); /* hidden: never plain */
         return TSLAB_STALE;
     }
@@ -608,41 +608,41 @@ always_inline int enter(struct thread *thread, uint64_t value)
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
     ambient_set_here(thread);
-    return entered(plain);
+    return entered_status(plain);
 }
 
 /* By a thread that is inside of something. */
-static noinline int enter_inside(struct thread *thread, uint64_t value)
+static noinline int scope_enter_inside(struct thread *thread, uint64_t value)
 {
     struct hold *const real = scope_inside(thread, value);
-    return real != NULL ? enter_again(thread, real) : enter(thread, value);
+    return real != NULL ? scope_enter_again(thread, real) : scope_enter_new(thread, value);
 }
 
 int scope_enter(struct thread *thread, uint64_t value)
 {
-    return thread->scope != NULL ? enter_inside(thread, value) : enter(thread, value);
+    return thread->scope != NULL ? scope_enter_inside(thread, value) : scope_enter_new(thread, value);
 }
 
 /* Leaves a scope that was entered once more, or that has a hold of the epoch that serves handles. */
-static noinline void leave_more(struct thread *thread, struct hold *hold)
+static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
 {
     if (hold->nested == 0) {
         thread->scope = hold->outer;
         ambient_set(thread);
         return_serving(thread, hold);
         scope_return(thread, hold);
-    } else if (leave_again(hold)) {
+    } else if (scope_leave_again(hold)) {
         thread->scope = hold->outer;
         ambient_set(thread);
         put_echo(thread, hold);
     }
 }
 
-static void leave(struct thread *thread)
+static void scope_leave_innermost(struct thread *thread)
 {
     struct hold *hold = thread->scope;
     if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
-        leave_more(thread, hold);
+        scope_leave_more(thread, hold);
         return;
     }
     thread->scope = hold->outer;
@@ -655,7 +655,7 @@ int scope_leave(struct thread *thread, uint64_t value)
     if (thread->scope == NULL || thread->scope->value != value) {
         return TSLAB_NOT_INSIDE;
     }
-    leave(thread);
+    scope_leave_innermost(thread);
     return TSLAB_OK;
 }
 
@@ -681,7 +681,7 @@ uint32_t scope_count(const struct thread *thread)
 struct epoch *instance_epoch(uint64_t value)
 {
     struct epoch *epoch = epoch_by_value(value);
-    return epoch != NULL && stat_get(&epoch->is_instance) != 0 ? epoch : NULL;
+    return epoch != NULL && load_plain(&epoch->is_instance) != 0 ? epoch : NULL;
 }
 
 void scope_pause(struct thread *thread)
@@ -711,7 +711,7 @@ static void begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_
     report->survivor_bytes = tally.bytes;
     report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
     report->recycled_bytes = tally.memory_bytes;
-    report->age_ms = os_ms_since(stat_get(&epoch->opened_ms));
+    report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
 }
 
 /* Nobody is inside of an open epoch: takes all its holds, links them by `outer` in *taken_holds, and makes it FINISHING
@@ -737,7 +737,7 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
     while (all != NULL) {
         struct hold *hold = all;
         all = hold->outer;
-        if (make_idle(hold)) {
+        if (hold_make_idle(hold)) {
             help_close(thread, epoch);
         }
     }
@@ -745,15 +745,15 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
 }
 
 /* The epoch is FINISHING, with these holds. */
-static void finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
-                        struct tslab_epoch_report *report)
+static void epoch_finish_with(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
+                              struct tslab_epoch_report *report)
 {
     count_closed(thread, epoch);
-    stat_set(&epoch->reclaims, reclaims);
+    store_plain(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
         hold_empty(epoch, hold);
     }
-    finish(thread, epoch, report);
+    epoch_finish(thread, epoch, report);
 }
 
 /* Changes an OPEN epoch's word to CLOSED. */
@@ -769,13 +769,13 @@ static int mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
         }
     } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
     /* Nobody finishes it before we drop our share. */
-    stat_set(&epoch->reclaims, reclaims);
+    store_plain(&epoch->reclaims, reclaims);
     return TSLAB_OK;
 }
 
 /* The closing thread itself is inside: it gets nothing more from what it holds, and its plain malloc lands in the
  * process. */
-static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+static void freeze_own_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     if (thread->scope == NULL) {
         return;
@@ -785,7 +785,7 @@ static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t 
             hold->ambient = NULL;
         }
         if (hold->epoch == epoch && hold->value == value) {
-            chunk_shut(&hold->cursor);
+            chunk_freeze(&hold->cursor);
             if (hold->heap != NULL) {
                 heap_empty(hold->heap);
             }
@@ -797,9 +797,9 @@ static void shut_own_holds(struct thread *thread, struct epoch *epoch, uint64_t 
 /* The epoch is CLOSED by the caller, who was the first: empties what is idle. */
 static int end_close(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
-    const uint64_t n = empty_idle_holds(epoch) + 1;
-    if (epoch_word_held(stat_get(&epoch->word)) != n) {
-        stat_set(&epoch->closed_ms, os_now_ms()); /* it may take a while */
+    const uint64_t n = epoch_empty_idle_holds(epoch) + 1;
+    if (epoch_word_held(load_plain(&epoch->word)) != n) {
+        store_plain(&epoch->closed_ms, os_now_ms()); /* it may take a while */
     }
     if (drop_held(thread, epoch, n, report)) {
         return TSLAB_OK;
@@ -814,15 +814,15 @@ static int end_close(struct thread *thread, struct epoch *epoch, struct tslab_ep
 static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(value);
-    if (epoch == NULL || !is_open(epoch, value)) {
-        return refusal(value);
+    if (epoch == NULL || !epoch_is_open_as(epoch, value)) {
+        return epoch_refusal(value);
     }
     if (report != NULL) {
         begin_report(epoch, reclaims, report);
     }
     struct hold *all;
     if (likely(take_all(thread, epoch, value, &all))) {
-        finish_with(thread, epoch, all, reclaims, report);
+        epoch_finish_with(thread, epoch, all, reclaims, report);
         return TSLAB_OK;
     }
     const int status = mark_closed(epoch, value, reclaims);
@@ -830,16 +830,16 @@ static int close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
         return status;
     }
     count_closed(thread, epoch);
-    shut_own_holds(thread, epoch, value);
+    freeze_own_holds(thread, epoch, value);
     return end_close(thread, epoch, report);
 }
 
 int scope_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
-    gate_enter_verb(thread, &line);
+    verb_begin(thread, &line);
     const int status = close_in_gate(thread, value, reclaims, report);
-    gate_leave_verb(thread);
+    verb_end(thread);
     return status;
 }
 
@@ -859,9 +859,9 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
         epoch_unpin(epoch);
         return TSLAB_BUSY;
     }
-    stat_set(&epoch->reclaims, reclaims);
-    if (stat_get(&epoch->policy) != TSLAB_POLICY_TRAP) {
-        stat_set(&epoch->policy, TSLAB_POLICY_RELEASE);
+    store_plain(&epoch->reclaims, reclaims);
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
     struct tslab_epoch_report of_handles;
     struct epoch *handles = epoch_serving(epoch);
@@ -870,7 +870,7 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
     if (report != NULL) {
         begin_report(epoch, reclaims, report);
     }
-    finish(thread, epoch, report);
+    epoch_finish(thread, epoch, report);
     if (report != NULL && has_handles) {
         add_report(report, &of_handles);
     }
@@ -897,27 +897,27 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
     if (!take_all(thread, epoch, value, &all)) {
         return TSLAB_BUSY;
     }
-    if (stat_get(&epoch->policy) != TSLAB_POLICY_TRAP) {
-        stat_set(&epoch->policy, TSLAB_POLICY_RELEASE);
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
-    finish_with(thread, epoch, all, reclaims, report);
+    epoch_finish_with(thread, epoch, all, reclaims, report);
     return TSLAB_OK;
 }
 
 int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(*value);
-    if (epoch == NULL || !is_open(epoch, *value)) {
-        return refusal(*value);
+    if (epoch == NULL || !epoch_is_open_as(epoch, *value)) {
+        return epoch_refusal(*value);
     }
     char label[EPOCH_LABEL_BYTES];
     (void)epoch_label(epoch, label);
     const struct scope_options options = {
         .label = label,
-        .parent = stat_get(&epoch->parent),
-        .instance = stat_get(&epoch->instance),
-        .policy = (enum tslab_policy)stat_get(&epoch->policy),
-        .plain = stat_get(&epoch->plain) != 0,
+        .parent = load_plain(&epoch->parent),
+        .instance = load_plain(&epoch->instance),
+        .policy = (enum tslab_policy)load_plain(&epoch->policy),
+        .plain = load_plain(&epoch->plain) != 0,
     };
     const uint64_t next = scope_open(thread, &options);
     if (next == 0) {
@@ -945,7 +945,7 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     }
     /* Whoever marks it first closes it, and another who tries has changed nothing. */
     struct survivors_line line;
-    gate_enter_verb(thread, &line);
+    verb_begin(thread, &line);
     if (report != NULL) {
         begin_report(epoch, reclaims, report);
     }
@@ -956,17 +956,17 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
          * out. */
         if (leaves) {
             thread->scope->outer = hold->outer;
-            (void)make_idle(hold); /* we look ourselves */
-        } else if (leave_again(hold)) {
+            (void)hold_make_idle(hold); /* we look ourselves */
+        } else if (scope_leave_again(hold)) {
             thread->scope->outer = hold->outer;
             put_echo(thread, hold);
         }
-        shut_own_holds(thread, epoch, *value);
+        freeze_own_holds(thread, epoch, *value);
         status = end_close(thread, epoch, report);
     }
-    gate_leave_verb(thread);
+    verb_end(thread);
     if (status < 0) {
-        leave(thread);
+        scope_leave_innermost(thread);
         (void)scope_close(thread, next, false, NULL);
         return status;
     }
@@ -977,9 +977,9 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
 int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
-    gate_enter_verb(thread, &line);
+    verb_begin(thread, &line);
     const int status = release_in_gate(thread, value, reclaims, report);
-    gate_leave_verb(thread);
+    verb_end(thread);
     return status;
 }
 
@@ -988,12 +988,12 @@ int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct t
 /* Allocating. */
 
 /* The hold goes over to slabs. False: no memory; it goes on with chunks. */
-static bool begin_slabs(struct thread *thread, struct hold *hold)
+static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 {
     if (!epoch_need_partials(hold->epoch)) {
         return false;
     }
-    struct heap *heap = stat_get(&hold->kept_heap);
+    struct heap *heap = load_plain(&hold->kept_heap);
     if (heap == NULL) {
         heap = heap_make(hold->epoch);
         atomic_store_explicit(&hold->kept_heap, heap, memory_order_release);
@@ -1013,28 +1013,28 @@ static bool begin_slabs(struct thread *thread, struct hold *hold)
 }
 
 /* Counts what a hold used up, as far as it matters. */
-static void count_filled(struct hold *hold, size_t bytes)
+static void hold_count_filled(struct hold *hold, size_t bytes)
 {
     const size_t kib = hold->filled_kib + bytes / 1024;
     hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
 }
 
 /* The hold's chunk is full: another one, or slabs from now on. False: no memory, or the epoch is closed. */
-static bool renew(struct thread *thread, struct hold *hold)
+static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
 {
     struct cursor *cursor = &hold->cursor;
-    if (!is_open(hold->epoch, hold->value)) {
+    if (!epoch_is_open_as(hold->epoch, hold->value)) {
         return false;
     }
     if (cursor_start(cursor) != NULL) {
-        count_filled(hold, CHUNK_BYTES);
+        hold_count_filled(hold, CHUNK_BYTES);
         if (chunk_is_empty(cursor)) {
             chunk_reset(cursor);
             return true;
         }
-        seal(hold->epoch, cursor);
+        hold_seal_chunk(hold->epoch, cursor);
     }
-    if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && begin_slabs(thread, hold)) {
+    if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
         return true;
     }
     bool clean;
@@ -1070,9 +1070,9 @@ static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
 void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
 {
     if (hold->heap == NULL) {
-        gate_enter(thread);
-        const bool begun = begin_slabs(thread, hold);
-        gate_leave(thread);
+        gate_lock(thread);
+        const bool begun = hold_begin_slabs(thread, hold);
+        gate_unlock(thread);
         if (!begun) {
             return NULL;
         }
@@ -1082,16 +1082,16 @@ void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, si
 
 static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
-    if (!is_open(hold->epoch, hold->value) || size > PTRDIFF_MAX) {
+    if (!epoch_is_open_as(hold->epoch, hold->value) || size > PTRDIFF_MAX) {
         return NULL;
     }
-    gate_enter(thread);
+    gate_lock(thread);
     void *p = large_alloc_in(hold->epoch->id, max_size(size, 1), alignment, zero);
     if (p != NULL) {
         epoch_link_run(hold->epoch, (uint32_t)arena_unit(p));
-        count_filled(hold, size);
+        hold_count_filled(hold, size);
     }
-    gate_leave(thread);
+    gate_unlock(thread);
     return p;
 }
 
@@ -1106,9 +1106,9 @@ noinline void *scope_alloc(struct thread *thread, struct hold *hold, size_t size
         if (p != NULL) {
             return p;
         }
-        gate_enter(thread);
-        const bool renewed = renew(thread, hold);
-        gate_leave(thread);
+        gate_lock(thread);
+        const bool renewed = hold_renew_chunk(thread, hold);
+        gate_unlock(thread);
         if (!renewed) {
             return NULL;
         }
@@ -1130,7 +1130,7 @@ void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t 
         return NULL;
     }
     void *p = scope_alloc(thread, hold, size, alignment, zero);
-    *status = p != NULL || is_open(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED; /* maybe just now */
+    *status = p != NULL || epoch_is_open_as(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED; /* maybe just now */
     if (inside == NULL) {
         scope_return(thread, hold);
     }
@@ -1146,10 +1146,10 @@ void scope_free_chunk(struct thread *thread, void *p)
     store_relaxed(&thread->noted, first);
     if (chunk_free_other(p)) {
         const int saved = errno;
-        gate_enter(thread);
-        recycle_chunk(epoch_existing(word_epoch(stat_get(&arena.slabs[first].word))), first);
+        gate_lock(thread);
+        recycle_chunk(epoch_existing(word_epoch(load_plain(&arena.runs[first].word))), first);
         reclaim_tick();
-        gate_leave(thread);
+        gate_unlock(thread);
         errno = saved;
     }
 }
@@ -1157,13 +1157,13 @@ void scope_free_chunk(struct thread *thread, void *p)
 void scope_free_run(struct thread *thread, struct epoch *epoch, void *p)
 {
     const uint32_t first = (uint32_t)arena_unit(p);
-    gate_enter(thread);
-    run_untag(first, 1);
+    gate_lock(thread);
+    arena_untag(first, 1);
     epoch_unlink_run(epoch, first);
-    large_retire(first, arena.slabs[first].units);
+    large_retire(first, arena.runs[first].units);
     epoch_unpin(epoch);
     reclaim_tick();
-    gate_leave(thread);
+    gate_unlock(thread);
 }
 
 bool scope_resize_run(struct epoch *epoch, void *p, size_t size)
@@ -1192,7 +1192,7 @@ void scope_leave_all(struct thread *thread)
 {
     thread->paused = 0;
     while (thread->scope != NULL) {
-        leave(thread);
+        scope_leave_innermost(thread);
     }
 }
 
@@ -1203,29 +1203,29 @@ enum { COUNT_ANEW = UINT32_MAX };
 
 static void recount_noted(const struct thread *thread)
 {
-    const uint32_t noted = stat_get(&thread->noted);
+    const uint32_t noted = load_plain(&thread->noted);
     /* An old note may lie in the middle of what is a chunk by now. */
-    if (noted == 0 || stat_get(&arena.units[noted].tag) != TAG_CHUNK || arena.units[noted].first != noted) {
+    if (noted == 0 || load_plain(&arena.units[noted].tag) != TAG_CHUNK || arena.units[noted].first != noted) {
         return;
     }
-    struct slab *chunk = &arena.slabs[noted];
-    if (stat_get(&chunk->live) >= CHUNK_OPEN / 2) {
-        stat_set(&chunk->live, COUNT_ANEW); /* by its cursor */
+    struct run *chunk = &arena.runs[noted];
+    if (load_plain(&chunk->live) >= CHUNK_OPEN / 2) {
+        store_plain(&chunk->live, COUNT_ANEW); /* by its cursor */
         return;
     }
     const uint32_t live = chunk_granules(noted);
-    stat_set(&chunk->live, live);
+    store_plain(&chunk->live, live);
     if (live == 0) {
-        recycle_chunk(epoch_existing(word_epoch(stat_get(&chunk->word))), noted);
+        recycle_chunk(epoch_existing(word_epoch(load_plain(&chunk->word))), noted);
     }
 }
 
 static void recover_hold(struct hold *hold, const struct thread *self)
 {
-    struct thread *const holder = stat_get(&hold->holder);
+    struct thread *const holder = load_plain(&hold->holder);
     const bool vanished = holder != HOLD_IDLE && holder != HOLD_TAKEN && holder != self;
     char *const start = cursor_start(&hold->cursor);
-    if (start != NULL && (vanished || stat_get(&arena.slabs[arena_unit(start)].live) == COUNT_ANEW)) {
+    if (start != NULL && (vanished || load_plain(&arena.runs[arena_unit(start)].live) == COUNT_ANEW)) {
         chunk_recount(&hold->cursor);
     }
     if (vanished) {
@@ -1234,7 +1234,7 @@ static void recover_hold(struct hold *hold, const struct thread *self)
         }
         hold->nested = 0;
         hold->serving = NULL; /* which becomes idle as well */
-        stat_set(&hold->holder, HOLD_IDLE);
+        store_plain(&hold->holder, HOLD_IDLE);
     }
 }
 
@@ -1247,17 +1247,17 @@ struct epoch *scope_fork_child(struct thread *self)
         }
     }
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        const enum epoch_state state = epoch_word_state(stat_get(&epoch->word));
+        const enum epoch_state state = epoch_word_state(load_plain(&epoch->word));
         uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
         for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold_next(hold)) {
             recover_hold(hold, self);
-            held += stat_get(&hold->holder) != HOLD_TAKEN;
+            held += load_plain(&hold->holder) != HOLD_TAKEN;
         }
         if (state == EPOCH_OPEN || state == EPOCH_CLOSED) {
             /* The opening thread may have been cut before it had made all holds idle. */
-            const uint64_t word = stat_get(&epoch->word);
-            stat_set(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
-                                       held << EPOCH_HELD_SHIFT);
+            const uint64_t word = load_plain(&epoch->word);
+            store_plain(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
+                                          held << EPOCH_HELD_SHIFT);
         }
         if (state == EPOCH_CLOSED) {
             epoch->next_idle = closed;
@@ -1269,7 +1269,7 @@ struct epoch *scope_fork_child(struct thread *self)
             thread->scope = NULL;
             thread->echoes = NULL; /* it may have been cut while it took one */
             thread->paused = 0;
-            thread->heap.inside = &hold_none;
+            thread->heap.innermost = &hold_none;
         }
         thread->warm = NULL;
         thread->warm_count = 0;

@@ -1,20 +1,20 @@
 #include "core/slab.h"
 
-#include "base/fatal.h"
 #include "core/misuse.h"
+#include "os/fatal.h"
 
 static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
 {
     for (uint32_t i = 0; i < n; i++) {
-        stat_set(&arena.units[first + i].tag, tag);
+        store_plain(&arena.units[first + i].tag, tag);
     }
 }
 
 void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity)
 {
     const struct class_geometry *geometry = &class_geometry[class];
-    struct slab *slab = &arena.slabs[first];
-    invariant(word_state(stat_get(&slab->word)) == SLAB_EMPTY);
+    struct run *slab = &arena.runs[first];
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
     for (unsigned w = 0; w < geometry->words; w++) {
         store_relaxed(&slab->bitmap[w], class_word_mask(geometry, w));
     }
@@ -27,24 +27,24 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
     store_release(&slab->word, slab_word(SLAB_ATTACHED, class, epoch));
 }
 
-void slab_set_affinity(struct slab *slab, unsigned class, uint32_t affinity)
+void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
 {
-    set_tags(slab_index(slab), class_geometry[class].units, tag_of(class, affinity));
+    set_tags(run_index(slab), class_geometry[class].units, tag_of(class, affinity));
 }
 
-void slab_shut(struct slab *slab, unsigned class)
+void slab_untag(struct run *slab, unsigned class)
 {
-    set_tags(slab_index(slab), class_geometry[class].units, TAG_NONE);
+    set_tags(run_index(slab), class_geometry[class].units, TAG_NONE);
 }
 
-static _Noreturn noinline void slab_double_free(const struct slab *slab, const struct class_geometry *geometry,
+static _Noreturn noinline void slab_double_free(const struct run *slab, const struct class_geometry *geometry,
                                                 unsigned word, uint64_t twice)
 {
     const size_t index = (size_t)word * WORD_SLOTS + bit_lowest(twice);
-    misuse("double free of", arena_address(slab_index(slab)) + index * geometry->size);
+    misuse("double free of", arena_address(run_index(slab)) + index * geometry->size);
 }
 
-bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask)
+bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask)
 {
     /* All of the geometry is read before the bits are given: afterwards the slab may be recycled. */
     const uint64_t whole = class_word_mask(geometry, word);
@@ -68,7 +68,7 @@ bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigne
     return state == SLAB_FULL || (state == SLAB_PARTIAL && load_seq_cst(&slab->full) == words);
 }
 
-uint64_t slab_take(struct slab *slab, const struct class_geometry *geometry, unsigned word)
+uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsigned word)
 {
     if (load_relaxed(&slab->bitmap[word]) == 0) {
         return 0;
@@ -80,7 +80,7 @@ uint64_t slab_take(struct slab *slab, const struct class_geometry *geometry, uns
     return taken;
 }
 
-bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry)
+bool slab_has_any(const struct run *slab, const struct class_geometry *geometry)
 {
     for (unsigned w = 0; w < geometry->words; w++) {
         if (load_seq_cst(&slab->bitmap[w]) != 0) {
@@ -90,12 +90,12 @@ bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry
     return false;
 }
 
-bool slab_has_all(const struct slab *slab, const struct class_geometry *geometry)
+bool slab_has_all(const struct run *slab, const struct class_geometry *geometry)
 {
     return load_seq_cst(&slab->full) == geometry->words;
 }
 
-unsigned slab_count(const struct slab *slab, const struct class_geometry *geometry)
+unsigned slab_count(const struct run *slab, const struct class_geometry *geometry)
 {
     unsigned count = 0;
     for (unsigned w = 0; w < geometry->words; w++) {
@@ -104,7 +104,7 @@ unsigned slab_count(const struct slab *slab, const struct class_geometry *geomet
     return count;
 }
 
-void slab_recount(struct slab *slab, const struct class_geometry *geometry)
+void slab_recount(struct run *slab, const struct class_geometry *geometry)
 {
     uint32_t full = 0;
     for (unsigned w = 0; w < geometry->words; w++) {

@@ -52,34 +52,34 @@ always_inline uint32_t word_epoch(uint32_t word)
 void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity);
 
 /* Sets the affinity of a slab that the caller holds attached. */
-void slab_set_affinity(struct slab *slab, unsigned class, uint32_t affinity);
+void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity);
 
 /* Clears the tags of a slab that the caller claimed (EMPTY); then it may go to the depot. */
-void slab_shut(struct slab *slab, unsigned class);
+void slab_untag(struct run *slab, unsigned class);
 
 /* Gives back the slots of mask in one word of the bitmap: they are nobody's from here on. Returns true when somebody
  * should now look at the slab (partial_evaluate): the caller no longer owns a slot of it, so it may be another's by
  * then. Ends the program on a double free. From any thread. */
-bool slab_give(struct slab *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask);
+bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask);
 
 /* Takes all slots of one word of the bitmap. Only the holder of an attached slab. Returns the slots taken, 0 when none.
  */
-uint64_t slab_take(struct slab *slab, const struct class_geometry *geometry, unsigned word);
+uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsigned word);
 
 /* Whether a slot, or every slot, is in the slab right now. */
-bool slab_has_any(const struct slab *slab, const struct class_geometry *geometry);
-bool slab_has_all(const struct slab *slab, const struct class_geometry *geometry);
+bool slab_has_any(const struct run *slab, const struct class_geometry *geometry);
+bool slab_has_all(const struct run *slab, const struct class_geometry *geometry);
 
 /* The slots that are in the slab right now; only a lower bound while others free. */
-unsigned slab_count(const struct slab *slab, const struct class_geometry *geometry);
+unsigned slab_count(const struct run *slab, const struct class_geometry *geometry);
 
 /* Counts `full` anew: for the child of a fork, alone in its process, whose parent was cut between the two writes of a
  * give. */
-void slab_recount(struct slab *slab, const struct class_geometry *geometry);
+void slab_recount(struct run *slab, const struct class_geometry *geometry);
 
 /* Where a slot is: slab, word of the bitmap, bit. */
 struct slot {
-    struct slab *slab;
+    struct run *slab;
     unsigned word;
     uint64_t mask;
 };
@@ -108,7 +108,7 @@ always_inline struct slot slot_of(const void *p, unsigned class)
     if (unlikely(index * geometry->size != offset || index >= geometry->slots)) {
         slot_is_interior(p);
     }
-    return (struct slot){ &arena.slabs[first], index / WORD_SLOTS, (uint64_t)1 << (index % WORD_SLOTS) };
+    return (struct slot){ &arena.runs[first], index / WORD_SLOTS, (uint64_t)1 << (index % WORD_SLOTS) };
 }
 
 #endif

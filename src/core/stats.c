@@ -1,6 +1,5 @@
 #include "core/stats.h"
 
-#include "base/text.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/meta.h"
@@ -8,6 +7,7 @@
 #include "core/reclaim.h"
 #include "core/scope.h"
 #include "core/trap.h"
+#include "os/text.h"
 
 #include <string.h>
 
@@ -27,12 +27,12 @@ static void add_threads(unsigned class, struct class_sums *sums)
 /* Not under the registry's lock, for there may be many: threads begin and end meanwhile. */
 static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
 {
-    struct thread *self = current_enter_surely();
+    struct thread *self = current_get_surely();
     if (self != NULL) { /* else the engine has not started */
-        gate_enter(self);
+        gate_lock(self);
         heaps_add(class, sums);
-        gate_leave(self);
-        current_leave(self);
+        gate_unlock(self);
+        current_put(self);
     }
 }
 
@@ -42,15 +42,15 @@ void stats_class(unsigned class, struct class_sums *sums)
     memset(sums, 0, sizeof *sums);
     add_threads(class, sums);
     add_heaps_of_epochs(class, sums);
-    sums->frees += stat_get(&lists->released);
-    sums->recycled = stat_get(&lists->recycled);
-    sums->harvests = stat_get(&lists->harvests);
-    sums->harvested = stat_get(&lists->harvested);
-    sums->queue_longest = stat_get(&lists->queue_longest);
+    sums->frees += counter_get(&lists->released);
+    sums->recycled = counter_get(&lists->recycled);
+    sums->harvests = counter_get(&lists->harvests);
+    sums->harvested = counter_get(&lists->harvested);
+    sums->queue_longest = counter_get(&lists->queue_longest);
 }
 
 /* Counters of different threads are of different moments, so a difference may come out below zero for a while. */
-static uint64_t difference(uint64_t a, uint64_t b)
+static uint64_t not_below_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -58,10 +58,10 @@ static uint64_t difference(uint64_t a, uint64_t b)
 static void add_class(struct tslab_stats *stats, const struct class_sums *sums, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
-    stats->live_objects += difference(sums->allocs, sums->frees);
-    stats->live_bytes += difference(sums->allocs, sums->frees) * geometry->size;
+    stats->live_objects += not_below_zero(sums->allocs, sums->frees);
+    stats->live_bytes += not_below_zero(sums->allocs, sums->frees) * geometry->size;
     stats->cached_bytes += sums->cached * geometry->size;
-    stats->slab_bytes += difference(sums->opened, sums->recycled) * geometry->units * UNIT_BYTES;
+    stats->slab_bytes += not_below_zero(sums->opened, sums->recycled) * geometry->units * UNIT_BYTES;
     stats->allocations += sums->allocs;
     stats->frees += sums->frees;
     stats->refills += sums->refills;
@@ -82,25 +82,25 @@ static void add_epochs(struct tslab_stats *stats)
     static atomic_u64 told; /* a record that goes to the pool meanwhile may be missed: but the sum never falls */
     uint64_t chunks = 0;
     uint64_t granules = load_acquire(&epoch_counters.passed);
-    stats->epochs_drained += stat_get(&epoch_counters.drained);
+    stats->epochs_drained += counter_get(&epoch_counters.drained);
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
-        const bool users = stat_get(&epoch->owner) == NULL; /* not one that serves another's handles */
+        const bool users = load_plain(&epoch->owner) == NULL; /* not one that serves another's handles */
         stats->epochs_open += users && state == EPOCH_OPEN;
         stats->epochs_draining += users && state == EPOCH_DRAINING;
-        chunks += stat_get(&epoch->chunks);
+        chunks += counter_get(&epoch->chunks);
         granules += epoch_passed(epoch);
     }
     stats->chunk_bytes = chunks * CHUNK_BYTES;
-    stats->epoch_bytes = stat_raise(&told, granules) << GRANULE_SHIFT;
+    stats->epoch_bytes = counter_raise(&told, granules) << GRANULE_SHIFT;
 }
 
 static void add_counters(struct tslab_stats *stats, const struct thread_counters *counters)
 {
-    stats->epochs_opened += stat_get(&counters->epochs_opened);
-    stats->epochs_closed += stat_get(&counters->epochs_closed);
-    stats->epochs_drained += stat_get(&counters->epochs_drained);
-    stats->work_units += stat_get(&counters->work_units);
+    stats->epochs_opened += counter_get(&counters->epochs_opened);
+    stats->epochs_closed += counter_get(&counters->epochs_closed);
+    stats->epochs_drained += counter_get(&counters->epochs_drained);
+    stats->work_units += counter_get(&counters->work_units);
 }
 
 void stats_get(struct tslab_stats *stats)
@@ -114,34 +114,34 @@ void stats_get(struct tslab_stats *stats)
     lock_acquire(&registry.lock);
     size_t hot = 0;
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        hot += (size_t)stat_get(&thread->heap.hot.total) << UNIT_SHIFT;
+        hot += (size_t)counter_get(&thread->heap.hot.total) << UNIT_SHIFT;
         add_counters(stats, &thread->counters);
     }
     for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
         add_counters(stats, &thread->counters);
     }
     stats->cached_bytes += hot;
-    stats->threads = stat_get(&registry.live_count);
-    stats->thread_records = stat_get(&registry.record_count);
+    stats->threads = counter_get(&registry.live_count);
+    stats->thread_records = counter_get(&registry.record_count);
     lock_release(&registry.lock);
 
-    const size_t used = stat_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
-    const size_t trapped = stat_get(&trap_units) << UNIT_SHIFT;
+    const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
+    const size_t trapped = counter_get(&trap_units) << UNIT_SHIFT;
     add_epochs(stats);
-    stats->large_bytes = difference(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped);
-    stats->dirty_bytes = (stat_get(&depot.units[RUN_DIRTY]) + stat_get(&depot.units[RUN_STUCK])) << UNIT_SHIFT;
-    stats->clean_bytes = stat_get(&depot.units[RUN_CLEAN]) << UNIT_SHIFT;
+    stats->large_bytes = not_below_zero(used, stats->slab_bytes + stats->chunk_bytes + hot + trapped);
+    stats->dirty_bytes = (counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK])) << UNIT_SHIFT;
+    stats->clean_bytes = counter_get(&depot.units[RUN_CLEAN]) << UNIT_SHIFT;
     stats->committed_bytes = used + stats->dirty_bytes + stats->clean_bytes;
     stats->reserved_bytes = arena.span_units << UNIT_SHIFT;
-    stats->metadata_bytes = stat_get(&meta_bytes);
-    stats->purge_calls = stat_get(&reclaim_counters.calls);
-    stats->purged_bytes = stat_get(&reclaim_counters.bytes);
-    stats->purge_refusals = stat_get(&reclaim_counters.refused);
+    stats->metadata_bytes = counter_get(&meta_bytes);
+    stats->purge_calls = counter_get(&reclaim_counters.calls);
+    stats->purged_bytes = counter_get(&reclaim_counters.bytes);
+    stats->purge_refusals = counter_get(&reclaim_counters.refused);
 }
 
 enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
 
-static void report_line(struct text *text, const char *label, uint64_t number, const char *unit)
+static void print_line(struct text *text, const char *label, uint64_t number, const char *unit)
 {
     text_string(text, "  ");
     text_column(text, label, LABEL_COLUMNS);
@@ -150,7 +150,7 @@ static void report_line(struct text *text, const char *label, uint64_t number, c
     text_string(text, "\n");
 }
 
-static void report_class(struct text *text, unsigned class)
+static void print_class(struct text *text, unsigned class)
 {
     struct class_sums sums;
     stats_class(class, &sums);
@@ -160,7 +160,7 @@ static void report_class(struct text *text, unsigned class)
     const uint64_t cells[] = {
         class_geometry[class].size,
         sums.allocs,
-        difference(sums.allocs, sums.frees),
+        not_below_zero(sums.allocs, sums.frees),
         sums.cached,
         sums.refills,
         sums.flushes,
@@ -185,32 +185,32 @@ void stats_print(int fd)
     struct tslab_stats stats;
     stats_get(&stats);
     text_string(&text, "tslab statistics\n");
-    report_line(&text, "live, small", stats.live_bytes, " bytes");
-    report_line(&text, "live objects, small", stats.live_objects, "");
-    report_line(&text, "large", stats.large_bytes, " bytes");
-    report_line(&text, "cached by threads", stats.cached_bytes, " bytes");
-    report_line(&text, "slabs", stats.slab_bytes, " bytes");
-    report_line(&text, "empty, dirty", stats.dirty_bytes, " bytes");
-    report_line(&text, "empty, purged", stats.clean_bytes, " bytes");
-    report_line(&text, "committed", stats.committed_bytes, " bytes");
-    report_line(&text, "metadata", stats.metadata_bytes, " bytes");
-    report_line(&text, "allocations, small", stats.allocations, "");
-    report_line(&text, "slabs recycled", stats.slabs_recycled, "");
-    report_line(&text, "harvests", stats.harvests, "");
-    report_line(&text, "slabs harvested", stats.harvested, "");
-    report_line(&text, "longest queue", stats.queue_longest, "");
-    report_line(&text, "purged", stats.purged_bytes, " bytes");
-    report_line(&text, "purge calls", stats.purge_calls, "");
-    report_line(&text, "purge calls refused", stats.purge_refusals, "");
-    report_line(&text, "threads", stats.threads, "");
-    report_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
-    report_line(&text, "epochs, open", stats.epochs_open, "");
-    report_line(&text, "epochs, draining", stats.epochs_draining, "");
-    report_line(&text, "epochs opened", stats.epochs_opened, "");
-    report_line(&text, "epochs closed", stats.epochs_closed, "");
-    report_line(&text, "epochs drained", stats.epochs_drained, "");
-    report_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
-    report_line(&text, "units of work", stats.work_units, "");
+    print_line(&text, "live, small", stats.live_bytes, " bytes");
+    print_line(&text, "live objects, small", stats.live_objects, "");
+    print_line(&text, "large", stats.large_bytes, " bytes");
+    print_line(&text, "cached by threads", stats.cached_bytes, " bytes");
+    print_line(&text, "slabs", stats.slab_bytes, " bytes");
+    print_line(&text, "empty, dirty", stats.dirty_bytes, " bytes");
+    print_line(&text, "empty, purged", stats.clean_bytes, " bytes");
+    print_line(&text, "committed", stats.committed_bytes, " bytes");
+    print_line(&text, "metadata", stats.metadata_bytes, " bytes");
+    print_line(&text, "allocations, small", stats.allocations, "");
+    print_line(&text, "slabs recycled", stats.slabs_recycled, "");
+    print_line(&text, "harvests", stats.harvests, "");
+    print_line(&text, "slabs harvested", stats.harvested, "");
+    print_line(&text, "longest queue", stats.queue_longest, "");
+    print_line(&text, "purged", stats.purged_bytes, " bytes");
+    print_line(&text, "purge calls", stats.purge_calls, "");
+    print_line(&text, "purge calls refused", stats.purge_refusals, "");
+    print_line(&text, "threads", stats.threads, "");
+    print_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
+    print_line(&text, "epochs, open", stats.epochs_open, "");
+    print_line(&text, "epochs, draining", stats.epochs_draining, "");
+    print_line(&text, "epochs opened", stats.epochs_opened, "");
+    print_line(&text, "epochs closed", stats.epochs_closed, "");
+    print_line(&text, "epochs drained", stats.epochs_drained, "");
+    print_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
+    print_line(&text, "units of work", stats.work_units, "");
     text_send(&text, fd);
     text_string(&text, "options\n");
     option_describe(&text);
@@ -221,7 +221,7 @@ void stats_print(int fd)
     }
     text_string(&text, "\n");
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        report_class(&text, c);
+        print_class(&text, c);
         text_send_part(&text, fd);
     }
     text_send(&text, fd);

@@ -1,6 +1,5 @@
 #include "core/survivors.h"
 
-#include "base/text.h"
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/generation.h"
@@ -10,12 +9,13 @@
 #include "core/reclaim.h"
 #include "core/trap.h"
 #include "os/os.h"
+#include "os/text.h"
 
 #include <unistd.h>
 
 enum { REPORT_NAMED = 8 };
 
-static uint64_t slab_live(const struct slab *slab, unsigned class)
+static uint64_t slab_live(const struct run *slab, unsigned class)
 {
     return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
 }
@@ -30,8 +30,8 @@ static void count_chunk(uint32_t first, struct survivors *sum)
 
 static void count_run(uint32_t first, struct survivors *sum)
 {
-    const struct slab *run = &arena.slabs[first];
-    const uint32_t tag = stat_get(&arena.units[first].tag);
+    const struct run *run = &arena.runs[first];
+    const uint32_t tag = load_plain(&arena.units[first].tag);
     if (tag == TAG_CHUNK) {
         count_chunk(first, sum);
     } else if (tag == TAG_LARGE) {
@@ -75,7 +75,7 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
     *sum = (struct survivors){ 0, 0, 0 };
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
+    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].age_next) {
         count_run(run, sum);
     }
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
@@ -88,8 +88,8 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 {
     uint64_t units = 0;
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.slabs[run].age_next) {
-        units += arena.slabs[run].units;
+    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].age_next) {
+        units += arena.runs[run].units;
     }
     lock_release(&epoch->lock);
     return units << UNIT_SHIFT;
@@ -98,17 +98,17 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 /* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
 static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
-    const uint32_t tag = stat_get(&arena.units[first].tag);
+    const uint32_t tag = load_plain(&arena.units[first].tag);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
-        run_clear(first, units);
+        arena_clear_codes(first, units);
     } else if (tag_has_handles(tag)) {
         generation_end(first, tag_class(tag));
     } else {
         checked_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }
-    run_untag(first, units);
-    store_relaxed(&arena.slabs[first].word, SLAB_EMPTY);
+    arena_untag(first, units);
+    store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
     if (trap) {
         trap_run(first, units);
     } else {
@@ -132,16 +132,16 @@ static void end_holds(struct epoch *epoch, bool trap)
 
 void survivors_end(struct epoch *epoch)
 {
-    const bool trap = GUARDED || stat_get(&epoch->policy) == TSLAB_POLICY_TRAP;
+    const bool trap = GUARDED || load_plain(&epoch->policy) == TSLAB_POLICY_TRAP;
     misuse_expect_released();
     bool any = false;
     lock_acquire(&epoch->lock);
     end_holds(epoch, trap);
     for (uint32_t first; (first = epoch->runs) != 0; any = true) {
         lock_release(&epoch->lock);
-        struct slab *run = &arena.slabs[first];
+        struct run *run = &arena.runs[first];
         const uint32_t units = run->units;
-        if (word_class(stat_get(&run->word)) != CLASS_NONE) {
+        if (word_class(load_plain(&run->word)) != CLASS_NONE) {
             partial_discard(run);
         }
         epoch_unlink_run(epoch, first);
@@ -150,7 +150,7 @@ void survivors_end(struct epoch *epoch)
         lock_acquire(&epoch->lock);
     }
     lock_release(&epoch->lock);
-    if (any && stat_get(&epoch->reclaims) == 0) {
+    if (any && load_plain(&epoch->reclaims) == 0) {
         reclaim_tick();
     }
 }
@@ -173,13 +173,13 @@ static void name_object(struct naming *naming, const void *p, size_t bytes)
 
 static void name_run(struct naming *naming, uint32_t first)
 {
-    const uint32_t tag = stat_get(&arena.units[first].tag);
+    const uint32_t tag = load_plain(&arena.units[first].tag);
     char *const start = arena_address(first);
     if (tag == TAG_LARGE) {
-        name_object(naming, start, arena.slabs[first].large_bytes);
+        name_object(naming, start, arena.runs[first].large_bytes);
     } else if (tag == TAG_CHUNK) {
         for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
-            const unsigned code = stat_get(chunk_code(start + at));
+            const unsigned code = load_plain(chunk_code(start + at));
             if (code != 0) {
                 name_object(naming, start + at, code_bytes(code));
             }
@@ -187,7 +187,7 @@ static void name_run(struct naming *naming, uint32_t first)
     } else if (tag_class(tag) != CLASS_NONE) {
         const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
         for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
-            if ((stat_get(&arena.slabs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
+            if ((load_plain(&arena.runs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
                 name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
             }
         }
@@ -213,7 +213,7 @@ void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct
     text_string(&text, " bytes");
     struct naming naming = { &text, 0 };
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.slabs[run].age_next) {
+    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].age_next) {
         name_run(&naming, run);
     }
     lock_release(&epoch->lock);

@@ -1,8 +1,8 @@
 #include "core/thread.h"
 
-#include "base/fatal.h"
 #include "core/meta.h"
 #include "core/reclaim.h"
+#include "os/fatal.h"
 
 struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .last_lock = LOCK_INIT(RANK_LAST) };
 
@@ -11,8 +11,8 @@ static void record_start(struct thread *thread)
     thread->gate.rank = RANK_GATE;
     heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
     thread->scope_heap.thread = thread;
-    thread->scope_heap.inside = &hold_none;
-    thread->scope_heap.hold = &hold_none;
+    thread->scope_heap.innermost = &hold_none;
+    thread->scope_heap.filling = &hold_none;
     thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
     for (unsigned i = 0; i < REMEMBERED_HOLDS; i++) {
         thread->remembered[i] = &hold_none;
@@ -38,7 +38,7 @@ static void live_to_idle(struct thread *thread)
     }
     thread->next = registry.idle;
     registry.idle = thread;
-    stat_set(&registry.live_count, stat_get(&registry.live_count) - 1);
+    counter_set(&registry.live_count, counter_get(&registry.live_count) - 1);
 }
 
 struct thread *thread_open(void)
@@ -51,12 +51,12 @@ struct thread *thread_open(void)
         thread = meta_alloc(sizeof *thread);
         if (thread != NULL) {
             record_start(thread);
-            stat_add(&registry.record_count, 1);
+            counter_add(&registry.record_count, 1);
         }
     }
     if (thread != NULL) {
         live_link(thread);
-        stat_add(&registry.live_count, 1);
+        counter_add(&registry.live_count, 1);
     }
     lock_release(&registry.lock);
     return thread;
@@ -83,12 +83,12 @@ struct thread *thread_open_last(void)
     return last;
 }
 
-void thread_shut(struct thread *thread)
+void thread_close(struct thread *thread)
 {
-    gate_enter(thread);
+    gate_lock(thread);
     heap_empty(&thread->heap);
     reclaim_tick();
-    gate_leave(thread);
+    gate_unlock(thread);
     if (thread == registry.last) {
         lock_release(&registry.last_lock);
         return;
@@ -132,12 +132,12 @@ void thread_fork_child(struct thread *self)
     /* First make true again what a single give was cut in, then look, then take leave for the others. What the forking
      * thread itself may be in the middle of, if a signal handler forks, it ends itself. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        const uint32_t noted = stat_get(&thread->noted);
+        const uint32_t noted = load_plain(&thread->noted);
         if (noted == 0 || thread == self) {
             continue;
         }
-        struct slab *slab = &arena.slabs[noted];
-        const uint32_t word = stat_get(&slab->word);
+        struct run *slab = &arena.runs[noted];
+        const uint32_t word = load_plain(&slab->word);
         if (word_state(word) != SLAB_EMPTY && word_class(word) != CLASS_NONE) { /* chunks: scope.h */
             slab_recount(slab, &class_geometry[word_class(word)]);
             partial_evaluate(slab);
@@ -148,7 +148,7 @@ void thread_fork_child(struct thread *self)
         next = thread->next;
         if (thread != self && thread != registry.last) { /* which nobody had */
             heap_recount(&thread->heap);
-            thread_shut(thread);
+            thread_close(thread);
         }
     }
 }

@@ -12,8 +12,8 @@
 #ifndef TSLAB_CORE_THREAD_H
 #define TSLAB_CORE_THREAD_H
 
-#include "base/lock.h"
 #include "core/heap.h"
+#include "os/lock.h"
 
 enum { REMEMBERED_HOLDS = TSLAB_SIM ? 2 : 8 };
 
@@ -70,13 +70,13 @@ struct registry {
 
 extern struct registry registry;
 
-static inline void gate_enter(struct thread *thread)
+static inline void gate_lock(struct thread *thread)
 {
     lock_acquire(&thread->gate);
     thread->in_gate = true;
 }
 
-static inline void gate_leave(struct thread *thread)
+static inline void gate_unlock(struct thread *thread)
 {
     thread->in_gate = false;
     lock_release(&thread->gate);
@@ -92,7 +92,7 @@ bool thread_reserve_last(void);
 struct thread *thread_open_last(void);
 
 /* Empties the record's heap and makes the record idle, or ends the lending. */
-void thread_shut(struct thread *thread);
+void thread_close(struct thread *thread);
 
 /* Fork: before it everything is brought to rest; after it, in the parent and in the child, it may go on. Then the
  * child, alone, takes leave for the threads that it does not have. `self` is the forking thread's record, or NULL. */

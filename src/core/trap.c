@@ -33,26 +33,26 @@ bool guard_count_up(void)
 /* uncounted: in other libraries no run has a guard */
 void guard_count_down(uint32_t first)
 {
-    if (arena.slabs[first].is_guarded) {
-        arena.slabs[first].is_guarded = false;
+    if (arena.runs[first].is_guarded) {
+        arena.runs[first].is_guarded = false;
         (void)fetch_sub_relaxed(&guards, 1);
     }
 }
 
 static void trap_append(uint32_t first, uint32_t units, bool purged)
 {
-    struct slab *const run = &arena.slabs[first];
+    struct run *const run = &arena.runs[first];
     run->next = 0;
     run->units = units;
     run->large_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
-    *(trapped.count == 0 ? &trapped.oldest : &arena.slabs[trapped.newest].next) = first;
+    *(trapped.count == 0 ? &trapped.oldest : &arena.runs[trapped.newest].next) = first;
     trapped.newest = first;
     trapped.count++;
     (void)fetch_add_relaxed(&trap_units, units);
 }
 
 /* An accessible run goes to the depot. */
-static void hand_over(uint32_t first, uint32_t units, bool purged)
+static void trap_hand_over(uint32_t first, uint32_t units, bool purged)
 {
     if (GUARDED && !purged) {
         memset(arena_address(first), 0, (size_t)units << UNIT_SHIFT);
@@ -62,29 +62,29 @@ static void hand_over(uint32_t first, uint32_t units, bool purged)
 
 /* The run that is trapped longest is empty memory again. False when the kernel has no memory for that: it stays
  * trapped. Under the lock. */
-static bool evict(void)
+static bool trap_evict(void)
 {
     const uint32_t first = trapped.oldest;
-    const uint32_t next = arena.slabs[first].next;
-    const uint32_t units = arena.slabs[first].units;
-    const bool purged = arena.slabs[first].large_bytes == 0;
+    const uint32_t next = arena.runs[first].next;
+    const uint32_t units = arena.runs[first].units;
+    const bool purged = arena.runs[first].large_bytes == 0;
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }
     trapped.oldest = next;
     trapped.count--;
     (void)fetch_sub_relaxed(&trap_units, units);
-    hand_over(first, units, purged);
+    trap_hand_over(first, units, purged);
     return true;
 }
 
 /* Makes room for a run of so many units. False: the kernel has no memory for that. Under the lock. */
 static bool trap_make_room(uint32_t units)
 {
-    const size_t most =
-        min_size(arena.span_units / TRAP_PART, max_size(stat_get(&arena.committed_units) / TRAP_PART, TRAP_UNITS_MIN));
-    while (trapped.count >= TRAP_RUNS || (trapped.count > 0 && stat_get(&trap_units) + units > most)) {
-        if (!evict()) {
+    const size_t most = min_size(arena.span_units / TRAP_PART,
+                                 max_size(load_plain(&arena.committed_units) / TRAP_PART, TRAP_UNITS_MIN));
+    while (trapped.count >= TRAP_RUNS || (trapped.count > 0 && counter_get(&trap_units) + units > most)) {
+        if (!trap_evict()) {
             return false;
         }
     }
@@ -93,7 +93,7 @@ static bool trap_make_room(uint32_t units)
 
 /* False: all of it is accessible. The kernel may refuse after it has forbidden a part, and may refuse to take that
  * back: memory that might fault is not for use. */
-static bool forbid(char *start, size_t bytes)
+static bool trap_forbid(char *start, size_t bytes)
 {
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
@@ -114,12 +114,12 @@ void trap_run(uint32_t first, uint32_t units)
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;
     const bool purged = whole && reclaim_pages(start, bytes);
     lock_acquire(&trapped.lock);
-    const bool traps = (purged && trap_make_room(units) && forbid(start, bytes)) || !open_up(start, bytes);
+    const bool traps = (purged && trap_make_room(units) && trap_forbid(start, bytes)) || !open_up(start, bytes);
     if (traps) {
         trap_append(first, units, purged);
     }
     lock_release(&trapped.lock);
     if (!traps) {
-        hand_over(first, units, purged);
+        trap_hand_over(first, units, purged);
     }
 }

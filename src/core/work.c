@@ -104,6 +104,6 @@ int work_end(struct thread *thread)
         }
     }
     work->depth--;
-    stat_add(&thread->counters.work_units, work->depth == 0);
+    counter_add(&thread->counters.work_units, work->depth == 0);
     return TSLAB_OK;
 }

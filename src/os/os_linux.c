@@ -127,11 +127,11 @@ struct os_calls os_calls = {
 size_t os_page_bytes(void)
 {
     static atomic_size_t page_bytes;
-    size_t bytes = stat_get(&page_bytes);
+    size_t bytes = load_plain(&page_bytes);
     if (bytes == 0) {
         /* Not sysconf: the dynamic loader may call before libc is ready. */
         bytes = getauxval(AT_PAGESZ);
-        stat_set(&page_bytes, bytes);
+        store_plain(&page_bytes, bytes);
     }
     return bytes;
 }

@@ -197,7 +197,7 @@ static void check_nothing_is_lost(void)
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
     CHECK(stats.threads == 1);
     /* What is not empty is trapped. */
-    const size_t trapped = stat_get(&trap_units) * (size_t)UNIT;
+    const size_t trapped = counter_get(&trap_units) * (size_t)UNIT;
     CHECK_SAY(stats.clean_bytes + trapped == stats.committed_bytes, "%zu bytes are neither empty nor trapped",
               stats.committed_bytes - stats.clean_bytes - trapped);
 }
@@ -395,16 +395,16 @@ static void end_no_trap(void)
 {
     CHECK(work() == 0);
     trap_many(TRAP_RUNS);
-    const size_t trapped = stat_get(&trap_units);
+    const size_t trapped = counter_get(&trap_units);
     inject(COMMIT, 0, UINT32_MAX);
     trap_many(TRAP_RUNS / 2);
     /* The checked library has nothing else to do with what it cannot make accessible. */
-    CHECK_SAY(GUARDED || stat_get(&trap_units) == trapped, "%zu units were trapped, now %zu", trapped,
-              stat_get(&trap_units));
+    CHECK_SAY(GUARDED || counter_get(&trap_units) == trapped, "%zu units were trapped, now %zu", trapped,
+              counter_get(&trap_units));
     inject_nothing();
     trap_many(2 * TRAP_RUNS);
-    CHECK_SAY(stat_get(&trap_units) == trapped, "%zu units were trapped, in the end %zu", trapped,
-              stat_get(&trap_units));
+    CHECK_SAY(counter_get(&trap_units) == trapped, "%zu units were trapped, in the end %zu", trapped,
+              counter_get(&trap_units));
     check_nothing_is_lost();
 }
 

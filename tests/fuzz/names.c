@@ -1,9 +1,9 @@
 /* The files of the drop-in that have the names of libc and of C++, under other names. What it includes is included
  * before: those headers mean the real ones. */
-#include "base/fatal.h"
 #include "core/fast.h"
 #include "core/scope.h"
 #include "core/stats.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <dlfcn.h>

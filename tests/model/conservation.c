@@ -16,11 +16,11 @@ static size_t live[CLASS_LIMIT];
 static void account(const void *p, unsigned class)
 {
     CHECK(arena_has_unit(arena_unit(p)));
-    CHECK(tag_class(stat_get(&arena.units[arena_unit(p)].tag)) == class);
+    CHECK(tag_class(load_plain(&arena.units[arena_unit(p)].tag)) == class);
     const struct slot slot = slot_of(p, class);
-    CHECK_SAY((stat_get(&slot.slab->bitmap[slot.word]) & slot.mask) == 0, "%p is free in its slab and also elsewhere",
+    CHECK_SAY((load_plain(&slot.slab->bitmap[slot.word]) & slot.mask) == 0, "%p is free in its slab and also elsewhere",
               p);
-    accounted[slab_index(slot.slab)]++;
+    accounted[run_index(slot.slab)]++;
 }
 
 static size_t account_chain(void *chain, unsigned class)
@@ -54,15 +54,15 @@ static void account_heap(const struct heap *heap)
         const struct heap_class *hc = &heap->class[class];
         const struct magazine *m = &heap->magazine[class];
         const size_t in_magazine = account_chain(magazine_head(m), class);
-        CHECK(in_magazine + magazine_room(m) == stat_get(&hc->capacity));
-        const size_t in_stock = stat_get(&hc->stock_slots) == 0 ? 0 : account_stock(hc->stock, class);
-        CHECK(in_stock == stat_get(&hc->stock_slots));
-        for (uint64_t bits = stat_get(&hc->claimed); bits != 0; bits &= bits - 1) {
+        CHECK(in_magazine + magazine_room(m) == load_plain(&hc->capacity));
+        const size_t in_stock = counter_get(&hc->stock_slots) == 0 ? 0 : account_stock(hc->stock, class);
+        CHECK(in_stock == counter_get(&hc->stock_slots));
+        for (uint64_t bits = load_plain(&hc->claimed); bits != 0; bits &= bits - 1) {
             const char *const p = hc->claimed_start + (size_t)bit_lowest(bits) * class_geometry[class].size;
             CHECK(slot_of(p, class).slab == hc->slab);
             account(p, class);
         }
-        cached[class] = in_magazine + in_stock + bit_count(stat_get(&hc->claimed));
+        cached[class] = in_magazine + in_stock + bit_count(load_plain(&hc->claimed));
         CHECK(cached[class] == heap_cached(heap, class));
     }
 }
@@ -74,10 +74,10 @@ static size_t account_objects(const struct shadow *shadow)
     for (size_t i = 0; i < shadow->count; i++) {
         const char *const start = shadow->objects[i]->start;
         const size_t unit = arena_unit(start);
-        const uint32_t tag = arena_has_unit(unit) ? stat_get(&arena.units[unit].tag) : TAG_NONE;
+        const uint32_t tag = arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
         if (tag == TAG_LARGE) {
             CHECK(start == arena_address((uint32_t)unit));
-            CHECK(arena.slabs[unit].large_bytes == shadow->objects[i]->usable);
+            CHECK(arena.runs[unit].large_bytes == shadow->objects[i]->usable);
             large++;
         } else {
             CHECK(tag != TAG_NONE);
@@ -88,29 +88,29 @@ static size_t account_objects(const struct shadow *shadow)
     return large;
 }
 
-static void check_slab(const struct slab *slab, size_t *listed)
+static void check_slab(const struct run *slab, size_t *listed)
 {
-    const uint32_t first = slab_index(slab);
-    const uint32_t tag = stat_get(&arena.units[first].tag);
+    const uint32_t first = run_index(slab);
+    const uint32_t tag = load_plain(&arena.units[first].tag);
     const unsigned class = tag_class(tag);
     const struct class_geometry *geometry = &class_geometry[class];
     CHECK(slab->units == geometry->units);
     for (uint32_t i = 0; i < geometry->units; i++) {
-        CHECK(stat_get(&arena.units[first + i].tag) == tag);
+        CHECK(load_plain(&arena.units[first + i].tag) == tag);
         CHECK(arena.units[first + i].first == first);
     }
     uint32_t free_slots = 0, whole = 0;
     for (unsigned word = 0; word < geometry->words; word++) {
-        const uint64_t bits = stat_get(&slab->bitmap[word]);
+        const uint64_t bits = load_plain(&slab->bitmap[word]);
         CHECK((bits & ~class_word_mask(geometry, word)) == 0);
         free_slots += bit_count(bits);
         whole += bits == class_word_mask(geometry, word);
     }
-    CHECK(stat_get(&slab->full) == whole);
-    CHECK(stat_get(&revisit_of(slab)->queued) == 0);
+    CHECK(load_plain(&slab->full) == whole);
+    CHECK(load_plain(&revisit_of(slab)->queued) == 0);
     CHECK_SAY(free_slots + accounted[first] == geometry->slots, "a slab of %u slots of %u bytes: %u free, %u in use",
               geometry->slots, geometry->size, free_slots, accounted[first]);
-    const uint32_t word = stat_get(&slab->word);
+    const uint32_t word = load_plain(&slab->word);
     CHECK(word_class(word) == class && word_epoch(word) == epoch_process.id);
     switch (word_state(word)) {
     case SLAB_ATTACHED:
@@ -132,14 +132,14 @@ static void check_slab(const struct slab *slab, size_t *listed)
 static void check_lists(const size_t *listed)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        const struct partial *partial = &epoch_partials(&epoch_process)[class];
-        CHECK(stat_get(&partial->lock.word) == 0);
-        CHECK(stat_get(&partial->length) == listed[class]);
+        const struct partial_list *partial = &epoch_partials(&epoch_process)[class];
+        CHECK(load_plain(&partial->lock.word) == 0);
+        CHECK(counter_get(&partial->length) == listed[class]);
         uint32_t before = 0;
         size_t n = 0;
-        for (uint32_t at = stat_get(&partial->head); at != 0; at = arena.slabs[at].next, n++) {
-            CHECK(arena.slabs[at].prev == before);
-            CHECK(stat_get(&arena.slabs[at].word) == slab_word(SLAB_PARTIAL, class, epoch_process.id));
+        for (uint32_t at = load_plain(&partial->head); at != 0; at = arena.runs[at].next, n++) {
+            CHECK(arena.runs[at].prev == before);
+            CHECK(load_plain(&arena.runs[at].word) == slab_word(SLAB_PARTIAL, class, epoch_process.id));
             before = at;
         }
         CHECK(n == listed[class]);
@@ -151,7 +151,7 @@ static bool is_hot(uint32_t first, uint32_t units)
 {
     const struct hot_runs *hot = &heap_current->hot;
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (stat_get(&hot->first[i]) == first) {
+        if (load_plain(&hot->first[i]) == first) {
             return hot->units[i] == units;
         }
     }
@@ -164,20 +164,20 @@ static size_t check_arena(void)
     size_t units[RUN_KINDS] = { 0 }, listed[CLASS_LIMIT] = { 0 };
     size_t large = 0, hot = 0;
     uint32_t kind_before = RUN_USED;
-    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
-        const struct slab *run = &arena.slabs[at];
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
+        const struct run *run = &arena.runs[at];
         CHECK(run->kind < RUN_KINDS && run->units > 0 && run->units <= arena.committed_units - at);
         CHECK(run->kind < RUN_CLEAN ||
               ((uintptr_t)arena_address(at) % os_page_bytes() == 0 && run->units * UNIT_BYTES % os_page_bytes() == 0));
         CHECK(run->kind == RUN_USED || run->kind != kind_before);
         kind_before = run->kind;
         units[run->kind] += run->units;
-        const uint32_t tag = stat_get(&arena.units[at].tag);
+        const uint32_t tag = load_plain(&arena.units[at].tag);
         if (run->kind != RUN_USED) {
             for (uint32_t i = 0; i < run->units; i++) {
-                CHECK(stat_get(&arena.units[at + i].tag) == TAG_NONE);
+                CHECK(load_plain(&arena.units[at + i].tag) == TAG_NONE);
             }
-            CHECK(word_state(stat_get(&run->word)) == SLAB_EMPTY);
+            CHECK(word_state(load_plain(&run->word)) == SLAB_EMPTY);
         } else if (tag == TAG_LARGE) {
             large++;
         } else if (tag == TAG_NONE) {
@@ -188,9 +188,9 @@ static size_t check_arena(void)
         }
     }
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
-        CHECK(units[kind] == stat_get(&depot.units[kind]));
+        CHECK(units[kind] == counter_get(&depot.units[kind]));
     }
-    CHECK(hot == stat_get(&heap_current->hot.total));
+    CHECK(hot == counter_get(&heap_current->hot.total));
     check_lists(listed);
     return large;
 }
@@ -223,21 +223,21 @@ void conservation_check_empty(void)
     CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.large_bytes == 0);
     CHECK(stats.cached_bytes == 0 && stats.slab_bytes == 0 && stats.dirty_bytes == 0);
     CHECK(stats.allocations == stats.frees && stats.slabs_opened == stats.slabs_recycled);
-    CHECK(stat_get(&depot.units[RUN_USED]) == 0);
+    CHECK(counter_get(&depot.units[RUN_USED]) == 0);
     CHECK(stats.clean_bytes == stats.committed_bytes);
-    CHECK(stats.clean_bytes == (arena.committed_units - 1 - stat_get(&depot.units[RUN_ABSENT])) * UNIT_BYTES);
+    CHECK(stats.clean_bytes == (arena.committed_units - 1 - counter_get(&depot.units[RUN_ABSENT])) * UNIT_BYTES);
 }
 
 bool conservation_has_room_for(size_t bytes)
 {
     size_t empty = 0;
     bool absent = false;
-    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
         /* What is absent does not merge with what is not. */
-        empty = arena.slabs[at].kind == RUN_USED                 ? 0
-                : (arena.slabs[at].kind == RUN_ABSENT) == absent ? empty + arena.slabs[at].units
-                                                                 : arena.slabs[at].units;
-        absent = arena.slabs[at].kind == RUN_ABSENT;
+        empty = arena.runs[at].kind == RUN_USED                 ? 0
+                : (arena.runs[at].kind == RUN_ABSENT) == absent ? empty + arena.runs[at].units
+                                                                : arena.runs[at].units;
+        absent = arena.runs[at].kind == RUN_ABSENT;
         if (empty * UNIT_BYTES >= bytes) {
             return true;
         }
@@ -247,6 +247,6 @@ bool conservation_has_room_for(size_t bytes)
 
 bool conservation_has_room(unsigned class)
 {
-    return stat_get(&epoch_partials(&epoch_process)[class].head) != 0 ||
+    return load_plain(&epoch_partials(&epoch_process)[class].head) != 0 ||
            conservation_has_room_for((size_t)class_geometry[class].units * UNIT_BYTES);
 }

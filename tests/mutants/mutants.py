@@ -44,7 +44,7 @@ SLAB = "slab revisit thread"
 EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
 SCHEDULED = {
     "api/epoch.c": "epoch instance",
-    "base/lock.c": "lock revisit slab",
+    "os/lock.c": "lock revisit slab",
     "core/arena.c": "depot large slab",
     "core/chunk.c": "epoch-free epoch epoch-fork",
     "core/current.c": "thread fork instance fork-all",
@@ -63,7 +63,7 @@ SCHEDULED = {
     "core/work.c": "instance fork-all",
 }
 SLAB_FILES = set(SCHEDULED) & {
-    "base/lock.c",
+    "os/lock.c",
     *(f"core/{name}" for name in "arena.c current.c depot.c heap.c large.c magazine.h partial.c slab.c stats.c".split()),
 }
 

@@ -31,7 +31,7 @@ bool look(struct word *w, int n) // store_release(&w->value, n)
     if ((load_acquire(&w->value) & 1) == 0 && w->value >> 1 != 0) {
         return load_acquire(&w->value) <= 7 || !cas_acq_rel(&w->value, &n, n + 1);
     }
-    const bool yes = n > 1 && stat_get(&w->value) - 1 == 4 && fetch_add_relaxed(&w->value, 1) >= 'c';
+    const bool yes = n > 1 && load_plain(&w->value) - 1 == 4 && fetch_add_relaxed(&w->value, 1) >= 'c';
     store_seq_cst(&w->value, fetch_sub_seq_cst(&w->value, 1));
     return yes;
 }

@@ -151,9 +151,9 @@ static void overflow_with_handle(void)
 /* The bytes that describe the committed units. */
 static size_t tables_copy(char **copy)
 {
-    const size_t units = stat_get(&arena.committed_units);
-    const size_t sizes[] = { units * sizeof(struct unit), units * sizeof(struct slab), units * sizeof(struct revisit) };
-    const void *const tables[] = { arena.units, arena.slabs, arena.revisits };
+    const size_t units = load_plain(&arena.committed_units);
+    const size_t sizes[] = { units * sizeof(struct unit), units * sizeof(struct run), units * sizeof(struct revisit) };
+    const void *const tables[] = { arena.units, arena.runs, arena.revisits };
     const size_t bytes = sizes[0] + sizes[1] + sizes[2];
     char *at = *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(at != MAP_FAILED);
@@ -182,7 +182,7 @@ static void overflow_of_64_kib(void)
 static void overflow_beyond_the_arena(void)
 {
     char *const p = object(100);
-    CHECK(!is_readable(arena_address((uint32_t)stat_get(&arena.committed_units))));
+    CHECK(!is_readable(arena_address((uint32_t)load_plain(&arena.committed_units))));
     for (char *at = p;; at += 16) {
         *(volatile char *)at = 1;
     }
@@ -248,7 +248,7 @@ static const char *end_of_underflow(void)
 static void underflow_below_the_arena(void)
 {
     tslab_free(object(1));
-    const size_t described = stat_get(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
+    const size_t described = load_plain(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
     CHECK((uintptr_t)end_of_underflow() >= (uintptr_t)arena.codes + described);
     for (char *at = arena_address(1);; at -= 16) {
         *(volatile char *)at = 1;
@@ -270,7 +270,7 @@ static void underflow_below_the_least_arena(void)
 static void metadata_is_out_of_line(void)
 {
     tslab_free(object(100));
-    const uintptr_t tables[] = { (uintptr_t)arena.units, (uintptr_t)arena.slabs, (uintptr_t)arena.revisits,
+    const uintptr_t tables[] = { (uintptr_t)arena.units, (uintptr_t)arena.runs, (uintptr_t)arena.revisits,
                                  (uintptr_t)arena.codes };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         CHECK(tables[i] < arena.base);
@@ -282,7 +282,7 @@ static bool tables_are_guarded(void)
 {
     const void *const tables[] = {
         arena.units,
-        arena.slabs,
+        arena.runs,
         arena.revisits,
         arena.codes,
 #if TSLAB_CHECKED

@@ -23,9 +23,9 @@ const struct heap *epochs_heap(unsigned n)
 {
     for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
         const struct epoch *epoch = epochs_record(id);
-        const struct hold *hold = epoch == NULL ? NULL : stat_get(&epoch->holds);
+        const struct hold *hold = epoch == NULL ? NULL : load_plain(&epoch->holds);
         for (; hold != NULL; hold = hold_next(hold)) {
-            const struct heap *heap = stat_get(&hold->kept_heap);
+            const struct heap *heap = load_plain(&hold->kept_heap);
             if (heap != NULL && n-- == 0) {
                 return heap;
             }
@@ -36,7 +36,7 @@ const struct heap *epochs_heap(unsigned n)
 
 static uint64_t word_of(const struct epoch *epoch)
 {
-    return stat_get(&epoch->word);
+    return load_plain(&epoch->word);
 }
 
 static struct hold *holds_of(const struct epoch *epoch)
@@ -46,7 +46,7 @@ static struct hold *holds_of(const struct epoch *epoch)
 
 static struct thread *holder_of(const struct hold *hold)
 {
-    return stat_get(&hold->holder);
+    return load_plain(&hold->holder);
 }
 
 /* The record that a value names, if it is of that generation still, and not FREE. */
@@ -240,7 +240,7 @@ static void check_trapped(uint32_t id)
 static int end_epoch(struct thread *thread, int actor, uint64_t value, bool releases, bool reclaims)
 {
     const struct epoch *epoch = epochs_named(value);
-    const enum tslab_policy policy = epoch == NULL ? TSLAB_POLICY_DRAIN : (enum tslab_policy)stat_get(&epoch->policy);
+    const enum tslab_policy policy = epoch == NULL ? TSLAB_POLICY_DRAIN : (enum tslab_policy)load_plain(&epoch->policy);
     const uint32_t id = epoch == NULL ? 0 : epoch->id;
     const struct bounds bounds = bounds_begin(actor, value);
     struct tslab_epoch_report report;
@@ -391,8 +391,8 @@ static void free_in_chunk(const struct thread *thread, int actor)
 /* Whether the slot at p is lent: its codes say to which handle. */
 static bool is_lent(const void *p)
 {
-    const uint32_t tag = stat_get(&arena.units[arena_unit(p)].tag);
-    return tag_has_handles(tag) && (stat_get(place_word(p)) & PLACE_LENT) != 0;
+    const uint32_t tag = load_plain(&arena.units[arena_unit(p)].tag);
+    return tag_has_handles(tag) && (load_plain(place_word(p)) & PLACE_LENT) != 0;
 }
 
 static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
@@ -449,7 +449,7 @@ static void free_handle(struct thread *thread, int actor, int number)
         object->leaves = true;
         ledger->handles[number].leaves = true;
     }
-    const bool freed = handle_free_object(thread, ledger->handles[number].epoch, ledger->handles[number].handle);
+    const bool freed = handle_free(thread, ledger->handles[number].epoch, ledger->handles[number].handle);
     world_land(flight);
     struct object *const now = ledger->handles[number].object;
     if (freed && now == NULL) {
@@ -496,20 +496,20 @@ static void look_at_handle(int number)
 
 static void count(struct thread *thread, uint64_t value)
 {
-    gate_enter(thread);
+    gate_lock(thread);
     struct epoch *epoch = epoch_by_value(value);
     if (epoch != NULL) {
         struct survivors sum;
         survivors_count(epoch, &sum);
     }
-    gate_leave(thread);
+    gate_unlock(thread);
 }
 
 static void flush(struct thread *thread)
 {
-    gate_enter(thread);
+    gate_lock(thread);
     scope_flush(thread);
-    gate_leave(thread);
+    gate_unlock(thread);
 }
 
 /* The number's digits: of the epoch, and of the class. */
@@ -531,9 +531,9 @@ bool epochs_operate(int actor, char what, int number)
     if (strchr("ONPTELCcRdVASMUHDJyz()", what) == NULL) {
         return false;
     }
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     if (heap_current == &heap_gone && needs_scope(what)) {
-        current_leave(thread); /* as the interface refuses it */
+        current_put(thread); /* as the interface refuses it */
         return true;
     }
     switch (what) {
@@ -598,7 +598,7 @@ bool epochs_operate(int actor, char what, int number)
         flush(thread);
         break;
     }
-    current_leave(thread);
+    current_put(thread);
     return true;
 }
 
@@ -677,7 +677,7 @@ static void check_record(uint32_t id, const struct epoch *epoch, uint64_t before
         sim_fail("epoch %u is finished with somebody inside", id);
     }
     if (to == EPOCH_FINISHING &&
-        (stat_get(&epoch->policy) == TSLAB_POLICY_RELEASE || stat_get(&epoch->policy) == TSLAB_POLICY_TRAP)) {
+        (load_plain(&epoch->policy) == TSLAB_POLICY_RELEASE || load_plain(&epoch->policy) == TSLAB_POLICY_TRAP)) {
         world.epochs.ended[world.epochs.ended_count++ % ENDED_MAX] = value;
         note_trapped(id, value);
         end_objects(value);
@@ -725,7 +725,7 @@ static char wrong[160];
 static bool is_linked(const struct epoch *epoch, uint32_t unit)
 {
     unsigned length = 0;
-    for (uint32_t at = epoch->runs; at != 0 && length++ < UNITS_MAX; at = arena.slabs[at].age_next) {
+    for (uint32_t at = epoch->runs; at != 0 && length++ < UNITS_MAX; at = arena.runs[at].age_next) {
         if (at == unit) {
             return true;
         }
@@ -748,15 +748,15 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const s
     uint32_t granules = 0;
     const char *const start = arena_address(unit);
     const char *const end =
-        cursor == NULL ? start + CHUNK_BYTES : (const char *)(stat_get(&cursor->at) << GRANULE_SHIFT);
+        cursor == NULL ? start + CHUNK_BYTES : (const char *)(load_plain(&cursor->at) << GRANULE_SHIFT);
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves && arena_unit(o->address) - unit < CHUNK_UNITS &&
-            stat_get(chunk_code(o->address)) != code_of_size(o->bytes)) {
+            load_plain(chunk_code(o->address)) != code_of_size(o->bytes)) {
             return WRONG("object %p has no code", o->address);
         }
     }
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
-        const unsigned code = stat_get(chunk_code(at));
+        const unsigned code = load_plain(chunk_code(at));
         if (code != 0 && at >= end) {
             return WRONG("a code beyond what was allocated, at %p", (const void *)at);
         }
@@ -765,9 +765,9 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const s
             *lost += object_at(at) == NULL;
         }
     }
-    const uint32_t live = stat_get(&arena.slabs[unit].live);
+    const uint32_t live = load_plain(&arena.runs[unit].live);
     const uint32_t counted =
-        cursor == NULL ? live : (uint32_t)(stat_get(&cursor->at) - stat_get(&cursor->freed)) - (CHUNK_OPEN - live);
+        cursor == NULL ? live : (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->freed)) - (CHUNK_OPEN - live);
     if (counted != granules) {
         return WRONG("chunk %u counts %u granules of %u", unit, counted, granules);
     }
@@ -790,8 +790,8 @@ const char *epochs_check_codes(uint32_t unit, uint32_t units)
 
 const char *epochs_check_run(uint32_t unit, unsigned *lost)
 {
-    const uint32_t tag = stat_get(&arena.units[unit].tag);
-    const struct epoch *epoch = epochs_record(word_epoch(stat_get(&arena.slabs[unit].word)));
+    const uint32_t tag = load_plain(&arena.units[unit].tag);
+    const struct epoch *epoch = epochs_record(word_epoch(load_plain(&arena.runs[unit].word)));
     if (epoch == NULL || (tag != TAG_CHUNK && tag != TAG_LARGE)) {
         return WRONG("run %u is of no epoch, or of no kind", unit);
     }
@@ -811,10 +811,10 @@ const char *epochs_check_run(uint32_t unit, unsigned *lost)
 static const char *check_linked(uint32_t id, const struct epoch *epoch, unsigned *runs)
 {
     uint32_t before = 0;
-    for (uint32_t at = epoch->runs; at != 0; at = arena.slabs[at].age_next) {
-        const uint32_t word = stat_get(&arena.slabs[at].word);
+    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].age_next) {
+        const uint32_t word = load_plain(&arena.runs[at].word);
         if (++*runs > UNITS_MAX || word_epoch(word) != id || word_state(word) == SLAB_EMPTY ||
-            arena.slabs[at].age_prev != before) {
+            arena.runs[at].age_prev != before) {
             return WRONG("the runs of epoch %u are linked wrongly", id);
         }
         before = at;
@@ -828,7 +828,7 @@ static unsigned count_served(const struct epoch *epoch)
     unsigned n = 0;
     for (uint32_t id = EPOCH_PROCESS + 1; id < EPOCH_RECORDS; id++) {
         const struct epoch *other = epochs_record(id);
-        n += other != NULL && epoch_word_state(word_of(other)) != EPOCH_FREE && stat_get(&other->owner) == epoch;
+        n += other != NULL && epoch_word_state(word_of(other)) != EPOCH_FREE && load_plain(&other->owner) == epoch;
     }
     return n;
 }
@@ -869,11 +869,11 @@ static const char *check_epoch(uint32_t id, const struct epoch *epoch)
     if (bad != NULL) {
         return bad;
     }
-    if (stat_get(&epoch->lock.word) != 0) {
+    if (load_plain(&epoch->lock.word) != 0) {
         return WRONG("the lock of epoch %u was left held", id);
     }
     for (unsigned c = 1; epoch_partials(epoch) != NULL && c < CLASS_LIMIT; c++) {
-        if (stat_get(&epoch_partials(epoch)[c].lock.word) != 0) {
+        if (load_plain(&epoch_partials(epoch)[c].lock.word) != 0) {
             return WRONG("the lock of class %u of epoch %u is not free, or its queue not empty", c, id);
         }
     }
@@ -884,8 +884,8 @@ static const char *check_epoch(uint32_t id, const struct epoch *epoch)
         return WRONG("epoch %u is stranded: nobody finishes it", id);
     }
     const unsigned pins = runs + count_served(epoch) + (state != EPOCH_DRAINING);
-    if (stat_get(&epoch->pins) != pins) {
-        return WRONG("epoch %u has %u pins, and should have %u", id, stat_get(&epoch->pins), pins);
+    if (load_plain(&epoch->pins) != pins) {
+        return WRONG("epoch %u has %u pins, and should have %u", id, load_plain(&epoch->pins), pins);
     }
     return pins == 0 ? WRONG("epoch %u is stranded: it drains, and nothing pins it", id) : check_holds(id, epoch);
 }
@@ -942,7 +942,7 @@ const char *epochs_end(struct thread *thread)
 const char *epochs_gone(void)
 {
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
-        const uint32_t word = stat_get(&arena.slabs[unit].word);
+        const uint32_t word = load_plain(&arena.runs[unit].word);
         if (word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS) {
             return WRONG("run %u is stranded: its epoch %u is over", unit, word_epoch(word));
         }

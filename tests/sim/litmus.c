@@ -4,8 +4,8 @@
  *
  * An outcome is what the threads' looks returned, a digit each; "-": there was none; "race": a data race ended the run.
  */
-#include "base/lock.h"
 #include "memory.h"
+#include "os/lock.h"
 #include "os/os.h"
 #include "scheduler.h"
 

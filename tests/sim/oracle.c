@@ -32,7 +32,7 @@ static const struct class_geometry *geometry_of(uint32_t word)
 }
 
 /* The lists of the epoch that a slab's word names. */
-static const struct partial *partials_of(uint32_t word)
+static const struct partial_list *partials_of(uint32_t word)
 {
     return epoch_partials(word_epoch(word) <= EPOCH_PROCESS ? &epoch_process : epochs_record(word_epoch(word)));
 }
@@ -41,7 +41,7 @@ static bool is_listed(uint32_t unit, uint32_t word)
 {
     const unsigned class = word_class(word);
     unsigned length = 0;
-    for (uint32_t at = stat_get(&partials_of(word)[class].head); at != 0; at = arena.slabs[at].next) {
+    for (uint32_t at = load_plain(&partials_of(word)[class].head); at != 0; at = arena.runs[at].next) {
         if (at == unit) {
             return true;
         }
@@ -52,27 +52,27 @@ static bool is_listed(uint32_t unit, uint32_t word)
     return false;
 }
 
-static bool bits_are_whole(const struct slab *slab, const struct class_geometry *geometry)
+static bool bits_are_whole(const struct run *slab, const struct class_geometry *geometry)
 {
     for (unsigned w = 0; w < geometry->words; w++) {
-        if (stat_get(&slab->bitmap[w]) != class_word_mask(geometry, w)) {
+        if (load_plain(&slab->bitmap[w]) != class_word_mask(geometry, w)) {
             return false;
         }
     }
     return true;
 }
 
-static bool bits_are_zero(const struct slab *slab, const struct class_geometry *geometry)
+static bool bits_are_zero(const struct run *slab, const struct class_geometry *geometry)
 {
     for (unsigned w = 0; w < geometry->words; w++) {
-        if (stat_get(&slab->bitmap[w]) != 0) {
+        if (load_plain(&slab->bitmap[w]) != 0) {
             return false;
         }
     }
     return true;
 }
 
-static bool heap_has(const struct heap *heap, const struct slab *slab)
+static bool heap_has(const struct heap *heap, const struct run *slab)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         if (heap->class[c].slab == slab) {
@@ -82,7 +82,7 @@ static bool heap_has(const struct heap *heap, const struct slab *slab)
     return false;
 }
 
-static bool is_attached_somewhere(const struct slab *slab)
+static bool is_attached_somewhere(const struct run *slab)
 {
     for (unsigned i = 0; i < world_record_count; i++) {
         if (heap_has(&world_records[i]->heap, slab)) {
@@ -111,12 +111,12 @@ static void check_nobody_in(uint32_t unit, uint32_t units, const char *when)
 static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
 {
     static const char *const names[] = { "EMPTY", "ATTACHED", "FULL", "PARTIAL" };
-    const struct slab *slab = &arena.slabs[unit];
+    const struct run *slab = &arena.runs[unit];
     const enum slab_state from = word_state(before);
     const enum slab_state to = word_state(now);
     const struct class_geometry *geometry = geometry_of(now);
     const struct epoch *epoch = word_epoch(before) == 0 ? NULL : epochs_record(word_epoch(before));
-    const bool released = epoch != NULL && epoch_word_state(stat_get(&epoch->word)) == EPOCH_FINISHING;
+    const bool released = epoch != NULL && epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING;
     if (from == SLAB_EMPTY && to == SLAB_EMPTY) {
         return; /* the rest of the word means nothing then */
     }
@@ -136,7 +136,7 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
         check_nobody_in(unit, slab->units, to == SLAB_EMPTY ? "was recycled" : "was opened");
         return;
     }
-    if (from != SLAB_EMPTY && (stat_get(&partials_of(now)[word_class(now)].lock.word) & 1) == 0) {
+    if (from != SLAB_EMPTY && (load_plain(&partials_of(now)[word_class(now)].lock.word) & 1) == 0) {
         sim_fail("slab %u went from %s to %s without the lock", unit, names[from], names[to]);
     }
     if (to != SLAB_PARTIAL && is_listed(unit, now)) {
@@ -144,7 +144,7 @@ static void check_transition(uint32_t unit, uint32_t before, uint32_t now)
     }
     if (from == SLAB_EMPTY || to == SLAB_EMPTY) {
         if (!(to == SLAB_EMPTY && released) &&
-            (!bits_are_whole(slab, geometry) || stat_get(&slab->full) != geometry->words)) {
+            (!bits_are_whole(slab, geometry) || load_plain(&slab->full) != geometry->words)) {
             sim_fail("slab %u went from %s to %s, and not all bits are there", unit, names[from], names[to]);
         }
         check_nobody_in(unit, geometry->units, to == SLAB_EMPTY ? "was claimed" : "was opened");
@@ -159,14 +159,14 @@ static void check_object(const struct object *o)
 {
     const void *const p = o->address;
     const uint32_t unit = (uint32_t)arena_unit(p);
-    const uint32_t tag = stat_get(&arena.units[unit].tag);
+    const uint32_t tag = load_plain(&arena.units[unit].tag);
     if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
         sim_fail("object %p has lost its tag", p);
     }
-    if (o->tag == TAG_CHUNK && stat_get(chunk_code(p)) != code_of_size(o->bytes)) {
+    if (o->tag == TAG_CHUNK && load_plain(chunk_code(p)) != code_of_size(o->bytes)) {
         sim_fail("object %p has lost its code", p);
     }
-    const struct slab *run = &arena.slabs[unit];
+    const struct run *run = &arena.runs[unit];
     if (o->tag == TAG_LARGE && (run->kind != RUN_USED || (size_t)run->units << UNIT_SHIFT < o->bytes)) {
         sim_fail("object %p has lost its run", p);
     }
@@ -177,7 +177,7 @@ static void check_object(const struct object *o)
 
 static void check_depot(void)
 {
-    const size_t dirty = stat_get(&depot.units[RUN_DIRTY]);
+    const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     for (int actor = 0; dirty > world.dirty_seen && actor <= BUILDER; actor++) {
         world.dirtied[actor] += actor != sim_self();
     }
@@ -200,7 +200,7 @@ void oracle_step(void)
         sim_fail("more units than the rig looks at");
     }
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
-        const uint32_t now = stat_get(&arena.slabs[unit].word);
+        const uint32_t now = load_plain(&arena.runs[unit].word);
         if (now != world.seen[unit]) {
             check_transition(unit, world.seen[unit], now);
             world.seen[unit] = now;
@@ -227,7 +227,7 @@ static const char *count_chain(const void *chain, unsigned slots, unsigned class
     unsigned n = 0;
     for (; chain != NULL; chain = *(void *const *)chain) {
         const size_t unit = arena_unit(chain);
-        if (unit == 0 || unit >= arena.committed_units || tag_class(stat_get(&arena.units[unit].tag)) != class) {
+        if (unit == 0 || unit >= arena.committed_units || tag_class(load_plain(&arena.units[unit].tag)) != class) {
             return WRONG("a chain of class %u leads astray", class);
         }
         if (n++ == slots) {
@@ -263,19 +263,19 @@ static const char *count_cached(const struct heap *heap, unsigned class)
 
 static const char *check_slab(uint32_t unit, unsigned *lost)
 {
-    const struct slab *slab = &arena.slabs[unit];
-    const uint32_t word = stat_get(&slab->word);
+    const struct run *slab = &arena.runs[unit];
+    const uint32_t word = load_plain(&slab->word);
     const struct class_geometry *geometry = geometry_of(word);
     if (slab->units != geometry->units) {
         return WRONG("slab %u has %u units", unit, slab->units);
     }
     for (uint32_t i = 0; i < geometry->units; i++) {
-        if (tag_class(stat_get(&arena.units[unit + i].tag)) != word_class(word)) {
+        if (tag_class(load_plain(&arena.units[unit + i].tag)) != word_class(word)) {
             return WRONG("slab %u has the wrong tag", unit);
         }
     }
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
-        const bool bit = (stat_get(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
+        const bool bit = (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
         const unsigned count = bit + *place_of(arena_address(unit) + (size_t)slot * geometry->size);
         if (count > 1) {
             return WRONG("slot %u of slab %u is in %u places", slot, unit, count);
@@ -284,10 +284,10 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
     }
     unsigned full = 0;
     for (unsigned w = 0; w < geometry->words; w++) {
-        full += stat_get(&slab->bitmap[w]) == class_word_mask(geometry, w);
+        full += load_plain(&slab->bitmap[w]) == class_word_mask(geometry, w);
     }
-    if (stat_get(&slab->full) != full) {
-        return WRONG("slab %u counts %u full words of %u", unit, stat_get(&slab->full), full);
+    if (load_plain(&slab->full) != full) {
+        return WRONG("slab %u counts %u full words of %u", unit, load_plain(&slab->full), full);
     }
     const enum slab_state state = word_state(word);
     if ((state == SLAB_ATTACHED) != is_attached_somewhere(slab)) {
@@ -311,7 +311,7 @@ static bool is_held_run(uint32_t unit, uint32_t units)
     for (unsigned i = 0; i < world_record_count; i++) {
         const struct hot_runs *hot = &world_records[i]->heap.hot;
         for (unsigned place = 0; place < HOT_RUNS; place++) {
-            if (stat_get(&hot->first[place]) == unit) {
+            if (load_plain(&hot->first[place]) == unit) {
                 return hot->units[place] == units;
             }
         }
@@ -321,7 +321,7 @@ static bool is_held_run(uint32_t unit, uint32_t units)
     }
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address == arena_address(unit) && !o->leaves) {
-            return stat_get(&arena.units[unit].tag) == TAG_LARGE;
+            return load_plain(&arena.units[unit].tag) == TAG_LARGE;
         }
     }
     for (const struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
@@ -339,19 +339,19 @@ static const char *check_runs(unsigned *lost)
     size_t trapped = 0;
     uint32_t before = RUN_USED;
     for (uint32_t unit = 1; unit < arena.committed_units;) {
-        const struct slab *run = &arena.slabs[unit];
+        const struct run *run = &arena.runs[unit];
         if (run->units == 0 || run->kind >= RUN_KINDS || unit + run->units > arena.committed_units ||
             arena.units[unit].first != unit || arena.units[unit + run->units - 1].first != unit) {
             return WRONG("unit %u is not the start of a run", unit);
         }
-        const uint32_t word = stat_get(&run->word);
+        const uint32_t word = load_plain(&run->word);
         const bool is_slab = word_state(word) != SLAB_EMPTY;
         if (run->kind != RUN_USED && (is_slab || run->kind == before)) {
             return WRONG(is_slab ? "slab %u is in the depot" : "unit %u: a run was not merged", unit);
         }
         const bool is_held = run->kind == RUN_USED && !is_slab && is_held_run(unit, run->units);
         for (uint32_t i = 0; !is_slab && i < run->units; i++) {
-            if (stat_get(&arena.units[unit + i].tag) != TAG_NONE && !(i == 0 && run->kind == RUN_USED)) {
+            if (load_plain(&arena.units[unit + i].tag) != TAG_NONE && !(i == 0 && run->kind == RUN_USED)) {
                 return WRONG("unit %u has a tag and is no slab", unit + i);
             }
             trapped += system_forbids(unit + i);
@@ -368,7 +368,7 @@ static const char *check_runs(unsigned *lost)
         const char *bad = !is_slab                         ? NULL
                           : word_class(word) == CLASS_NONE ? epochs_check_run(unit, lost)
                                                            : check_slab(unit, lost);
-        const uint32_t tag = stat_get(&arena.units[unit].tag);
+        const uint32_t tag = load_plain(&arena.units[unit].tag);
         const bool has_codes = is_slab && (tag == TAG_CHUNK || tag_has_handles(tag));
         bad = bad != NULL || has_codes ? bad : epochs_check_codes(unit, run->units);
         if (bad != NULL) {
@@ -379,24 +379,24 @@ static const char *check_runs(unsigned *lost)
         unit += run->units;
     }
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
-        if (units[kind] != stat_get(&depot.units[kind])) {
+        if (units[kind] != counter_get(&depot.units[kind])) {
             return WRONG("the depot has lost count");
         }
     }
-    if (trapped != stat_get(&trap_units)) {
-        return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)stat_get(&trap_units));
+    if (trapped != counter_get(&trap_units)) {
+        return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)counter_get(&trap_units));
     }
     size_t linked = 0;
-    for (uint32_t at = depot.aged.head; at != 0; at = arena.slabs[at].age_next) {
-        linked += arena.slabs[at].kind == RUN_DIRTY ? arena.slabs[at].units : UNITS_MAX;
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].age_next) {
+        linked += arena.runs[at].kind == RUN_DIRTY ? arena.runs[at].units : UNITS_MAX;
         if (linked > UNITS_MAX) {
             return WRONG("the list of ages is broken");
         }
     }
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         for (unsigned bin = 0; bin < UNITS_MAX; bin++) {
-            for (uint32_t at = depot.bins[kind - 1][bin]; at != 0; at = arena.slabs[at].next) {
-                linked += arena.slabs[at].kind == kind ? arena.slabs[at].units : UNITS_MAX;
+            for (uint32_t at = depot.bins[kind - 1][bin]; at != 0; at = arena.runs[at].next) {
+                linked += arena.runs[at].kind == kind ? arena.runs[at].units : UNITS_MAX;
                 if (linked > 3 * UNITS_MAX) {
                     return WRONG("a bin is broken");
                 }
@@ -411,22 +411,22 @@ static const char *check_runs(unsigned *lost)
 static const char *check_locks(void)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
-        if (stat_get(&epoch_partials(&epoch_process)[c].lock.word) != 0) {
+        if (load_plain(&epoch_partials(&epoch_process)[c].lock.word) != 0) {
             return WRONG("the lock of class %u is not free, or its queue not empty", c);
         }
     }
     for (uint32_t unit = 0; unit < arena.committed_units; unit++) {
-        if (stat_get(&arena.revisits[unit].queued) != 0) {
+        if (load_plain(&arena.revisits[unit].queued) != 0) {
             return WRONG("slab %u is still flagged as queued", unit);
         }
     }
     for (unsigned i = 0; i < world_record_count; i++) {
-        if (stat_get(&world_records[i]->gate.word) != 0) {
+        if (load_plain(&world_records[i]->gate.word) != 0) {
             return WRONG("a gate was left shut");
         }
     }
-    return stat_get(&registry.lock.word) == 0 && stat_get(&depot.lock.word) == 0 &&
-                   stat_get(&world.section_lock.word) == 0
+    return load_plain(&registry.lock.word) == 0 && load_plain(&depot.lock.word) == 0 &&
+                   load_plain(&world.section_lock.word) == 0
                ? NULL
                : WRONG("a lock was left held");
 }

@@ -42,7 +42,7 @@ static void close_instance(uint64_t instance)
     unsigned count = 0;
     for (int number = 0; number < EPOCHS_MAX; number++) {
         const struct epoch *epoch = epochs_named(*epochs_value(number));
-        if (epoch != NULL && (stat_get(&epoch->instance) == instance || epoch_value(epoch) == instance)) {
+        if (epoch != NULL && (load_plain(&epoch->instance) == instance || epoch_value(epoch) == instance)) {
             members[count++] = epoch_value(epoch);
         }
     }

@@ -57,7 +57,7 @@ static size_t meta_before;
 
 static size_t meta_used(void)
 {
-    return meta_start == NULL ? 0 : stat_get(&meta_bytes) - meta_before;
+    return meta_start == NULL ? 0 : counter_get(&meta_bytes) - meta_before;
 }
 
 static unsigned char *codes_start(void)
@@ -114,7 +114,7 @@ static void save(struct saved *saved)
         }
     }
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
-        const uint32_t word = stat_get(&arena.slabs[unit].word);
+        const uint32_t word = load_plain(&arena.runs[unit].word);
         const struct class_geometry *geometry = &class_geometry[word_class(word)];
         /* Chunks have no slots: their objects are in the ledger. */
         const unsigned slots = word_state(word) == SLAB_EMPTY ? 1 : geometry->slots;
@@ -167,7 +167,7 @@ static void start_engine(void)
     /* One for each, and one more: three threads that have ended may need two each. */
     for (int i = 0; i <= ACTORS + 1; i++) {
         heap_current = &heap_none;
-        struct thread *thread = current_enter();
+        struct thread *thread = current_get();
         if (thread == NULL) {
             sim_fail("the engine does not start");
         }
@@ -183,10 +183,10 @@ static void start_engine(void)
     bool clean;
     depot_put(depot_take(UNITS_MAX, 1, &clean), UNITS_MAX, true);
     meta_start = meta_alloc(CACHE_LINE);
-    meta_before = stat_get(&meta_bytes) - CACHE_LINE;
+    meta_before = counter_get(&meta_bytes) - CACHE_LINE;
     add_region(&world, sizeof world);
     add_region(engine_start, (size_t)(engine_end - engine_start));
-    add_region(arena.slabs, (UNITS_MAX + 1) * sizeof *arena.slabs);
+    add_region(arena.runs, (UNITS_MAX + 1) * sizeof *arena.runs);
     add_region(arena.units, (UNITS_MAX + 1) * sizeof *arena.units);
     add_region(arena.revisits, (UNITS_MAX + 1) * sizeof *arena.revisits);
     add_region(arena.live, UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 8);
@@ -195,7 +195,7 @@ static void start_engine(void)
         add_region(world_records[i], sizeof *world_records[i]);
     }
     /* An arena of unit 0 alone, which world_set_up has grow. */
-    memset(arena.slabs, 0, (UNITS_MAX + 1) * sizeof *arena.slabs);
+    memset(arena.runs, 0, (UNITS_MAX + 1) * sizeof *arena.runs);
     memset(arena.units, 0, (UNITS_MAX + 1) * sizeof *arena.units);
     memset(&depot, 0, sizeof depot);
     depot.lock.rank = RANK_DEPOT;
@@ -209,9 +209,9 @@ static void grow_to(uint32_t units)
     const uint32_t n = units - 1;
     arena.span_units = units;
     arena.committed_units = units;
-    arena.slabs[1].units = n;
+    arena.runs[1].units = n;
     arena.units[1].first = arena.units[n].first = 1;
-    stat_add(&depot.units[RUN_USED], n);
+    counter_add(&depot.units[RUN_USED], n);
     depot_put(1, n, true);
 }
 
@@ -236,13 +236,13 @@ void world_set_up(const struct world_start *start)
     /* The builder goes; its record waits for whoever needs one. */
     heap_current = &heap_none;
     for (unsigned i = BUILDER; i <= BUILDER + 1; i++) {
-        gate_enter(world_records[i]);
+        gate_lock(world_records[i]);
         scope_flush(world_records[i]); /* as every record that becomes idle */
-        gate_leave(world_records[i]);
-        thread_shut(world_records[i]);
+        gate_unlock(world_records[i]);
+        thread_close(world_records[i]);
     }
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
-        world.seen[unit] = stat_get(&arena.slabs[unit].word);
+        world.seen[unit] = load_plain(&arena.runs[unit].word);
     }
     epochs_look();
     for (int i = 0; i < ACTORS; i++) {
@@ -303,7 +303,7 @@ struct object *world_born(int actor, void *p, size_t bytes)
     if (p == NULL) {
         sim_fail("no memory");
     }
-    const uint32_t tag = arena_has_unit(arena_unit(p)) ? stat_get(&arena.units[arena_unit(p)].tag) : TAG_NONE;
+    const uint32_t tag = arena_has_unit(arena_unit(p)) ? load_plain(&arena.units[arena_unit(p)].tag) : TAG_NONE;
     if (tag_class(tag) != CLASS_NONE) {
         bytes = class_geometry[tag_class(tag)].size;
     }
@@ -391,10 +391,10 @@ bool flight_has_landed(const struct flight *flight)
 {
     const void *const p = flight->frees->address;
     if (flight->word != NULL) {
-        return (stat_get(flight->word) & flight->mask) != 0;
+        return (load_plain(flight->word) & flight->mask) != 0;
     }
-    return flight->frees->tag == TAG_CHUNK ? stat_get(chunk_code(p)) == 0
-                                           : stat_get(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
+    return flight->frees->tag == TAG_CHUNK ? load_plain(chunk_code(p)) == 0
+                                           : load_plain(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
 }
 
 void world_check_stamp(const struct object *object)
@@ -413,8 +413,8 @@ void world_reclaim_begins(int actor)
 
 void world_reclaim_ends(int actor)
 {
-    if (world.dirtied[actor] == 0 && stat_get(&depot.units[RUN_DIRTY]) != 0 && !memory_is_watched()) {
-        sim_fail("T%d has reclaimed, and %zu units are dirty", actor, (size_t)stat_get(&depot.units[RUN_DIRTY]));
+    if (world.dirtied[actor] == 0 && counter_get(&depot.units[RUN_DIRTY]) != 0 && !memory_is_watched()) {
+        sim_fail("T%d has reclaimed, and %zu units are dirty", actor, (size_t)counter_get(&depot.units[RUN_DIRTY]));
     }
 }
 
@@ -423,7 +423,7 @@ void world_reclaim_ends(int actor)
 bool world_is_full(void)
 {
     return arena.span_units == ARENA_UNITS &&
-           stat_get(&depot.units[RUN_DIRTY]) + stat_get(&depot.units[RUN_CLEAN]) < FULL_UNITS;
+           counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_CLEAN]) < FULL_UNITS;
 }
 
 static void alloc(int actor, unsigned class, bool magazine_alone)
@@ -495,9 +495,9 @@ static void resize(int actor, struct object *object, size_t units)
 /* As the slow path does with what its heap may not keep. */
 static bool free_direct(void *p, unsigned class)
 {
-    struct thread *thread = current_enter();
+    struct thread *thread = current_get();
     heap_free_direct(&thread->heap, class, p);
-    current_leave(thread);
+    current_put(thread);
     return true;
 }
 
@@ -529,40 +529,40 @@ static void free_object(int actor, struct object *object, char how)
 
 static void empty(void)
 {
-    struct thread *thread = current_enter();
-    gate_enter(thread);
+    struct thread *thread = current_get();
+    gate_lock(thread);
     heap_empty(&thread->heap);
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
 }
 
 static void reclaim(void)
 {
-    struct thread *thread = current_enter();
-    gate_enter(thread);
+    struct thread *thread = current_get();
+    gate_lock(thread);
     (void)reclaim_all();
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
 }
 
 static void purge_holes(void)
 {
-    struct thread *thread = current_enter();
-    gate_enter(thread);
+    struct thread *thread = current_get();
+    gate_lock(thread);
     (void)holes_purge_all(&epoch_process);
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
 }
 
 static void evaluate_all(void)
 {
-    struct thread *thread = current_enter();
-    gate_enter(thread);
+    struct thread *thread = current_get();
+    gate_lock(thread);
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
-        partial_evaluate(&arena.slabs[unit]);
+        partial_evaluate(&arena.runs[unit]);
     }
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
 }
 
 static void thread_ends(int actor)
@@ -604,12 +604,12 @@ static void fork_process(int actor, char what)
 static void take_run(int actor, uint32_t units)
 {
     bool clean;
-    struct thread *thread = current_enter();
-    gate_enter(thread);
+    struct thread *thread = current_get();
+    gate_lock(thread);
     const uint32_t first = depot_take(units, 1, &clean);
     if (first == 0) {
-        gate_leave(thread);
-        current_leave(thread);
+        gate_unlock(thread);
+        current_put(thread);
         return;
     }
     check_free_place(arena_address(first), (size_t)units << UNIT_SHIFT, NULL);
@@ -627,8 +627,8 @@ static void take_run(int actor, uint32_t units)
         *(uint64_t *)arena_address(first + i) = stamp_of(arena_address(first + i));
     }
     memory_use(arena_address(first), (size_t)units << UNIT_SHIFT);
-    gate_leave(thread);
-    current_leave(thread);
+    gate_unlock(thread);
+    current_put(thread);
 }
 
 static void put_run(int actor)
@@ -641,13 +641,13 @@ static void put_run(int actor)
                 }
             }
             memory_use(arena_address(run->first), (size_t)run->units << UNIT_SHIFT);
-            struct thread *thread = current_enter();
-            gate_enter(thread);
+            struct thread *thread = current_get();
+            gate_lock(thread);
             const struct held_run put = *run;
             run->first = 0;
             depot_put(put.first, put.units, false);
-            gate_leave(thread);
-            current_leave(thread);
+            gate_unlock(thread);
+            current_put(thread);
             return;
         }
     }
@@ -725,7 +725,7 @@ static void operate(int actor, char what, int number)
         resize(actor, world_held_by(actor, true), (size_t)number);
         return;
     case 'o':
-        stat_add(&depot.fresh_units, GROWTH_UNITS);
+        counter_add(&depot.fresh_units, GROWTH_UNITS);
         return;
     case 'h':
         purge_holes();
@@ -802,7 +802,7 @@ const char *world_tear_down(void)
             free_object(BUILDER, o, 'f');
         }
     }
-    const char *wrong = epochs_end(current_enter());
+    const char *wrong = epochs_end(current_get());
     for (unsigned i = 0; i < world_record_count; i++) {
         heap_empty(&world_records[i]->heap);
     }
@@ -812,7 +812,7 @@ const char *world_tear_down(void)
     heap_current = &heap_none;
     wrong = wrong != NULL ? wrong : oracle_rest();
     wrong = wrong != NULL ? wrong : epochs_gone();
-    if (wrong == NULL && !world.forked && stat_get(&depot.units[RUN_USED]) != stat_get(&trap_units)) {
+    if (wrong == NULL && !world.forked && counter_get(&depot.units[RUN_USED]) != counter_get(&trap_units)) {
         wrong = "all is free, but not all in the depot";
     }
     return wrong;

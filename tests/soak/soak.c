@@ -152,11 +152,11 @@ struct tally {
 static void count_object(struct tally *tally, const char *p)
 {
     const size_t unit = arena_unit(p);
-    if (tag_class(stat_get(&arena.units[unit].tag)) != CLASS_NONE) {
+    if (tag_class(load_plain(&arena.units[unit].tag)) != CLASS_NONE) {
         tally->objects++;
         tally->bytes += tslab_usable_size(p);
     } else {
-        tally->run_bytes += (size_t)arena.slabs[unit].units << UNIT_SHIFT;
+        tally->run_bytes += (size_t)arena.runs[unit].units << UNIT_SHIFT;
     }
 }
 
@@ -206,9 +206,9 @@ static void check_at_rest(struct tslab_stats *stats)
     equal("bytes of large objects", stats->large_bytes, tally.run_bytes);
     equal("allocations that were not freed", stats->allocations - stats->frees, tally.objects);
     /* Every unit is in use or in the depot, dirty or clean. */
-    size_t all = 1 + stat_get(&depot.lost_units);
+    size_t all = 1 + counter_get(&depot.lost_units);
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
-        all += stat_get(&depot.units[kind]);
+        all += counter_get(&depot.units[kind]);
     }
     equal("units", all, arena.committed_units);
     CHECK(stats->dirty_bytes + stats->clean_bytes + stats->slab_bytes + stats->chunk_bytes <= stats->committed_bytes);

@@ -54,7 +54,7 @@ static void check_empty(void)
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK(stats.live_objects == 0 && stats.large_bytes == 0 && stats.dirty_bytes == 0);
-    CHECK(stats.clean_bytes + stat_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
+    CHECK(stats.clean_bytes + counter_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
 }
 
 static const struct neighbour {
@@ -90,7 +90,7 @@ static void grow_around(const void *argument)
     check_neighbour(start, n->bytes);
     /* Nothing there is an object of ours, to any who ask. */
     if (arena_has_unit(arena_unit(start))) {
-        CHECK(stat_get(&arena.units[arena_unit(start)].tag) == TAG_NONE);
+        CHECK(load_plain(&arena.units[arena_unit(start)].tag) == TAG_NONE);
         CHECK(tslab_epoch_of(start).id == 0);
         const tslab_epoch epoch = tslab_epoch_open(NULL);
         const tslab_handle made_up = { (uint64_t)arena_unit(start) << 34 };
@@ -114,8 +114,8 @@ static void grow_without_a_table(const void *argument)
 {
     const size_t table = *(const size_t *)argument;
     tslab_free(keep(tslab_malloc(1)));
-    const uintptr_t starts[] = { (uintptr_t)arena.slabs, (uintptr_t)arena.revisits, (uintptr_t)arena.codes };
-    const size_t sizes[] = { sizeof *arena.slabs, sizeof *arena.revisits, UNIT_BYTES / GRANULE_BYTES };
+    const uintptr_t starts[] = { (uintptr_t)arena.runs, (uintptr_t)arena.revisits, (uintptr_t)arena.codes };
+    const size_t sizes[] = { sizeof *arena.runs, sizeof *arena.revisits, UNIT_BYTES / GRANULE_BYTES };
     const size_t page = os_page_bytes();
     char *const next = (char *)round_up(starts[table] + arena.committed_units * sizes[table], page) + page;
     (void)neighbour_moves_in(next, 4 * page);

@@ -330,10 +330,10 @@ static void inherit_a_slab(const void *argument)
     tslab_free(keep(tslab_malloc(1)));
     CHECK(pthread_create(&thread, NULL, allocate_and_leave, &left) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
-    const uint32_t theirs = stat_get(&arena.units[arena_unit(left)].tag);
+    const uint32_t theirs = load_plain(&arena.units[arena_unit(left)].tag);
     void *const p = tslab_malloc(80);
     CHECK(arena_unit(p) == arena_unit(left)); /* the slab is used before a new one */
-    const uint32_t ours = stat_get(&arena.units[arena_unit(p)].tag);
+    const uint32_t ours = load_plain(&arena.units[arena_unit(p)].tag);
     CHECK(ours != theirs && ours == heap_current->magazine[class_of_size(80)].tag);
     tslab_free(left);
     tslab_free(p);

@@ -83,14 +83,14 @@ static void the_reciprocal_divides_every_offset(void **state)
 }
 
 /* A slab of the class, attached to nobody's heap. */
-static struct slab *slab_for_test(unsigned class)
+static struct run *slab_for_test(unsigned class)
 {
     tslab_free(tslab_malloc(1)); /* starts the engine */
     bool clean;
     const uint32_t first = depot_take(class_geometry[class].units, 1, &clean);
     assert_int_not_equal(first, 0);
     slab_open(first, class, epoch_process.id, AFFINITY_PROCESS);
-    return &arena.slabs[first];
+    return &arena.runs[first];
 }
 
 static void every_slot_is_found_by_its_address(void **state)
@@ -98,11 +98,11 @@ static void every_slot_is_found_by_its_address(void **state)
     (void)state;
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct class_geometry *geometry = &class_geometry[class];
-        struct slab *slab = slab_for_test(class);
-        const uint32_t first = slab_index(slab);
+        struct run *slab = slab_for_test(class);
+        const uint32_t first = run_index(slab);
         for (uint32_t i = 0; i < geometry->slots; i++) {
             char *const p = arena_address(first) + (size_t)i * geometry->size;
-            assert_int_equal(stat_get(&arena.units[arena_unit(p)].tag), tag_of(class, AFFINITY_PROCESS));
+            assert_int_equal(load_plain(&arena.units[arena_unit(p)].tag), tag_of(class, AFFINITY_PROCESS));
             const struct slot slot = slot_of(p, class);
             assert_ptr_equal(slot.slab, slab);
             assert_int_equal(slot.word, i / WORD_SLOTS);
@@ -110,7 +110,7 @@ static void every_slot_is_found_by_its_address(void **state)
         }
         assert_true(slab_has_all(slab, geometry));
         partial_detach(slab); /* all slots are in it, so this recycles it */
-        assert_int_equal(stat_get(&arena.units[first].tag), TAG_NONE);
+        assert_int_equal(load_plain(&arena.units[first].tag), TAG_NONE);
     }
 }
 
@@ -122,7 +122,7 @@ struct place {
 static void slot_at_place(const void *argument)
 {
     const struct place *place = argument;
-    char *const start = arena_address(slab_index(slab_for_test(place->class)));
+    char *const start = arena_address(run_index(slab_for_test(place->class)));
     /* The address goes first, so that the parent can compare it with the message. */
     char text[64];
     const int length = snprintf(text, sizeof text, "%p\n", (void *)(start + place->offset));

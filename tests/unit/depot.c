@@ -44,7 +44,7 @@ static struct walk walk_arena(void)
     uint32_t kind_before = RUN_USED;
     uint32_t at = 1;
     while (at < arena.committed_units) {
-        const struct slab *run = &arena.slabs[at];
+        const struct run *run = &arena.runs[at];
         const uint32_t kind = run->kind, n = run->units;
         assert_in_range(kind, RUN_USED, RUN_ABSENT);
         assert_in_range(n, 1, arena.committed_units - at);
@@ -68,8 +68,8 @@ static void check_age_list(size_t dirty_runs)
     size_t count = 0;
     uint64_t since_ms = 0;
     uint32_t before = 0;
-    for (uint32_t at = depot.aged.head; at != 0; at = arena.slabs[at].age_next) {
-        const struct slab *run = &arena.slabs[at];
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].age_next) {
+        const struct run *run = &arena.runs[at];
         assert_int_equal(run->kind, RUN_DIRTY);
         assert_int_equal(run->age_prev, before);
         assert_true(run->dirty_since_ms >= since_ms && run->dirty_since_ms <= now_ms);
@@ -80,7 +80,7 @@ static void check_age_list(size_t dirty_runs)
     assert_int_equal(depot.aged.tail, before);
     assert_int_equal(count, dirty_runs);
     if (depot.aged.head != 0) {
-        assert_int_equal(stat_get(&depot.oldest_ms), arena.slabs[depot.aged.head].dirty_since_ms);
+        assert_int_equal(load_plain(&depot.oldest_ms), arena.runs[depot.aged.head].dirty_since_ms);
     }
 }
 
@@ -92,11 +92,11 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
         const uint32_t head = depot.bins[kind - 1][bin];
         assert_int_equal(depot.occupied[kind - 1][bin / 64] >> (bin % 64) & 1, head != 0);
         uint32_t before = 0, longest = longest_so_far;
-        for (uint32_t at = head; at != 0; at = arena.slabs[at].next) {
-            assert_int_equal(arena.slabs[at].kind, kind);
-            assert_int_equal(arena.slabs[at].prev, before);
-            assert_true(arena.slabs[at].units > longest_so_far); /* bins are ordered by length */
-            longest = arena.slabs[at].units > longest ? arena.slabs[at].units : longest;
+        for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
+            assert_int_equal(arena.runs[at].kind, kind);
+            assert_int_equal(arena.runs[at].prev, before);
+            assert_true(arena.runs[at].units > longest_so_far); /* bins are ordered by length */
+            longest = arena.runs[at].units > longest ? arena.runs[at].units : longest;
             before = at;
             count++;
         }
@@ -109,13 +109,13 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
 static void check_unswept(void)
 {
     size_t listed = 0, long_runs = 0;
-    for (uint32_t at = depot.unswept.head; at != 0; at = arena.slabs[at].age_next) {
-        assert_true(arena.slabs[at].kind == RUN_CLEAN && arena.slabs[at].units >= RUN_SWEEP_UNITS_MIN);
+    for (uint32_t at = depot.unswept.head; at != 0; at = arena.runs[at].age_next) {
+        assert_true(arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN);
         listed++;
     }
-    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
-        long_runs += arena.slabs[at].kind == RUN_CLEAN && arena.slabs[at].units >= RUN_SWEEP_UNITS_MIN &&
-                     arena.slabs[at].dirty_since_ms == 0;
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
+        long_runs += arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN &&
+                     arena.runs[at].dirty_since_ms == 0;
     }
     assert_int_equal(listed, long_runs);
 }
@@ -125,7 +125,7 @@ static void check_depot_with(size_t taken)
 {
     const struct walk walk = walk_arena();
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
-        assert_int_equal(walk.units[kind], stat_get(&depot.units[kind]));
+        assert_int_equal(walk.units[kind], counter_get(&depot.units[kind]));
     }
     assert_int_equal(walk.runs[RUN_USED], run_count + taken);
     check_age_list(walk.runs[RUN_DIRTY]);
@@ -163,8 +163,8 @@ static bool surely_fits(uint32_t n, uint32_t align)
 {
     const uint32_t fit = n + align - 1;
     /* In the bin of the very length only some are looked at, so count those that every search must see. */
-    for (uint32_t at = 1; at < arena.committed_units; at += arena.slabs[at].units) {
-        if (arena.slabs[at].kind != RUN_USED && arena.slabs[at].units >= fit + fit / 4 + 1) {
+    for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
+        if (arena.runs[at].kind != RUN_USED && arena.runs[at].units >= fit + fit / 4 + 1) {
             return true;
         }
     }
@@ -202,7 +202,7 @@ static void put(unsigned run, bool clean)
 /* Whether exactly the units behind a run decide that it can grow. */
 static bool can_grow(uint32_t behind, uint32_t more)
 {
-    return behind < arena.committed_units && arena.slabs[behind].kind != RUN_USED && arena.slabs[behind].units >= more;
+    return behind < arena.committed_units && arena.runs[behind].kind != RUN_USED && arena.runs[behind].units >= more;
 }
 
 static void grow(unsigned run, uint32_t more)
@@ -256,9 +256,9 @@ static void purge_oldest(void)
     const size_t dirty_limit = below(ARENA_UNITS);
     const uint32_t most = 1 + below(20);
     const uint32_t oldest = depot.aged.head;
-    const bool due = oldest != 0 && (arena.slabs[oldest].dirty_since_ms < before_ms ||
-                                     stat_get(&depot.units[RUN_DIRTY]) > dirty_limit);
-    const uint32_t length = oldest == 0 ? 0 : arena.slabs[oldest].units;
+    const bool due = oldest != 0 && (arena.runs[oldest].dirty_since_ms < before_ms ||
+                                     counter_get(&depot.units[RUN_DIRTY]) > dirty_limit);
+    const uint32_t length = oldest == 0 ? 0 : arena.runs[oldest].units;
     uint32_t n = 0;
     const uint32_t first = depot_take_oldest(before_ms, dirty_limit, most, &n);
     assert_int_equal(first, due ? oldest : 0);
@@ -332,7 +332,7 @@ static void end(void)
         put(0, false);
         check_depot();
     }
-    assert_int_equal(stat_get(&depot.units[RUN_USED]), 0);
+    assert_int_equal(counter_get(&depot.units[RUN_USED]), 0);
 }
 
 static int start_arena(void **state)
@@ -365,7 +365,7 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
     }
     check_depot();
     assert_int_equal(run_count, ARENA_UNITS - 1);
-    assert_int_equal(stat_get(&depot.units[RUN_USED]), ARENA_UNITS - 1);
+    assert_int_equal(counter_get(&depot.units[RUN_USED]), ARENA_UNITS - 1);
     for (int i = 0; i < 10; i++) {
         assert_false(take(1, 1));
         assert_false(take(2, 1));
@@ -386,7 +386,7 @@ static void an_exhausted_arena_says_so_and_works_again(void **state)
         depot_put_purged(first, n);
     }
     check_depot();
-    assert_int_equal(stat_get(&depot.units[RUN_CLEAN]), ARENA_UNITS - 1);
+    assert_int_equal(counter_get(&depot.units[RUN_CLEAN]), ARENA_UNITS - 1);
     assert_int_equal(depot_take(ARENA_UNITS, 1, &clean), 0);
     assert_true(take(ARENA_UNITS - 1, 1));
     check_depot();
@@ -439,13 +439,13 @@ static void hot_runs_serve_again(void **state)
     assert_int_equal(hot_take(&hot, 3), 20); /* past the place that was emptied */
     assert_int_equal(hot_take(&hot, 3), 0);
     assert_int_equal(hot_take(&hot, 4), 30);
-    assert_int_equal(stat_get(&hot.total), 0);
+    assert_int_equal(counter_get(&hot.total), 0);
 
     assert_false(hot_put(&hot, 10, HOT_RUN_UNITS + 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
         assert_true(hot_put(&hot, 100 + i, HOT_RUN_UNITS));
     }
-    assert_int_equal(stat_get(&hot.total), HOT_UNITS);
+    assert_int_equal(counter_get(&hot.total), HOT_UNITS);
     assert_false(hot_put(&hot, 10, 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
         assert_int_equal(hot_take(&hot, HOT_RUN_UNITS), 100 + i);
@@ -459,7 +459,7 @@ static void hot_runs_serve_again(void **state)
         assert_int_equal(hot_take(&hot, 3), 100 + i);
     }
     assert_int_equal(hot_take(&hot, 3), 0);
-    assert_int_equal(stat_get(&hot.total), 0);
+    assert_int_equal(counter_get(&hot.total), 0);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 /* Has the engine live in an arena of so many bytes, whether or not it has another one already. */
 static inline void live_in_arena_of(size_t bytes)
 {
-    CHECK(stat_get(&depot.units[RUN_USED]) == 0 && stat_get(&depot.units[RUN_CLEAN]) == 0);
+    CHECK(counter_get(&depot.units[RUN_USED]) == 0 && counter_get(&depot.units[RUN_CLEAN]) == 0);
     option_values[OPTION_ARENA_BYTES] = bytes;
     if (arena.span_units != 0) {
         CHECK(arena_start(bytes));

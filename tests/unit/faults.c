@@ -136,7 +136,7 @@ static void check_nothing_is_lost(void)
     CHECK(stats.cached_bytes == 0);
     CHECK(stats.dirty_bytes == 0);
     CHECK(stats.allocations == stats.frees);
-    CHECK(stats.clean_bytes + stat_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
+    CHECK(stats.clean_bytes + counter_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
 }
 
 /* An arena that does not fill up. */
@@ -423,7 +423,7 @@ static void leave_and_return(const void *argument)
         tslab_free(p);
         (void)tslab_trim();
         CHECK(resident_kib() + BYTES / 1024 * 9 / 10 < before_kib);
-        CHECK((stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES) == (call != UNMAP));
+        CHECK((counter_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES) == (call != UNMAP));
         inject(call == COMMIT || call == PLACE ? call : CALLS, 0, UINT32_MAX);
         errno = 0;
         char *const q = tslab_calloc(1, BYTES);
@@ -453,7 +453,7 @@ static void leave_with_tables(const void *argument)
     os_calls.purge = purge_objects_only;
     tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
     (void)tslab_trim();
-    CHECK(stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES);
+    CHECK(counter_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= BYTES);
     CHECK(work(OBJECTS) == 0);
     inject_nothing();
     check_nothing_is_lost();
@@ -472,7 +472,7 @@ static void leave_for_good(const void *argument)
     tslab_free(first);
     tslab_free(second);
     (void)tslab_trim();
-    CHECK(stat_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= 2 * BYTES);
+    CHECK(counter_get(&depot.units[RUN_ABSENT]) * UNIT_BYTES >= 2 * BYTES);
     const size_t page = os_page_bytes();
     CHECK(mmap(first + BYTES / 2, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
                0) == first + BYTES / 2);
@@ -483,7 +483,7 @@ static void leave_for_good(const void *argument)
         CHECK(objects_again[i] + BYTES / 2 <= first + BYTES / 2 || objects_again[i] >= first + BYTES / 2 + page);
         memset(objects_again[i], 1, BYTES / 2);
     }
-    CHECK(first[BYTES / 2] == 0x55 && stat_get(&depot.lost_units) > 0);
+    CHECK(first[BYTES / 2] == 0x55 && counter_get(&depot.lost_units) > 0);
     for (size_t i = 0; i < COUNT_OF(objects_again); i++) {
         tslab_free(objects_again[i]);
     }

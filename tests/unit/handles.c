@@ -26,7 +26,7 @@ static size_t given_count;
 static uint64_t opened(enum tslab_policy policy)
 {
     const struct scope_options options = { .policy = policy, .plain = true };
-    const uint64_t epoch = scope_open(current_enter(), &options);
+    const uint64_t epoch = scope_open(current_get(), &options);
     CHECK(epoch != 0);
     return epoch;
 }
@@ -34,7 +34,7 @@ static uint64_t opened(enum tslab_policy policy)
 static uint64_t made(uint64_t epoch, void **p)
 {
     int status;
-    const uint64_t handle = handle_alloc(current_enter(), epoch, SIZE, p, &status);
+    const uint64_t handle = handle_alloc(current_get(), epoch, SIZE, p, &status);
     CHECK_SAY(handle != 0, "no handle: %d", status);
     (void)object_begin(*p, SIZE);
     CHECK(handle_get(epoch, handle) == *p);
@@ -50,12 +50,12 @@ static uint64_t made(uint64_t epoch, void **p)
 static void refused(uint64_t epoch, uint64_t handle)
 {
     CHECK_SAY(handle_get(epoch, handle) == NULL, "%#llx is followed", (unsigned long long)handle);
-    CHECK(!handle_free_object(current_enter(), epoch, handle));
+    CHECK(!handle_free(current_get(), epoch, handle));
 }
 
 static void freed(uint64_t epoch, uint64_t handle)
 {
-    CHECK(handle_free_object(current_enter(), epoch, handle));
+    CHECK(handle_free(current_get(), epoch, handle));
     refused(epoch, handle);
 }
 
@@ -71,10 +71,10 @@ static void all_refused_but(uint64_t epoch, uint64_t handle)
 
 static uint64_t alive_in(uint64_t epoch)
 {
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     uint64_t alive = 0;
     struct survivors sum;
-    gate_enter(thread);
+    gate_lock(thread);
     struct epoch *const record = epoch_by_value(epoch);
     survivors_count(record, &sum);
     alive += sum.objects;
@@ -82,13 +82,13 @@ static uint64_t alive_in(uint64_t epoch)
         survivors_count(epoch_serving(record), &sum);
         alive += sum.objects;
     }
-    gate_leave(thread);
+    gate_unlock(thread);
     return alive;
 }
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(scope_close(current_enter(), epoch, false, NULL) == status);
+    CHECK(scope_close(current_get(), epoch, false, NULL) == status);
 }
 
 static void case_one_place_after_the_other(const void *unused)
@@ -97,7 +97,7 @@ static void case_one_place_after_the_other(const void *unused)
     for (int inside = 0; inside < 2; inside++) {
         const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
         if (inside) {
-            CHECK(scope_enter(current_enter(), epoch) >= 0);
+            CHECK(scope_enter(current_get(), epoch) >= 0);
         }
         for (size_t i = 0; i < 1500; i++) {
             void *p;
@@ -107,7 +107,7 @@ static void case_one_place_after_the_other(const void *unused)
         }
         CHECK(alive_in(epoch) == 0);
         if (inside) {
-            CHECK(scope_leave(current_enter(), epoch) == TSLAB_OK);
+            CHECK(scope_leave(current_get(), epoch) == TSLAB_OK);
         }
         CHECK(alive_in(epoch) == 0);
         closed(epoch, TSLAB_OK);
@@ -151,7 +151,7 @@ static void ends(enum tslab_policy policy, bool frees)
             freed(epoch, b);
             closed(epoch, TSLAB_OK);
         } else {
-            CHECK(scope_release(current_enter(), epoch, false, NULL) == TSLAB_OK);
+            CHECK(scope_release(current_get(), epoch, false, NULL) == TSLAB_OK);
         }
         refused(epoch, a);
         refused(epoch, b);
@@ -183,11 +183,11 @@ static void case_also_beside_an_instance(const void *unused)
     const struct scope_options options = { .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     for (size_t round = 0; round < 200; round++) {
         void *p, *q;
-        const uint64_t instance = scope_open(current_enter(), &options), epoch = opened(TSLAB_POLICY_DRAIN);
+        const uint64_t instance = scope_open(current_get(), &options), epoch = opened(TSLAB_POLICY_DRAIN);
         const uint64_t a = made(instance, &p), b = made(epoch, &q);
         refused(instance, b);
         refused(epoch, a);
-        CHECK(scope_release(current_enter(), instance, false, NULL) == TSLAB_OK);
+        CHECK(scope_release(current_get(), instance, false, NULL) == TSLAB_OK);
         all_refused_but(epoch, b);
         freed(epoch, b);
         closed(epoch, TSLAB_OK);
@@ -223,7 +223,7 @@ static void case_also_in_the_child_of_a_fork(const void *unused)
 static void case_units_that_are_used_up_are_not_lost(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     int status = TSLAB_OK;
     for (unsigned round = 0; status == TSLAB_OK; round++) {
         CHECK_SAY(round < 100 * 256 * GENERATION_MOST, "handles without an end");
@@ -240,7 +240,7 @@ static void case_units_that_are_used_up_are_not_lost(const void *unused)
         closed(epoch, TSLAB_OK);
     }
     CHECK(status == TSLAB_NO_MEMORY);
-    const size_t empty = stat_get(&depot.units[RUN_DIRTY]) + stat_get(&depot.units[RUN_CLEAN]);
+    const size_t empty = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_CLEAN]);
     CHECK_SAY(empty >= 200, "%zu units are empty", empty);
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     for (size_t i = 0; i < 200; i++) {

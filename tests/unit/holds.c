@@ -31,7 +31,7 @@ enum { THREADS = EPOCH_HELD_MOST - 1, DEEP = 10000 };
 static uint64_t opened(void)
 {
     const struct scope_options options = { .policy = TSLAB_POLICY_DRAIN, .plain = true };
-    const uint64_t epoch = scope_open(current_enter(), &options);
+    const uint64_t epoch = scope_open(current_get(), &options);
     CHECK(epoch != 0);
     return epoch;
 }
@@ -54,7 +54,7 @@ static size_t holds_of(uint64_t epoch)
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(scope_close(current_enter(), epoch, false, NULL) == status);
+    CHECK(scope_close(current_get(), epoch, false, NULL) == status);
 }
 
 static void entered(struct thread *thread, uint64_t epoch)
@@ -79,7 +79,7 @@ static void *allocated(struct thread *thread, uint64_t epoch, size_t size)
 /* So many threads that are not this one. */
 static void threads_made(struct thread **threads, size_t count)
 {
-    (void)current_enter();
+    (void)current_get();
     for (size_t i = 0; i < count; i++) {
         threads[i] = thread_open();
         CHECK(threads[i] != NULL);
@@ -91,8 +91,8 @@ static size_t steps_of_a_life(void)
 {
     const size_t before = steps;
     const uint64_t epoch = opened();
-    entered(current_enter(), epoch);
-    left(current_enter(), epoch);
+    entered(current_get(), epoch);
+    left(current_get(), epoch);
     closed(epoch, TSLAB_OK);
     return steps - before;
 }
@@ -133,11 +133,11 @@ static void case_holds_of_earlier_lives_are_used_again(const void *unused)
     struct thread *threads[THREADS];
     threads_made(threads, THREADS);
     all_inside_at_once(threads, THREADS);
-    const size_t before = stat_get(&meta_bytes);
+    const size_t before = counter_get(&meta_bytes);
     for (size_t round = 0; round < 20; round++) {
         all_inside_at_once(threads, THREADS);
     }
-    CHECK_SAY(stat_get(&meta_bytes) == before, "holds took %zu bytes more", stat_get(&meta_bytes) - before);
+    CHECK_SAY(counter_get(&meta_bytes) == before, "holds took %zu bytes more", counter_get(&meta_bytes) - before);
 }
 
 static void case_more_threads_than_the_word_counts_are_refused(const void *unused)
@@ -149,12 +149,12 @@ static void case_more_threads_than_the_word_counts_are_refused(const void *unuse
     for (size_t i = 0; i < THREADS; i++) {
         entered(threads[i], epoch);
     }
-    const size_t before = stat_get(&meta_bytes);
+    const size_t before = counter_get(&meta_bytes);
     for (size_t i = 0; i < 100; i++) {
         CHECK(scope_enter(threads[THREADS], epoch) == TSLAB_NO_MEMORY);
         CHECK(scope_enter(threads[THREADS + 1], epoch) == TSLAB_NO_MEMORY);
     }
-    CHECK(stat_get(&meta_bytes) == before && record_of(epoch)->id == (epoch & bit_mask(EPOCH_GENERATION_SHIFT)));
+    CHECK(counter_get(&meta_bytes) == before && record_of(epoch)->id == (epoch & bit_mask(EPOCH_GENERATION_SHIFT)));
     left(threads[3], epoch);
     entered(threads[THREADS], epoch);
     CHECK(scope_enter(threads[THREADS + 1], epoch) == TSLAB_NO_MEMORY);
@@ -228,7 +228,7 @@ static void case_two_threads_part(const void *unused)
 static void case_scopes_in_scopes_take_one_chunk(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     const uint64_t epoch = opened();
     void *objects[4];
     size_t count = 0;
@@ -257,17 +257,17 @@ static void case_scopes_in_scopes_take_one_chunk(const void *unused)
 static void case_two_epochs_in_turns_take_two(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     const uint64_t epochs[] = { opened(), opened() };
     for (int round = 0; round < 2; round++) {
-        const size_t before = stat_get(&meta_bytes);
+        const size_t before = counter_get(&meta_bytes);
         for (size_t i = 0; i < DEEP; i++) {
             entered(thread, epochs[i % 2]);
             CHECK(scope_value(thread) == epochs[i % 2]);
             fast_free(allocated(thread, epochs[i % 2], 16));
         }
         CHECK_SAY(units_of_chunks() == 2 * CHUNK_UNITS, "%zu units of chunks", units_of_chunks());
-        CHECK(round == 0 || stat_get(&meta_bytes) == before);
+        CHECK(round == 0 || counter_get(&meta_bytes) == before);
         CHECK(holds_of(epochs[0]) == 1 && holds_of(epochs[1]) == 1);
         for (size_t i = DEEP; i > 0; i--) {
             CHECK(scope_leave(thread, epochs[i % 2]) == TSLAB_NOT_INSIDE);
@@ -280,7 +280,7 @@ static void case_two_epochs_in_turns_take_two(const void *unused)
 static void case_where_plain_malloc_lands(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     const uint64_t a = opened(), b = opened();
     struct hold *holds[2];
     entered(thread, a);
@@ -288,18 +288,18 @@ static void case_where_plain_malloc_lands(const void *unused)
     entered(thread, b);
     holds[1] = thread->scope;
     entered(thread, a);
-    CHECK(heap_current->inside == holds[0] && heap_current->hold == holds[0]);
+    CHECK(heap_current->innermost == holds[0] && heap_current->filling == holds[0]);
     scope_pause(thread);
-    CHECK(heap_current == &thread->heap && heap_current->inside == holds[0]);
+    CHECK(heap_current == &thread->heap && heap_current->innermost == holds[0]);
     entered(thread, b);
     CHECK(scope_resume(thread));
-    CHECK(heap_current->hold == holds[1]);
+    CHECK(heap_current->filling == holds[1]);
     left(thread, b);
-    CHECK(heap_current->hold == holds[0]);
+    CHECK(heap_current->filling == holds[0]);
     left(thread, a);
-    CHECK(heap_current->inside == holds[1] && heap_current->hold == holds[1]);
+    CHECK(heap_current->innermost == holds[1] && heap_current->filling == holds[1]);
     left(thread, b);
-    CHECK(heap_current->hold == holds[0]);
+    CHECK(heap_current->filling == holds[0]);
     closed(b, TSLAB_OK);
     left(thread, a);
     CHECK(heap_current == &thread->heap);
@@ -309,7 +309,7 @@ static void case_where_plain_malloc_lands(const void *unused)
 static void case_an_inner_scope_advances(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     for (int in_between = 0; in_between < 2; in_between++) {
         const uint64_t old = opened(), other = opened();
         uint64_t next = old;
@@ -337,7 +337,7 @@ static void case_an_inner_scope_advances(const void *unused)
 static void case_a_warm_record_keeps_its_chunk(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     for (int way = 0; way < 3; way++) {
         const uint64_t epoch = opened();
         entered(thread, epoch);
@@ -369,30 +369,30 @@ static void pairs(struct thread *thread, uint64_t epoch, size_t count)
         const uint64_t handle = handle_alloc(thread, epoch, 1024, &p, &status);
         CHECK(handle != 0);
         (void)object_begin(p, 1024);
-        CHECK(handle_free_object(thread, epoch, handle));
+        CHECK(handle_free(thread, epoch, handle));
     }
 }
 
 static void case_a_scope_keeps_its_hold_for_handles(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_enter();
+    struct thread *const thread = current_get();
     const uint64_t epoch = opened();
     entered(thread, epoch);
     CHECK(thread->scope->serving == NULL);
     pairs(thread, epoch, 1);
     struct hold *const scope = thread->scope, *const serving = scope->serving;
-    CHECK(serving != NULL && stat_get(&serving->holder) == thread);
+    CHECK(serving != NULL && load_plain(&serving->holder) == thread);
     entered(thread, epoch);
     pairs(thread, epoch, 10);
     left(thread, epoch);
-    CHECK(scope->serving == serving && stat_get(&serving->holder) == thread);
+    CHECK(scope->serving == serving && load_plain(&serving->holder) == thread);
     closed(epoch, TSLAB_PENDING);
     int status;
     void *p;
     CHECK(handle_alloc(thread, epoch, 1024, &p, &status) == 0 && status == TSLAB_CLOSED);
     left(thread, epoch);
-    CHECK(scope->serving == NULL && stat_get(&serving->holder) == HOLD_TAKEN);
+    CHECK(scope->serving == NULL && load_plain(&serving->holder) == HOLD_TAKEN);
     CHECK(epoch_by_value(epoch) == NULL);
 }
 

@@ -1,7 +1,7 @@
 /* The lock and its queue, with real threads. */
 #include "child.h"
 
-#include "base/lock.h"
+#include "os/lock.h"
 
 #include <pthread.h>
 
@@ -41,7 +41,7 @@ static void one_at_a_time_holds_it(void **state)
     guarded = 0;
     run_threads(count_under_lock);
     assert_int_equal(guarded, (uint64_t)THREADS * ROUNDS);
-    assert_int_equal(stat_get(&lock.word), 0);
+    assert_int_equal(load_plain(&lock.word), 0);
 }
 
 static void a_held_lock_cannot_be_tried(void **state)
@@ -66,14 +66,14 @@ static void the_queue_comes_back_last_first(void **state)
     }
     /* The release takes the queue and keeps the lock. */
     assert_int_equal(lock_release_or_harvest(&lock), 7);
-    assert_int_equal(stat_get(&next[7]), 5);
-    assert_int_equal(stat_get(&next[5]), 3);
-    assert_int_equal(stat_get(&next[3]), 0);
+    assert_int_equal(load_plain(&next[7]), 5);
+    assert_int_equal(load_plain(&next[5]), 3);
+    assert_int_equal(load_plain(&next[3]), 0);
     assert_false(lock_try(&lock));
     /* So it is for what is pushed meanwhile. */
     assert_false(lock_push(&lock, 5, &next[5]));
     assert_int_equal(lock_release_or_harvest(&lock), 5);
-    assert_int_equal(stat_get(&next[5]), 0);
+    assert_int_equal(load_plain(&next[5]), 0);
     assert_int_equal(lock_release_or_harvest(&lock), 0);
     assert_true(lock_try(&lock));
     lock_release(&lock);
@@ -129,7 +129,7 @@ static void everything_pushed_is_harvested_once(void **state)
     lock = (struct lock)LOCK_INIT(RANK_LIST);
     guarded = 0;
     run_threads(push_or_wait);
-    assert_int_equal(stat_get(&lock.word), 0);
+    assert_int_equal(load_plain(&lock.word), 0);
     assert_int_equal(guarded, (uint64_t)THREADS * ROUNDS);
     for (uint32_t number = 1; number <= THREADS * ROUNDS; number++) {
         assert_int_equal(harvested[number], 1);

@@ -1,8 +1,8 @@
 /* Options from the environment: each row is a process of its own. Ranges and defaults are those of the option table. */
 #include "child.h"
 
-#include "base/text.h"
 #include "core/option.h"
+#include "os/text.h"
 
 #include <unistd.h>
 

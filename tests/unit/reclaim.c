@@ -131,7 +131,8 @@ static void set_one_apart(const void *argument)
     }
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    CHECK_SAY(stat_get(&depot.units[RUN_STUCK]) <= 1, "%zu units are stuck for one", stat_get(&depot.units[RUN_STUCK]));
+    CHECK_SAY(counter_get(&depot.units[RUN_STUCK]) <= 1, "%zu units are stuck for one",
+              counter_get(&depot.units[RUN_STUCK]));
     CHECK_SAY(stats.purged_bytes >= BYTES - 2 * UNIT_BYTES, "of %u bytes %zu were purged", BYTES,
               (size_t)stats.purged_bytes);
     /* What was refused is memory like any other. */
@@ -162,11 +163,11 @@ static void insist(const void *argument)
     make_dirt();
     for (int i = 0; i < 3; i++) {
         CHECK(tslab_trim() == 0);
-        CHECK(GUARDED || stat_get(&depot.units[RUN_STUCK]) >= OBJECTS / 2);
+        CHECK(GUARDED || counter_get(&depot.units[RUN_STUCK]) >= OBJECTS / 2);
     }
     os_calls.purge = real.purge;
     CHECK(tslab_trim() > 0);
-    CHECK(stat_get(&depot.units[RUN_STUCK]) == 0 && stat_get(&depot.units[RUN_DIRTY]) == 0);
+    CHECK(counter_get(&depot.units[RUN_STUCK]) == 0 && counter_get(&depot.units[RUN_DIRTY]) == 0);
     clean_up();
 }
 

@@ -1,7 +1,7 @@
 /* Text into a fixed buffer. */
 #include "child.h"
 
-#include "base/text.h"
+#include "os/text.h"
 
 enum { CAPACITY = 64 };
 

@@ -47,7 +47,7 @@ static void close_most(void)
 static uint64_t visits(void)
 {
     static uint64_t before;
-    const uint64_t now = stat_get(&epoch_visits), since = now - before;
+    const uint64_t now = counter_get(&epoch_visits), since = now - before;
     before = now;
     return since;
 }

@@ -1,5 +1,5 @@
 # core/depot.c: a run that grows looks at what is behind it before it has the lock.
 /^bool depot_grow/,/^}/{
-s/^    depot_enter();/    const uint32_t run = run_to_grow(behind, more);\n&/
+s/^    depot_lock();/    const uint32_t run = run_to_grow(behind, more);\n&/
 /^    const uint32_t run = run_to_grow(behind, more);$/d
 }

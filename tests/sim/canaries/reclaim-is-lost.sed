@@ -1,2 +1,2 @@
 # core/scope.c: a close that completes at once forgets that it is to reclaim.
-/^static void finish_with/,/^}/s/^    stat_set(&epoch->reclaims, reclaims);/    (void)reclaims;/
+/^static void epoch_finish_with/,/^}/s/^    store_plain(&epoch->reclaims, reclaims);/    (void)reclaims;/

@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "os/text.h"
 
 #include "os/os.h"
 

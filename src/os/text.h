@@ -1,6 +1,6 @@
 /* Text into a fixed buffer, for messages and reports. No stdio: it would allocate. What does not fit is cut off. */
-#ifndef TSLAB_BASE_TEXT_H
-#define TSLAB_BASE_TEXT_H
+#ifndef TSLAB_OS_TEXT_H
+#define TSLAB_OS_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

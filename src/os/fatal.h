@@ -1,7 +1,7 @@
 /* The end of the program, in one line on stderr: a misuse by pointer, or, in checked builds, a broken invariant of
  * ours. Nothing here allocates (the assert of libc does). */
-#ifndef TSLAB_BASE_FATAL_H
-#define TSLAB_BASE_FATAL_H
+#ifndef TSLAB_OS_FATAL_H
+#define TSLAB_OS_FATAL_H
 
 #include "base/bits.h"
 

@@ -10,8 +10,8 @@
  *
  * Ranks order the locks: a thread takes a lock only while all that it holds have a lower rank (checked builds check it;
  * gates may be taken several at once, by fork). A lock is valid when zeroed but for its rank. */
-#ifndef TSLAB_BASE_LOCK_H
-#define TSLAB_BASE_LOCK_H
+#ifndef TSLAB_OS_LOCK_H
+#define TSLAB_OS_LOCK_H
 
 #include "base/atomic.h"
 #include "base/bits.h"

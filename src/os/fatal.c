@@ -1,7 +1,7 @@
-#include "base/fatal.h"
+#include "os/fatal.h"
 
-#include "base/text.h"
 #include "os/os.h"
+#include "os/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "base/lock.h"
+#include "os/lock.h"
 
-#include "base/fatal.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 enum { HELD = 1, WAITERS = 2, HEAD_SHIFT = 2, SPINS = TSLAB_SIM ? 0 : 60 };
