@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Epochs with labels beyond so many are told together. */
-enum { LABELS_KNOWN = TSLAB_SIM ? LABELS_TOLD + 4 : 256 };
+_Static_assert((int)LABELS_KNOWN > (int)LABELS_TOLD, "more are known than told");
 
 /* In the gate. */
 static struct lock table_lock = LOCK_INIT(RANK_LABELS);

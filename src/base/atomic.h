@@ -100,6 +100,10 @@ typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 
+/* Sets or clears bits of a word that others change as well; returns what the word was. */
+#define fetch_or_plain(p, v)  atomic_fetch_or_explicit((p), (v), memory_order_relaxed)
+#define fetch_and_plain(p, v) atomic_fetch_and_explicit((p), (v), memory_order_relaxed)
+
 /* Makes the word at least v; returns what it is then. */
 static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
 {

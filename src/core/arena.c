@@ -355,3 +355,10 @@ enum arena_returned arena_return(uint32_t first, uint32_t n)
         return ARENA_NO_MEMORY;
     }
 }
+
+void arena_untag(uint32_t first, uint32_t units)
+{
+    for (uint32_t i = 0; i < units; i++) {
+        store_plain(&arena.units[first + i].tag, TAG_NONE);
+    }
+}

@@ -65,16 +65,31 @@ struct run {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
     atomic_u32 full;     /* words of the bitmap that are whole */
-    uint32_t prev, next; /* the partial list, a bin of the depot, or the trapped runs, under the lock of each */
+    uint32_t prev, next; /* in the list of its present life: partial slabs, a bin of the depot, or trapped runs */
 
     /* The run (depot.h), under the depot's lock. */
     uint32_t units;
-    uint32_t kind;
-    uint32_t age_prev, age_next; /* dirty runs, oldest first; clean ones, to be swept (depot.h); or the runs of an epoch
-                                    (epoch.h) under its lock */
-    uint64_t dirty_since_ms;
+    uint32_t kind; /* enum run_kind */
 
-    size_t large_bytes;    /* a large run: what its user may touch; a trapped one: what is not purged (trap.h) */
+    /* What else the run is, by the life that it leads. */
+    union {
+        /* RUN_DIRTY: in the depot's list by age. RUN_CLEAN: perhaps in its list of runs to be swept. */
+        struct {
+            uint32_t prev, next;
+            union {
+                uint64_t dirty_since_ms;
+                uint64_t is_swept; /* of a clean run: the side tables have no pages for it (depot.c) */
+            };
+        } empty;
+        /* RUN_USED, and an epoch's (epoch.h): in the list of its runs, under its lock. */
+        struct {
+            uint32_t prev, next;
+        } of_epoch;
+    };
+    union {
+        size_t large_bytes;    /* of a large block: what its user may touch (large.h) */
+        size_t unpurged_bytes; /* of a trapped run (trap.h) */
+    };
     uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
                               list's lock */
     atomic_u32 live;       /* a chunk: see chunk.h */
@@ -133,6 +148,9 @@ enum arena_returned arena_return(uint32_t first, uint32_t n);
 /* Gives back the pages of the side tables about units inside of an empty run, which say nothing. */
 void arena_sweep_tables(uint32_t first, uint32_t n);
 
+/* Clears the tags of a run that is to be recycled, and is the caller's. */
+void arena_untag(uint32_t first, uint32_t units);
+
 /* Pages may have several units: the first unit at or after this one that starts a page, and the one at or before it. */
 uint32_t arena_page_up(uint32_t unit);
 uint32_t arena_page_down(uint32_t unit);
@@ -150,7 +168,7 @@ always_inline size_t arena_unit(const void *p)
 
 always_inline bool arena_has_unit(size_t unit)
 {
-    return unit < atomic_load_explicit(&arena.committed_units, memory_order_relaxed);
+    return unit < load_plain(&arena.committed_units);
 }
 
 always_inline uint32_t run_index(const struct run *slab)

@@ -18,7 +18,7 @@ void *checked_born(void *p)
     if (p != NULL && arena_has_unit(arena_unit(p))) {
         uint64_t mask;
         atomic_u64 *word = live_word(p, &mask);
-        if ((atomic_fetch_or_explicit(word, mask, memory_order_relaxed) & mask) != 0) {
+        if ((fetch_or_plain(word, mask) & mask) != 0) {
             misuse("broken invariant: handed out twice:", p);
         }
     }
@@ -38,7 +38,7 @@ void checked_dies(void *p)
     }
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
-    if (!can_live(p) || (atomic_fetch_and_explicit(word, ~mask, memory_order_relaxed) & mask) == 0) {
+    if (!can_live(p) || (fetch_and_plain(word, ~mask) & mask) == 0) {
         misuse_no_object(p);
     }
 }
@@ -49,8 +49,7 @@ void checked_forget(const void *start, size_t bytes)
     size_t granule = ((uintptr_t)start - arena.base) >> GRANULE_SHIFT;
     while (granule < end) {
         const size_t n = min_size(end - granule, 64 - granule % 64);
-        (void)atomic_fetch_and_explicit(&arena.live[granule / 64], ~(bit_mask((unsigned)n) << (granule % 64)),
-                                        memory_order_relaxed);
+        (void)fetch_and_plain(&arena.live[granule / 64], ~(bit_mask((unsigned)n) << (granule % 64)));
         granule += n;
     }
 }

@@ -25,7 +25,7 @@ _Noreturn noinline void chunk_no_object(const void *p)
     }
     const char *const start = arena_address(arena.units[arena_unit(p)].first);
     for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
-        const unsigned code = load_plain(chunk_code(at));
+        const unsigned code = load_plain(code_at(at));
         if (code != 0) {
             if ((size_t)((const char *)p - at) < code_bytes(code)) {
                 slot_is_interior(p);
@@ -75,7 +75,7 @@ noinline void chunk_try_reset(struct cursor *cursor)
 
 bool chunk_free_other(void *p)
 {
-    atomic_u8 *const code = chunk_code(p);
+    atomic_u8 *const code = code_at(p);
     uint32_t granules = 0;
     if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
         granules = code_granules(exchange_seq_cst(code, 0));
@@ -88,7 +88,7 @@ bool chunk_free_other(void *p)
 
 size_t chunk_usable(const void *p)
 {
-    const unsigned code = load_plain(chunk_code(p));
+    const unsigned code = load_plain(code_at(p));
     if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
         chunk_no_object(p);
     }
@@ -108,7 +108,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
         return false;
     }
     store_relaxed(&cursor->at, start + code_granules(code));
-    store_relaxed(chunk_code(p), (uint8_t)code);
+    store_relaxed(code_at(p), (uint8_t)code);
     return true;
 }
 
@@ -151,7 +151,7 @@ uint32_t chunk_count(uint32_t first, size_t *bytes)
     *bytes = 0;
     const char *const start = arena_address(first);
     for (size_t offset = 0; offset < CHUNK_BYTES; offset += GRANULE_BYTES) {
-        const unsigned code = load_plain(chunk_code(start + offset));
+        const unsigned code = load_plain(code_at(start + offset));
         objects += code != 0;
         *bytes += code_bytes(code);
     }
@@ -165,20 +165,10 @@ uint32_t chunk_granules(uint32_t first)
     return (uint32_t)(bytes >> GRANULE_SHIFT);
 }
 
-/* All objects there are dead, but who comes late with an old handle may still look: so these are atomic stores, of
- * eight codes each. `start` is that of a unit, and the last eight have no object behind the end. */
-static void chunk_clear_codes(const char *start, size_t bytes)
-{
-    const size_t codes = round_up(bytes >> GRANULE_SHIFT, sizeof(uint64_t));
-    store_plain_zeros((atomic_u64 *)(uintptr_t)chunk_code(start), codes / sizeof(uint64_t));
-    checked_forget(start, bytes);
-}
-
 void chunk_reset(struct cursor *cursor)
 {
     if (cursor_alive(cursor) != 0) {
-        chunk_clear_codes(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start))
-                                                    << GRANULE_SHIFT);
+        code_clear(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start)) << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
     cursor_count_passed(cursor);
@@ -190,18 +180,6 @@ void chunk_recount(struct cursor *cursor)
     struct run *const slab = chunk_of(cursor);
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_plain(&cursor->freed, load_plain(&cursor->at) - chunk_granules(run_index(slab)));
-}
-
-void arena_untag(uint32_t first, uint32_t units)
-{
-    for (uint32_t i = 0; i < units; i++) {
-        store_plain(&arena.units[first + i].tag, TAG_NONE);
-    }
-}
-
-void arena_clear_codes(uint32_t first, uint32_t units)
-{
-    chunk_clear_codes(arena_address(first), (size_t)units << UNIT_SHIFT);
 }
 
 void chunk_abandon(struct cursor *cursor)

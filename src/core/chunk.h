@@ -19,21 +19,17 @@
 #ifndef TSLAB_CORE_CHUNK_H
 #define TSLAB_CORE_CHUNK_H
 
+#include "core/code.h"
 #include "core/slab.h"
 
 enum {
-    CHUNK_UNITS = TSLAB_SIM ? 1 : 4,
     CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
     CHUNK_GRANULES = CHUNK_BYTES / GRANULE_BYTES,
     CHUNK_OPEN = 1 << 30,
-    /* Codes up to CODE_EXACT count granules; those above add steps. */
-    CODE_EXACT = 128,
-    CODE_EXACT_BYTES = CODE_EXACT * GRANULE_BYTES,
-    CODE_STEP_BYTES = 128,
-    CODE_STEP_GRANULES = CODE_STEP_BYTES / GRANULE_BYTES,
-    CHUNK_OBJECT_MOST = TSLAB_SIM ? 4096 : CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES,
     CHUNK_ALIGN_MOST = 4096,
 };
+
+_Static_assert(CHUNK_OBJECT_MOST <= CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES, "a code is a byte");
 
 /* The place where a holder fills a chunk, by numbers of granules: addresses / GRANULE_BYTES. */
 struct cursor {
@@ -60,28 +56,6 @@ always_inline uint64_t granule_at(const void *p)
 {
     const uint64_t address = (uintptr_t)p;
     return address >> GRANULE_SHIFT | address << (64 - GRANULE_SHIFT);
-}
-
-always_inline atomic_u8 *chunk_code(const void *p)
-{
-    return arena.codes_of_zero + ((uintptr_t)p >> GRANULE_SHIFT);
-}
-
-always_inline unsigned code_of_size(size_t size)
-{
-    return size <= CODE_EXACT_BYTES
-               ? (unsigned)((size + GRANULE_BYTES - 1 + (size == 0)) >> GRANULE_SHIFT)
-               : CODE_EXACT + (unsigned)((size - CODE_EXACT_BYTES + CODE_STEP_BYTES - 1) / CODE_STEP_BYTES);
-}
-
-always_inline uint32_t code_granules(unsigned code)
-{
-    return likely(code <= CODE_EXACT) ? code : CODE_EXACT + (code - CODE_EXACT) * CODE_STEP_GRANULES;
-}
-
-always_inline size_t code_bytes(unsigned code)
-{
-    return (size_t)code_granules(code) << GRANULE_SHIFT;
 }
 
 always_inline void *chunk_bump(struct cursor *cursor, uint64_t granules, unsigned code)
@@ -162,7 +136,7 @@ always_inline bool chunk_free_small(struct cursor *cursor, void *p)
 /* Frees an object at a granule of the cursor's chunk. The holder. Ends the program when no object starts at p. */
 always_inline void chunk_free_own(struct cursor *cursor, void *p)
 {
-    atomic_u8 *const code = chunk_code(p);
+    atomic_u8 *const code = code_at(p);
     const unsigned found = load_plain(code);
     if (unlikely(found == 0)) {
         chunk_no_object(p);
@@ -193,9 +167,6 @@ bool chunk_seal(struct cursor *cursor);
 /* Counts anew, for the child of a fork: who filled the chunk, or freed in it, may have been cut anywhere. */
 void chunk_recount(struct cursor *cursor);
 
-/* Clears the tags of a run that is to be recycled. */
-void arena_untag(uint32_t first, uint32_t units);
-
 /* Counts the objects in a chunk by their codes; *bytes receives what they occupy. Exact but for what others allocate
  * and free in it meanwhile; they must not recycle it. */
 uint32_t chunk_count(uint32_t first, size_t *bytes);
@@ -214,8 +185,5 @@ void chunk_freeze(struct cursor *cursor);
 
 /* Gives the cursor's chunk, if it has one, to the depot: nothing in it is alive. */
 void chunk_drop(struct cursor *cursor);
-
-/* Clears the codes of a chunk, or of a slab with handles. */
-void arena_clear_codes(uint32_t first, uint32_t units);
 
 #endif

@@ -9,6 +9,7 @@
 #define TSLAB_CORE_CLASS_H
 
 #include "base/bits.h"
+#include "base/limits.h"
 
 enum {
     UNIT_SHIFT = 14,
@@ -18,11 +19,8 @@ enum {
 };
 
 #if TSLAB_SIM
-enum { WORD_SLOTS = 2, BITMAP_WORDS = 8 };
 #define CLASS_TABLE(X, a) X(a, 1024, 1) X(a, 4096, 1) X(a, 8192, 1) X(a, 16384, 2)
-enum { SMALL_MAX = 16384 };
 #else
-enum { WORD_SLOTS = 64, BITMAP_WORDS = 16 };
 /* clang-format off */
 #define CLASS_TABLE(X, a) \
     X(a, 16, 1) X(a, 32, 1) X(a, 48, 1) X(a, 64, 1) X(a, 80, 1) X(a, 96, 1) \
@@ -36,7 +34,6 @@ enum { WORD_SLOTS = 64, BITMAP_WORDS = 16 };
     X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16384, 8) X(a, 20480, 10) X(a, 24576, 12) \
     X(a, 28672, 14) X(a, 32768, 16)
 /* clang-format on */
-enum { SMALL_MAX = 32768 };
 #endif
 
 /* Each class has a constant named by its size: CLASS_64 and so on. */

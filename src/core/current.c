@@ -96,6 +96,7 @@ static noinline bool engine_start(void)
                   thread_reserve_last();
         if (running) {
             epoch_start();
+            partial_lists_begin();
             store_release(&engine.running, 1);
         }
     }

@@ -3,7 +3,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 
-/* In place of a time, of a clean run whose part of the side tables has no pages. What merges has them again. */
+/* is_swept of a clean run. It takes the place of a time: a run that merges with an unswept one is unswept. */
 enum { UNSWEPT = 0, SWEPT = 1 };
 
 enum {
@@ -98,30 +98,30 @@ static struct run_list *age_list_of(const struct run *run)
     if (run->kind == RUN_DIRTY) {
         return &depot.aged;
     }
-    const bool waits = run->kind == RUN_CLEAN && run->dirty_since_ms == UNSWEPT && run->units >= RUN_SWEEP_UNITS_MIN;
+    const bool waits = run->kind == RUN_CLEAN && run->empty.is_swept == UNSWEPT && run->units >= RUN_SWEEP_UNITS_MIN;
     return waits ? &depot.unswept : NULL;
 }
 
 static void age_publish(void)
 {
-    store_plain(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.runs[depot.aged.head].dirty_since_ms);
+    store_plain(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.runs[depot.aged.head].empty.dirty_since_ms);
 }
 
 /* Links a run behind another; 0: at the head. */
 static void age_link(struct run_list *list, uint32_t first, uint32_t behind)
 {
     struct run *const run = &arena.runs[first];
-    run->age_prev = behind;
-    run->age_next = behind == 0 ? list->head : arena.runs[behind].age_next;
-    *(behind == 0 ? &list->head : &arena.runs[behind].age_next) = first;
-    *(run->age_next == 0 ? &list->tail : &arena.runs[run->age_next].age_prev) = first;
+    run->empty.prev = behind;
+    run->empty.next = behind == 0 ? list->head : arena.runs[behind].empty.next;
+    *(behind == 0 ? &list->head : &arena.runs[behind].empty.next) = first;
+    *(run->empty.next == 0 ? &list->tail : &arena.runs[run->empty.next].empty.prev) = first;
 }
 
 static void age_unlink(struct run_list *list, uint32_t first)
 {
     const struct run *const run = &arena.runs[first];
-    *(run->age_prev == 0 ? &list->head : &arena.runs[run->age_prev].age_next) = run->age_next;
-    *(run->age_next == 0 ? &list->tail : &arena.runs[run->age_next].age_prev) = run->age_prev;
+    *(run->empty.prev == 0 ? &list->head : &arena.runs[run->empty.prev].empty.next) = run->empty.next;
+    *(run->empty.next == 0 ? &list->tail : &arena.runs[run->empty.next].empty.prev) = run->empty.prev;
 }
 
 /* Runs. */
@@ -147,15 +147,15 @@ enum { AT_END = UINT32_MAX };
 static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
     run_mark(first, n, kind);
-    arena.runs[first].dirty_since_ms = since_ms;
+    arena.runs[first].empty.dirty_since_ms = since_ms;
     bin_link(first);
     struct run_list *const list = age_list_of(&arena.runs[first]);
     if (list != NULL) {
         if (behind == AT_END) {
             behind = list->tail;
             /* Clocks were read before the lock was taken: who was last is the youngest. */
-            if (kind == RUN_DIRTY && behind != 0 && arena.runs[behind].dirty_since_ms > since_ms) {
-                arena.runs[first].dirty_since_ms = arena.runs[behind].dirty_since_ms;
+            if (kind == RUN_DIRTY && behind != 0 && arena.runs[behind].empty.dirty_since_ms > since_ms) {
+                arena.runs[first].empty.dirty_since_ms = arena.runs[behind].empty.dirty_since_ms;
             }
         }
         age_link(list, first, behind);
@@ -239,7 +239,7 @@ static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t run = neighbours[i];
         if (run != 0) {
-            const uint64_t other_ms = arena.runs[run].dirty_since_ms;
+            const uint64_t other_ms = arena.runs[run].empty.dirty_since_ms;
             since_ms = kind == RUN_CLEAN ? min_size(since_ms, other_ms) : max_size(since_ms, other_ms);
             n += arena.runs[run].units;
             run_unlink(run);
@@ -275,8 +275,8 @@ static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 {
     const unsigned kind = arena.runs[run].kind;
     const uint32_t end = run + arena.runs[run].units;
-    const uint64_t since_ms = arena.runs[run].dirty_since_ms;
-    const uint32_t behind = age_list_of(&arena.runs[run]) == NULL ? AT_END : arena.runs[run].age_prev;
+    const uint64_t since_ms = arena.runs[run].empty.dirty_since_ms;
+    const uint32_t behind = age_list_of(&arena.runs[run]) == NULL ? AT_END : arena.runs[run].empty.prev;
     const uint32_t first = run_place(run, n, align);
     invariant(first != 0);
     run_unlink(run);
@@ -471,7 +471,7 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     depot_lock();
     uint32_t first = depot.aged.head;
     if (first != 0 &&
-        (arena.runs[first].dirty_since_ms < before_ms || counter_get(&depot.units[RUN_DIRTY]) > dirty_limit)) {
+        (arena.runs[first].empty.dirty_since_ms < before_ms || counter_get(&depot.units[RUN_DIRTY]) > dirty_limit)) {
         const uint32_t units = arena.runs[first].units;
         const uint32_t whole = arena_page_down(first + max_units);
         *n = units <= max_units ? units : whole > first ? whole - first : max_units;
@@ -566,49 +566,4 @@ bool depot_unstick(void)
 bool depot_could_merge(void)
 {
     return counter_get(&depot.units[RUN_DIRTY]) != 0 || counter_get(&depot.purging_units) != 0;
-}
-
-/* Hot runs. */
-
-uint32_t hot_take(struct hot_runs *hot, uint32_t n)
-{
-    hot->touched = true;
-    for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = load_plain(&hot->first[i]);
-        if (first != 0 && hot->units[i] == n) {
-            store_relaxed(&hot->first[i], 0);
-            store_relaxed(&hot->total, counter_get(&hot->total) - n);
-            return first;
-        }
-    }
-    return 0;
-}
-
-bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
-{
-    hot->touched = true;
-    if (n > HOT_RUN_UNITS || counter_get(&hot->total) + n > HOT_UNITS) {
-        return false;
-    }
-    for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (load_plain(&hot->first[i]) == 0) {
-            hot->units[i] = n;
-            store_relaxed(&hot->total, counter_get(&hot->total) + n);
-            store_release(&hot->first[i], first);
-            return true;
-        }
-    }
-    return false;
-}
-
-void hot_flush(struct hot_runs *hot)
-{
-    for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = load_plain(&hot->first[i]);
-        if (first != 0) {
-            store_relaxed(&hot->first[i], 0);
-            depot_put(first, hot->units[i], false);
-        }
-    }
-    counter_set(&hot->total, 0);
 }

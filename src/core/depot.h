@@ -94,25 +94,4 @@ void depot_put_swept(uint32_t first, uint32_t n, bool absent);
  * back what it has. */
 bool depot_could_merge(void);
 
-/* Hot runs: a few runs of large blocks that a heap's holder freed lately, for its next ones. Private to the holder, who
- * needs no lock and no gate: one store takes a run out and one store puts it in, so that a fork may cut anywhere. To
- * the depot they are used. */
-enum { HOT_RUNS = TSLAB_SIM ? 2 : 8, HOT_RUN_UNITS = TSLAB_SIM ? 2 : 16, HOT_UNITS = TSLAB_SIM ? 3 : 32 };
-
-struct hot_runs {
-    atomic_u32 first[HOT_RUNS]; /* 0: the place is empty */
-    uint32_t units[HOT_RUNS];
-    atomic_u32 total; /* units in all of them; the holder writes, reports read */
-    bool touched;     /* since the last look for idle ones */
-};
-
-/* A run of n units that was put there, or 0. */
-uint32_t hot_take(struct hot_runs *hot, uint32_t n);
-
-/* Keeps a run; false when it is too long, or there is no room. */
-bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n);
-
-/* Puts all into the depot. In the gate. */
-void hot_flush(struct hot_runs *hot);
-
 #endif

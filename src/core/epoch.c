@@ -2,16 +2,13 @@
 
 #include "core/depot.h"
 #include "core/meta.h"
-#include "core/partial.h"
 #include "os/fatal.h"
 
 #include <string.h>
 
-static struct partial_list process_partials[CLASS_LIMIT];
-
 struct epoch_counters epoch_counters;
 
-struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS, .partials = process_partials };
+struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS };
 
 _Alignas(CACHE_LINE) struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
 
@@ -27,17 +24,8 @@ static struct {
     atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64];
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
-static void partial_lists_start(struct partial_list *partials)
-{
-    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
-        partials[c].lock.rank = RANK_LIST;
-        partials[c].class = c;
-    }
-}
-
 void epoch_start(void)
 {
-    partial_lists_start(process_partials);
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
@@ -47,7 +35,7 @@ void epoch_start(void)
 static void record_set_out(uint32_t id, bool out)
 {
     const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
-    struct epoch_block *block = atomic_load_explicit(&epoch_blocks[number], memory_order_relaxed);
+    struct epoch_block *block = load_plain(&epoch_blocks[number]);
     const uint64_t bit = (uint64_t)1 << at % 64, bit_of_block = (uint64_t)1 << number % 64;
     atomic_u64 *word = &block->out[at / 64], *summary = &epochs.blocks_out[number / 64];
     invariant(((load_plain(word) & bit) != 0) != out);
@@ -89,7 +77,7 @@ struct epoch *epoch_next(uint32_t from)
         }
         at = found == number ? at : 0;
         number = found;
-        struct epoch_block *block = atomic_load_explicit(&epoch_blocks[number], memory_order_acquire);
+        struct epoch_block *block = load_acquire(&epoch_blocks[number]);
         at = next_bit(block->out, EPOCH_OUT_WORDS, at);
         if (at < EPOCH_BLOCK_RECORDS) {
             if (TSLAB_CHECKED) {
@@ -128,20 +116,20 @@ static struct epoch *record_make(void)
     if (id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS) {
         return NULL;
     }
-    struct epoch_block *block = atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_relaxed);
+    struct epoch_block *block = load_plain(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT]);
     if (block == NULL) {
         block = meta_alloc(sizeof *block);
         if (block == NULL) {
             return NULL;
         }
-        atomic_store_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block, memory_order_release);
+        store_release(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block);
     }
     struct epoch *epoch = &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
     epoch->id = id;
     epoch->affinity = AFFINITY_EPOCH | id;
     epoch->lock.rank = RANK_RUNS;
     hold_start(&epoch->first, epoch);
-    atomic_store_explicit(&epoch->holds, &epoch->first, memory_order_relaxed);
+    store_plain(&epoch->holds, &epoch->first);
     epochs.limit = id + 1;
     return epoch;
 }
@@ -220,30 +208,14 @@ void epoch_set_label(struct epoch *epoch, const char *label)
     }
 }
 
-bool epoch_need_partials(struct epoch *epoch)
-{
-    lock_acquire(&epoch->lock);
-    bool there = epoch_partials(epoch) != NULL;
-    if (!there) {
-        struct partial_list *partials = meta_alloc(CLASS_LIMIT * sizeof *partials);
-        there = partials != NULL;
-        if (there) {
-            partial_lists_start(partials);
-            atomic_store_explicit(&epoch->partials, partials, memory_order_release);
-        }
-    }
-    lock_release(&epoch->lock);
-    return there;
-}
-
 void epoch_link_run(struct epoch *epoch, uint32_t first)
 {
     struct run *run = &arena.runs[first];
     lock_acquire(&epoch->lock);
-    run->age_prev = 0;
-    run->age_next = epoch->runs;
+    run->of_epoch.prev = 0;
+    run->of_epoch.next = epoch->runs;
     if (epoch->runs != 0) {
-        arena.runs[epoch->runs].age_prev = first;
+        arena.runs[epoch->runs].of_epoch.prev = first;
     }
     epoch->runs = first;
     (void)fetch_add_relaxed(&epoch->pins, 1);
@@ -254,9 +226,9 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
 {
     struct run *run = &arena.runs[first];
     lock_acquire(&epoch->lock);
-    *(run->age_prev == 0 ? &epoch->runs : &arena.runs[run->age_prev].age_next) = run->age_next;
-    if (run->age_next != 0) {
-        arena.runs[run->age_next].age_prev = run->age_prev;
+    *(run->of_epoch.prev == 0 ? &epoch->runs : &arena.runs[run->of_epoch.prev].of_epoch.next) = run->of_epoch.next;
+    if (run->of_epoch.next != 0) {
+        arena.runs[run->of_epoch.next].of_epoch.prev = run->of_epoch.prev;
     }
     counter_add(&epoch->recycled_runs, 1);
     lock_release(&epoch->lock);
@@ -275,7 +247,7 @@ void hold_start(struct hold *hold, struct epoch *epoch)
     hold->epoch = epoch;
     hold->real = hold;
     chunk_abandon(&hold->cursor);
-    atomic_store_explicit(&hold->holder, HOLD_TAKEN, memory_order_relaxed);
+    store_plain(&hold->holder, HOLD_TAKEN);
 }
 
 struct hold *epoch_link_hold(struct epoch *epoch)

@@ -40,7 +40,6 @@ enum {
     EPOCH_STATE_MASK = 7,
     EPOCH_HELD_SHIFT = 3,
     EPOCH_HELD_ONE = 1 << EPOCH_HELD_SHIFT,
-    EPOCH_GENERATION_SHIFT = TSLAB_SIM ? 7 : 22, /* of word and value; below it a value has the index */
     EPOCH_ID_LIMIT = 1 << EPOCH_GENERATION_SHIFT,
     EPOCH_HELD_MOST = (1 << (EPOCH_GENERATION_SHIFT - EPOCH_HELD_SHIFT)) - 1,
     EPOCH_PROCESS = 1,
@@ -82,7 +81,7 @@ struct epoch {
     uint32_t affinity;
     _Atomic(struct partial_list *) partials; /* lists of partial slabs, one a class; NULL until there are slabs */
     struct lock lock;                        /* of the list of runs, and of which holds are linked */
-    uint32_t runs;                           /* the first, linked by age_next and age_prev */
+    uint32_t runs;                           /* the first; the list is of_epoch in their descriptors */
     atomic_u32 pins;
     atomic_u64 recycled_runs;
     _Atomic(struct hold *) holds; /* of this life, the last of which is `first` */
@@ -170,19 +169,18 @@ always_inline uint64_t epoch_value(const struct epoch *epoch)
 /* The epoch that serves the handles of this one; NULL when there is none (any more). */
 always_inline struct epoch *epoch_serving(const struct epoch *epoch)
 {
-    struct epoch *handles = atomic_load_explicit(&epoch->handles, memory_order_acquire);
-    return unlikely(handles != NULL) && atomic_load_explicit(&handles->owner, memory_order_relaxed) == epoch ? handles
-                                                                                                             : NULL;
+    struct epoch *handles = load_acquire(&epoch->handles);
+    return unlikely(handles != NULL) && load_plain(&handles->owner) == epoch ? handles : NULL;
 }
 
 always_inline struct hold *epoch_first_hold(const struct epoch *epoch)
 {
-    return atomic_load_explicit(&epoch->holds, memory_order_acquire);
+    return load_acquire(&epoch->holds);
 }
 
 always_inline struct hold *hold_next(const struct hold *hold)
 {
-    return atomic_load_explicit(&hold->next, memory_order_acquire);
+    return load_acquire(&hold->next);
 }
 
 /* Makes an idle hold the holder's; false: it is not idle. */
@@ -204,7 +202,6 @@ always_inline bool epoch_is_open(const struct epoch *epoch)
 
 /* The table of records, in blocks that are made as they are needed. */
 enum {
-    EPOCH_BLOCK_SHIFT = TSLAB_SIM ? 4 : 8,
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS_ROOM = EPOCH_BLOCKS < 8 ? 8 : EPOCH_BLOCKS, /* whole cache lines */
@@ -225,9 +222,7 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
         return &epoch_process;
     }
     struct epoch_block *block =
-        id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS
-            ? NULL
-            : atomic_load_explicit(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], memory_order_acquire);
+        id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS ? NULL : load_acquire(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT]);
     return unlikely(block == NULL) ? NULL : &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
 }
 
@@ -265,11 +260,8 @@ void epoch_put_record(struct epoch *epoch);
 /* The lists of partial slabs, one a class; NULL while there are none. No gate. */
 always_inline struct partial_list *epoch_partials(const struct epoch *epoch)
 {
-    return atomic_load_explicit(&epoch->partials, memory_order_acquire);
+    return load_acquire(&epoch->partials);
 }
-
-/* Makes sure that there are lists for slabs; false: no memory. */
-bool epoch_need_partials(struct epoch *epoch);
 
 /* Makes a hold of zeroed memory one of the epoch, TAKEN and not linked. */
 void hold_start(struct hold *hold, struct epoch *epoch);

@@ -58,7 +58,7 @@ always_inline void fast_free(void *p)
     }
     const size_t unit = arena_unit(p);
     if (likely(arena_has_unit(unit))) {
-        const uint32_t tag = atomic_load_explicit(&arena.units[unit].tag, memory_order_relaxed);
+        const uint32_t tag = load_plain(&arena.units[unit].tag);
         struct magazine *m = heap_magazine(heap_current, (size_t)tag_class(tag) << CLASS_SCALE);
         void *head = magazine_head(m);
         /* The slot freed last, freed again, goes to the slow path, which says so. */

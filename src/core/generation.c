@@ -52,5 +52,5 @@ void generation_end(uint32_t first, unsigned class)
         }
     }
     set_units(first, geometry->units, highest);
-    arena_clear_codes(first, geometry->units);
+    code_clear_run(first, geometry->units);
 }

@@ -20,7 +20,6 @@
 #include "os/fatal.h"
 
 enum {
-    GENERATION_BITS = TSLAB_SIM ? 3 : 26, /* few, where tests are to see them used up */
     GENERATION_MOST = (1 << GENERATION_BITS) - 1,
     PLACE_CODES = 0x8080, /* in the codes of every place that was lent */
     PLACE_LENT = 1 << 28,
@@ -30,7 +29,7 @@ enum {
 /* The codes of a place, as one word. */
 always_inline atomic_u32 *place_word(const void *place)
 {
-    return (atomic_u32 *)(uintptr_t)chunk_code(place);
+    return (atomic_u32 *)(uintptr_t)code_at(place);
 }
 
 /* What stands there while the place is free, after it was lent with a generation. */

@@ -17,7 +17,7 @@
 #ifndef TSLAB_CORE_HEAP_H
 #define TSLAB_CORE_HEAP_H
 
-#include "core/depot.h"
+#include "core/hot.h"
 #include "core/magazine.h"
 #include "core/partial.h"
 

@@ -7,7 +7,6 @@
 enum {
     GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* a sweep begins after so much growth, */
     GROWTH_SHIFT = 5,                      /* or this share of what is in use, whichever is more */
-    STEP_SLABS = TSLAB_SIM ? 1 : 16,       /* looked at in one slow operation */
     FREED_PAGES = 2,                       /* freed in a slab since the last time make it worth a look on the way */
 };
 
@@ -117,7 +116,7 @@ void holes_tick(struct epoch *epoch)
     if (load_plain(&sweep.class) == CLASS_NONE && sweep_is_due()) {
         sweep_begin(epoch);
     }
-    for (unsigned i = 0; i < STEP_SLABS && load_plain(&sweep.class) != CLASS_NONE; i++) {
+    for (unsigned i = 0; i < SWEEP_STEP_SLABS && load_plain(&sweep.class) != CLASS_NONE; i++) {
         (void)sweep_next(epoch, FREED_PAGES * os_page_bytes());
     }
     lock_release(&sweep.lock);

@@ -1,7 +1,7 @@
 #include "core/large.h"
 
-#include "core/depot.h"
 #include "core/guard.h"
+#include "core/hot.h"
 #include "core/reclaim.h"
 #include "core/slab.h"
 #include "core/trap.h"

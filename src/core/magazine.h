@@ -24,12 +24,12 @@ enum { MAGAZINE_SERVED_SHIFT = 16, MAGAZINE_ROOM_MASK = 0xffff, MAGAZINE_POP = (
 
 always_inline void *magazine_head(const struct magazine *m)
 {
-    return atomic_load_explicit(&m->head, memory_order_relaxed);
+    return load_plain(&m->head);
 }
 
 always_inline void magazine_set_head(struct magazine *m, void *p)
 {
-    atomic_store_explicit(&m->head, p, memory_order_relaxed);
+    store_plain(&m->head, p);
 }
 
 always_inline unsigned magazine_room(const struct magazine *m)
@@ -66,7 +66,7 @@ always_inline void *magazine_pop(struct magazine *m, void *head)
 always_inline void magazine_push(struct magazine *m, void *head, void *slot)
 {
     *slot_link(slot) = head;
-    atomic_store_explicit(&m->head, slot, memory_order_release);
+    store_release(&m->head, slot);
     owned_add(&m->count, (uint64_t)-1);
 }
 

@@ -51,7 +51,7 @@ static const struct run *run_around(const void *p, size_t *bytes)
         return &arena.runs[arena.units[arena_unit(p)].first];
     }
     if (tag == TAG_CHUNK) {
-        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(chunk_code(p)) : 0;
+        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(code_at(p)) : 0;
         *bytes = code == 0 ? 0 : code_bytes(code) - SEAL_BYTES;
         return &arena.runs[arena.units[arena_unit(p)].first];
     }

@@ -2,9 +2,42 @@
 
 #include "core/depot.h"
 #include "core/generation.h"
+#include "core/meta.h"
 #include "os/fatal.h"
 
 struct partial_counters partial_counters[CLASS_LIMIT];
+
+static struct partial_list process_lists[CLASS_LIMIT];
+
+static void lists_start(struct partial_list *partials)
+{
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        partials[c].lock.rank = RANK_LIST;
+        partials[c].class = c;
+    }
+}
+
+void partial_lists_begin(void)
+{
+    lists_start(process_lists);
+    store_plain(&epoch_process.partials, process_lists);
+}
+
+bool partial_lists_need(struct epoch *epoch)
+{
+    lock_acquire(&epoch->lock);
+    bool there = epoch_partials(epoch) != NULL;
+    if (!there) {
+        struct partial_list *partials = meta_alloc(CLASS_LIMIT * sizeof *partials);
+        there = partials != NULL;
+        if (there) {
+            lists_start(partials);
+            store_release(&epoch->partials, partials);
+        }
+    }
+    lock_release(&epoch->lock);
+    return there;
+}
 
 /* The list that a slab's word names. */
 static struct partial_list *partial_of(uint32_t word)

@@ -36,6 +36,12 @@ struct partial_counters {
 
 extern struct partial_counters partial_counters[CLASS_LIMIT];
 
+/* Makes the lists of the process. Before there are slabs. */
+void partial_lists_begin(void);
+
+/* Makes sure that an epoch has lists for slabs; false: no memory. */
+bool partial_lists_need(struct epoch *epoch);
+
 /* Unlinks a partial slab and makes it the caller's; NULL when there is none. Takes the lock, and waits for it. */
 struct run *partial_attach(struct partial_list *partial);
 

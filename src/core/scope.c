@@ -15,7 +15,7 @@
 enum {
     WARM_EPOCHS = 4, /* that a thread keeps, with a chunk each */
     /* A hold that used up so much in chunks goes over to slabs (docs/decisions/chunks.md). */
-    SLABS_FROM_BYTES = TSLAB_SIM ? 2 * CHUNK_BYTES : 2 << 20,
+    SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024,
 };
 
 bool scope_malloc_is_ours;
@@ -272,7 +272,7 @@ static void recycle_at_last(struct epoch *epoch)
     do {
         n = 0;
         lock_acquire(&epoch->lock);
-        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].age_next) {
+        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].of_epoch.next) {
             const unsigned class = word_class(load_plain(&arena.runs[run].word));
             if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
                 empty[n++] = &arena.runs[run];
@@ -383,7 +383,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_plain(&epoch->opened_ms, os_now_ms());
     store_plain(&epoch->closed_ms, 0);
     counter_set(&epoch->recycled_runs, 0);
-    atomic_store_explicit(&epoch->handles, NULL, memory_order_relaxed);
+    store_plain(&epoch->handles, NULL);
     store_plain(&epoch->is_instance, options->is_instance);
     store_plain(&epoch->owner, options->serves);
     epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
@@ -990,13 +990,13 @@ int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct t
 /* The hold goes over to slabs. False: no memory; it goes on with chunks. */
 static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 {
-    if (!epoch_need_partials(hold->epoch)) {
+    if (!partial_lists_need(hold->epoch)) {
         return false;
     }
     struct heap *heap = load_plain(&hold->kept_heap);
     if (heap == NULL) {
         heap = heap_make(hold->epoch);
-        atomic_store_explicit(&hold->kept_heap, heap, memory_order_release);
+        store_release(&hold->kept_heap, heap);
     }
     if (heap == NULL) {
         return false;

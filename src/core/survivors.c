@@ -65,7 +65,7 @@ static void count_hold(const struct hold *hold, struct survivors *sum)
     if (start != NULL) {
         count_chunk((uint32_t)arena_unit(start), sum);
     }
-    const struct heap *heap = atomic_load_explicit(&hold->kept_heap, memory_order_acquire);
+    const struct heap *heap = load_acquire(&hold->kept_heap);
     if (heap != NULL) {
         discount_cached(heap, sum);
     }
@@ -75,7 +75,7 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
     *sum = (struct survivors){ 0, 0, 0 };
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].age_next) {
+    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
         count_run(run, sum);
     }
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
@@ -88,7 +88,7 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 {
     uint64_t units = 0;
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].age_next) {
+    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
         units += arena.runs[run].units;
     }
     lock_release(&epoch->lock);
@@ -101,7 +101,7 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     const uint32_t tag = load_plain(&arena.units[first].tag);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
-        arena_clear_codes(first, units);
+        code_clear_run(first, units);
     } else if (tag_has_handles(tag)) {
         generation_end(first, tag_class(tag));
     } else {
@@ -179,7 +179,7 @@ static void name_run(struct naming *naming, uint32_t first)
         name_object(naming, start, arena.runs[first].large_bytes);
     } else if (tag == TAG_CHUNK) {
         for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
-            const unsigned code = load_plain(chunk_code(start + at));
+            const unsigned code = load_plain(code_at(start + at));
             if (code != 0) {
                 name_object(naming, start + at, code_bytes(code));
             }
@@ -213,7 +213,7 @@ void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct
     text_string(&text, " bytes");
     struct naming naming = { &text, 0 };
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].age_next) {
+    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].of_epoch.next) {
         name_run(&naming, run);
     }
     lock_release(&epoch->lock);

@@ -15,8 +15,6 @@
 #include "core/heap.h"
 #include "os/lock.h"
 
-enum { REMEMBERED_HOLDS = TSLAB_SIM ? 2 : 8 };
-
 struct work {
     uint32_t depth;     /* of units in units */
     uint32_t rotations; /* asked for, when the epoch was opened */

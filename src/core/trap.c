@@ -10,7 +10,7 @@
  * as there may be runs. */
 enum { TRAP_PART = 8, TRAP_UNITS_MIN = TRAP_RUNS * 4 };
 
-/* The runs, linked through their descriptors; under the lock. What is not purged has large_bytes. */
+/* The runs, linked through their descriptors; under the lock. */
 static struct {
     struct lock lock;
     uint32_t oldest, newest, count;
@@ -44,7 +44,7 @@ static void trap_append(uint32_t first, uint32_t units, bool purged)
     struct run *const run = &arena.runs[first];
     run->next = 0;
     run->units = units;
-    run->large_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
+    run->unpurged_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
     *(trapped.count == 0 ? &trapped.oldest : &arena.runs[trapped.newest].next) = first;
     trapped.newest = first;
     trapped.count++;
@@ -67,7 +67,7 @@ static bool trap_evict(void)
     const uint32_t first = trapped.oldest;
     const uint32_t next = arena.runs[first].next;
     const uint32_t units = arena.runs[first].units;
-    const bool purged = arena.runs[first].large_bytes == 0;
+    const bool purged = arena.runs[first].unpurged_bytes == 0;
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }

@@ -7,13 +7,14 @@
 #define TSLAB_CORE_TRAP_H
 
 #include "base/atomic.h"
+#include "base/limits.h"
 #include "core/guard.h"
 
 #include <stdbool.h>
 
 /* What a trapped run leaves behind in the side tables are pages: the checked library traps more runs, and larger ones.
  */
-enum { TRAP_RUNS = TSLAB_SIM ? 2 : GUARDED ? 1024 : 4096 };
+enum { TRAP_RUNS = GUARDED ? TRAPPED_RUNS_CHECKED : TRAPPED_RUNS };
 
 /* Units of all trapped runs. */
 extern atomic_size_t trap_units;

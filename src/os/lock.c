@@ -1,9 +1,10 @@
 #include "os/lock.h"
 
+#include "base/limits.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
-enum { HELD = 1, WAITERS = 2, HEAD_SHIFT = 2, SPINS = TSLAB_SIM ? 0 : 60 };
+enum { HELD = 1, WAITERS = 2, HEAD_SHIFT = 2 };
 
 /* Checked builds remember which ranks a thread holds. The simulation runs its threads on one stack of thread-local
  * variables and therefore does not. */
@@ -59,7 +60,7 @@ bool lock_try(struct lock *lock)
 static noinline void lock_wait(struct lock *lock)
 {
     uint32_t word = load_relaxed(&lock->word);
-    for (int spins = 0; spins < SPINS; spins++) {
+    for (int spins = 0; spins < LOCK_SPINS; spins++) {
         if ((word & HELD) == 0 && cas_acquire(&lock->word, &word, word | HELD)) {
             return;
         }

@@ -725,7 +725,7 @@ static char wrong[160];
 static bool is_linked(const struct epoch *epoch, uint32_t unit)
 {
     unsigned length = 0;
-    for (uint32_t at = epoch->runs; at != 0 && length++ < UNITS_MAX; at = arena.runs[at].age_next) {
+    for (uint32_t at = epoch->runs; at != 0 && length++ < UNITS_MAX; at = arena.runs[at].of_epoch.next) {
         if (at == unit) {
             return true;
         }
@@ -751,12 +751,12 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, const s
         cursor == NULL ? start + CHUNK_BYTES : (const char *)(load_plain(&cursor->at) << GRANULE_SHIFT);
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves && arena_unit(o->address) - unit < CHUNK_UNITS &&
-            load_plain(chunk_code(o->address)) != code_of_size(o->bytes)) {
+            load_plain(code_at(o->address)) != code_of_size(o->bytes)) {
             return WRONG("object %p has no code", o->address);
         }
     }
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
-        const unsigned code = load_plain(chunk_code(at));
+        const unsigned code = load_plain(code_at(at));
         if (code != 0 && at >= end) {
             return WRONG("a code beyond what was allocated, at %p", (const void *)at);
         }
@@ -781,7 +781,7 @@ const char *epochs_check_codes(uint32_t unit, uint32_t units)
 {
     static const unsigned char zero[UNIT_BYTES / GRANULE_BYTES];
     for (uint32_t i = 0; i < units; i++) {
-        if (memcmp((const void *)(uintptr_t)chunk_code(arena_address(unit + i)), zero, sizeof zero) != 0) {
+        if (memcmp((const void *)(uintptr_t)code_at(arena_address(unit + i)), zero, sizeof zero) != 0) {
             return WRONG("unit %u has codes, and no object can be there", unit + i);
         }
     }
@@ -811,10 +811,10 @@ const char *epochs_check_run(uint32_t unit, unsigned *lost)
 static const char *check_linked(uint32_t id, const struct epoch *epoch, unsigned *runs)
 {
     uint32_t before = 0;
-    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].age_next) {
+    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
         const uint32_t word = load_plain(&arena.runs[at].word);
         if (++*runs > UNITS_MAX || word_epoch(word) != id || word_state(word) == SLAB_EMPTY ||
-            arena.runs[at].age_prev != before) {
+            arena.runs[at].of_epoch.prev != before) {
             return WRONG("the runs of epoch %u are linked wrongly", id);
         }
         before = at;

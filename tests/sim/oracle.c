@@ -163,7 +163,7 @@ static void check_object(const struct object *o)
     if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
         sim_fail("object %p has lost its tag", p);
     }
-    if (o->tag == TAG_CHUNK && load_plain(chunk_code(p)) != code_of_size(o->bytes)) {
+    if (o->tag == TAG_CHUNK && load_plain(code_at(p)) != code_of_size(o->bytes)) {
         sim_fail("object %p has lost its code", p);
     }
     const struct run *run = &arena.runs[unit];
@@ -387,7 +387,7 @@ static const char *check_runs(unsigned *lost)
         return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)counter_get(&trap_units));
     }
     size_t linked = 0;
-    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].age_next) {
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].empty.next) {
         linked += arena.runs[at].kind == RUN_DIRTY ? arena.runs[at].units : UNITS_MAX;
         if (linked > UNITS_MAX) {
             return WRONG("the list of ages is broken");

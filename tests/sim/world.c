@@ -393,7 +393,7 @@ bool flight_has_landed(const struct flight *flight)
     if (flight->word != NULL) {
         return (load_plain(flight->word) & flight->mask) != 0;
     }
-    return flight->frees->tag == TAG_CHUNK ? load_plain(chunk_code(p)) == 0
+    return flight->frees->tag == TAG_CHUNK ? load_plain(code_at(p)) == 0
                                            : load_plain(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
 }
 

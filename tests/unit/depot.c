@@ -1,7 +1,7 @@
 /* The depot against a simple model: an array that says of every unit who has it. */
 #include "child.h"
 
-#include "core/depot.h"
+#include "core/hot.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -68,19 +68,19 @@ static void check_age_list(size_t dirty_runs)
     size_t count = 0;
     uint64_t since_ms = 0;
     uint32_t before = 0;
-    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].age_next) {
+    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].empty.next) {
         const struct run *run = &arena.runs[at];
         assert_int_equal(run->kind, RUN_DIRTY);
-        assert_int_equal(run->age_prev, before);
-        assert_true(run->dirty_since_ms >= since_ms && run->dirty_since_ms <= now_ms);
-        since_ms = run->dirty_since_ms;
+        assert_int_equal(run->empty.prev, before);
+        assert_true(run->empty.dirty_since_ms >= since_ms && run->empty.dirty_since_ms <= now_ms);
+        since_ms = run->empty.dirty_since_ms;
         before = at;
         count++;
     }
     assert_int_equal(depot.aged.tail, before);
     assert_int_equal(count, dirty_runs);
     if (depot.aged.head != 0) {
-        assert_int_equal(load_plain(&depot.oldest_ms), arena.runs[depot.aged.head].dirty_since_ms);
+        assert_int_equal(load_plain(&depot.oldest_ms), arena.runs[depot.aged.head].empty.dirty_since_ms);
     }
 }
 
@@ -109,13 +109,13 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
 static void check_unswept(void)
 {
     size_t listed = 0, long_runs = 0;
-    for (uint32_t at = depot.unswept.head; at != 0; at = arena.runs[at].age_next) {
+    for (uint32_t at = depot.unswept.head; at != 0; at = arena.runs[at].empty.next) {
         assert_true(arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN);
         listed++;
     }
     for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
         long_runs += arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN &&
-                     arena.runs[at].dirty_since_ms == 0;
+                     arena.runs[at].empty.dirty_since_ms == 0;
     }
     assert_int_equal(listed, long_runs);
 }
@@ -256,7 +256,7 @@ static void purge_oldest(void)
     const size_t dirty_limit = below(ARENA_UNITS);
     const uint32_t most = 1 + below(20);
     const uint32_t oldest = depot.aged.head;
-    const bool due = oldest != 0 && (arena.runs[oldest].dirty_since_ms < before_ms ||
+    const bool due = oldest != 0 && (arena.runs[oldest].empty.dirty_since_ms < before_ms ||
                                      counter_get(&depot.units[RUN_DIRTY]) > dirty_limit);
     const uint32_t length = oldest == 0 ? 0 : arena.runs[oldest].units;
     uint32_t n = 0;
