@@ -5,6 +5,7 @@
 
 #include <tslab/tslab.h>
 
+#include "core/alloc.h"
 #include "core/fast.h"
 #include "os/fatal.h"
 
@@ -50,7 +51,7 @@ static bool call_new_handler(void)
 static noinline void *new_slow(size_t size, size_t alignment)
 {
     for (;;) {
-        void *p = object_alloc_aligned(size, alignment);
+        void *p = alloc_aligned(size, alignment);
         if (p != NULL) {
             return p;
         }
@@ -80,7 +81,7 @@ static noinline void *new_slow_nothrow(size_t size)
 static void *new_aligned_nothrow(size_t size, size_t alignment)
 {
     static const char nothrow;
-    void *p = object_alloc_aligned(size, alignment);
+    void *p = alloc_aligned(size, alignment);
     void *(*catching)(size_t, size_t, const void *);
     if (likely(p != NULL) || (catching = (void *(*)(size_t, size_t, const void *))cxx_runtime(
                                   "_ZnwmSt11align_val_tRKSt9nothrow_t")) == NULL) {
@@ -108,7 +109,7 @@ always_inline void *new_nothrow(size_t size)
 
 static void *new_aligned(size_t size, size_t alignment)
 {
-    void *p = object_alloc_aligned(size, alignment);
+    void *p = alloc_aligned(size, alignment);
     return likely(p != NULL) ? p : new_slow(size, alignment);
 }
 

@@ -1,70 +1,18 @@
 /* Epochs, as users see them. */
-#include <tslab/tslab.h>
-
-#include "api/epochs.h"
 #include "api/sized.h"
+#include "core/chunk.h"
+#include "core/ending.h"
+#include "core/epoch_alloc.h"
 #include "core/fast.h"
 #include "core/handle.h"
+#include "core/instance.h"
 #include "core/scope.h"
-#include "core/survivors.h"
 #include "core/work.h"
-#include "os/os.h"
+
+#include <tslab/tslab.h>
 
 #include <errno.h>
 #include <string.h>
-
-TSLAB_API const char *tslab_status_text(enum tslab_status status)
-{
-    switch (status) {
-    case TSLAB_OK:
-        return "success";
-    case TSLAB_EXPLICIT:
-        return "entered, but plain malloc does not land there";
-    case TSLAB_PENDING:
-        return "closed, but a thread is still inside, and the last to leave completes it";
-    case TSLAB_STALE:
-        return "it does not exist, or not any more";
-    case TSLAB_CLOSED:
-        return "it is closed";
-    case TSLAB_NOT_INSIDE:
-        return "it is not what this thread began last";
-    case TSLAB_BUSY:
-        return "a thread is inside";
-    case TSLAB_NO_MEMORY:
-        return "out of memory";
-    case TSLAB_INVALID:
-        return "an argument is invalid";
-    }
-    return "unknown status";
-}
-
-TSLAB_API const char *tslab_status_name(enum tslab_status status)
-{
-    switch (status) {
-    case TSLAB_OK:
-        return "TSLAB_OK";
-    case TSLAB_EXPLICIT:
-        return "TSLAB_EXPLICIT";
-    case TSLAB_PENDING:
-        return "TSLAB_PENDING";
-    case TSLAB_STALE:
-        return "TSLAB_STALE";
-    case TSLAB_CLOSED:
-        return "TSLAB_CLOSED";
-    case TSLAB_NOT_INSIDE:
-        return "TSLAB_NOT_INSIDE";
-    case TSLAB_BUSY:
-        return "TSLAB_BUSY";
-    case TSLAB_NO_MEMORY:
-        return "TSLAB_NO_MEMORY";
-    case TSLAB_INVALID:
-        return "TSLAB_INVALID";
-    }
-    return "unknown";
-}
-
-/* Epochs that a list describes before it hands them on: they lie on the stack. */
-enum { LISTED_AT_ONCE = 8 };
 
 static tslab_epoch fail_epoch(int error)
 {
@@ -81,7 +29,7 @@ static bool options_are_valid(const struct tslab_epoch_options *wanted)
     if (wanted->parent.id != 0 && (epoch_by_value(wanted->parent.id) == NULL || epoch_is_hidden(wanted->parent.id))) {
         return false;
     }
-    if (wanted->instance.id != 0 && instance_epoch(wanted->instance.id) == NULL) {
+    if (wanted->instance.id != 0 && instance_root(wanted->instance.id) == NULL) {
         return false;
     }
     return wanted->policy >= TSLAB_POLICY_DRAIN && wanted->policy <= TSLAB_POLICY_TRAP;
@@ -119,12 +67,12 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
 
 TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
 {
-    if (likely(heap_current->thread != NULL)) {
-        return scope_enter(heap_current->thread, epoch.id);
+    if (likely(front_current->thread != NULL)) {
+        return scope_enter(front_current->thread, epoch.id);
     }
     /* A thread whose own heap is gone, since it ends, has nothing that could be inside. */
     struct thread *thread = current_get();
-    if (thread == NULL || heap_current == &heap_gone) {
+    if (thread == NULL || front_current == &front_gone) {
         if (thread != NULL) {
             current_put(thread);
         }
@@ -135,43 +83,32 @@ TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
 
 TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch)
 {
-    struct thread *thread = heap_current->thread;
+    struct thread *thread = front_current->thread;
     return thread == NULL ? TSLAB_NOT_INSIDE : scope_leave(thread, epoch.id);
 }
 
-/* One of the ways to end an epoch; *epoch may name another afterwards. */
-static enum tslab_status end_epoch(tslab_epoch *epoch, tslab_close_flags flags, struct tslab_epoch_report *report,
-                                   int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
+/* The ways to end an epoch. */
+enum ending { BY_CLOSE, BY_RELEASE, BY_ADVANCE };
+
+/* Ends an epoch in one of these ways; *value names another one after an advance. */
+static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value, bool reclaims,
+                     struct tslab_epoch_report *report)
 {
-    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
-        return TSLAB_INVALID;
+    const uint64_t before = *value;
+    int status = TSLAB_INVALID;
+    switch (ending) {
+    case BY_CLOSE:
+        return ending_close(thread, before, reclaims, report);
+    case BY_RELEASE:
+        return ending_release(thread, before, reclaims, report);
+    case BY_ADVANCE:
+        status = scope_advance(thread, value, reclaims, report);
+        if (status >= 0) {
+            work_advanced(thread, before, *value);
+        }
+        break;
     }
-    if (epoch_is_hidden(epoch->id)) {
-        return TSLAB_STALE;
-    }
-    struct thread *thread = current_get();
-    if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
-    }
-    const int saved = errno;
-    struct tslab_epoch_report made;
-    const int status = verb(thread, &epoch->id, (flags & TSLAB_CLOSE_RECLAIM) != 0, report == NULL ? NULL : &made);
-    if (report != NULL && status >= 0) {
-        *report = made;
-    }
-    current_put(thread);
-    errno = saved;
     return status;
-}
-
-static int close_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
-{
-    return scope_close(thread, *value, reclaims, report);
-}
-
-static int release_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
-{
-    return scope_release(thread, *value, reclaims, report);
 }
 
 /* Why an epoch that was closed is not gone. False: it is gone by now. */
@@ -189,48 +126,50 @@ static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *re
     return true;
 }
 
-/* The same by the names that programs use, into a report of the caller's size. The root of an instance would leave the
- * epochs of the instance behind. */
-static enum tslab_status end_by_hand(tslab_epoch *epoch, tslab_close_flags flags, void *report, size_t size,
-                                     int (*verb)(struct thread *, uint64_t *, bool, struct tslab_epoch_report *))
+/* The same by the names that programs use, into a report of the caller's size. */
+static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tslab_close_flags flags, void *report,
+                                     size_t size)
 {
-    if (instance_epoch(epoch->id) != NULL || (report != NULL && !sized_is_valid(size))) {
+    /* The root of an instance would leave the epochs of the instance behind. */
+    if (instance_root(epoch->id) != NULL || (report != NULL && !sized_is_valid(size)) ||
+        (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
+    if (epoch_is_hidden(epoch->id)) {
+        return TSLAB_STALE;
+    }
+    struct thread *thread = current_get();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    const int saved = errno;
     struct tslab_epoch_report made;
-    const enum tslab_status status = end_epoch(epoch, flags, report == NULL ? NULL : &made, verb);
+    const bool reclaims = (flags & TSLAB_CLOSE_RECLAIM) != 0;
+    const int status = end_epoch(thread, ending, &epoch->id, reclaims, report == NULL ? NULL : &made);
+    current_put(thread);
+    errno = saved;
     if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
         sized_give(report, size, &made, sizeof made);
     }
-    return status;
+    return (enum tslab_status)status;
 }
 
 TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                     struct tslab_epoch_report *report, size_t size)
 {
-    return end_by_hand(&epoch, flags, report, size, close_verb);
+    return end_by_hand(BY_CLOSE, &epoch, flags, report, size);
 }
 
 TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size)
 {
-    return end_by_hand(&epoch, flags, report, size, release_verb);
-}
-
-static int advance_verb(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
-{
-    const uint64_t before = *value;
-    const int status = scope_advance(thread, value, reclaims, report);
-    if (status >= 0) {
-        work_advanced(thread, before, *value);
-    }
-    return status;
+    return end_by_hand(BY_RELEASE, &epoch, flags, report, size);
 }
 
 TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size)
 {
-    return epoch == NULL ? TSLAB_INVALID : end_by_hand(epoch, flags, report, size, advance_verb);
+    return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, epoch, flags, report, size);
 }
 
 /* In an epoch that the thread is not innermost in, or that has no room at hand. */
@@ -246,7 +185,7 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
         return NULL;
     }
     int status;
-    void *p = scope_alloc_in(thread, epoch.id, size, alignment, zero, &status);
+    void *p = epoch_alloc_in(thread, epoch.id, size, alignment, zero, &status);
     current_put(thread);
     if (p == NULL) {
         errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
@@ -262,7 +201,7 @@ static noinline void *alloc_past_scope(tslab_epoch epoch, size_t size)
 
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size)
 {
-    struct hold *const hold = heap_current->innermost;
+    struct hold *const hold = front_current->innermost;
     if (likely(hold->value == epoch.id)) {
         void *p = chunk_alloc_small(&hold->cursor, guard_room(size));
         if (likely(p != NULL)) {
@@ -299,7 +238,7 @@ TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, s
 
 TSLAB_API tslab_epoch tslab_epoch_current(void)
 {
-    const struct thread *thread = heap_current->thread;
+    const struct thread *thread = front_current->thread;
     return (tslab_epoch){ thread == NULL ? 0 : scope_value(thread) };
 }
 
@@ -309,145 +248,6 @@ TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
     const struct epoch *owner = load_plain(&epoch->owner);
     epoch = owner != NULL ? owner : epoch; /* of objects with handles */
     return (tslab_epoch){ epoch == &epoch_process ? 0 : epoch_value(epoch) };
-}
-
-static enum tslab_epoch_state state_of(uint64_t word)
-{
-    switch (epoch_word_state(word)) {
-    case EPOCH_OPEN:
-        return TSLAB_EPOCH_OPEN;
-    case EPOCH_DRAINING:
-        return TSLAB_EPOCH_DRAINING;
-    default:
-        return TSLAB_EPOCH_CLOSING;
-    }
-}
-
-static uint32_t threads_inside(const struct epoch *epoch)
-{
-    uint32_t inside = 0;
-    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        const struct thread *holder = load_plain(&hold->holder);
-        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
-    }
-    return inside;
-}
-
-static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
-{
-    struct survivors sum;
-    survivors_count(epoch, &sum);
-    stats->live_objects += sum.objects;
-    stats->live_bytes += sum.bytes;
-    stats->memory_bytes += sum.memory_bytes;
-}
-
-/* False when the epoch is gone. */
-static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
-{
-    const uint64_t word = load_seq_cst(&epoch->word);
-    memset(stats, 0, sizeof *stats);
-    stats->epoch.id = epoch_generation(word) | epoch->id;
-    stats->parent.id = load_plain(&epoch->parent);
-    stats->instance.id = load_plain(&epoch->is_instance) != 0 ? stats->epoch.id : load_plain(&epoch->instance);
-    (void)epoch_label(epoch, stats->label);
-    stats->policy = (enum tslab_policy)load_plain(&epoch->policy);
-    stats->state = state_of(word);
-    stats->inside = threads_inside(epoch);
-    stats->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
-    stats->closed_ms = load_plain(&epoch->closed_ms) == 0 ? 0 : os_ms_since(load_plain(&epoch->closed_ms));
-    stats->recycled_runs = counter_get(&epoch->recycled_runs);
-    add_survivors(epoch, stats);
-    struct epoch *handles = epoch_serving(epoch);
-    if (handles != NULL && epoch_word_state(load_seq_cst(&handles->word)) != EPOCH_FREE) {
-        add_survivors(handles, stats);
-    }
-    return epoch_word_state(word) != EPOCH_FREE && epoch_same_generation(word, load_seq_cst(&epoch->word)) &&
-           epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
-}
-
-TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struct tslab_epoch_stats *stats, size_t size)
-{
-    struct epoch *epoch = epoch_is_hidden(value.id) ? NULL : epoch_by_value(value.id);
-    if (epoch == NULL || stats == NULL || !sized_is_valid(size)) {
-        return epoch == NULL ? TSLAB_STALE : TSLAB_INVALID;
-    }
-    struct thread *thread = current_get();
-    if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
-    }
-    gate_lock(thread);
-    struct tslab_epoch_stats found;
-    const bool described = epoch_describe(epoch, &found) && found.epoch.id == value.id;
-    gate_unlock(thread);
-    current_put(thread);
-    if (!described) {
-        return TSLAB_STALE;
-    }
-    sized_give(stats, size, &found, sizeof found);
-    return TSLAB_OK;
-}
-
-/* The next record from an index on that is not FREE, nor serves the handles of another; NULL: there are no more. */
-static struct epoch *next_of_users(uint32_t from)
-{
-    struct epoch *epoch = epoch_next(from);
-    while (epoch != NULL &&
-           (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || load_plain(&epoch->owner) != NULL)) {
-        epoch = epoch_next(epoch->id + 1);
-    }
-    return epoch;
-}
-
-bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
-{
-    for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
-        *from = epoch->id + 1;
-        if (epoch_describe(epoch, entry)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
-{
-    struct thread *thread = current_get();
-    if (thread == NULL) {
-        return 0;
-    }
-    size_t n = 0;
-    gate_lock(thread);
-    while (n < capacity && epochs_next(from, &entries[n])) {
-        n++;
-    }
-    gate_unlock(thread);
-    current_put(thread);
-    return n;
-}
-
-TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
-{
-    if (!sized_is_valid(size)) {
-        errno = EINVAL;
-        return 0;
-    }
-    struct tslab_epoch_stats some[LISTED_AT_ONCE];
-    uint32_t from = 0;
-    size_t n = 0;
-    size_t found;
-    while ((found = epochs_describe(&from, some, min_size(capacity - n, LISTED_AT_ONCE))) > 0) {
-        for (size_t i = 0; i < found; i++) {
-            sized_give((char *)entries + (n + i) * size, size, &some[i], sizeof some[i]);
-        }
-        n += found;
-    }
-    size_t more = 0;
-    /* Where there was room, what is new since the look is not told: it has no entry. */
-    for (struct epoch *epoch; n == capacity && (epoch = next_of_users(from)) != NULL; from = epoch->id + 1) {
-        more++;
-    }
-    return n + more;
 }
 
 /* Handles. */
@@ -513,52 +313,7 @@ TSLAB_API tslab_instance tslab_instance_open(const char *label)
 
 TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance)
 {
-    return (tslab_epoch){ instance_epoch(instance.id) == NULL ? 0 : instance.id };
-}
-
-static enum tslab_status instance_close(tslab_instance instance, tslab_close_flags flags,
-                                        struct tslab_epoch_report *report)
-{
-    struct epoch *root = instance_epoch(instance.id);
-    if (root == NULL) {
-        return TSLAB_STALE;
-    }
-    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
-        return TSLAB_INVALID;
-    }
-    for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        const bool member = epoch == root || load_plain(&epoch->instance) == instance.id;
-        if (member && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE && threads_inside(epoch) > 0) {
-            return TSLAB_BUSY;
-        }
-    }
-    struct tslab_epoch_report sum = { 0 };
-    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
-        if (load_plain(&epoch->instance) != instance.id || epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE) {
-            continue;
-        }
-        struct tslab_epoch_report part = { 0 };
-        const int status = end_epoch(&(tslab_epoch){ epoch_value(epoch) }, flags, &part, release_verb);
-        if (status == TSLAB_BUSY || status == TSLAB_NO_MEMORY) {
-            return status; /* somebody came in between; what is over is over */
-        }
-        sum.survivors += part.survivors;
-        sum.survivor_bytes += part.survivor_bytes;
-        sum.recycled_bytes += part.recycled_bytes;
-        sum.reclaimed_bytes += part.reclaimed_bytes;
-        sum.rss_change_bytes += part.rss_change_bytes;
-    }
-    struct tslab_epoch_report last = { 0 };
-    const int status = end_epoch(&(tslab_epoch){ instance.id }, flags, &last, release_verb);
-    if (report != NULL && status >= 0) {
-        *report = last;
-        report->survivors += sum.survivors;
-        report->survivor_bytes += sum.survivor_bytes;
-        report->recycled_bytes += sum.recycled_bytes;
-        report->reclaimed_bytes += sum.reclaimed_bytes;
-        report->rss_change_bytes += sum.rss_change_bytes;
-    }
-    return status;
+    return (tslab_epoch){ instance_root(instance.id) == NULL ? 0 : instance.id };
 }
 
 TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
@@ -567,12 +322,26 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
     if (report != NULL && !sized_is_valid(size)) {
         return TSLAB_INVALID;
     }
+    if (instance_root(instance.id) == NULL) {
+        return TSLAB_STALE;
+    }
+    if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
+        return TSLAB_INVALID;
+    }
+    struct thread *thread = current_get();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    const int saved = errno;
     struct tslab_epoch_report made;
-    const enum tslab_status status = instance_close(instance, flags, report == NULL ? NULL : &made);
+    const int status =
+        instance_close(thread, instance.id, (flags & TSLAB_CLOSE_RECLAIM) != 0, report == NULL ? NULL : &made);
+    current_put(thread);
+    errno = saved;
     if (report != NULL && status >= 0) {
         sized_give(report, size, &made, sizeof made);
     }
-    return status;
+    return (enum tslab_status)status;
 }
 
 /* Units of work. */
@@ -580,7 +349,7 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
 TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 {
     struct thread *thread = current_get();
-    if (thread == NULL || heap_current == &heap_gone) {
+    if (thread == NULL || front_current == &front_gone) {
         if (thread != NULL) {
             current_put(thread);
         }
@@ -591,7 +360,7 @@ TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 
 TSLAB_API enum tslab_status tslab_work_end(void)
 {
-    struct thread *thread = heap_current->thread;
+    struct thread *thread = front_current->thread;
     return thread == NULL ? TSLAB_NOT_INSIDE : work_end(thread);
 }
 
@@ -603,7 +372,7 @@ TSLAB_API void tslab_work_rotate(void)
 TSLAB_API void tslab_work_pause(void)
 {
     struct thread *thread = current_get();
-    if (thread != NULL && heap_current != &heap_gone) {
+    if (thread != NULL && front_current != &front_gone) {
         scope_pause(thread);
     } else if (thread != NULL) {
         current_put(thread);
@@ -612,6 +381,6 @@ TSLAB_API void tslab_work_pause(void)
 
 TSLAB_API enum tslab_status tslab_work_resume(void)
 {
-    struct thread *thread = heap_current->thread;
+    struct thread *thread = front_current->thread;
     return thread != NULL && scope_resume(thread) ? TSLAB_OK : TSLAB_NOT_INSIDE;
 }

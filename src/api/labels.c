@@ -104,7 +104,7 @@ bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group
     if (thread == NULL) {
         return false;
     }
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     lock_acquire(&table_lock);
     if (rank == 0 || *collection != table.collection) {
         labels_collect();
@@ -115,7 +115,7 @@ bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group
         *group = table.groups[rank];
     }
     lock_release(&table_lock);
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
     return found;
 }

@@ -2,6 +2,7 @@
 
 #include <tslab/tslab.h>
 
+#include "core/alloc.h"
 #include "core/fast.h"
 #include "core/scope.h"
 #include "core/stats.h"
@@ -40,8 +41,8 @@ __attribute__((constructor(102))) static void find_out_whose_malloc(void)
 {
     Dl_info theirs;
     Dl_info ours;
-    scope_malloc_is_ours = dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 &&
-                           dladdr(&scope_malloc_is_ours, &ours) != 0 && theirs.dli_fbase == ours.dli_fbase;
+    heap_serves_malloc = dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 &&
+                         dladdr(&heap_serves_malloc, &ours) != 0 && theirs.dli_fbase == ours.dli_fbase;
 }
 
 TSLAB_API void free(void *p)
@@ -79,7 +80,7 @@ static void *aligned_as_glibc(size_t alignment, size_t size)
     if (!is_power_of_two(alignment)) {
         alignment = alignment == 0 ? 1 : (size_t)2 << bit_highest(alignment);
     }
-    return object_alloc_aligned(size, alignment);
+    return alloc_aligned(size, alignment);
 }
 
 TSLAB_API void *memalign(size_t alignment, size_t size)
@@ -98,7 +99,7 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
         return EINVAL;
     }
     const int saved = errno;
-    void *p = object_alloc_aligned(size, alignment);
+    void *p = alloc_aligned(size, alignment);
     if (p == NULL) {
         return ENOMEM; /* as errno says, too: that is as with glibc */
     }

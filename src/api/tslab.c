@@ -2,6 +2,8 @@
 
 #include "api/epochs.h"
 #include "api/sized.h"
+#include "core/alloc.h"
+#include "core/exit_check.h"
 #include "core/fast.h"
 #include "core/option.h"
 #include "core/stats.h"
@@ -21,7 +23,7 @@ TSLAB_API void *tslab_calloc(size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return object_alloc_zero(bytes);
+    return alloc_zero(bytes);
 }
 
 TSLAB_API void *tslab_realloc(void *p, size_t size)
@@ -33,7 +35,7 @@ TSLAB_API void *tslab_realloc(void *p, size_t size)
         fast_free(p);
         return NULL;
     }
-    return object_resize(p, size);
+    return alloc_resized(p, size);
 }
 
 TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size)
@@ -42,7 +44,7 @@ TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size)
         errno = EINVAL;
         return NULL;
     }
-    return object_alloc_aligned(size, alignment);
+    return alloc_aligned(size, alignment);
 }
 
 TSLAB_API void tslab_free(void *p)
@@ -86,7 +88,7 @@ TSLAB_API const char *tslab_version(void)
 
 __attribute__((destructor)) static void print_at_exit(void)
 {
-    object_verify();
+    exit_check();
     if (option_get(OPTION_STATS) == 1) {
         tslab_stats_print(STDERR_FILENO);
     } else if (option_get(OPTION_STATS) == 2) {

@@ -28,6 +28,8 @@
 
 #if TSLAB_SIM
 void sim_point(void);
+#endif
+#if TSLAB_SIM && !defined(TSLAB_SIM_RIG) /* what the simulation's own code looks at is no step of the engine's */
 #define ATOMIC_POINT() sim_point()
 #else
 #define ATOMIC_POINT() ((void)0)

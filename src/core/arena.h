@@ -191,6 +191,13 @@ always_inline unsigned tag_class(uint32_t tag)
     return tag & 0xff;
 }
 
+/* The tag of the unit that p lies in; TAG_NONE outside of the arena. */
+always_inline uint32_t arena_tag(const void *p)
+{
+    const size_t unit = arena_unit(p);
+    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
+}
+
 /* Whether the tag is that of a slab whose objects have handles. */
 always_inline bool tag_has_handles(uint32_t tag)
 {

@@ -2,7 +2,6 @@
 
 #include "core/arena.h"
 #include "core/misuse.h"
-#include "core/slab.h"
 
 #if TSLAB_CHECKED
 

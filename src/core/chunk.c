@@ -17,25 +17,6 @@ void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
     return chunk_alloc(cursor, size);
 }
 
-/* No object starts at p, which lies in a chunk: says what p is. */
-_Noreturn noinline void chunk_no_object(const void *p)
-{
-    if ((uintptr_t)p % GRANULE_BYTES != 0) {
-        slot_is_interior(p);
-    }
-    const char *const start = arena_address(arena.units[arena_unit(p)].first);
-    for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
-        const unsigned code = load_plain(code_at(at));
-        if (code != 0) {
-            if ((size_t)((const char *)p - at) < code_bytes(code)) {
-                slot_is_interior(p);
-            }
-            break;
-        }
-    }
-    misuse_freed_in_chunk(p);
-}
-
 /* Granules of objects in the cursor's chunk, as far as its holder knows. */
 static uint32_t cursor_alive(const struct cursor *cursor)
 {
@@ -81,7 +62,7 @@ bool chunk_free_other(void *p)
         granules = code_granules(exchange_seq_cst(code, 0));
     }
     if (unlikely(granules == 0)) {
-        chunk_no_object(p);
+        misuse_no_object(p);
     }
     return fetch_sub_seq_cst(&arena.runs[arena.units[arena_unit(p)].first].live, granules) == granules;
 }
@@ -90,7 +71,7 @@ size_t chunk_usable(const void *p)
 {
     const unsigned code = load_plain(code_at(p));
     if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
-        chunk_no_object(p);
+        misuse_no_object(p);
     }
     return code_bytes(code);
 }

@@ -20,6 +20,7 @@
 #define TSLAB_CORE_CHUNK_H
 
 #include "core/code.h"
+#include "core/misuse.h"
 #include "core/slab.h"
 
 enum {
@@ -103,9 +104,6 @@ always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
 /* The rest of a free by the holder, after which it may have freed all that it allocated. */
 void chunk_try_reset(struct cursor *cursor);
 
-/* No object starts at p, which lies in a chunk: ends the program with what p is. */
-_Noreturn void chunk_no_object(const void *p);
-
 always_inline void chunk_take_back(struct cursor *cursor, atomic_u8 *code, uint64_t granules)
 {
     store_plain(code, 0);
@@ -139,7 +137,7 @@ always_inline void chunk_free_own(struct cursor *cursor, void *p)
     atomic_u8 *const code = code_at(p);
     const unsigned found = load_plain(code);
     if (unlikely(found == 0)) {
-        chunk_no_object(p);
+        misuse_no_object(p);
     }
     chunk_take_back(cursor, code, code_granules(found));
 }

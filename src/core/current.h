@@ -1,14 +1,12 @@
-/* The current thread: the heap it holds, how it comes by it, and what happens when the thread ends. Starts the engine.
+/* The current thread: how it comes by its record, and what happens when it ends.
  *
- * The thread-local variable is one pointer, and it always points to a heap: to heap_none before the thread's first slow
- * path, to its own while it lives, to heap_gone once its destructor has run. So the fast path needs no test for
+ * The thread-local variable is one pointer, and it always points to a heap: to front_none before the thread's first
+ * slow path, to its own while it lives, to front_gone once its destructor has run. So the fast path needs no test for
  * whether anything is initialised. */
 #ifndef TSLAB_CORE_CURRENT_H
 #define TSLAB_CORE_CURRENT_H
 
 #include "core/thread.h"
-
-extern _Thread_local struct heap *heap_current;
 
 /* The record in whose name the thread may now do a slow operation: its own, or, after its end, a borrowed one. Joins
  * the thread, and starts the engine, where that has not happened. NULL: no memory for that; then there is nothing to
@@ -23,13 +21,13 @@ void current_put_slow(struct thread *thread);
 
 static inline struct thread *current_get(void)
 {
-    struct thread *thread = heap_current->thread;
+    struct thread *thread = front_current->thread;
     return likely(thread != NULL) ? thread : current_get_slow();
 }
 
 static inline void current_put(struct thread *thread)
 {
-    if (unlikely(heap_current->thread == NULL)) {
+    if (unlikely(front_current->thread == NULL)) {
         current_put_slow(thread);
     }
 }

@@ -7,16 +7,9 @@
 enum { UNSWEPT = 0, SWEPT = 1 };
 
 enum {
-    EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
-    EXACT_SHIFT = 5,
     FIT_TRIES = 8,      /* runs of a bin that are looked at before a larger bin serves, */
     FIT_TRIES_ALL = 32, /* and of all bins whose runs may be too short */
-    UNITS_LOG = 30,
 };
-
-_Static_assert(ARENA_UNITS_MOST <= 1 << UNITS_LOG && EXACT_BINS == 1 << EXACT_SHIFT &&
-                   EXACT_BINS + ((UNITS_LOG - EXACT_SHIFT) << 2) + 3 < DEPOT_BINS && DEPOT_BINS % 64 == 0,
-               "the longest run has a bin");
 
 struct depot depot = { .lock = LOCK_INIT(RANK_DEPOT), .oldest_ms = UINT64_MAX };
 
@@ -40,55 +33,6 @@ static void depot_unlock(void)
 {
     invariant(steps <= STEPS_MOST);
     lock_release(&depot.lock);
-}
-
-/* Runs in bins. */
-
-/* The bin that a run of n units waits in. */
-static unsigned bin_of(uint32_t n)
-{
-    invariant(n > 0 && n <= ARENA_UNITS_MOST);
-    if (n <= EXACT_BINS) {
-        return n - 1;
-    }
-    const unsigned log = bit_highest(n);
-    return EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
-}
-
-static uint32_t *bin_head(unsigned kind, unsigned bin)
-{
-    return &depot.bins[kind - 1][bin];
-}
-
-static void bin_link(uint32_t first)
-{
-    struct run *const run = &arena.runs[first];
-    const unsigned bin = bin_of(run->units);
-    uint32_t *const head = bin_head(run->kind, bin);
-    run->prev = 0;
-    run->next = *head;
-    if (*head != 0) {
-        arena.runs[*head].prev = first;
-    }
-    *head = first;
-    depot.occupied[run->kind - 1][bin / 64] |= (uint64_t)1 << (bin % 64);
-}
-
-static void bin_unlink(uint32_t first)
-{
-    const struct run *const run = &arena.runs[first];
-    const unsigned bin = bin_of(run->units);
-    if (run->prev != 0) {
-        arena.runs[run->prev].next = run->next;
-    } else {
-        *bin_head(run->kind, bin) = run->next;
-        if (run->next == 0) {
-            depot.occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
-        }
-    }
-    if (run->next != 0) {
-        arena.runs[run->next].prev = run->prev;
-    }
 }
 
 /* Dirty runs by age, and long clean ones to be swept: at most one of the two lists has a run. */
@@ -148,7 +92,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
 {
     run_mark(first, n, kind);
     arena.runs[first].empty.dirty_since_ms = since_ms;
-    bin_link(first);
+    bins_link(&depot.bins, first);
     struct run_list *const list = age_list_of(&arena.runs[first]);
     if (list != NULL) {
         if (behind == AT_END) {
@@ -166,7 +110,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
 static void run_unlink(uint32_t first)
 {
     struct run_list *const list = age_list_of(&arena.runs[first]);
-    bin_unlink(first);
+    bins_unlink(&depot.bins, first);
     if (list != NULL) {
         age_unlink(list, first);
         age_publish();
@@ -183,31 +127,20 @@ static uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* The first bin from one on that has runs of the kind; DEPOT_BINS when there is none. */
-static unsigned bin_occupied(unsigned kind, unsigned bin)
-{
-    for (; bin < DEPOT_BINS; bin = (bin | 63) + 1) {
-        count_step();
-        const uint64_t occupied = depot.occupied[kind - 1][bin / 64] >> (bin % 64);
-        if (occupied != 0) {
-            return bin + bit_lowest(occupied);
-        }
-    }
-    return DEPOT_BINS;
-}
-
 /* A run of the kind that has n aligned units, still linked; 0 when there is none. From the bin `surely` on each run is
  * long enough for any alignment; of those that may be too short, or lie badly, only some are looked at. */
 static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
-    const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
+    const unsigned surely = bins_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
     unsigned tries = 0;
-    for (unsigned bin = bin_occupied(kind, bin_of(n)); bin < DEPOT_BINS; bin = bin_occupied(kind, bin + 1)) {
+    for (unsigned bin = bins_occupied(&depot.bins, kind, bins_of(n)); bin < BINS;
+         bin = bins_occupied(&depot.bins, kind, bin + 1)) {
+        count_step();
         if (bin < surely && tries >= FIT_TRIES_ALL) {
             bin = surely - 1;
             continue;
         }
-        uint32_t run = *bin_head(kind, bin);
+        uint32_t run = bins_first(&depot.bins, kind, bin);
         for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.runs[run].next, i++, tries++) {
             count_step();
             if (bin >= surely || run_place(run, n, align) != 0) {

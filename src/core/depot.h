@@ -23,12 +23,10 @@
 #ifndef TSLAB_CORE_DEPOT_H
 #define TSLAB_CORE_DEPOT_H
 
-#include "core/arena.h"
+#include "core/bins.h"
 #include "os/lock.h"
 
 enum {
-    RUN_KINDS = RUN_ABSENT + 1,
-    DEPOT_BINS = 192,        /* whole words of `occupied` */
     RUN_SWEEP_UNITS_MIN = 64 /* a MiB: shorter runs are not worth the calls for their part of the side tables */
 };
 
@@ -48,8 +46,7 @@ struct depot {
     /* Under the lock. */
     _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
     struct run_list unswept;
-    uint64_t occupied[RUN_KINDS - 1][DEPOT_BINS / 64]; /* the bins that are not empty */
-    uint32_t bins[RUN_KINDS - 1][DEPOT_BINS];
+    struct bins bins;
 };
 
 extern struct depot depot;

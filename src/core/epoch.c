@@ -323,7 +323,7 @@ void epoch_unpin(struct epoch *epoch)
 
 /* NOLINTEND(misc-no-recursion) */
 
-void epoch_fork_child(void)
+void epoch_gather_free(void)
 {
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE) {
@@ -331,4 +331,38 @@ void epoch_fork_child(void)
             epoch_put_record(epoch);
         }
     }
+}
+
+noinline int epoch_refusal(uint64_t value)
+{
+    return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
+}
+
+void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
+{
+    arena_untag(first, CHUNK_UNITS);
+    epoch_drop_chunk(epoch);
+    epoch_recycle_run(epoch, first);
+}
+
+uint32_t epoch_threads_inside(const struct epoch *epoch)
+{
+    uint32_t inside = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct thread *holder = load_plain(&hold->holder);
+        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
+    }
+    return inside;
+}
+
+bool epoch_is_open_as(const struct epoch *epoch, uint64_t value)
+{
+    const uint64_t word = load_seq_cst(&epoch->word);
+    return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN;
+}
+
+bool epoch_is_doomed(const struct epoch *epoch)
+{
+    const uint32_t policy = load_plain(&epoch->policy);
+    return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
 }

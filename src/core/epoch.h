@@ -200,6 +200,15 @@ always_inline bool epoch_is_open(const struct epoch *epoch)
     return epoch_word_state(load_plain(&epoch->word)) == EPOCH_OPEN;
 }
 
+/* Whether the epoch with this value is open, exactly. */
+bool epoch_is_open_as(const struct epoch *epoch, uint64_t value);
+
+/* Whether the survivors of the epoch die when it is finished. */
+bool epoch_is_doomed(const struct epoch *epoch);
+
+/* Why an epoch that is not open is refused: TSLAB_STALE or TSLAB_CLOSED. */
+int epoch_refusal(uint64_t value);
+
 /* The table of records, in blocks that are made as they are needed. */
 enum {
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
@@ -249,6 +258,9 @@ struct epoch *epoch_next(uint32_t from);
 /* Records that epoch_next has found since ever, where checks are on: tests count the steps of walks. */
 extern atomic_u64 epoch_visits;
 
+/* How many threads are inside, as of a look at each hold. No gate. */
+uint32_t epoch_threads_inside(const struct epoch *epoch);
+
 void epoch_start(void);
 
 /* A FREE record of the pool, or a new one; NULL: no memory. Its hold is TAKEN; the cursor may be in a chunk. */
@@ -284,10 +296,13 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first);
 /* Unlinks a run that is empty, has no tags any more, and is the caller's, recycles it, and drops its pin. */
 void epoch_recycle_run(struct epoch *epoch, uint32_t first);
 
+/* The same for a chunk, whose tags it clears. */
+void epoch_recycle_chunk(struct epoch *epoch, uint32_t first);
+
 /* Drops a pin; the last one retires the record. */
 void epoch_unpin(struct epoch *epoch);
 
 /* The forking thread is alone: all FREE records that are out, wherever they were, go to the pool. */
-void epoch_fork_child(void);
+void epoch_gather_free(void);
 
 #endif

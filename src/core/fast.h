@@ -21,7 +21,7 @@
 always_inline struct cursor *fast_cursor(void)
 {
     __asm__("" ::: "memory");
-    return &heap_current->filling->cursor;
+    return &front_current->filling->cursor;
 }
 
 /* `slow` is called last, so that the caller needs no frame: it serves what the magazine cannot, and says errno. */
@@ -31,7 +31,7 @@ always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
         return object_begin(slow(guard_room(size)), size);
     }
     if (likely(size <= SMALL_MAX)) {
-        struct magazine *m = heap_magazine(heap_current, class_scaled_of_size(size));
+        struct magazine *m = front_magazine(front_current, class_scaled_of_size(size));
         void *head = magazine_head(m);
         if (likely(head != NULL)) {
             return magazine_pop(m, head);
@@ -59,7 +59,7 @@ always_inline void fast_free(void *p)
     const size_t unit = arena_unit(p);
     if (likely(arena_has_unit(unit))) {
         const uint32_t tag = load_plain(&arena.units[unit].tag);
-        struct magazine *m = heap_magazine(heap_current, (size_t)tag_class(tag) << CLASS_SCALE);
+        struct magazine *m = front_magazine(front_current, (size_t)tag_class(tag) << CLASS_SCALE);
         void *head = magazine_head(m);
         /* The slot freed last, freed again, goes to the slow path, which says so. */
         if (likely(tag == m->tag && magazine_room(m) != 0 && p != head)) {

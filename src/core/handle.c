@@ -1,8 +1,10 @@
 /* Handles: what they say, whom they name, and where their objects come from. */
 #include "core/handle.h"
 
+#include "core/epoch_alloc.h"
 #include "core/generation.h"
 #include "core/object.h"
+#include "core/scope.h"
 #include "os/fatal.h"
 
 #include <errno.h>
@@ -94,7 +96,7 @@ static uint64_t handle_lend_from(struct thread *thread, struct hold *hold, size_
 {
     uint64_t handle;
     do {
-        *object = scope_alloc_slot(thread, hold, size, PLACE_ALIGN);
+        *object = epoch_alloc_slot(thread, hold, size, PLACE_ALIGN);
         handle = *object == NULL ? 0 : handle_lend(hold, *object);
     } while (handle == 0 && *object != NULL);
     return handle;
@@ -156,7 +158,7 @@ void *handle_get(uint64_t epoch, uint64_t handle)
 /* To the heap of a hold of the serving epoch that the thread has: where its next allocation finds it. */
 static void handle_free_to(struct heap *heap, unsigned class, void *p)
 {
-    struct magazine *m = &heap->magazine[class];
+    struct magazine *m = &heap->front.magazine[class];
     invariant(m->tag == load_plain(&arena.units[arena_unit(p)].tag));
     if (likely(magazine_room(m) != 0)) {
         magazine_push(m, magazine_head(m), p);

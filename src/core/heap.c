@@ -2,35 +2,17 @@
 
 #include "core/depot.h"
 #include "core/epoch.h"
+#include "core/flush.h"
 #include "core/generation.h"
 #include "core/holes.h"
 #include "core/meta.h"
 #include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
-#include "core/thread.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
- * when its class was idle between two ticks. */
-enum {
-    CAPACITY_BYTES_FIRST = 1024,
-    CAPACITY_BYTES = 32 * 1024,
-    CAPACITY_SLOTS_FIRST = 16,
-    CAPACITY_SLOTS = 512,
-    CAPACITY_SLOTS_MIN = 2,
-    BATCH_BYTES_FIRST = 256,
-    BATCH_BYTES = 8 * 1024,
-    BATCH_SLOTS_FIRST = 4,
-    BATCH_SLOTS = 64,
-};
-
-/* The stock of full magazines of a heap, all classes together: at first, at most, and what all heaps may have beyond
- * the first. The last two yield to what the purger has learned to keep. */
-enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024, STOCK_BYTES_TOGETHER = 8 * 1024 * 1024 };
 
 /* Bypass: a window of so many allocations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
  * HELP_AGAIN turns it on again. */
@@ -40,43 +22,22 @@ enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
  * operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
-struct heap heap_none = { .innermost = &hold_none, .filling = &hold_none };
-struct heap heap_gone = { .innermost = &hold_none, .filling = &hold_none };
+struct heap heap_none;
+struct front front_none = { .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none };
+struct front front_gone = { .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none };
 
-static uint16_t between_bounds(size_t bytes, size_t size, size_t most, size_t least)
-{
-    return (uint16_t)max_size(least, min_size(most, bytes / size));
-}
+_Thread_local struct front *front_current = &front_none;
 
-static uint16_t capacity_first(unsigned class)
-{
-    return between_bounds(CAPACITY_BYTES_FIRST, class_geometry[class].size, CAPACITY_SLOTS_FIRST, CAPACITY_SLOTS_MIN);
-}
+bool heap_serves_malloc;
 
-static uint16_t capacity_most(unsigned class)
+unsigned heap_magazine_slots(const struct heap *heap, unsigned class)
 {
-    return between_bounds(CAPACITY_BYTES, class_geometry[class].size, CAPACITY_SLOTS, CAPACITY_SLOTS_MIN);
-}
-
-static uint16_t batch_first(unsigned class)
-{
-    return between_bounds(BATCH_BYTES_FIRST, class_geometry[class].size, BATCH_SLOTS_FIRST, 1);
-}
-
-static uint16_t batch_most(unsigned class)
-{
-    return between_bounds(BATCH_BYTES, class_geometry[class].size, BATCH_SLOTS, 1);
-}
-
-/* Slots in the magazine of a class. */
-static unsigned heap_magazine_slots(const struct heap *heap, unsigned class)
-{
-    return load_plain(&heap->class[class].capacity) - magazine_room(&heap->magazine[class]);
+    return load_plain(&heap->class[class].capacity) - magazine_room(&heap->front.magazine[class]);
 }
 
 static void heap_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
 {
-    magazine_set_room(&heap->magazine[class], capacity - heap_magazine_slots(heap, class));
+    magazine_set_room(&heap->front.magazine[class], capacity - heap_magazine_slots(heap, class));
     store_plain(&heap->class[class].capacity, capacity);
 }
 
@@ -89,26 +50,29 @@ uint32_t heap_next_affinity(void)
 void heap_retag(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        heap->magazine[c].tag = tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
+        heap->front.magazine[c].tag =
+            tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
     }
 }
 
-void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity)
+void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
 {
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
-    heap->thread = thread;
-    heap->innermost = &hold_none;
-    heap->filling = &hold_none;
+    heap->front.thread = thread;
+    heap->front.innermost = &hold_none;
+    heap->front.filling = &hold_none;
+    heap->front.heap = heap;
+    heap->gate = gate;
     heap->epoch = epoch;
     heap->affinity = affinity;
-    heap->stock_budget = magazines ? STOCK_BYTES_FIRST : 0;
-    heap->magazine[CLASS_NONE].tag = TAG_NEVER;
+    stock_start(&heap->stock, magazines);
+    heap->front.magazine[CLASS_NONE].tag = TAG_NEVER;
     heap_retag(heap);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
-        hc->batch = batch_first(c);
+        hc->batch = magazine_batch_first(c);
         hc->bypass_alloc = !magazines;
-        heap_set_capacity(heap, c, magazines ? capacity_first(c) : 0);
+        heap_set_capacity(heap, c, magazines ? magazine_capacity_first(c) : 0);
     }
 }
 
@@ -116,7 +80,7 @@ struct heap *heap_make(struct epoch *epoch)
 {
     struct heap *heap = meta_alloc(sizeof *heap);
     if (heap != NULL) {
-        heap_start(heap, NULL, epoch, heap_next_affinity());
+        heap_start(heap, NULL, NULL, epoch, heap_next_affinity());
     }
     return heap;
 }
@@ -131,7 +95,7 @@ struct traffic {
 
 static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
-    const uint64_t count = owned_get(&heap->magazine[class].count);
+    const uint64_t count = owned_get(&heap->front.magazine[class].count);
     const uint64_t capacity = load_plain(&heap->class[class].capacity), room = count & MAGAZINE_ROOM_MASK;
     const uint64_t slots = capacity > room ? capacity - room : 0;
     const uint64_t allocs = count >> MAGAZINE_SERVED_SHIFT;
@@ -142,7 +106,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + counter_get(&hc->stock_slots) + counter_get(&hc->retired_slots) +
+    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->retired_slots) +
            bit_count(load_plain(&hc->claimed));
 }
 
@@ -174,131 +138,19 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->attached += counter_get(&counters->attached);
 }
 
-/* The heaps of epochs. */
-
-static struct {
-    _Alignas(CACHE_LINE) struct lock lock;
-    struct heap *first;
-} heaps = { .lock = LOCK_INIT(RANK_HEAPS) };
-
-/* What those counted that are not in use any more; under the same lock. */
-static struct class_sums heaps_gone[CLASS_LIMIT];
-
-void heap_enlist(struct heap *heap)
-{
-    lock_acquire(&heaps.lock);
-    invariant(!heap->enlisted);
-    heap->enlisted = true;
-    heap->prev = NULL;
-    heap->next = heaps.first;
-    if (heaps.first != NULL) {
-        heaps.first->prev = heap;
-    }
-    heaps.first = heap;
-    lock_release(&heaps.lock);
-}
-
-/* Begins to count anew, with an empty heap. */
-static void heap_forget_counts(struct heap *heap, unsigned class)
+void heap_forget_counts(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     invariant(heap_cached(heap, class) == 0);
-    owned_set(&heap->magazine[class].count, magazine_room(&heap->magazine[class]));
+    owned_set(&heap->front.magazine[class].count, magazine_room(&heap->front.magazine[class]));
     counter_set(&hc->moved, 0);
     hc->window_allocs = hc->window_refilled = hc->idle_allocs = hc->idle_frees = 0;
     memset(&hc->counters, 0, sizeof hc->counters);
 }
 
-void heap_delist(struct heap *heap)
-{
-    lock_acquire(&heaps.lock);
-    if (heap->enlisted) {
-        heap->enlisted = false;
-        *(heap->prev == NULL ? &heaps.first : &heap->prev->next) = heap->next;
-        if (heap->next != NULL) {
-            heap->next->prev = heap->prev;
-        }
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            heap_add(heap, c, &heaps_gone[c]);
-            heap_forget_counts(heap, c);
-        }
-    }
-    lock_release(&heaps.lock);
-}
-
-static void class_sums_add(struct class_sums *sums, const struct class_sums *more)
-{
-    sums->allocs += more->allocs;
-    sums->frees += more->frees;
-    sums->refills += more->refills;
-    sums->refilled += more->refilled;
-    sums->flushes += more->flushes;
-    sums->flushed += more->flushed;
-    sums->stocked += more->stocked;
-    sums->bypassed_allocs += more->bypassed_allocs;
-    sums->bypassed_frees += more->bypassed_frees;
-    sums->remote_frees += more->remote_frees;
-    sums->opened += more->opened;
-    sums->attached += more->attached;
-}
-
-void heaps_add(unsigned class, struct class_sums *sums)
-{
-    lock_acquire(&heaps.lock);
-    class_sums_add(sums, &heaps_gone[class]);
-    for (const struct heap *heap = heaps.first; heap != NULL; heap = heap->next) {
-        heap_add(heap, class, sums);
-    }
-    lock_release(&heaps.lock);
-}
-
-/* Giving back. */
-
-/* One look at a slab of which slots were given back, in the gate. */
-static void heap_give(struct run *slab, unsigned class, unsigned word, uint64_t mask)
-{
-    if (slab_give(slab, &class_geometry[class], word, mask)) {
-        partial_evaluate(slab);
-    }
-}
-
-enum { GIVE_WAYS = 16 };
-
-/* Gives a chain of slots back, grouped by word of their bitmaps: one atomic operation for up to 64 of them. The groups
- * wait in a small table; one that finds its place taken by another sends that one first. */
-static noinline uint64_t flush_chain(unsigned class, void *chain)
-{
-    struct slot waiting[GIVE_WAYS] = { { NULL, 0, 0 } };
-    uint64_t slots = 0;
-    while (chain != NULL) {
-        void *const p = chain;
-        chain = *slot_link(p);
-        const struct slot slot = slot_of(p, class);
-        struct slot *group = &waiting[(run_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
-        if (group->slab == slot.slab && group->word == slot.word) {
-            if (unlikely((group->mask & slot.mask) != 0)) {
-                misuse("double free of", p);
-            }
-            group->mask |= slot.mask;
-        } else {
-            if (group->slab != NULL) {
-                heap_give(group->slab, class, group->word, group->mask);
-            }
-            *group = slot;
-        }
-        slots++;
-    }
-    for (unsigned i = 0; i < GIVE_WAYS; i++) {
-        if (waiting[i].slab != NULL) {
-            heap_give(waiting[i].slab, class, waiting[i].word, waiting[i].mask);
-        }
-    }
-    return slots;
-}
-
 static void heap_flush_magazine(struct heap *heap, unsigned class)
 {
-    struct magazine *m = &heap->magazine[class];
+    struct magazine *m = &heap->front.magazine[class];
     struct heap_class *hc = &heap->class[class];
     if (magazine_head(m) == NULL) {
         return;
@@ -307,52 +159,20 @@ static void heap_flush_magazine(struct heap *heap, unsigned class)
     magazine_set_head(m, NULL);
     magazine_set_room(m, load_plain(&hc->capacity));
     counter_add(&hc->moved, slots);
-    heap->flushed_bytes += slots * class_geometry[class].size;
-    hc->flushed_at = heap->flushed_bytes;
+    stock_missed(&heap->stock, &hc->stock, slots * class_geometry[class].size);
     counter_add(&hc->counters.flushes, 1);
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* The stock: chains of slots, linked through the second word of their first slot. */
-
-enum { CHAIN_COUNT_SHIFT = 44 };
-
-static uint64_t chain_pack(void *chain, unsigned slots)
+/* Hands the whole magazine over to the stock; false: there is no room. */
+static bool heap_stock_magazine(struct heap *heap, unsigned class)
 {
-    return ((uintptr_t)chain - arena.base) >> GRANULE_SHIFT | (uint64_t)slots << CHAIN_COUNT_SHIFT;
-}
-
-static void *chain_first(uint64_t packed)
-{
-    return (void *)(arena.base + ((packed & bit_mask(CHAIN_COUNT_SHIFT)) << GRANULE_SHIFT));
-}
-
-static unsigned chain_slots(uint64_t packed)
-{
-    return (unsigned)(packed >> CHAIN_COUNT_SHIFT);
-}
-
-static uint64_t *chain_next(void *chain)
-{
-    return (uint64_t *)chain + 1;
-}
-
-/* Hands the whole magazine over to the stock, if the budget allows. */
-static bool stock_put(struct heap *heap, unsigned class)
-{
-    struct magazine *m = &heap->magazine[class];
+    struct magazine *m = &heap->front.magazine[class];
     struct heap_class *hc = &heap->class[class];
     const unsigned slots = heap_magazine_slots(heap, class);
-    const size_t bytes = (size_t)slots * class_geometry[class].size;
-    if (slots == 0 || heap->stock_bytes + bytes > heap->stock_budget) {
+    if (!stock_put(&heap->stock, &hc->stock, class, magazine_head(m), slots)) {
         return false;
     }
-    void *const chain = magazine_head(m);
-    *chain_next(chain) = hc->stock;
-    hc->stock = chain_pack(chain, slots);
-    counter_add(&hc->stock_slots, slots);
-    heap->stock_bytes += bytes;
-    heap->stock_peak = max_size(heap->stock_peak, heap->stock_bytes);
     magazine_set_head(m, NULL);
     magazine_set_room(m, load_plain(&hc->capacity));
     counter_add(&hc->moved, slots);
@@ -360,53 +180,12 @@ static bool stock_put(struct heap *heap, unsigned class)
     return true;
 }
 
-/* Takes a chain out of the stock, which is not empty. */
-static void *stock_take(struct heap *heap, unsigned class, unsigned *slots)
+static void heap_flush_stock(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    void *const chain = chain_first(hc->stock);
-    *slots = chain_slots(hc->stock);
-    hc->stock = *chain_next(chain);
-    counter_set(&hc->stock_slots, counter_get(&hc->stock_slots) - *slots);
-    heap->stock_bytes -= (size_t)*slots * class_geometry[class].size;
-    return chain;
-}
-
-/* What the heaps may keep beyond the first budget of each, together. */
-static atomic_size_t stock_granted;
-
-/* Sets the heap's budget, if the bound of all together allows. */
-static void stock_set_budget(struct heap *heap, size_t budget)
-{
-    const size_t change = budget - heap->stock_budget; /* modulo 2^64 when it shrinks, as the sum is */
-    const size_t granted = fetch_add_relaxed(&stock_granted, change) + change;
-    if (budget > heap->stock_budget && granted > max_size(STOCK_BYTES_TOGETHER, reclaim_learned_bytes())) {
-        (void)fetch_sub_relaxed(&stock_granted, change);
-    } else {
-        heap->stock_budget = budget;
-    }
-}
-
-/* What was flushed is fetched again: the stock may grow, if it could have held all that was flushed meanwhile (the
- * reuse distance, in bytes). Beyond its bound it may hold as much as the purger has learned to keep, since the program
- * fills and empties its memory again and again: that memory stays here either way. */
-static void stock_learn(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const size_t most = max_size(STOCK_BYTES, reclaim_learned_bytes());
-    const bool lately = hc->flushed_at != 0 && heap->flushed_bytes - hc->flushed_at <= most;
-    if (lately && heap->stock_budget < most) {
-        stock_set_budget(heap, min_size(heap->stock_budget * 2, most));
-    }
-    hc->flushed_at = 0;
-}
-
-static void stock_flush(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    while (counter_get(&hc->stock_slots) != 0) {
+    while (counter_get(&hc->stock.slots) != 0) {
         unsigned slots;
-        void *const chain = stock_take(heap, class, &slots);
+        void *const chain = stock_take(&heap->stock, &hc->stock, class, &slots);
         (void)flush_chain(class, chain);
         counter_add(&hc->counters.flushes, 1);
         counter_add(&hc->counters.flushed, slots);
@@ -427,7 +206,7 @@ static void heap_detach_slab(struct heap *heap, unsigned class)
     const uint64_t claimed = load_plain(&hc->claimed);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
-        heap_give(hc->slab, class, first.word, claimed);
+        flush_word(hc->slab, class, first.word, claimed);
         store_plain(&hc->claimed, 0);
     }
     if (hc->slab != NULL) {
@@ -532,7 +311,7 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
 static void window_of_allocs(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
-    const uint64_t allocs = magazine_served(&heap->magazine[class]) + counter_get(&hc->counters.bypassed_allocs);
+    const uint64_t allocs = magazine_served(&heap->front.magazine[class]) + counter_get(&hc->counters.bypassed_allocs);
     const uint64_t missed = counter_get(&hc->counters.refilled) + counter_get(&hc->counters.bypassed_allocs);
     const uint64_t n = allocs - hc->window_allocs;
     if (n < WINDOW) {
@@ -559,10 +338,10 @@ static noinline void heap_tick(struct heap *heap)
         heap_add(heap, c, &sums);
         if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
             heap_flush_magazine(heap, c);
-            stock_flush(heap, c);
+            heap_flush_stock(heap, c);
             heap_detach_slab(heap, c);
-            hc->batch = batch_first(c);
-            heap_set_capacity(heap, c, capacity_first(c));
+            hc->batch = magazine_batch_first(c);
+            heap_set_capacity(heap, c, magazine_capacity_first(c));
         }
         hc->idle_allocs = sums.allocs;
         hc->idle_frees = sums.frees;
@@ -571,10 +350,7 @@ static noinline void heap_tick(struct heap *heap)
         hot_flush(&heap->hot);
     }
     heap->hot.touched = false;
-    if (heap->stock_peak < heap->stock_budget / 4) {
-        stock_set_budget(heap, max_size(heap->stock_budget / 2, STOCK_BYTES_FIRST));
-    }
-    heap->stock_peak = heap->stock_bytes;
+    stock_tick(&heap->stock);
 }
 
 static void slow_operation_end(struct heap *heap)
@@ -588,31 +364,30 @@ static void slow_operation_end(struct heap *heap)
     }
     reclaim_tick();
     holes_tick(&epoch_process);
-    gate_unlock(heap->thread);
+    gate_unlock(heap->gate);
 }
 
 /* In the gate: the magazine is empty. */
 static void *heap_refill(struct heap *heap, unsigned class)
 {
-    struct magazine *m = &heap->magazine[class];
+    struct magazine *m = &heap->front.magazine[class];
     struct heap_class *hc = &heap->class[class];
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
     const uint16_t capacity = load_plain(&hc->capacity);
-    if (counter_get(&hc->stock_slots) != 0) {
+    if (counter_get(&hc->stock.slots) != 0) {
         unsigned slots;
-        void *const chain = stock_take(heap, class, &slots);
+        void *const chain = stock_take(&heap->stock, &hc->stock, class, &slots);
         if (slots > capacity) {
             store_plain(&hc->capacity, (uint16_t)slots);
         }
         magazine_set_head(m, chain);
         magazine_set_room(m, load_plain(&hc->capacity) - slots);
         counter_add(&hc->moved, -(uint64_t)slots);
-        counter_add(&hc->counters.unstocked, 1);
         return magazine_pop(m, magazine_head(m));
     }
     if (magazines) {
         window_of_allocs(heap, class);
-        stock_learn(heap, class);
+        stock_learn(&heap->stock, &hc->stock);
     }
     if (load_plain(&hc->claimed) == 0 && !heap_claim_word(heap, class)) {
         return NULL;
@@ -622,7 +397,7 @@ static void *heap_refill(struct heap *heap, unsigned class)
     }
     void *list;
     const unsigned n = link_claimed(hc, class_geometry[class].size, hc->batch < capacity ? hc->batch : capacity, &list);
-    hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, batch_most(class));
+    hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, magazine_batch_most(class));
     magazine_set_head(m, list);
     magazine_set_room(m, capacity - n);
     counter_add(&hc->moved, -(uint64_t)n);
@@ -640,7 +415,7 @@ static noinline void *heap_refill_at_last(struct heap *heap, unsigned class)
 
 void *heap_alloc_slow(struct heap *heap, unsigned class)
 {
-    gate_lock(heap->thread);
+    gate_lock(heap->gate);
     void *p = heap_refill(heap, class);
     if (unlikely(p == NULL) && heap_is_open(heap)) {
         p = heap_refill_at_last(heap, class);
@@ -653,11 +428,11 @@ void *heap_alloc_slow(struct heap *heap, unsigned class)
 static void heap_make_room(struct heap *heap, unsigned class)
 {
     const struct heap_class *hc = &heap->class[class];
-    const uint16_t most = capacity_most(class);
+    const uint16_t most = magazine_capacity_most(class);
     const uint16_t capacity = load_plain(&hc->capacity);
     if (capacity < most) {
         heap_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
-    } else if (!stock_put(heap, class)) {
+    } else if (!heap_stock_magazine(heap, class)) {
         heap_flush_magazine(heap, class);
     }
 }
@@ -669,31 +444,29 @@ void heap_free_full(struct heap *heap, unsigned class, void *p)
         heap_free_direct(heap, class, p);
         return;
     }
-    gate_lock(heap->thread);
+    gate_lock(heap->gate);
     heap_make_room(heap, class);
-    magazine_push(&heap->magazine[class], magazine_head(&heap->magazine[class]), p);
+    magazine_push(&heap->front.magazine[class], magazine_head(&heap->front.magazine[class]), p);
     slow_operation_end(heap);
 }
 
 /* The give of a single slot has brought its slab to where somebody must look. */
-static noinline void look_after_free(struct thread *thread, struct run *slab)
+static noinline void look_after_free(struct gate *gate, struct run *slab)
 {
     const int saved = errno;
-    gate_lock(thread);
+    gate_lock(gate);
     partial_evaluate(slab);
     reclaim_tick();
-    gate_unlock(thread);
+    gate_unlock(gate);
     errno = saved;
 }
 
 void heap_free_direct(struct heap *heap, unsigned class, void *p)
 {
     const struct slot slot = slot_of(p, class);
-    struct thread *const thread = heap->thread;
-    /* Fork may cut us between the two writes of the give: its child recounts the noted slab. */
-    store_relaxed(&thread->noted, run_index(slot.slab));
+    gate_note(heap->gate, run_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
-        look_after_free(thread, slot.slab);
+        look_after_free(heap->gate, slot.slab);
     }
 }
 
@@ -716,7 +489,7 @@ void heap_unretire(struct heap *heap)
             hc->retired = *slot_link(p);
             *slot_link(p) = NULL; /* free memory of the checked library is zero */
             counter_set(&hc->retired_slots, counter_get(&hc->retired_slots) - 1);
-            heap_give(slot.slab, c, slot.word, slot.mask);
+            flush_word(slot.slab, c, slot.word, slot.mask);
         }
     }
 }
@@ -725,71 +498,20 @@ void heap_recount(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         unsigned slots = 0;
-        for (void *p = magazine_head(&heap->magazine[c]); p != NULL; p = *slot_link(p)) {
+        for (void *p = magazine_head(&heap->front.magazine[c]); p != NULL; p = *slot_link(p)) {
             slots++;
         }
-        magazine_set_room(&heap->magazine[c], load_plain(&heap->class[c].capacity) - slots);
-    }
-}
-
-/* At the end of the program there is no telling whether a slot was freed wrongly, or who wrote to a free one. */
-static const char late_double[] = "found at exit: a double free, or a write into free memory, at";
-static const char late_interior[] = "found at exit: a free of an interior pointer, or a write into free memory, at";
-
-/* A chain is longer than it should be: has it come back to one of its first slots? */
-static void find_again(void *chain, unsigned slots)
-{
-    void *p = chain;
-    for (unsigned n = 0; n < slots; n++, p = *slot_link(p)) {
-        void *other = *slot_link(p);
-        for (unsigned k = n + 1; k < slots; k++, other = *slot_link(other)) {
-            if (other == p) {
-                misuse(late_double, p);
-            }
-        }
-    }
-}
-
-/* Who has written to a free slot may have led the chain anywhere: it is followed only as far as it is one of slots. */
-static void verify_chain(unsigned class, void *chain, unsigned slots)
-{
-    void *p = chain;
-    unsigned n = 0;
-    for (; p != NULL && n < slots; n++, p = *slot_link(p)) {
-        const size_t unit = arena_unit(p);
-        if (!arena_has_unit(unit) || tag_class(load_plain(&arena.units[unit].tag)) != class) {
-            return;
-        }
-        if (!slot_starts(p, class)) {
-            misuse(late_interior, p);
-        }
-        const struct slot slot = slot_of(p, class);
-        if ((load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0) {
-            misuse(late_double, p);
-        }
-    }
-    if (p != NULL) {
-        find_again(chain, n);
-    }
-}
-
-void heap_verify(const struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        verify_chain(c, magazine_head(&heap->magazine[c]),
-                     heap_magazine_slots(heap, c) + 1); /* the count may be cut short */
+        magazine_set_room(&heap->front.magazine[c], load_plain(&heap->class[c].capacity) - slots);
     }
 }
 
 void heap_empty(struct heap *heap)
 {
-    if (heap->stock_budget > STOCK_BYTES_FIRST) {
-        stock_set_budget(heap, STOCK_BYTES_FIRST);
-    }
+    stock_reset_budget(&heap->stock);
     hot_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         heap_flush_magazine(heap, c);
-        stock_flush(heap, c);
+        heap_flush_stock(heap, c);
         heap_detach_slab(heap, c);
     }
 }

@@ -17,9 +17,11 @@
 #ifndef TSLAB_CORE_HEAP_H
 #define TSLAB_CORE_HEAP_H
 
+#include "core/gate.h"
 #include "core/hot.h"
 #include "core/magazine.h"
 #include "core/partial.h"
+#include "core/stock.h"
 
 struct hold;
 struct thread;
@@ -31,7 +33,6 @@ struct class_counters {
     atomic_u64 flushes;         /* times that a magazine was given back to slabs */
     atomic_u64 flushed;         /* slots given back so */
     atomic_u64 stocked;         /* full magazines handed to the stock */
-    atomic_u64 unstocked;       /* taken from it */
     atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller */
     atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab, since magazines are turned off */
     atomic_u64 remote_frees;    /* the same, since the slot is not ours to keep */
@@ -51,14 +52,12 @@ struct heap_class {
     struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of its bitmap and not handed out yet */
     char *claimed_start;      /* where that word's first slot is */
-    uint64_t stock;           /* full magazines: chains of slots, linked (chain_pack) */
-    atomic_u32 stock_slots;   /* slots in them */
+    struct stock_class stock; /* full magazines */
     atomic_u32 retired_slots; /* linked in `retired`, */
     atomic_u16 capacity;      /* of the magazine */
     uint16_t batch;           /* slots of the next refill */
     bool bypass_alloc;
     void *retired;          /* slots that are handed out no more while the heap has them (heap_retire) */
-    uint64_t flushed_at;    /* the heap's flushed_bytes at the last flush; 0: none since the last refill */
     atomic_u64 moved;       /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t window_allocs; /* what the counters were when the current window began */
     uint64_t window_refilled;
@@ -67,47 +66,52 @@ struct heap_class {
     struct class_counters counters;
 };
 
-struct heap {
+/* What the fast path (fast.h) sees of a heap. A thread-local pointer names the front that plain malloc goes to. A
+ * thread whose plain malloc fills an epoch's chunk has a front of its own for that, without a heap behind it. */
+struct front {
     _Alignas(CACHE_LINE) struct magazine magazine[CLASS_LIMIT];
-    struct thread *thread;    /* the holder's record; NULL in the two static heaps */
-    struct hold *innermost;   /* while plain malloc lands here: what the thread entered last; hold_none: nothing */
-    struct hold *filling;     /* of a thread's scope heap: whose chunk plain malloc fills; else hold_none */
-    struct heap *prev, *next; /* of the heaps of epochs that are in use */
+    struct thread *thread;  /* the record of the thread that plain malloc is served for; NULL: none yet, or no more */
+    struct hold *innermost; /* of the scope that the thread entered last; hold_none: it is inside of nothing */
+    struct hold *filling;   /* whose chunk plain malloc fills when the magazines do not serve; hold_none: no chunk */
+    struct heap *heap;      /* the heap that this is the front of; heap_none: none */
+};
+
+struct heap {
+    struct front front;
+    struct gate *gate;        /* of the thread that holds the heap */
+    struct heap *prev, *next; /* of the heaps of epochs that are in use (heaps.h) */
     bool enlisted;
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations; /* slow ones */
     uint64_t tick_ms;    /* when idle classes were last looked for */
-    size_t stock_bytes;
-    size_t stock_peak; /* the most that was in it since the last tick */
-    size_t stock_budget;
-    uint64_t flushed_bytes; /* by magazines that found no room in the stock, since ever */
+    struct stock stock;
     struct hot_runs hot;
     struct heap_class class[CLASS_LIMIT];
 };
 
 _Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
 
+extern _Thread_local struct front *front_current;
+
+/* The front of a thread that has no heap yet, and of one whose heap was taken down: no magazine has a slot, none
+ * accepts one. */
+extern struct front front_none;
+extern struct front front_gone;
+
+/* The heap behind a front that has none: it caches nothing, and nothing is put into it. */
+extern struct heap heap_none;
+
+/* Whether plain malloc is served by heaps: the drop-in says so when it starts. */
+extern bool heap_serves_malloc;
+
 /* The magazine of a scaled class. Compilers must not mix the two parts of the address with those of its fields. */
-always_inline struct magazine *heap_magazine(struct heap *heap, size_t class_scaled)
+always_inline struct magazine *front_magazine(struct front *front, size_t class_scaled)
 {
-    struct magazine *m = (struct magazine *)((char *)heap->magazine + class_scaled);
+    struct magazine *m = (struct magazine *)((char *)front->magazine + class_scaled);
     __asm__("" : "+r"(m));
     return m;
 }
-
-/* The heap of a thread that has none yet, and of one whose heap was taken down: no magazine has a slot, none accepts
- * one. */
-extern struct heap heap_none;
-extern struct heap heap_gone;
-
-/* The heaps of epochs that are in use: reports walk them alone. The counts of one that ends are kept for all. In the
- * gate. */
-void heap_enlist(struct heap *heap);
-void heap_delist(struct heap *heap); /* it is empty */
-
-/* Adds up one class over the heaps of epochs, also of those that are gone. In the gate. */
-void heaps_add(unsigned class, struct class_sums *sums);
 
 /* Adds the counts of one heap. Any thread, at any time: what the holder does meanwhile may be counted or not. */
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums);
@@ -122,7 +126,7 @@ uint32_t heap_next_affinity(void);
 void heap_retag(struct heap *heap);
 
 /* Makes a heap of zeroed memory usable. */
-void heap_start(struct heap *heap, struct thread *thread, struct epoch *epoch, uint32_t affinity);
+void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity);
 
 /* A slot of the class, when the magazine is empty. NULL: no memory. Enters the gate. */
 void *heap_alloc_slow(struct heap *heap, unsigned class);
@@ -144,7 +148,7 @@ always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     const uint64_t claimed = load_plain(&hc->claimed);
-    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || counter_get(&hc->stock_slots) != 0) {
+    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || counter_get(&hc->stock.slots) != 0) {
         return NULL;
     }
     return heap_hand_out(heap, class);
@@ -165,8 +169,11 @@ void heap_unretire(struct heap *heap);
 /* Counts the magazines anew, for the child of a fork: their holder may have been cut between two writes. */
 void heap_recount(struct heap *heap);
 
-/* Ends the program when a slot is in a magazine twice, or what is in one is no slot. In the gate. */
-void heap_verify(const struct heap *heap);
+/* Slots in the magazine of a class. The holder. */
+unsigned heap_magazine_slots(const struct heap *heap, unsigned class);
+
+/* Begins to count anew, with an empty heap. */
+void heap_forget_counts(struct heap *heap, unsigned class);
 
 /* Gives back everything that the heap caches but for retired slots, and detaches its slabs. In the gate. */
 void heap_empty(struct heap *heap);

@@ -15,9 +15,8 @@
 
 struct magazine {
     _Atomic(void *) head;
-    uint64_t count; /* low 16 bits: room for so many more slots; above: slots handed out. Owned (atomic.h) */
-    uint32_t tag;   /* of the slots that it accepts; never changes */
-    uint32_t unused[3];
+    uint64_t count;            /* low 16 bits: room for so many more slots; above: slots handed out. Owned (atomic.h) */
+    _Alignas(16) uint32_t tag; /* of the slots that it accepts; never changes */
 };
 
 enum { MAGAZINE_SERVED_SHIFT = 16, MAGAZINE_ROOM_MASK = 0xffff, MAGAZINE_POP = (1 << MAGAZINE_SERVED_SHIFT) + 1 };
@@ -69,5 +68,12 @@ always_inline void magazine_push(struct magazine *m, void *head, void *slot)
     store_release(&m->head, slot);
     owned_add(&m->count, (uint64_t)-1);
 }
+
+/* The slots that a magazine of the class has room for at first, and at most; and those of a refill, at first and at
+ * most. */
+uint16_t magazine_capacity_first(unsigned class);
+uint16_t magazine_capacity_most(unsigned class);
+uint16_t magazine_batch_first(unsigned class);
+uint16_t magazine_batch_most(unsigned class);
 
 #endif

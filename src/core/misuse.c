@@ -1,14 +1,12 @@
 #include "core/misuse.h"
 
-#include "core/chunk.h"
-#include "core/epoch.h"
-#include "core/guard.h"
-#include "core/scope.h"
+#include "base/atomic.h"
 #include "os/fatal.h"
 #include "os/text.h"
 
-/* Whether an epoch was ever released: then an address where no object lives is not proof of a free. */
-static atomic_u32 released;
+void (*misuse_report)(const char *what, const void *p);
+
+static atomic_u32 released; /* 1: an epoch was; an address where no object lives is no proof of a free any more */
 
 void misuse_expect_released(void)
 {
@@ -17,101 +15,22 @@ void misuse_expect_released(void)
     }
 }
 
-static uint32_t tag_of_address(const void *p)
+bool misuse_may_be_released(void)
 {
-    const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
-}
-
-/* The first unit of the large run that p lies in; 0: it lies in none. */
-static size_t large_run_around(const void *p)
-{
-    size_t first = arena_unit(p);
-    if (!arena_has_unit(first)) {
-        return 0;
-    }
-    while (first > 0 && load_plain(&arena.units[first].tag) == TAG_NONE) {
-        first--;
-    }
-    const bool covers =
-        load_plain(&arena.units[first].tag) == TAG_LARGE && arena_unit(p) - first < arena.runs[first].units;
-    return covers ? first : 0;
-}
-
-/* The descriptor of what p lies in, NULL: nothing; and the bytes that the user of an object there may touch, 0:
- * unknown.
- */
-static const struct run *run_around(const void *p, size_t *bytes)
-{
-    const uint32_t tag = tag_of_address(p);
-    *bytes = 0;
-    if (tag_class(tag) != CLASS_NONE) {
-        const bool sealed = (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0;
-        *bytes = class_geometry[tag_class(tag)].size - (sealed ? SEAL_BYTES : 0);
-        return &arena.runs[arena.units[arena_unit(p)].first];
-    }
-    if (tag == TAG_CHUNK) {
-        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(code_at(p)) : 0;
-        *bytes = code == 0 ? 0 : code_bytes(code) - SEAL_BYTES;
-        return &arena.runs[arena.units[arena_unit(p)].first];
-    }
-    const size_t first = large_run_around(p);
-    if (first == 0) {
-        return NULL;
-    }
-    *bytes = arena.runs[first].large_bytes - SEAL_BYTES;
-    return &arena.runs[first];
-}
-
-/* The epoch of a run; NULL: the process, or it is none that there is. */
-static const struct epoch *epoch_of_run(const struct run *run)
-{
-    const uint32_t word = load_plain(&run->word);
-    const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
-    const struct epoch *const epoch = has ? epoch_by_id(word_epoch(word)) : NULL;
-    if (epoch == NULL) {
-        return NULL;
-    }
-    const struct epoch *const owner = load_plain(&epoch->owner);
-    return owner != NULL ? owner : epoch; /* of objects with handles */
-}
-
-static void say_epoch(struct text *text, const struct epoch *epoch)
-{
-    static const char *const states[] = { ", gone", "", ", closed", ", closed", ", draining" };
-    char label[EPOCH_LABEL_BYTES];
-    text_string(text, "epoch ");
-    if (epoch_label(epoch, label) > 0) {
-        text_string(text, "'");
-        text_foreign(text, label);
-        text_string(text, "'");
-    } else {
-        text_number(text, epoch_value(epoch), 0);
-    }
-    text_string(text, states[epoch_word_state(load_plain(&epoch->word))]);
+    return load_relaxed(&released) != 0;
 }
 
 _Noreturn noinline void misuse(const char *what, const void *p)
 {
-    char about[128];
-    struct text text = { .buffer = about, .capacity = sizeof about - 2 };
-    size_t bytes;
-    const struct run *const run = run_around(p, &bytes);
-    const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
-    if (bytes != 0) {
-        text_string(&text, " (");
-        text_number(&text, bytes, 0);
-        text_string(&text, bytes == 1 ? " byte" : " bytes");
+    if (misuse_report != NULL) {
+        misuse_report(what, p);
     }
-    if (epoch != NULL) {
-        text_string(&text, bytes != 0 ? ", " : " (");
-        say_epoch(&text, epoch);
-    }
-    if (text.length != 0) {
-        about[text.length++] = ')';
-    }
-    about[text.length] = 0;
-    fatal_pointer(what, p, about);
+    fatal_pointer(what != NULL ? what : "free of a foreign pointer", p, "");
+}
+
+_Noreturn noinline void misuse_no_object(const void *p)
+{
+    misuse(NULL, p);
 }
 
 /* uncounted: only the checked libraries call it */
@@ -137,43 +56,4 @@ _Noreturn noinline void misuse_alignment(const void *p, size_t given)
     text_string(&text, ", which it does not have");
     about[text.length] = 0;
     fatal_pointer("aligned free of", p, about);
-}
-
-static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
-
-_Noreturn noinline void misuse_freed_in_chunk(const void *p)
-{
-    const struct epoch *const epoch = epoch_of_run(&arena.runs[arena.units[arena_unit(p)].first]);
-    const bool is_gone = epoch != NULL && epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE;
-    const uint32_t policy = is_gone ? load_plain(&epoch->policy) : 0;
-    if (policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP) {
-        misuse("free, after its epoch was released, of", p);
-    }
-    misuse(load_relaxed(&released) != 0 ? may_be_released : "double free of", p);
-}
-
-_Noreturn noinline void misuse_no_object(const void *p)
-{
-    const uint32_t tag = tag_of_address(p);
-    if (!arena_has_unit(arena_unit(p))) {
-        fatal_pointer("free of a foreign pointer", p,
-                      scope_malloc_is_ours ? " (of another malloc, or of none; a library that is opened with "
-                                             "RTLD_DEEPBIND has libc's)"
-                                           : " (of another malloc, or of none)");
-    }
-    if (tag_class(tag) != CLASS_NONE) {
-        (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
-        misuse("double free of", p);
-    }
-    if (tag == TAG_CHUNK) {
-        chunk_no_object(p);
-    }
-    const size_t first = large_run_around(p);
-    if (first != 0 && p != (const void *)arena_address((uint32_t)first)) {
-        slot_is_interior(p);
-    }
-    if (first != 0) {
-        misuse("double free of", p);
-    }
-    misuse(load_relaxed(&released) != 0 ? may_be_released : "double or wild free of", p);
 }

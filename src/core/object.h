@@ -1,5 +1,5 @@
-/* Objects of any size: what every face of the library calls. Sizes, alignments, and which part of the engine serves
- * them.
+/* Objects of any size: which part of the engine serves a size and an alignment, and where a pointer that is freed
+ * belongs. The fast path (fast.h) comes first; what it does not do is here.
  *
  * Errors: NULL means no memory (or a size that cannot be), and errno is ENOMEM then. A pointer that is no object's
  * ends the program with a line on stderr. Threads: any. */
@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 struct epoch;
+struct thread;
 
 /* What checked builds do when an object of size bytes is handed out at p (or NULL), and before it is freed; p is
  * returned. */
@@ -27,28 +28,23 @@ always_inline void *object_begin(void *p, size_t size)
     return TSLAB_CHECKED ? object_begin_checked(p, size) : p;
 }
 
+/* Serves plain malloc wherever it lands: an epoch, or the process. `class` is that of the size and alignment,
+ * CLASS_NONE for a large block. *zero: it reads as zero. */
+void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
+
+/* Allocates outside of epochs: a slot of the class, or a large block. */
+void *object_alloc_slot(struct thread *thread, unsigned class);
+void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero);
+
 /* What the fast path (fast.h) does not do itself. */
 void *object_alloc_slow(size_t size);
 void object_free_slow(void *p);
-
-/* Zeroed; memory that is fresh from the system is not touched. */
-void *object_alloc_zero(size_t size);
-
-/* alignment is a power of two. */
-void *object_alloc_aligned(size_t size, size_t alignment);
-
-/* p is an object, size above 0. On failure p is as it was. */
-void *object_resize(void *p, size_t size);
 
 /* The bytes that the user of p may touch; p is an object. */
 size_t object_usable(const void *p);
 
 /* The epoch that the object at p belongs to; that of the process also when p is no object's. */
 struct epoch *object_epoch(const void *p);
-
-/* Looks, when the program ends, for misuse that nothing has come by: double frees and interior pointers among what this
- * thread caches; in the checked libraries, writes beyond the end of objects that were never freed. */
-void object_verify(void);
 
 /* Gives back what this thread caches and the pages of all empty memory. Returns the bytes given to the system. */
 size_t object_trim(void);

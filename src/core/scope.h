@@ -1,7 +1,7 @@
 /* Scopes: what threads do with epochs. Opening, entering and leaving, allocating, closing, releasing.
  *
  * A thread that is inside of an epoch has one of its holds. The innermost scope whose epoch takes plain malloc is where
- * plain malloc lands: heap_current then is the hold's heap, or, while it fills chunks, the thread's scope heap, whose
+ * plain malloc lands: front_current then is the hold's heap, or, while it fills chunks, the thread's scope heap, whose
  * magazines are empty for ever and which names the hold, so that the fast path finds its chunk.
  *
  * Who enters claims an idle hold, then looks at the epoch's word again; who closes changes the word, then claims idle
@@ -34,10 +34,6 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options);
 int scope_enter(struct thread *thread, uint64_t value);
 int scope_leave(struct thread *thread, uint64_t value);
 
-/* As tslab_epoch_close and tslab_epoch_release; report may be NULL. */
-int scope_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
-int scope_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
-
 /* As tslab_epoch_advance: *value becomes that of the next epoch. */
 int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report);
 
@@ -57,18 +53,6 @@ bool scope_is_inside(const struct thread *thread, uint64_t value);
 /* How many scopes the thread is inside of. */
 uint32_t scope_count(const struct thread *thread);
 
-/* The root epoch of an instance by value; NULL when there is no such instance. */
-struct epoch *instance_epoch(uint64_t value);
-
-/* Allocates from a hold of the caller's. *zero: it reads as zero. NULL: no memory, or the epoch is closed. */
-void *scope_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero);
-
-/* A slot of a slab of the hold's epoch, aligned to a power of two of at most UNIT_BYTES. */
-void *scope_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment);
-
-/* Allocates in an epoch by value. NULL: no memory, or *status says why not. */
-void *scope_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status);
-
 /* Makes the epoch that serves the handles of `owner`, of which the caller has a hold, unless there is one by now. NULL:
  * no memory. */
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner);
@@ -77,26 +61,7 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner);
 struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status);
 void scope_return(struct thread *thread, struct hold *hold);
 
-/* Frees an object of a chunk, or a large run of an epoch. */
-void scope_free_chunk(struct thread *thread, void *p);
-void scope_free_run(struct thread *thread, struct epoch *epoch, void *p);
-
-/* large_resize for such a run. In the gate. */
-bool scope_resize_run(struct epoch *epoch, void *p, size_t size);
-
 /* Leaves all scopes of a thread that ends. */
 void scope_leave_all(struct thread *thread);
-
-/* Puts away the warm epochs. In the gate. */
-void scope_flush(struct thread *thread);
-
-/* Takes leave for the threads that the child of a fork does not have, and ends what they were cut in. Returns the
- * epochs that are closed and perhaps nobody is inside of any more, linked: scope_fork_close empties and finishes them,
- * as soon as no lock of the fork's is held. */
-struct epoch *scope_fork_child(struct thread *self);
-void scope_fork_close(struct thread *self, struct epoch *closed);
-
-/* Whether plain malloc is ours: the drop-in says so. */
-extern bool scope_malloc_is_ours;
 
 #endif

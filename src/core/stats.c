@@ -1,4 +1,5 @@
 #include "core/stats.h"
+#include "core/heaps.h"
 
 #include "core/current.h"
 #include "core/depot.h"
@@ -29,9 +30,9 @@ static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
 {
     struct thread *self = current_get_surely();
     if (self != NULL) { /* else the engine has not started */
-        gate_lock(self);
+        gate_lock(&self->gate);
         heaps_add(class, sums);
-        gate_unlock(self);
+        gate_unlock(&self->gate);
         current_put(self);
     }
 }

@@ -8,12 +8,13 @@ struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .last_lock = LOCK
 
 static void record_start(struct thread *thread)
 {
-    thread->gate.rank = RANK_GATE;
-    heap_start(&thread->heap, thread, &epoch_process, heap_next_affinity());
-    thread->scope_heap.thread = thread;
-    thread->scope_heap.innermost = &hold_none;
-    thread->scope_heap.filling = &hold_none;
-    thread->scope_heap.magazine[CLASS_NONE].tag = TAG_NEVER;
+    thread->gate.lock.rank = RANK_GATE;
+    heap_start(&thread->heap, thread, &thread->gate, &epoch_process, heap_next_affinity());
+    thread->scope_front.thread = thread;
+    thread->scope_front.heap = &heap_none;
+    thread->scope_front.innermost = &hold_none;
+    thread->scope_front.filling = &hold_none;
+    thread->scope_front.magazine[CLASS_NONE].tag = TAG_NEVER;
     for (unsigned i = 0; i < REMEMBERED_HOLDS; i++) {
         thread->remembered[i] = &hold_none;
     }
@@ -74,7 +75,7 @@ struct thread *thread_open_last(void)
 {
     struct thread *const last = registry.last;
     lock_acquire(&registry.last_lock);
-    if (last->heap.thread == NULL) {
+    if (last->heap.front.thread == NULL) {
         record_start(last);
         lock_acquire(&registry.lock);
         live_link(last);
@@ -83,12 +84,42 @@ struct thread *thread_open_last(void)
     return last;
 }
 
+void thread_keep_warm(struct thread *thread, struct epoch *epoch)
+{
+    invariant(thread_has_room_for_warm(thread));
+    epoch->next_idle = thread->warm;
+    thread->warm = epoch;
+    thread->warm_count++;
+}
+
+struct epoch *thread_take_warm(struct thread *thread)
+{
+    struct epoch *epoch = thread->warm;
+    if (epoch != NULL) {
+        thread->warm = epoch->next_idle;
+        thread->warm_count--;
+    }
+    return epoch;
+}
+
+void thread_flush_warm(struct thread *thread)
+{
+    while (thread->warm != NULL) {
+        struct epoch *epoch = thread->warm;
+        thread->warm = epoch->next_idle;
+        hold_drop_chunk(&epoch->first);
+        epoch_put_record(epoch);
+    }
+    thread->warm_count = 0;
+}
+
 void thread_close(struct thread *thread)
 {
-    gate_lock(thread);
+    gate_lock(&thread->gate);
+    thread_flush_warm(thread);
     heap_empty(&thread->heap);
     reclaim_tick();
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     if (thread == registry.last) {
         lock_release(&registry.last_lock);
         return;
@@ -96,59 +127,4 @@ void thread_close(struct thread *thread)
     lock_acquire(&registry.lock);
     live_to_idle(thread);
     lock_release(&registry.lock);
-}
-
-/* The forking thread is in no slow operation, so its own gate stays open: fork handlers of others that run after ours
- * may allocate. */
-void thread_fork_prepare(struct thread *self)
-{
-    if (self == NULL || self != registry.last) {
-        lock_acquire(&registry.last_lock);
-    }
-    lock_acquire(&registry.lock);
-    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        if (thread != self) {
-            lock_acquire(&thread->gate);
-        }
-    }
-}
-
-/* In the child the words of locks tell of waiters that it does not have: letting go wakes nobody, and harms nothing. */
-void thread_fork_done(struct thread *self)
-{
-    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        if (thread != self) {
-            lock_release(&thread->gate);
-        }
-    }
-    lock_release(&registry.lock);
-    if (self == NULL || self != registry.last) {
-        lock_release(&registry.last_lock);
-    }
-}
-
-void thread_fork_child(struct thread *self)
-{
-    /* First make true again what a single give was cut in, then look, then take leave for the others. What the forking
-     * thread itself may be in the middle of, if a signal handler forks, it ends itself. */
-    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        const uint32_t noted = load_plain(&thread->noted);
-        if (noted == 0 || thread == self) {
-            continue;
-        }
-        struct run *slab = &arena.runs[noted];
-        const uint32_t word = load_plain(&slab->word);
-        if (word_state(word) != SLAB_EMPTY && word_class(word) != CLASS_NONE) { /* chunks: scope.h */
-            slab_recount(slab, &class_geometry[word_class(word)]);
-            partial_evaluate(slab);
-        }
-    }
-    struct thread *next;
-    for (struct thread *thread = registry.live; thread != NULL; thread = next) {
-        next = thread->next;
-        if (thread != self && thread != registry.last) { /* which nobody had */
-            heap_recount(&thread->heap);
-            thread_close(thread);
-        }
-    }
 }

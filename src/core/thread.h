@@ -1,4 +1,4 @@
-/* Threads as the engine knows them: a record each, on a registry; joining, leaving, and fork.
+/* Threads as the engine knows them: a record each, on a registry.
  *
  * A record holds the thread's gate: a lock that only the thread itself and fork take. Slow operations run inside it
  * from start to end, so that whoever has all gates knows that nothing is half done. A single give, which must be cheap,
@@ -12,8 +12,8 @@
 #ifndef TSLAB_CORE_THREAD_H
 #define TSLAB_CORE_THREAD_H
 
+#include "core/gate.h"
 #include "core/heap.h"
-#include "os/lock.h"
 
 struct work {
     uint32_t depth;     /* of units in units */
@@ -33,9 +33,7 @@ struct thread_counters {
 struct survivors_line;
 
 struct thread {
-    struct lock gate;
-    bool in_gate;               /* by the thread itself, not by a fork; private to it */
-    atomic_u32 noted;           /* the slab of the single give that is under way, or of the last one */
+    struct gate gate;
     struct thread *prev, *next; /* live ones, or idle ones by next alone; under the registry's lock */
     struct thread_counters counters;
     struct heap heap; /* of the process epoch */
@@ -53,8 +51,8 @@ struct thread {
     /* The unit of work that it is in (work.h); private to it. */
     struct work work;
 
-    /* The heap of a thread whose plain malloc fills a chunk: nothing is ever in its magazines. */
-    struct heap scope_heap;
+    /* The front of a thread whose plain malloc fills a chunk: nothing is ever in its magazines. */
+    struct front scope_front;
 };
 
 struct registry {
@@ -68,18 +66,6 @@ struct registry {
 
 extern struct registry registry;
 
-static inline void gate_lock(struct thread *thread)
-{
-    lock_acquire(&thread->gate);
-    thread->in_gate = true;
-}
-
-static inline void gate_unlock(struct thread *thread)
-{
-    thread->in_gate = false;
-    lock_release(&thread->gate);
-}
-
 /* Takes an idle record, or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);
 
@@ -89,13 +75,20 @@ bool thread_reserve_last(void);
 /* Lends the last record, to one thread at a time: others wait. */
 struct thread *thread_open_last(void);
 
-/* Empties the record's heap and makes the record idle, or ends the lending. */
-void thread_close(struct thread *thread);
+/* Warm epochs: a few FREE records, each perhaps with an empty chunk, that a thread keeps for the epochs that it opens
+ * next. take returns NULL when there is none; keep wants room. No gate, but for flush: in the gate. */
+enum { WARM_EPOCHS = 4 };
 
-/* Fork: before it everything is brought to rest; after it, in the parent and in the child, it may go on. Then the
- * child, alone, takes leave for the threads that it does not have. `self` is the forking thread's record, or NULL. */
-void thread_fork_prepare(struct thread *self);
-void thread_fork_done(struct thread *self);
-void thread_fork_child(struct thread *self);
+static inline bool thread_has_room_for_warm(const struct thread *thread)
+{
+    return thread->warm_count < WARM_EPOCHS;
+}
+
+struct epoch *thread_take_warm(struct thread *thread);
+void thread_keep_warm(struct thread *thread, struct epoch *epoch);
+void thread_flush_warm(struct thread *thread);
+
+/* Empties the record, and makes it idle, or ends the lending. */
+void thread_close(struct thread *thread);
 
 #endif

@@ -1,5 +1,6 @@
 #include "core/work.h"
 
+#include "core/ending.h"
 #include "core/option.h"
 #include "os/os.h"
 
@@ -12,7 +13,7 @@ void work_rotate(void)
 
 static void close_epoch(struct thread *closer, struct work *work)
 {
-    (void)scope_close(closer, work->epoch, false, NULL);
+    (void)ending_close(closer, work->epoch, false, NULL);
     work->epoch = 0;
 }
 

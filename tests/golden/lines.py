@@ -16,7 +16,8 @@ LINE = 64
 READ = {
     "arena": LINE,  # base, limits and tables; what the depot writes is behind it
     "epoch_blocks": None,
-    "heap_gone": None,
+    "front_gone": None,
+    "front_none": None,
     "heap_none": None,
     "hold_none": None,
     "option_values": None,

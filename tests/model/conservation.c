@@ -32,18 +32,13 @@ static size_t account_chain(void *chain, unsigned class)
     return n;
 }
 
-/* The stock is a list of chains, packed as in heap.c: slots above, granules from the arena's base below; the next one
- * in the second word of the first slot. */
-static size_t account_stock(uint64_t packed, unsigned class)
+static size_t account_stock(const struct stock_class *stock, unsigned class)
 {
-    enum { COUNT_SHIFT = 44 };
     size_t n = 0;
-    while (packed >> COUNT_SHIFT != 0) {
-        char *const chain = (char *)arena.base + ((packed & bit_mask(COUNT_SHIFT)) << GRANULE_SHIFT);
-        const size_t slots = account_chain(chain, class);
-        CHECK(slots == packed >> COUNT_SHIFT);
+    unsigned slots;
+    for (void *chain = stock_first(stock, &slots); chain != NULL; chain = stock_below(chain, &slots)) {
+        CHECK(account_chain(chain, class) == slots);
         n += slots;
-        packed = ((uint64_t *)chain)[1];
     }
     return n;
 }
@@ -52,11 +47,11 @@ static void account_heap(const struct heap *heap)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const struct heap_class *hc = &heap->class[class];
-        const struct magazine *m = &heap->magazine[class];
+        const struct magazine *m = &heap->front.magazine[class];
         const size_t in_magazine = account_chain(magazine_head(m), class);
         CHECK(in_magazine + magazine_room(m) == load_plain(&hc->capacity));
-        const size_t in_stock = counter_get(&hc->stock_slots) == 0 ? 0 : account_stock(hc->stock, class);
-        CHECK(in_stock == counter_get(&hc->stock_slots));
+        const size_t in_stock = account_stock(&hc->stock, class);
+        CHECK(in_stock == counter_get(&hc->stock.slots));
         for (uint64_t bits = load_plain(&hc->claimed); bits != 0; bits &= bits - 1) {
             const char *const p = hc->claimed_start + (size_t)bit_lowest(bits) * class_geometry[class].size;
             CHECK(slot_of(p, class).slab == hc->slab);
@@ -114,7 +109,7 @@ static void check_slab(const struct run *slab, size_t *listed)
     CHECK(word_class(word) == class && word_epoch(word) == epoch_process.id);
     switch (word_state(word)) {
     case SLAB_ATTACHED:
-        CHECK(heap_current->class[class].slab == slab);
+        CHECK(front_current->heap->class[class].slab == slab);
         break;
     case SLAB_FULL:
         CHECK(free_slots == 0);
@@ -149,7 +144,7 @@ static void check_lists(const size_t *listed)
 /* Whether the heap keeps this run for its next large block. */
 static bool is_hot(uint32_t first, uint32_t units)
 {
-    const struct hot_runs *hot = &heap_current->hot;
+    const struct hot_runs *hot = &front_current->heap->hot;
     for (unsigned i = 0; i < HOT_RUNS; i++) {
         if (load_plain(&hot->first[i]) == first) {
             return hot->units[i] == units;
@@ -190,25 +185,25 @@ static size_t check_arena(void)
     for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
         CHECK(units[kind] == counter_get(&depot.units[kind]));
     }
-    CHECK(hot == counter_get(&heap_current->hot.total));
+    CHECK(hot == counter_get(&front_current->heap->hot.total));
     check_lists(listed);
     return large;
 }
 
 void conservation_check(const struct shadow *shadow)
 {
-    if (heap_current->thread == NULL) {
+    if (front_current->thread == NULL) {
         return; /* nothing was allocated yet */
     }
     accounted = calloc(arena.committed_units, sizeof accounted[0]);
     CHECK(accounted != NULL);
     memset(live, 0, sizeof live);
-    account_heap(heap_current);
+    account_heap(front_current->heap);
     const size_t large = account_objects(shadow);
     CHECK(check_arena() == large);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         struct class_sums sums = { 0 };
-        heap_add(heap_current, class, &sums);
+        heap_add(front_current->heap, class, &sums);
         CHECK(sums.allocs - sums.frees == live[class]);
     }
     free(accounted);

@@ -275,7 +275,7 @@ static void metadata_is_out_of_line(void)
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         CHECK(tables[i] < arena.base);
     }
-    CHECK(!arena_has_unit(arena_unit(heap_current)));
+    CHECK(!arena_has_unit(arena_unit(front_current)));
 }
 
 static bool tables_are_guarded(void)
@@ -310,7 +310,7 @@ static void metadata_between_guards(void)
     CHECK(tables_are_guarded());
     bool guarded;
     /* Between records and what else is mapped there is a page, or not. */
-    const char *record = (const char *)heap_current;
+    const char *record = (const char *)front_current;
     while (is_readable(record)) {
         record += os_page_bytes();
     }

@@ -2,6 +2,8 @@
 
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/ending.h"
+#include "core/epoch_alloc.h"
 #include "core/fast.h"
 #include "core/generation.h"
 #include "core/handle.h"
@@ -246,7 +248,7 @@ static int end_epoch(struct thread *thread, int actor, uint64_t value, bool rele
     struct tslab_epoch_report report;
     world_reclaim_begins(actor);
     simulated.forbade[actor] = false;
-    const int status = (releases ? scope_release : scope_close)(thread, value, reclaims, reclaims ? &report : NULL);
+    const int status = (releases ? ending_release : ending_close)(thread, value, reclaims, reclaims ? &report : NULL);
     if (status == TSLAB_OK && reclaims) {
         world_reclaim_ends(actor);
         bounds_end(&bounds, actor, value, policy, &report);
@@ -340,13 +342,13 @@ static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size
     if (in_slab) {
         struct hold *hold = scope_borrow(thread, value, &status);
         if (hold != NULL) {
-            p = scope_alloc_slot(thread, hold, bytes, GRANULE_BYTES);
+            p = epoch_alloc_slot(thread, hold, bytes, GRANULE_BYTES);
             p = checked_born(p);
             scope_return(thread, hold);
         }
     } else {
         bool zero;
-        p = checked_born(scope_alloc_in(thread, value, bytes, 1, &zero, &status));
+        p = checked_born(epoch_alloc_in(thread, value, bytes, 1, &zero, &status));
     }
     world_land(flight);
     if (p == NULL || has_ended(value)) {
@@ -496,20 +498,20 @@ static void look_at_handle(int number)
 
 static void count(struct thread *thread, uint64_t value)
 {
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     struct epoch *epoch = epoch_by_value(value);
     if (epoch != NULL) {
         struct survivors sum;
         survivors_count(epoch, &sum);
     }
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
 }
 
 static void flush(struct thread *thread)
 {
-    gate_lock(thread);
-    scope_flush(thread);
-    gate_unlock(thread);
+    gate_lock(&thread->gate);
+    thread_flush_warm(thread);
+    gate_unlock(&thread->gate);
 }
 
 /* The number's digits: of the epoch, and of the class. */
@@ -532,7 +534,7 @@ bool epochs_operate(int actor, char what, int number)
         return false;
     }
     struct thread *thread = current_get();
-    if (heap_current == &heap_gone && needs_scope(what)) {
+    if (front_current == &front_gone && needs_scope(what)) {
         current_put(thread); /* as the interface refuses it */
         return true;
     }
@@ -905,12 +907,12 @@ const char *epochs_rest(void)
 /* Everybody leaves, everything is closed and freed: every record is FREE then, and its memory back in the depot. */
 const char *epochs_end(struct thread *thread)
 {
-    struct heap *const outside = heap_current;
+    struct front *const outside = front_current;
     for (unsigned i = 0; i < world_record_count; i++) {
         scope_leave_all(world_records[i]);
     }
     memset(world.epochs.depth, 0, sizeof world.epochs.depth);
-    heap_current = outside;
+    front_current = outside;
     for (unsigned i = 0; i < world.epochs.handle_count; i++) {
         const struct object *object = world.epochs.handles[i].object;
         if (object != NULL && !object->leaves) {
@@ -923,10 +925,10 @@ const char *epochs_end(struct thread *thread)
             continue;
         }
         const uint64_t value = epoch_value(epoch);
-        (void)scope_close(thread, value, false, NULL);
+        (void)ending_close(thread, value, false, NULL);
         /* In the child of a fork there are objects that only threads knew that it does not have. */
         if (world.forked && epochs_named(value) != NULL) {
-            (void)scope_release(thread, value, false, NULL);
+            (void)ending_release(thread, value, false, NULL);
         }
         if (epochs_named(value) != NULL) {
             return WRONG("epoch %u is %s, and all that was in it is freed", id,

@@ -14,7 +14,7 @@ void sim_point(void);
 
 void *sim_fast_alloc(unsigned class)
 {
-    struct magazine *m = &heap_current->magazine[class];
+    struct magazine *m = &front_current->magazine[class];
     void *head = magazine_head(m);
     return head != NULL ? magazine_pop(m, head) : NULL;
 }
@@ -22,7 +22,7 @@ void *sim_fast_alloc(unsigned class)
 bool sim_fast_free(void *p)
 {
     const uint32_t tag = atomic_load_explicit(&arena.units[arena_unit(p)].tag, memory_order_relaxed);
-    struct magazine *m = &heap_current->magazine[tag_class(tag)];
+    struct magazine *m = &front_current->magazine[tag_class(tag)];
     void *head = magazine_head(m);
     if (tag != m->tag || magazine_room(m) == 0 || p == head) {
         return false;

@@ -563,7 +563,7 @@ static bool fails_early(const void *p, size_t size, uint64_t expected, int order
 
 static bool is_private(const void *p)
 {
-    return sim_is_on_stack(p) || p == (const void *)&heap_current || p == (const void *)&errno;
+    return sim_is_on_stack(p) || p == (const void *)&front_current || p == (const void *)&errno;
 }
 
 static void access_range(const void *start, size_t size, enum kind kind, const void *where)

@@ -242,18 +242,15 @@ static const char *count_chain(const void *chain, unsigned slots, unsigned class
 static const char *count_cached(const struct heap *heap, unsigned class)
 {
     const struct heap_class *hc = &heap->class[class];
-    const struct magazine *m = &heap->magazine[class];
+    const struct magazine *m = &heap->front.magazine[class];
     const char *bad = count_chain(magazine_head(m), hc->capacity - magazine_room(m), class);
     if (bad == NULL) {
         bad = count_chain(hc->retired, hc->retired_slots, class);
     }
-    uint64_t stock = hc->stock;
-    for (unsigned left = hc->stock_slots; bad == NULL && left > 0;) {
-        /* heap.c packs a chain so: granules above the arena's base, and its slots above. */
-        const void *chain = (const void *)(arena.base + ((stock & bit_mask(44)) << GRANULE_SHIFT));
-        bad = count_chain(chain, (unsigned)(stock >> 44), class);
-        left -= (unsigned)(stock >> 44);
-        stock = ((const uint64_t *)chain)[1];
+    unsigned slots;
+    for (void *chain = stock_first(&hc->stock, &slots); bad == NULL && chain != NULL;
+         chain = stock_below(chain, &slots)) {
+        bad = count_chain(chain, slots, class);
     }
     for (uint64_t claimed = hc->claimed; claimed != 0; claimed &= claimed - 1) {
         (*place_of(hc->claimed_start + bit_lowest(claimed) * class_geometry[class].size))++;
@@ -395,7 +392,7 @@ static const char *check_runs(unsigned *lost)
     }
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         for (unsigned bin = 0; bin < UNITS_MAX; bin++) {
-            for (uint32_t at = depot.bins[kind - 1][bin]; at != 0; at = arena.runs[at].next) {
+            for (uint32_t at = bins_first(&depot.bins, kind, bin); at != 0; at = arena.runs[at].next) {
                 linked += arena.runs[at].kind == kind ? arena.runs[at].units : UNITS_MAX;
                 if (linked > 3 * UNITS_MAX) {
                     return WRONG("a bin is broken");
@@ -421,7 +418,7 @@ static const char *check_locks(void)
         }
     }
     for (unsigned i = 0; i < world_record_count; i++) {
-        if (load_plain(&world_records[i]->gate.word) != 0) {
+        if (load_plain(&world_records[i]->gate.lock.word) != 0) {
             return WRONG("a gate was left shut");
         }
     }
@@ -442,14 +439,14 @@ static const char *check_registry(void)
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (thread->heap.class[c].slab != NULL || thread->heap.class[c].claimed != 0 ||
-                thread->heap.class[c].stock_slots != 0 || magazine_head(&thread->heap.magazine[c]) != NULL) {
+                thread->heap.class[c].stock.slots != 0 || magazine_head(&thread->heap.front.magazine[c]) != NULL) {
                 return WRONG("an idle heap is not empty");
             }
         }
     }
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         n++;
-        if (world.forked && thread != sim_heap[sim_self()]->thread) {
+        if (world.forked && thread != sim_front[sim_self()]->thread) {
             return WRONG("a thread that is gone is still on the registry");
         }
     }

@@ -41,7 +41,7 @@ static struct {
     unsigned steps;
 } sim;
 
-struct heap *sim_heap[THREADS_MAX];
+struct front *sim_front[THREADS_MAX];
 
 /* What the last run did. */
 static struct {
@@ -194,7 +194,7 @@ static bool can_run(int thread)
 static _Noreturn void jump_into(int thread)
 {
     sim.self = thread;
-    heap_current = sim_heap[thread];
+    front_current = sim_front[thread];
     if (threads[thread].started) {
         _longjmp(threads[thread].at, 1);
     }
@@ -207,7 +207,7 @@ static void switch_to(int thread)
     if (thread == sim.self) {
         return;
     }
-    sim_heap[sim.self] = heap_current;
+    sim_front[sim.self] = front_current;
     if (_setjmp(threads[sim.self].at) == 0) {
         jump_into(thread);
     }
@@ -437,7 +437,7 @@ static void coroutine(void)
         _longjmp(sim.end, 1);
     }
     sim.run->body(sim.self);
-    sim_heap[sim.self] = heap_current;
+    sim_front[sim.self] = front_current;
     threads[sim.self].condition = DONE;
     give_way();
     abort();
@@ -462,7 +462,7 @@ static void make_coroutines(void)
 bool sim_run(const struct sim_run *run)
 {
     make_coroutines();
-    struct heap *const outside = heap_current;
+    struct front *const outside = front_current;
     for (int t = 0; t < run->threads; t++) {
         threads[t].started = false;
         threads[t].condition = READY;
@@ -486,7 +486,7 @@ bool sim_run(const struct sim_run *run)
     }
     sim.run = NULL;
     memory_end();
-    heap_current = outside;
+    front_current = outside;
     return !sim.failed;
 }
 

@@ -7,7 +7,7 @@
  * take priorities, and change them at a few points (Burckhardt and others, "A Randomized Scheduler with Probabilistic
  * Guarantees of Finding Bugs"), or toss a coin at every point.
  *
- * All threads of a run share one thread of the system: the one thread-local variable of the engine, heap_current, is
+ * All threads of a run share one thread of the system: the one thread-local variable of the engine, front_current, is
  * swapped with them. */
 #ifndef TSLAB_TESTS_SIM_SCHEDULER_H
 #define TSLAB_TESTS_SIM_SCHEDULER_H
@@ -35,8 +35,8 @@ bool sim_is_running(void);
 /* The running thread. */
 int sim_self(void);
 
-/* Where a thread keeps its heap_current while it does not run; set them before a run. */
-extern struct heap *sim_heap[THREADS_MAX];
+/* Where a thread keeps its front_current while it does not run; set them before a run. */
+extern struct front *sim_front[THREADS_MAX];
 
 /* Ends the run, or the check: what the rig is for. Outside of both it ends the program. */
 _Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

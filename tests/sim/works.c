@@ -91,13 +91,13 @@ static void check_rotation(int actor, uint64_t value, unsigned rotations)
 static void begin_unit(int actor)
 {
     const unsigned rotations = world.epochs.rotations;
-    const struct thread *thread = heap_current->thread;
+    const struct thread *thread = front_current->thread;
     const struct hold *before = thread == NULL ? NULL : thread->scope;
     const int status = tslab_work_begin("unit");
     if (status != TSLAB_OK && status != TSLAB_NO_MEMORY) {
         sim_fail("the begin of a unit says %d", status);
     }
-    thread = heap_current->thread;
+    thread = front_current->thread;
     if (thread == NULL || thread->scope == before) {
         return;
     }
@@ -108,7 +108,7 @@ static void begin_unit(int actor)
 static void end_unit(int actor)
 {
     struct epoch_ledger *ledger = &world.epochs;
-    const struct thread *thread = heap_current->thread;
+    const struct thread *thread = front_current->thread;
     const unsigned depth = ledger->depth[actor];
     const bool ends = thread != NULL && thread->work.depth == 1 && thread->work.epoch != 0 && depth > 0 &&
                       ledger->inside[actor][depth - 1] == thread->work.epoch;

@@ -1,9 +1,11 @@
 #include "world.h"
 
+#include "core/alloc.h"
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/fast.h"
 #include "core/holes.h"
+#include "core/large.h"
 #include "core/meta.h"
 #include "core/object.h"
 #include "core/option.h"
@@ -166,17 +168,17 @@ static void start_engine(void)
     system_start();
     /* One for each, and one more: three threads that have ended may need two each. */
     for (int i = 0; i <= ACTORS + 1; i++) {
-        heap_current = &heap_none;
+        front_current = &front_none;
         struct thread *thread = current_get();
         if (thread == NULL) {
             sim_fail("the engine does not start");
         }
         world_records[world_record_count++] = thread;
         if (i <= ACTORS) {
-            world.heaps[i] = &thread->heap;
+            world.fronts[i] = &thread->heap.front;
         }
     }
-    heap_current = &heap_none;
+    front_current = &front_none;
     world.section_lock.rank = RANK_LIST;
     world.in_section = -1;
     /* So that the side tables of all units exist. */
@@ -229,16 +231,13 @@ void world_set_up(const struct world_start *start)
         struct heap *heap = &world_records[i]->heap;
         const uint32_t affinity = heap->affinity;
         memset(heap, 0, sizeof *heap);
-        heap_start(heap, world_records[i], &epoch_process, affinity);
+        heap_start(heap, world_records[i], &world_records[i]->gate, &epoch_process, affinity);
     }
-    heap_current = world.heaps[BUILDER];
+    front_current = world.fronts[BUILDER];
     world_follow(BUILDER, start->setup);
     /* The builder goes; its record waits for whoever needs one. */
-    heap_current = &heap_none;
+    front_current = &front_none;
     for (unsigned i = BUILDER; i <= BUILDER + 1; i++) {
-        gate_lock(world_records[i]);
-        scope_flush(world_records[i]); /* as every record that becomes idle */
-        gate_unlock(world_records[i]);
         thread_close(world_records[i]);
     }
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
@@ -246,7 +245,7 @@ void world_set_up(const struct world_start *start)
     }
     epochs_look();
     for (int i = 0; i < ACTORS; i++) {
-        sim_heap[i] = world.heaps[i];
+        sim_front[i] = world.fronts[i];
     }
     save(&scenario);
 }
@@ -255,7 +254,7 @@ void world_reset(void)
 {
     restore(&scenario);
     for (int i = 0; i < ACTORS; i++) {
-        sim_heap[i] = world.heaps[i];
+        sim_front[i] = world.fronts[i];
     }
 }
 
@@ -298,6 +297,15 @@ static void check_free_place(const void *p, size_t bytes, const struct object *s
     }
 }
 
+/* As object_epoch, which is at points: others would run before the object is known here. */
+static const struct epoch *epoch_of(const void *p, uint32_t tag)
+{
+    if (tag != TAG_CHUNK && tag_class(tag) == CLASS_NONE) {
+        return epoch_existing(large_epoch(p));
+    }
+    return epoch_existing(word_epoch(load_plain(&arena.runs[arena.units[arena_unit(p)].first].word)));
+}
+
 struct object *world_born(int actor, void *p, size_t bytes)
 {
     if (p == NULL) {
@@ -307,6 +315,7 @@ struct object *world_born(int actor, void *p, size_t bytes)
     if (tag_class(tag) != CLASS_NONE) {
         bytes = class_geometry[tag_class(tag)].size;
     }
+    const struct epoch *epoch = epoch_of(p, tag);
     check_free_place(p, bytes, NULL);
     struct object *place = world.objects;
     while (place < world_objects_end() && place->address != NULL) {
@@ -318,7 +327,6 @@ struct object *world_born(int actor, void *p, size_t bytes)
         }
         world.object_places++;
     }
-    const struct epoch *epoch = object_epoch(p);
     *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
     place->epoch = epoch == &epoch_process ? 0 : epoch_value(epoch);
     memory_use(p, bytes);
@@ -445,7 +453,7 @@ static void alloc_large(int actor, size_t number)
     const size_t alignment = max_size(number / LARGE_ALIGN_ONE, 1) << UNIT_SHIFT;
     struct flight *flight = world_take_off(actor, NULL);
     flight->allocates = true;
-    void *p = number < LARGE_ALIGN_ONE ? fast_alloc(bytes) : object_alloc_aligned(bytes, alignment);
+    void *p = number < LARGE_ALIGN_ONE ? fast_alloc(bytes) : alloc_aligned(bytes, alignment);
     world_land(flight);
     if (number >= LARGE_ALIGN_ONE && (uintptr_t)p % alignment != 0) {
         sim_fail("%p is not aligned", p);
@@ -469,7 +477,7 @@ static void resize(int actor, struct object *object, size_t units)
     struct flight *flight = world_take_off(actor, object);
     flight->allocates = flight->moves = true;
     object->leaves = true;
-    void *const q = object_resize(p, bytes);
+    void *const q = alloc_resized(p, bytes);
     flight->on = false;
     flight->frees = NULL;
     object->leaves = false;
@@ -530,49 +538,49 @@ static void free_object(int actor, struct object *object, char how)
 static void empty(void)
 {
     struct thread *thread = current_get();
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     heap_empty(&thread->heap);
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
 }
 
 static void reclaim(void)
 {
     struct thread *thread = current_get();
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     (void)reclaim_all();
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
 }
 
 static void purge_holes(void)
 {
     struct thread *thread = current_get();
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     (void)holes_purge_all(&epoch_process);
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
 }
 
 static void evaluate_all(void)
 {
     struct thread *thread = current_get();
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         partial_evaluate(&arena.runs[unit]);
     }
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
 }
 
 static void thread_ends(int actor)
 {
-    struct thread *thread = heap_current->thread;
+    struct thread *thread = front_current->thread;
     epochs_thread_ends(actor);
     if (thread != NULL) {
         system_thread_ends(thread);
     }
-    heap_current = &heap_gone;
+    front_current = &front_gone;
 }
 
 static void fork_process(int actor, char what)
@@ -605,10 +613,10 @@ static void take_run(int actor, uint32_t units)
 {
     bool clean;
     struct thread *thread = current_get();
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     const uint32_t first = depot_take(units, 1, &clean);
     if (first == 0) {
-        gate_unlock(thread);
+        gate_unlock(&thread->gate);
         current_put(thread);
         return;
     }
@@ -627,7 +635,7 @@ static void take_run(int actor, uint32_t units)
         *(uint64_t *)arena_address(first + i) = stamp_of(arena_address(first + i));
     }
     memory_use(arena_address(first), (size_t)units << UNIT_SHIFT);
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     current_put(thread);
 }
 
@@ -642,11 +650,11 @@ static void put_run(int actor)
             }
             memory_use(arena_address(run->first), (size_t)run->units << UNIT_SHIFT);
             struct thread *thread = current_get();
-            gate_lock(thread);
+            gate_lock(&thread->gate);
             const struct held_run put = *run;
             run->first = 0;
             depot_put(put.first, put.units, false);
-            gate_unlock(thread);
+            gate_unlock(&thread->gate);
             current_put(thread);
             return;
         }
@@ -779,9 +787,9 @@ void world_follow(int actor, const char *script)
             number = number * 10 + (*at - '0');
         }
         if (what == '@') {
-            world.heaps[actor] = heap_current;
+            world.fronts[actor] = front_current;
             actor = number;
-            heap_current = world.heaps[actor];
+            front_current = world.fronts[actor];
         } else if (what == '>') {
             world_held_by(actor, true)->owner = number;
         } else if (what != ' ') {
@@ -790,13 +798,13 @@ void world_follow(int actor, const char *script)
         }
     }
     if (!sim_is_running()) {
-        world.heaps[actor] = heap_current;
+        world.fronts[actor] = front_current;
     }
 }
 
 const char *world_tear_down(void)
 {
-    heap_current = world.heaps[BUILDER];
+    front_current = world.fronts[BUILDER];
     for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             free_object(BUILDER, o, 'f');
@@ -809,7 +817,7 @@ const char *world_tear_down(void)
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         put_run(run->owner);
     }
-    heap_current = &heap_none;
+    front_current = &front_none;
     wrong = wrong != NULL ? wrong : oracle_rest();
     wrong = wrong != NULL ? wrong : epochs_gone();
     if (wrong == NULL && !world.forked && counter_get(&depot.units[RUN_USED]) != counter_get(&trap_units)) {

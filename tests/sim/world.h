@@ -74,8 +74,8 @@ struct world {
     struct flight flights[ACTORS + 1];
     struct held_run runs[RUNS_MAX];
     uint32_t turn;
-    uint32_t seen[UNITS_MAX];       /* the slabs' words at the last step */
-    struct heap *heaps[ACTORS + 1]; /* heap_current of each actor before the run */
+    uint32_t seen[UNITS_MAX];         /* the slabs' words at the last step */
+    struct front *fronts[ACTORS + 1]; /* front_current of each actor before the run */
     struct lock section_lock;
     int in_section;
     bool forked;

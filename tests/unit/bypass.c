@@ -25,7 +25,7 @@ struct counts {
 static struct counts counts_of(size_t size)
 {
     struct class_sums sums = { 0 };
-    heap_add(heap_current, class_of_size(size), &sums);
+    heap_add(front_current->heap, class_of_size(size), &sums);
     return (struct counts){
         .allocs = sums.allocs,
         .frees = sums.frees,
@@ -48,12 +48,12 @@ static uint64_t hits_per_mille(struct counts before, struct counts after)
 static void cached_is_bounded(void)
 {
     const size_t stock_most = max_size(STOCK_BYTES, reclaim_learned_bytes());
-    CHECK_SAY(heap_current->stock_bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap_current->stock_bytes,
-              stock_most);
+    CHECK_SAY(front_current->heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be",
+              front_current->heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
         const size_t magazine = max_size(MAGAZINE_BYTES, MAGAZINE_SLOTS_LEAST * size);
-        const size_t bytes = heap_cached(heap_current, class) * size;
+        const size_t bytes = heap_cached(front_current->heap, class) * size;
         CHECK_SAY(bytes <= magazine + stock_most + WORD_SLOTS * size, "%zu bytes of class %zu are cached", bytes, size);
     }
 }
@@ -334,7 +334,7 @@ static void inherit_a_slab(const void *argument)
     void *const p = tslab_malloc(80);
     CHECK(arena_unit(p) == arena_unit(left)); /* the slab is used before a new one */
     const uint32_t ours = load_plain(&arena.units[arena_unit(p)].tag);
-    CHECK(ours != theirs && ours == heap_current->magazine[class_of_size(80)].tag);
+    CHECK(ours != theirs && ours == front_current->magazine[class_of_size(80)].tag);
     tslab_free(left);
     tslab_free(p);
     struct tslab_stats stats;

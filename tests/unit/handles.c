@@ -6,6 +6,8 @@
 
 #include "core/current.h"
 #include "core/depot.h"
+#include "core/ending.h"
+#include "core/epoch_alloc.h"
 #include "core/generation.h"
 #include "core/handle.h"
 #include "core/object.h"
@@ -74,7 +76,7 @@ static uint64_t alive_in(uint64_t epoch)
     struct thread *const thread = current_get();
     uint64_t alive = 0;
     struct survivors sum;
-    gate_lock(thread);
+    gate_lock(&thread->gate);
     struct epoch *const record = epoch_by_value(epoch);
     survivors_count(record, &sum);
     alive += sum.objects;
@@ -82,13 +84,13 @@ static uint64_t alive_in(uint64_t epoch)
         survivors_count(epoch_serving(record), &sum);
         alive += sum.objects;
     }
-    gate_unlock(thread);
+    gate_unlock(&thread->gate);
     return alive;
 }
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(scope_close(current_get(), epoch, false, NULL) == status);
+    CHECK(ending_close(current_get(), epoch, false, NULL) == status);
 }
 
 static void case_one_place_after_the_other(const void *unused)
@@ -151,7 +153,7 @@ static void ends(enum tslab_policy policy, bool frees)
             freed(epoch, b);
             closed(epoch, TSLAB_OK);
         } else {
-            CHECK(scope_release(current_get(), epoch, false, NULL) == TSLAB_OK);
+            CHECK(ending_release(current_get(), epoch, false, NULL) == TSLAB_OK);
         }
         refused(epoch, a);
         refused(epoch, b);
@@ -187,7 +189,7 @@ static void case_also_beside_an_instance(const void *unused)
         const uint64_t a = made(instance, &p), b = made(epoch, &q);
         refused(instance, b);
         refused(epoch, a);
-        CHECK(scope_release(current_get(), instance, false, NULL) == TSLAB_OK);
+        CHECK(ending_release(current_get(), instance, false, NULL) == TSLAB_OK);
         all_refused_but(epoch, b);
         freed(epoch, b);
         closed(epoch, TSLAB_OK);
@@ -245,10 +247,10 @@ static void case_units_that_are_used_up_are_not_lost(const void *unused)
     const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
     for (size_t i = 0; i < 200; i++) {
         bool zero;
-        void *const p = scope_alloc_in(thread, epoch, 4096, 1, &zero, &status);
+        void *const p = epoch_alloc_in(thread, epoch, 4096, 1, &zero, &status);
         CHECK(p != NULL);
     }
-    CHECK(scope_release(thread, epoch, false, NULL) == TSLAB_OK);
+    CHECK(ending_release(thread, epoch, false, NULL) == TSLAB_OK);
 }
 
 #define TEST(name)                                                                                                     \

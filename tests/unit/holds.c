@@ -4,6 +4,8 @@
 #include "child.h"
 
 #include "core/current.h"
+#include "core/ending.h"
+#include "core/epoch_alloc.h"
 #include "core/fast.h"
 #include "core/generation.h"
 #include "core/handle.h"
@@ -54,7 +56,7 @@ static size_t holds_of(uint64_t epoch)
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(scope_close(current_get(), epoch, false, NULL) == status);
+    CHECK(ending_close(current_get(), epoch, false, NULL) == status);
 }
 
 static void entered(struct thread *thread, uint64_t epoch)
@@ -71,7 +73,7 @@ static void *allocated(struct thread *thread, uint64_t epoch, size_t size)
 {
     bool zero;
     int status;
-    void *const p = scope_alloc_in(thread, epoch, size, 1, &zero, &status);
+    void *const p = epoch_alloc_in(thread, epoch, size, 1, &zero, &status);
     CHECK(p != NULL);
     return object_begin(p, size);
 }
@@ -288,21 +290,21 @@ static void case_where_plain_malloc_lands(const void *unused)
     entered(thread, b);
     holds[1] = thread->scope;
     entered(thread, a);
-    CHECK(heap_current->innermost == holds[0] && heap_current->filling == holds[0]);
+    CHECK(front_current->innermost == holds[0] && front_current->filling == holds[0]);
     scope_pause(thread);
-    CHECK(heap_current == &thread->heap && heap_current->innermost == holds[0]);
+    CHECK(front_current == &thread->heap.front && front_current->innermost == holds[0]);
     entered(thread, b);
     CHECK(scope_resume(thread));
-    CHECK(heap_current->filling == holds[1]);
+    CHECK(front_current->filling == holds[1]);
     left(thread, b);
-    CHECK(heap_current->filling == holds[0]);
+    CHECK(front_current->filling == holds[0]);
     left(thread, a);
-    CHECK(heap_current->innermost == holds[1] && heap_current->filling == holds[1]);
+    CHECK(front_current->innermost == holds[1] && front_current->filling == holds[1]);
     left(thread, b);
-    CHECK(heap_current->filling == holds[0]);
+    CHECK(front_current->filling == holds[0]);
     closed(b, TSLAB_OK);
     left(thread, a);
-    CHECK(heap_current == &thread->heap);
+    CHECK(front_current == &thread->heap.front);
     closed(a, TSLAB_OK);
 }
 
@@ -352,7 +354,7 @@ static void case_a_warm_record_keeps_its_chunk(const void *unused)
         if (way < 2) {
             closed(epoch, TSLAB_OK);
         } else {
-            CHECK(scope_release(thread, epoch, false, NULL) == TSLAB_OK);
+            CHECK(ending_release(thread, epoch, false, NULL) == TSLAB_OK);
         }
         CHECK(epoch_by_value(epoch) == NULL);
         CHECK_SAY(units_of_chunks() == CHUNK_UNITS, "way %d keeps %zu units", way, units_of_chunks());

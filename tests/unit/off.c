@@ -11,7 +11,7 @@ enum { LIVE = 1000, OPERATIONS = 100000 };
 static void nothing_but_a_word_of_slots_is_cached(void)
 {
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
-        assert_in_range(heap_cached(heap_current, class), 0, WORD_SLOTS - 1);
+        assert_in_range(heap_cached(front_current->heap, class), 0, WORD_SLOTS - 1);
     }
 }
 

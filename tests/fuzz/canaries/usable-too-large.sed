@@ -1,2 +1,2 @@
-# core/object.c: the usable size of a slot is a granule too large.
-/^static struct place place_at(/,/^}/s/{ class_geometry\[class\].size,/{ class_geometry[class].size + GRANULE_BYTES,/
+# core/room.c: the usable size of a slot is a granule too large.
+/^struct room room_at(/,/^}/s/{ class_geometry\[class\].size,/{ class_geometry[class].size + GRANULE_BYTES,/

@@ -1,2 +1,2 @@
-# core/scope.c: the child of a fork does not count anew the chunk in which a free was cut.
+# core/fork.c: the child of a fork does not count anew the chunk in which a free was cut.
 s/^            recount_noted(thread);/            (void)recount_noted;/

@@ -1,2 +1,2 @@
-# core/scope.c: the child of a fork leaves holds to threads that it does not have.
+# core/fork.c: the child of a fork leaves holds to threads that it does not have.
 s/^        store_plain(&hold->holder, HOLD_IDLE);/        (void)hold;/

@@ -1,2 +1,2 @@
-# core/thread.c: the child of a fork trusts the room of magazines that were cut.
+# core/fork.c: the child of a fork trusts the room of magazines that were cut.
 /heap_recount(&thread->heap);/d

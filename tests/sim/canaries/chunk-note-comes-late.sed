@@ -1,5 +1,5 @@
-# core/scope.c: a free of an object in another's chunk is noted after its first write.
-/^void scope_free_chunk(/,/^}/{
-s/^    store_relaxed(&thread->noted, first);//
-s/^    if (chunk_free_other(p)) {/    const bool last = chunk_free_other(p);\n    store_relaxed(\&thread->noted, first);\n    if (last) {/
+# core/epoch_alloc.c: a free of an object in another's chunk is noted after its first write.
+/^void epoch_free_chunk(/,/^}/{
+s/^    gate_note(&thread->gate, first);//
+s/^    if (chunk_free_other(p)) {/    const bool last = chunk_free_other(p);\n    gate_note(\&thread->gate, first);\n    if (last) {/
 }

@@ -1,2 +1,2 @@
-# api/epoch.c: an instance is closed although an epoch in it could not be.
-/^static enum tslab_status instance_close/,/^}/s/^        if (status == TSLAB_BUSY || /        if (/
+# core/instance.c: an instance is closed although an epoch in it could not be.
+/^int instance_close/,/^}/s/^        if (status == TSLAB_BUSY || /        if (/

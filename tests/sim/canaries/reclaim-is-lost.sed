@@ -1,2 +1,2 @@
-# core/scope.c: a close that completes at once forgets that it is to reclaim.
-/^static void epoch_finish_with/,/^}/s/^    store_plain(&epoch->reclaims, reclaims);/    (void)reclaims;/
+# core/ending.c: a close that completes at once forgets that it is to reclaim.
+/^static void finish_with_holds/,/^}/s/^    store_plain(&epoch->reclaims, reclaims);/    (void)reclaims;/

@@ -1,0 +1,112 @@
+#include "core/alloc.h"
+
+#include "core/ambient.h"
+#include "core/epoch_alloc.h"
+#include "core/fast.h"
+#include "core/guard.h"
+#include "core/large.h"
+#include "core/room.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+void *alloc_zero(size_t size)
+{
+    bool zero = false;
+    void *p = size <= SMALL_MAX ? fast_alloc(size)
+                                : object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
+    if (p != NULL && !zero) {
+        memset(p, 0, size);
+    }
+    return p;
+}
+
+void *alloc_aligned(size_t size, size_t alignment)
+{
+    if (alignment <= GRANULE_BYTES) {
+        return fast_alloc(size);
+    }
+    bool zero;
+    const size_t room = guard_room(size);
+    return object_begin(object_alloc_ambient(room, alignment, class_of_aligned(room, alignment), &zero), size);
+}
+
+/* Whether the object at p, of `usable` bytes, can stay where it is with a new size. */
+static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
+{
+    if (room_class(p) != CLASS_NONE) {
+        /* A smaller size stays while it wastes no more than half. */
+        return size <= usable && (size >= usable / 2 || class_of_size(size) == room_class(p));
+    }
+    if (arena_tag(p) == TAG_CHUNK) {
+        return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
+                   ? chunk_resize(&thread->scope->real->cursor, p, size)
+                   : size <= usable && size >= usable / 2;
+    }
+    if (size <= SMALL_MAX) {
+        return false;
+    }
+    gate_lock(&thread->gate);
+    const uint32_t epoch = large_epoch(p);
+    const bool resized = epoch == 0 ? large_resize(p, size) : epoch_resize_run(epoch_by_id(epoch), p, size);
+    gate_unlock(&thread->gate);
+    return resized;
+}
+
+/* Allocates where the object at p belongs: in its epoch while that is open, else where plain malloc lands. */
+static void *alloc_beside(struct thread *thread, const void *p, size_t size)
+{
+    const struct epoch *epoch = object_epoch(p);
+    const struct hold *hold = ambient_hold(thread);
+    if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
+        return fast_alloc(size);
+    }
+    bool zero = false;
+    if (epoch == &epoch_process) {
+        const size_t room = guard_room(size);
+        return object_begin(room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
+                                              : object_alloc_large(thread, room, 1, &zero),
+                            size);
+    }
+    if (!epoch_is_open(epoch)) {
+        return fast_alloc(size);
+    }
+    int status;
+    void *moved = object_begin(epoch_alloc_in(thread, epoch_value(epoch), guard_room(size), 1, &zero, &status), size);
+    return moved == NULL && status == TSLAB_CLOSED ? fast_alloc(size) : moved;
+}
+
+void *alloc_resized(void *p, size_t size)
+{
+    struct room room;
+    const size_t usable = room_usable(p, &room);
+    struct thread *thread = size > PTRDIFF_MAX ? NULL : current_get();
+    if (thread == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *moved = p;
+    const size_t kept = min_size(usable, size);
+    if (GUARDED && room.zero_when_free) {
+        memset((char *)p + kept, 0, room.bytes - kept); /* some of it may become free */
+    }
+    const bool in_place = resize_in_place(thread, p, room.bytes, guard_room(size));
+    if (GUARDED && room.sealed) {
+        guard_seal(p, room_at(p).bytes, in_place ? size : kept);
+    }
+    if (!in_place) {
+        moved = alloc_beside(thread, p, size);
+        if (moved != NULL) {
+            memcpy(moved, p, kept);
+            fast_free(p);
+        } else if (size <= usable) {
+            moved = p; /* to shrink in place always works */
+        }
+    }
+    current_put(thread);
+    if (moved == NULL) {
+        errno = ENOMEM;
+    }
+    return moved;
+}

@@ -1,0 +1,68 @@
+#include "core/bins.h"
+
+#include "os/fatal.h"
+
+enum {
+    EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
+    EXACT_SHIFT = 5,
+    UNITS_LOG = 30,
+};
+
+_Static_assert(ARENA_UNITS_MOST <= 1 << UNITS_LOG && EXACT_BINS == 1 << EXACT_SHIFT &&
+                   EXACT_BINS + ((UNITS_LOG - EXACT_SHIFT) << 2) + 3 < BINS && BINS % 64 == 0,
+               "the longest run has a bin");
+
+unsigned bins_of(uint32_t n)
+{
+    invariant(n > 0 && n <= ARENA_UNITS_MOST);
+    if (n <= EXACT_BINS) {
+        return n - 1;
+    }
+    const unsigned log = bit_highest(n);
+    return EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
+}
+
+void bins_link(struct bins *bins, uint32_t first)
+{
+    struct run *const run = &arena.runs[first];
+    invariant(run->kind != RUN_USED);
+    const unsigned bin = bins_of(run->units);
+    uint32_t *const head = &bins->heads[run->kind - 1][bin];
+    run->prev = 0;
+    run->next = *head;
+    if (*head != 0) {
+        arena.runs[*head].prev = first;
+    }
+    *head = first;
+    bins->occupied[run->kind - 1][bin / 64] |= (uint64_t)1 << (bin % 64);
+}
+
+void bins_unlink(struct bins *bins, uint32_t first)
+{
+    const struct run *const run = &arena.runs[first];
+    const unsigned bin = bins_of(run->units);
+    uint32_t *const head = &bins->heads[run->kind - 1][bin];
+    invariant(run->kind != RUN_USED && (run->prev == 0) == (*head == first));
+    if (run->prev != 0) {
+        arena.runs[run->prev].next = run->next;
+    } else {
+        *head = run->next;
+        if (run->next == 0) {
+            bins->occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
+        }
+    }
+    if (run->next != 0) {
+        arena.runs[run->next].prev = run->prev;
+    }
+}
+
+unsigned bins_occupied(const struct bins *bins, unsigned kind, unsigned bin)
+{
+    for (; bin < BINS; bin = (bin | 63) + 1) {
+        const uint64_t occupied = bins->occupied[kind - 1][bin / 64] >> (bin % 64);
+        if (occupied != 0) {
+            return bin + bit_lowest(occupied);
+        }
+    }
+    return BINS;
+}

@@ -1,0 +1,32 @@
+/* Empty runs by kind and length: a bin for each length up to 32 units, then four for each doubling.
+ *
+ * Threads: under the depot's lock. */
+#ifndef TSLAB_CORE_BINS_H
+#define TSLAB_CORE_BINS_H
+
+#include "core/arena.h"
+
+enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_ABSENT + 1 };
+
+struct bins {
+    uint64_t occupied[RUN_KINDS - 1][BINS / 64]; /* the bins that are not empty */
+    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each, linked by next and prev */
+};
+
+/* The bin that a run of n units waits in. */
+unsigned bins_of(uint32_t n);
+
+/* Links and unlinks an empty run by its kind and length. */
+void bins_link(struct bins *bins, uint32_t run);
+void bins_unlink(struct bins *bins, uint32_t run);
+
+/* The first bin from one on that has runs of the kind; BINS when there is none. */
+unsigned bins_occupied(const struct bins *bins, unsigned kind, unsigned bin);
+
+/* The first run in a bin; 0: none. */
+always_inline uint32_t bins_first(const struct bins *bins, unsigned kind, unsigned bin)
+{
+    return bins->heads[kind - 1][bin];
+}
+
+#endif

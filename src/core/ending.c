@@ -1,0 +1,422 @@
+#include "core/ending.h"
+
+#include "core/ambient.h"
+#include "core/hold.h"
+#include "core/partial.h"
+#include "core/reclaim.h"
+#include "core/survivors.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <string.h>
+
+/* Around a verb that may finish an epoch. A line that is to be said of its survivors is written when the gate is open
+ * again: whoever reads stderr may be slow, and may need a fork or a new thread before he reads on. */
+void ending_lock_gate(struct thread *thread, struct survivors_line *line)
+{
+    line->length = 0;
+    gate_lock(&thread->gate);
+    thread->line = line;
+}
+
+void ending_unlock_gate(struct thread *thread)
+{
+    const struct survivors_line *const line = thread->line;
+    thread->line = NULL;
+    gate_unlock(&thread->gate);
+    survivors_say(line);
+}
+
+/* Counts, in the thread's record, that it has closed an epoch of a user's. */
+void ending_count(struct thread *thread, const struct epoch *epoch)
+{
+    counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
+}
+
+/* Nothing pins the record but its being open: it is FREE without waiting for anybody, and may stay warm. */
+static void retire_at_once(struct thread *thread, struct epoch *epoch)
+{
+    struct epoch *owner = load_plain(&epoch->owner);
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool keep = !reclaims && thread_has_room_for_warm(thread);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        if (!keep || hold != &epoch->first) {
+            hold_drop_chunk(hold);
+        }
+    }
+    epoch_unlink_holds(epoch);
+    const uint64_t word = load_plain(&epoch->word);
+    store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
+    if (keep) {
+        counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));
+        store_plain(&epoch->drains, 0);
+        thread_keep_warm(thread, epoch);
+    } else {
+        epoch_put_record(epoch);
+        if (!reclaims) {
+            reclaim_tick();
+        }
+    }
+    if (owner != NULL) {
+        epoch_unpin(owner);
+    }
+}
+
+/* The record is pinned no more by its finisher. */
+static void drain_or_retire(struct thread *thread, struct epoch *epoch)
+{
+    uint32_t pins = 1;
+    if (cas_seq_cst(&epoch->pins, &pins, 0)) {
+        retire_at_once(thread, epoch);
+        return;
+    }
+    if (load_plain(&epoch->closed_ms) == 0) {
+        store_plain(&epoch->closed_ms, os_now_ms());
+    }
+    store_plain(&epoch->drains, load_plain(&epoch->owner) == NULL);
+    const uint64_t word = load_plain(&epoch->word);
+    store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
+    epoch_unpin(epoch);
+}
+
+/* Finishing an epoch closes the one that serves its handles, which has none of its own: two deep at most. */
+/* NOLINTBEGIN(misc-no-recursion) */
+
+/* Closes the epoch that serves the handles of one that is closed; false: there is none. */
+static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    struct epoch *handles = epoch_serving(epoch);
+    if (handles == NULL) {
+        return false;
+    }
+    const uint32_t policy = load_plain(&epoch->policy);
+    store_plain(&handles->policy,
+                policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy); /* one line, which the epoch says */
+    return ending_close_in_gate(thread, epoch_value(handles), false, report) >= 0;
+}
+
+static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
+{
+    report->survivors += part->survivors;
+    report->survivor_bytes += part->survivor_bytes;
+    report->recycled_bytes += part->recycled_bytes;
+}
+
+/* What was not recycled when it emptied is now (uncounted: only a build of the lab's has recycling wait for close). */
+static void recycle_at_last(struct epoch *epoch)
+{
+    enum { AT_ONCE = 64 };
+    struct run *empty[AT_ONCE];
+    unsigned n;
+    do {
+        n = 0;
+        lock_acquire(&epoch->lock);
+        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].of_epoch.next) {
+            const unsigned class = word_class(load_plain(&arena.runs[run].word));
+            if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
+                empty[n++] = &arena.runs[run];
+            }
+        }
+        lock_release(&epoch->lock);
+        for (unsigned i = 0; i < n; i++) {
+            partial_evaluate(empty[i]);
+        }
+    } while (n == AT_ONCE);
+}
+
+/* All holds are empty: treats the survivors. Whoever brought the count to 0. */
+static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    const uint64_t word = load_plain(&epoch->word);
+    store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool doomed = epoch_is_doomed(epoch);
+    struct tslab_epoch_report of_handles;
+    const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
+    const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
+    if (report != NULL || says) {
+        struct survivors tally;
+        survivors_count(epoch, &tally);
+        struct survivors all = tally;
+        if (has_handles) {
+            all.objects += of_handles.survivors;
+            all.bytes += of_handles.survivor_bytes;
+        }
+        if (says && all.objects > 0) {
+            invariant(thread->line != NULL && thread->line->length == 0);
+            survivors_describe(epoch, &all, thread->line);
+        }
+        if (report != NULL) {
+            report->survivors = tally.objects;
+            report->survivor_bytes = tally.bytes;
+        }
+    }
+    if (doomed) {
+        survivors_end(epoch);
+    } else if (TSLAB_DEFERRED) {
+        recycle_at_last(epoch);
+    }
+    if (report != NULL) {
+        /* What it had when closing began, less what its survivors keep. */
+        const uint64_t kept = survivors_kept_bytes(epoch);
+        report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
+        if (has_handles) {
+            add_report(report, &of_handles);
+        }
+    }
+    drain_or_retire(thread, epoch);
+    if (reclaims) {
+        thread_flush_warm(thread);
+        const size_t bytes = reclaim_all();
+        if (report != NULL) {
+            report->reclaimed_bytes = bytes;
+            /* Unless the system did not tell, before or now. */
+            const int64_t resident = (int64_t)os_resident_bytes();
+            const bool known = report->rss_change_bytes != 0 && resident != 0;
+            report->rss_change_bytes = known ? report->rss_change_bytes + resident : 0;
+        }
+    }
+}
+
+/* So many holds, or shares of who closes, are empty. True: the epoch is finished. */
+static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct tslab_epoch_report *report)
+{
+    const uint64_t old = fetch_sub_seq_cst(&epoch->word, n << EPOCH_HELD_SHIFT);
+    if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
+        return false;
+    }
+    finish_epoch(thread, epoch, report);
+    return true;
+}
+
+/* Empties what is idle in a closed epoch. In the gate. */
+static void help_in_gate(struct thread *thread, struct epoch *epoch)
+{
+    const uint64_t n = hold_empty_idle(epoch);
+    if (n > 0) {
+        (void)drop_held(thread, epoch, n, NULL);
+    }
+}
+
+noinline void ending_help(struct thread *thread, struct epoch *epoch)
+{
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    help_in_gate(thread, epoch);
+    ending_unlock_gate(thread);
+}
+
+/* Until it is finished, its survivors are what is alive now, recycled_bytes is all the memory of the epoch, and what is
+ * resident counts as gone. */
+void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors tally;
+    survivors_count(epoch, &tally);
+    memset(report, 0, sizeof *report);
+    report->survivors = tally.objects;
+    report->survivor_bytes = tally.bytes;
+    report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
+    report->recycled_bytes = tally.memory_bytes;
+    report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
+}
+
+/* Nobody is inside of an open epoch: takes all its holds, links them by `outer` in *taken_holds, and makes it FINISHING
+ * at one stroke. False: somebody is inside, or it is not open (any more), and nothing has changed. */
+static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, struct hold **taken_holds)
+{
+    struct hold *all = NULL;
+    uint64_t taken = 0;
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        if (hold_claim_to_close(hold)) {
+            hold->outer = all;
+            all = hold;
+            taken++;
+        }
+    }
+    uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+        epoch_word_held(word) == taken + 1 &&
+        cas_seq_cst(&epoch->word, &word, epoch_generation(word) | EPOCH_FINISHING)) {
+        *taken_holds = all;
+        return true;
+    }
+    while (all != NULL) {
+        struct hold *hold = all;
+        all = hold->outer;
+        if (hold_make_idle(hold)) {
+            help_in_gate(thread, epoch);
+        }
+    }
+    return false;
+}
+
+/* The epoch is FINISHING, with these holds. */
+static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
+                              struct tslab_epoch_report *report)
+{
+    ending_count(thread, epoch);
+    store_plain(&epoch->reclaims, reclaims);
+    for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
+        hold_empty(epoch, hold);
+    }
+    finish_epoch(thread, epoch, report);
+}
+
+/* Changes an OPEN epoch's word to CLOSED. */
+int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
+{
+    uint64_t word = load_seq_cst(&epoch->word);
+    do {
+        if (!epoch_same_generation(word, value)) {
+            return TSLAB_STALE;
+        }
+        if (epoch_word_state(word) != EPOCH_OPEN) {
+            return epoch_word_state(word) == EPOCH_FREE ? TSLAB_STALE : TSLAB_CLOSED;
+        }
+    } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
+    /* Nobody finishes it before we drop our share. */
+    store_plain(&epoch->reclaims, reclaims);
+    return TSLAB_OK;
+}
+
+/* The closing thread itself is inside: it gets nothing more from what it holds, and its plain malloc lands in the
+ * process. */
+void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    if (thread->scope == NULL) {
+        return;
+    }
+    for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->ambient != NULL && hold->ambient->epoch == epoch && hold->ambient->value == value) {
+            hold->ambient = NULL;
+        }
+        if (hold->epoch == epoch && hold->value == value) {
+            chunk_freeze(&hold->cursor);
+            if (hold->heap != NULL) {
+                heap_empty(hold->heap);
+            }
+        }
+    }
+    ambient_set(thread);
+}
+
+/* The epoch is CLOSED by the caller, who was the first: empties what is idle. */
+int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    const uint64_t n = hold_empty_idle(epoch) + 1;
+    if (epoch_word_held(load_plain(&epoch->word)) != n) {
+        store_plain(&epoch->closed_ms, os_now_ms()); /* it may take a while */
+    }
+    if (drop_held(thread, epoch, n, report)) {
+        return TSLAB_OK;
+    }
+    if (report != NULL) {
+        report->recycled_bytes = 0; /* so far */
+        report->rss_change_bytes = 0;
+    }
+    return TSLAB_PENDING;
+}
+
+int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL || !epoch_is_open_as(epoch, value)) {
+        return epoch_refusal(value);
+    }
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    struct hold *all;
+    if (likely(take_all(thread, epoch, value, &all))) {
+        finish_with_holds(thread, epoch, all, reclaims, report);
+        return TSLAB_OK;
+    }
+    const int status = ending_mark_closed(epoch, value, reclaims);
+    if (status != TSLAB_OK) {
+        return status;
+    }
+    ending_count(thread, epoch);
+    ending_freeze_holds(thread, epoch, value);
+    return ending_complete(thread, epoch, report);
+}
+
+int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    const int status = ending_close_in_gate(thread, value, reclaims, report);
+    ending_unlock_gate(thread);
+    return status;
+}
+
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+/* An epoch that drains: nobody is inside, and what is in it is to end now. */
+static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
+                            struct tslab_epoch_report *report)
+{
+    uint32_t pins = load_relaxed(&epoch->pins);
+    do {
+        if (pins == 0) {
+            return TSLAB_STALE; /* its last object has just died */
+        }
+    } while (!cas_seq_cst(&epoch->pins, &pins, pins + 1));
+    if (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_FINISHING))) {
+        epoch_unpin(epoch);
+        return TSLAB_BUSY;
+    }
+    store_plain(&epoch->reclaims, reclaims);
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
+    }
+    struct tslab_epoch_report of_handles;
+    struct epoch *handles = epoch_serving(epoch);
+    const bool has_handles = handles != NULL && release_in_gate(thread, epoch_value(handles), false,
+                                                                report == NULL ? NULL : &of_handles) >= 0;
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    finish_epoch(thread, epoch, report);
+    if (report != NULL && has_handles) {
+        add_report(report, &of_handles);
+    }
+    return TSLAB_OK;
+}
+
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL) {
+        return TSLAB_STALE;
+    }
+    const uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_word_state(word) == EPOCH_DRAINING) {
+        return release_draining(thread, epoch, word, reclaims, report);
+    }
+    if (epoch_word_state(word) != EPOCH_OPEN) {
+        return TSLAB_BUSY;
+    }
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    struct hold *all;
+    if (!take_all(thread, epoch, value, &all)) {
+        return TSLAB_BUSY;
+    }
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
+    }
+    finish_with_holds(thread, epoch, all, reclaims, report);
+    return TSLAB_OK;
+}
+
+int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    const int status = release_in_gate(thread, value, reclaims, report);
+    ending_unlock_gate(thread);
+    return status;
+}
+
+/* NOLINTEND(misc-no-recursion) */

@@ -1,0 +1,36 @@
+#include "core/engine.h"
+
+#include "core/diagnosis.h"
+#include "core/option.h"
+#include "core/partial.h"
+#include "core/thread.h"
+
+#include <unistd.h>
+
+struct engine engine = { .lock = LOCK_INIT(RANK_START) };
+
+void engine_load_options(char *const *environment)
+{
+    if (!engine.has_options && environment != NULL) {
+        option_load(environment);
+        engine.has_options = true;
+    }
+}
+
+noinline bool engine_start_slow(void)
+{
+    lock_acquire(&engine.lock);
+    bool running = load_plain(&engine.running) != 0;
+    if (!running) {
+        engine_load_options(environ); /* before libc's constructors there is none: the library's own brings it */
+        diagnosis_start();
+        running = (arena.span_units != 0 || arena_start(option_get(OPTION_ARENA_BYTES))) && thread_reserve_last();
+        if (running) {
+            epoch_start();
+            partial_lists_begin();
+            store_release(&engine.running, 1);
+        }
+    }
+    lock_release(&engine.lock);
+    return running;
+}

@@ -1,0 +1,200 @@
+#include "core/epoch_alloc.h"
+
+#include "core/ambient.h"
+#include "core/heaps.h"
+#include "core/hold.h"
+#include "core/large.h"
+#include "core/reclaim.h"
+#include "core/scope.h"
+
+#include <errno.h>
+
+/* A hold that has filled so much in chunks goes over to slabs. */
+enum { SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024 };
+
+/* The hold goes over to slabs. False: no memory; it goes on with chunks. */
+static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
+{
+    if (!partial_lists_need(hold->epoch)) {
+        return false;
+    }
+    struct heap *heap = load_plain(&hold->kept_heap);
+    if (heap == NULL) {
+        heap = heap_make(hold->epoch);
+        store_release(&hold->kept_heap, heap);
+    }
+    if (heap == NULL) {
+        return false;
+    }
+    heap_retag(heap);
+    heap->front.thread = thread;
+    heap->gate = &thread->gate;
+    hold->heap = heap;
+    heaps_enlist(heap);
+    /* A borrowed record is inside of nothing, and its heap is not the thread's. */
+    if (thread->scope != NULL) {
+        ambient_set(thread);
+    }
+    return true;
+}
+
+/* Counts what a hold used up, as far as it matters. */
+static void hold_count_filled(struct hold *hold, size_t bytes)
+{
+    const size_t kib = hold->filled_kib + bytes / 1024;
+    hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
+}
+
+/* The hold's chunk is full: another one, or slabs from now on. False: no memory, or the epoch is closed. */
+static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
+{
+    struct cursor *cursor = &hold->cursor;
+    if (!epoch_is_open_as(hold->epoch, hold->value)) {
+        return false;
+    }
+    if (cursor_start(cursor) != NULL) {
+        hold_count_filled(hold, CHUNK_BYTES);
+        if (chunk_is_empty(cursor)) {
+            chunk_reset(cursor);
+            return true;
+        }
+        hold_seal_chunk(hold->epoch, cursor);
+    }
+    if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
+        return true;
+    }
+    bool clean;
+    const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
+    if (first != 0) {
+        chunk_open(cursor, first, hold->epoch->id);
+        epoch_add_chunk(hold->epoch);
+    }
+    return first != 0;
+}
+
+static void *alloc_from_chunk(struct hold *hold, size_t size, size_t alignment)
+{
+    return alignment <= GRANULE_BYTES ? chunk_alloc(&hold->cursor, size)
+                                      : chunk_alloc_aligned(&hold->cursor, size, alignment);
+}
+
+static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
+{
+    const unsigned class = class_of_aligned(size, alignment);
+    if (class == CLASS_NONE) {
+        return NULL;
+    }
+    struct magazine *m = &hold->heap->front.magazine[class];
+    void *head = magazine_head(m);
+    if (head != NULL) {
+        return magazine_pop(m, head);
+    }
+    void *p = heap_alloc_claimed(hold->heap, class);
+    return p != NULL ? p : heap_alloc_slow(hold->heap, class);
+}
+
+void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
+{
+    if (hold->heap == NULL) {
+        gate_lock(&thread->gate);
+        const bool begun = hold_begin_slabs(thread, hold);
+        gate_unlock(&thread->gate);
+        if (!begun) {
+            return NULL;
+        }
+    }
+    return alloc_from_slab(hold, size, alignment);
+}
+
+static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
+{
+    if (!epoch_is_open_as(hold->epoch, hold->value) || size > PTRDIFF_MAX) {
+        return NULL;
+    }
+    gate_lock(&thread->gate);
+    void *p = large_alloc_in(hold->epoch->id, max_size(size, 1), alignment, zero);
+    if (p != NULL) {
+        epoch_link_run(hold->epoch, (uint32_t)arena_unit(p));
+        hold_count_filled(hold, size);
+    }
+    gate_unlock(&thread->gate);
+    return p;
+}
+
+noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
+{
+    *zero = false;
+    if (hold->heap != NULL && !epoch_is_open(hold->epoch)) {
+        return NULL;
+    }
+    if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
+        void *p = alloc_from_chunk(hold, size, alignment);
+        if (p != NULL) {
+            return p;
+        }
+        gate_lock(&thread->gate);
+        const bool renewed = hold_renew_chunk(thread, hold);
+        gate_unlock(&thread->gate);
+        if (!renewed) {
+            return NULL;
+        }
+        if (hold->heap == NULL) {
+            return alloc_from_chunk(hold, size, alignment);
+        }
+    }
+    if (hold->heap != NULL && size <= SMALL_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
+        return alloc_from_slab(hold, size, alignment);
+    }
+    return alloc_run(thread, hold, size, alignment, zero);
+}
+
+void *epoch_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t alignment, bool *zero, int *status)
+{
+    struct hold *const inside = scope_inside(thread, value);
+    struct hold *hold = inside != NULL ? inside : scope_borrow(thread, value, status);
+    if (hold == NULL) {
+        return NULL;
+    }
+    void *p = epoch_alloc(thread, hold, size, alignment, zero);
+    *status = p != NULL || epoch_is_open_as(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED; /* maybe just now */
+    if (inside == NULL) {
+        scope_return(thread, hold);
+    }
+    return p;
+}
+
+void epoch_free_chunk(struct thread *thread, void *p)
+{
+    const uint32_t first = arena.units[arena_unit(p)].first;
+    /* Fork may cut us between the two writes: its child counts the noted chunk anew. */
+    gate_note(&thread->gate, first);
+    if (chunk_free_other(p)) {
+        const int saved = errno;
+        gate_lock(&thread->gate);
+        epoch_recycle_chunk(epoch_existing(word_epoch(load_plain(&arena.runs[first].word))), first);
+        reclaim_tick();
+        gate_unlock(&thread->gate);
+        errno = saved;
+    }
+}
+
+void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
+{
+    const uint32_t first = (uint32_t)arena_unit(p);
+    gate_lock(&thread->gate);
+    arena_untag(first, 1);
+    epoch_unlink_run(epoch, first);
+    large_retire(first, arena.runs[first].units);
+    epoch_unpin(epoch);
+    reclaim_tick();
+    gate_unlock(&thread->gate);
+}
+
+bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
+{
+    /* Reports look at how long it is. */
+    lock_acquire(&epoch->lock);
+    const bool resized = large_resize(p, size);
+    lock_release(&epoch->lock);
+    return resized;
+}

@@ -1,0 +1,15 @@
+/* Instances: an epoch that is the root of others, which end with it.
+ *
+ * Threads: any. They enter gates themselves. */
+#ifndef TSLAB_CORE_INSTANCE_H
+#define TSLAB_CORE_INSTANCE_H
+
+#include "core/thread.h"
+
+/* The root epoch of an instance by value; NULL when there is no such instance. */
+struct epoch *instance_root(uint64_t value);
+
+/* As tslab_instance_close; report may be NULL. */
+int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+#endif
