@@ -1,49 +1,69 @@
 /* tslab: a memory allocator for Linux.
  *
- * This header is the manual of the C interface. The functions come in two libraries: libtslab (these functions alone)
- * and libtslab-malloc (these, and malloc, free and all their family for the whole program: the drop-in).
+ * This header is the manual of the C interface. docs/guide.md says when to use what.
  *
- * All functions may be called from any thread at any time, also in destructors of threads and in the child of a fork
- * (but a destructor that runs after the library's own cannot enter an epoch: TSLAB_NO_MEMORY).
- * None is safe in a signal handler that may have interrupted one of them. None is a cancellation point, or takes more
- * than 4 KiB of stack. Memory that one function of this header returns may be freed by any thread. In a program that
- * runs on libtslab-malloc, tslab_malloc and malloc are the same.
+ * Two libraries export these functions. libtslab has them alone. libtslab-malloc, the drop-in, has them too, and
+ * malloc, free and the rest of that family for the whole program. In a program that runs on libtslab-malloc,
+ * tslab_malloc and malloc are the same function.
  *
- * Fork. The child has the whole heap, whatever other threads were doing. A fork handler may use all functions of this
- * header. libtslab-malloc registers its own handlers before any other library can (glibc 2.34 or later), so those of
- * others may also wait: for a mutex under which threads allocate, or for a thread to end or to begin. libtslab, or the
- * static library in a plugin, cannot promise that of handlers that were registered before it was there (by libraries
- * that the loader initialised earlier, or by the program that loads the plugin): in a process of several threads these
- * run while the heap is at rest, with all signals held back, may allocate and free, and would wait for ever for
- * statistics, for a thread that allocates, or for one that ends. In a process that has never had a second thread, a
- * signal handler may fork whatever it has interrupted; with several it may wait for ever when it interrupted a function
- * of the library, as with any malloc.
+ * How to read the comments. The first paragraph says what a function does. Then come:
  *
- * No function waits for a reader of stderr while others wait for it: what a report or an option has to say is written
- * when nothing is held.
+ *   Requires: what the caller must see to. Missing: nothing.
+ *   Returns:  the result, and every error. Missing: nothing.
+ *   Threads:  who may call it when. Missing: any thread, at any time.
+ *   Cost:     of the common case.
  *
- * Misuse by pointer (a double free, the free of a pointer that is no object's) ends the program: one line on stderr
- * says what and where, then abort; a handler of SIGABRT may allocate and fork, but not go on with the program. It is
- * seen always in checked builds, and otherwise wherever the design sees it for nothing.
+ * Threads. "Any thread, at any time" includes destructors of threads and the child of a fork. One exception: a
+ * destructor that runs after the library's own cannot enter an epoch or begin a unit of work (TSLAB_NO_MEMORY). Any
+ * thread may free an object, whichever thread allocated it. No function is a cancellation point. No function takes
+ * more than 4 KiB of stack.
  *
- * Versions: before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.1,
- * symbol version TSLAB_0.1); a patch changes neither. From 1.0 on the same holds of major versions, and what minor
- * versions add to a struct comes at its end. Every function that takes a struct is told how large the caller's is: the
- * plain name is an inline function of this header, which passes sizeof to the function of the same name with _sized
- * behind it. That is the one that the library exports, for other languages and for dlsym. The library fills in and
- * reads no more than both sides know: what it does not know of a larger struct becomes 0 (and must be 0 in options).
- * Sizes that no version of the struct can have (0, above 4,096, no multiple of 8) are refused with TSLAB_INVALID.
+ * Signals. No function is safe in a signal handler that may have interrupted a function of the library.
  *
- * Values cannot be taken for each other: statuses are small numbers, flags of closing lie in the bits 0xff00, flags of
- * opening in 0xff0000, policies above, and a value of one kind where another belongs is refused.
- */
+ * Fork. The child has the whole heap, whatever other threads were doing. Fork handlers may call every function of this
+ * header.
+ *
+ * With libtslab-malloc, fork handlers of other libraries may also wait: for a mutex under which threads allocate, or
+ * for a thread to begin or to end. The drop-in registers its own handlers before any other library can (glibc 2.34 or
+ * later).
+ *
+ * With libtslab, and with the static library in a plugin, this holds for handlers that were registered after the
+ * library was loaded. Earlier handlers belong to libraries that the loader initialised first, or to the program that
+ * loads the plugin. In a process of several threads they run while the heap is at rest and all signals are blocked.
+ * They may allocate and free. They deadlock if they ask for statistics, or wait for a thread that allocates, begins or
+ * ends.
+ *
+ * In a process that has never had a second thread, a signal handler may fork whatever it has interrupted. In a process
+ * with several threads, a signal handler that interrupted a function of the library and forks may deadlock, as with
+ * any malloc.
+ *
+ * Messages. The library holds no lock while it writes to stderr. A stalled reader of stderr delays the thread that
+ * writes, and no other.
+ *
+ * Misuse. A double free, or a free of a pointer that is not an object's, ends the program: one line on stderr names
+ * the misuse and the address, then the library calls abort. The checked libraries see every such misuse at the call.
+ * The release libraries see it where that costs nothing (SECURITY.md). A handler of SIGABRT may allocate and fork. It
+ * must not go on with the program.
+ *
+ * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.1,
+ * symbol version TSLAB_0.1). A patch version changes neither functions nor structs. From 1.0 on the same holds for
+ * major versions, and a minor version adds members to a struct only at its end.
+ *
+ * Sizes of structs. Every function that takes a struct is told how large the caller's struct is. The plain name, such
+ * as tslab_stats_get, is an inline function of this header. It passes sizeof to the function that the library exports:
+ * tslab_stats_get_sized. Other languages, and dlsym, use the exported name. The library reads and fills in no more
+ * than both sides know. Members of a larger struct that the library does not know become 0 (and must be 0 in options).
+ * A size that no version of the struct can have (0, above 4,096, not a multiple of 8) is refused with TSLAB_INVALID.
+ *
+ * Values of different kinds cannot be confused. Statuses are small numbers. Flags for closing use the bits 0xff00,
+ * flags for opening 0xff0000, policies higher ones. A value of one kind where another belongs is refused. */
 #ifndef TSLAB_TSLAB_H
 #define TSLAB_TSLAB_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header. The build takes its own from here: it is written nowhere else. */
+/* The version of this header. The build reads the version from here. */
 #define TSLAB_VERSION_MAJOR 0
 #define TSLAB_VERSION_MINOR 1
 #define TSLAB_VERSION_PATCH 0
@@ -56,71 +76,106 @@ extern "C" {
 #define TSLAB_API __attribute__((visibility("default")))
 #endif
 
-/* Each translation unit has these for itself: parts of a program may be compiled with different versions. Also C90 has
- * the word. */
+/* Each translation unit has its own copy, because parts of a program may be compiled with different versions of this
+ * header. C90 has the spelling __inline__, too. */
 #define TSLAB_INLINE static __inline__
 
-/* At least size bytes, aligned to 16; a size of 0 gives an object of its own as well. NULL with errno ENOMEM when there
- * is no memory. About 20 instructions in the common case. */
+/* Allocates an object of at least `size` bytes, aligned to 16. A size of 0 gives an object of its own.
+ *
+ * Returns: the object. NULL with errno ENOMEM: out of memory.
+ * Cost: about 20 instructions, no lock, no atomic operation. */
 TSLAB_API void *tslab_malloc(size_t size) __attribute__((malloc, alloc_size(1)));
 
-/* count * size bytes that read as zero; NULL with ENOMEM also when the product does not fit a size_t. Large memory that
- * is fresh from the system is not touched. */
+/* Allocates count * size bytes that read as zero.
+ *
+ * Returns: the object. NULL with errno ENOMEM: out of memory, or the product does not fit a size_t.
+ * Cost: as tslab_malloc, and clearing. Large memory that is fresh from the system is zero already and is not touched.
+ */
 TSLAB_API void *tslab_calloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2)));
 
-/* Changes the size of an object, in place where that can be, else by moving it; contents are kept up to the smaller
- * size. p NULL: as tslab_malloc. size 0: frees p and returns NULL. NULL with ENOMEM: p is as it was. */
+/* Changes the size of an object, in place if possible, else by moving it. The contents are kept up to the smaller
+ * size. With p NULL it is tslab_malloc. With size 0 it frees p and returns NULL.
+ *
+ * Requires: p is NULL or a living object without a handle.
+ * Returns: the object. NULL with errno ENOMEM: out of memory, and p is as it was.
+ * Threads: any; no other thread uses the object meanwhile.
+ * Cost: in place a few loads, and locks for an object above 32 KiB; else an allocation, a copy and a free. */
 TSLAB_API void *tslab_realloc(void *p, size_t size) __attribute__((alloc_size(2)));
 
-/* At least size bytes at a multiple of alignment, which must be a power of two (else NULL with EINVAL). NULL with
- * ENOMEM when there is no memory. */
+/* Allocates an object of at least `size` bytes at a multiple of `alignment`.
+ *
+ * Requires: alignment is a power of two.
+ * Returns: the object. NULL with errno EINVAL: alignment is not a power of two. NULL with errno ENOMEM: out of memory.
+ * Cost: as tslab_malloc up to an alignment of 16; more above. */
 TSLAB_API void *tslab_aligned_alloc(size_t alignment, size_t size) __attribute__((malloc, alloc_size(2)));
 
-/* Frees an object that any function of this header returned, but for those that have a handle; NULL is allowed. Keeps
- * errno. Where the program runs on libtslab-malloc, it is the same as free. Elsewhere free belongs to another malloc,
- * which knows nothing of these objects: only tslab_free and tslab_realloc take them. */
+/* Frees an object. In a program that runs on libtslab-malloc it is the same function as free. In any other program
+ * free belongs to another malloc: only tslab_free and tslab_realloc take objects of this library there.
+ *
+ * Requires: p is NULL, or a living object that a function of this header returned, without a handle.
+ * Returns: nothing; errno is kept.
+ * Threads: any; not only the one that allocated the object.
+ * Cost: about 20 instructions, no lock, no atomic operation. One atomic addition for an object that the thread's cache
+ *   does not take. */
 TSLAB_API void tslab_free(void *p);
 
-/* The bytes that may be used at p, at least what was asked for; 0 for NULL. */
+/* Tells how many bytes may be used at p.
+ *
+ * Requires: p is NULL or a living object.
+ * Returns: at least the size that was asked for. 0 for NULL.
+ * Cost: a few loads; a lock of the thread's own for an object above 32 KiB. */
 TSLAB_API size_t tslab_usable_size(const void *p);
 
-/* Gives back to the system, before it returns, the pages of all memory that is empty, and first what the calling thread
- * caches. Other threads' caches are theirs. Returns the bytes given back. Costs a system call for each empty range. */
+/* Gives memory back to the system before it returns. First it empties the cache of the calling thread. Then it gives
+ * back the pages of all empty memory. Caches of other threads stay.
+ *
+ * Returns: the bytes that were given back.
+ * Cost: a system call for each empty range. */
 TSLAB_API size_t tslab_trim(void);
 
 /* Epochs.
  *
- * An epoch is a lifetime: a request, a batch, a frame, a connection. Objects belong to the epoch in which they were
- * allocated, share no memory with those of other epochs, and when the epoch is over, its memory comes back as a whole.
- * Everything that is allocated outside of any epoch belongs to the process, which is over when it exits.
+ * An epoch is a lifetime: a request, a batch, a frame, a connection. Every object belongs to the epoch in which it was
+ * allocated. Objects of different epochs share no memory. So when an epoch is over, its memory comes back as a whole.
+ * What is allocated outside of any epoch belongs to the process, an epoch that ends when the process exits.
  *
  *   tslab_epoch request = tslab_epoch_open(NULL);
  *   tslab_epoch_enter(request);                    plain malloc of this thread, by any library, lands in it
  *   handle_request();
  *   tslab_epoch_leave(request);
- *   tslab_epoch_close(request, 0, NULL);           what was freed is back already; survivors come back as they die
+ *   tslab_epoch_close(request, 0, NULL);           freed memory is back already; survivors come back as they die
  *
- * An epoch is named by a value that is checked: one that was closed and is gone, or never was, is refused
- * (TSLAB_STALE), also when its place serves another epoch by now. The value {0} names none.
- *
- * What a function did, or why not. What is below 0 is an error, and has changed nothing. */
+ * A checked value names an epoch. Functions refuse the value of an epoch that is gone or never was (TSLAB_STALE), even
+ * if another epoch has taken its place. The value {0} names no epoch. */
+
+/* What a function did, or why it did nothing. A value below 0 is an error, and nothing has changed. */
 enum tslab_status {
     TSLAB_OK = 0,
-    TSLAB_EXPLICIT = 1, /* entered; but plain malloc does not land there: only calls that name the epoch do */
-    TSLAB_PENDING = 2,  /* closed; but somebody is still inside, and the last to leave completes it */
-    TSLAB_STALE = -1,   /* no such epoch, handle or instance (any more) */
-    TSLAB_CLOSED = -2,  /* the epoch is closed: nobody can enter it, or allocate in it */
-    TSLAB_NOT_INSIDE =
-        -3,          /* what is to be ended (a scope, a unit of work, a pause) is not what this thread began last */
-    TSLAB_BUSY = -4, /* a thread is inside */
+    /* Entered. Plain malloc does not land in the epoch: only calls that name it do. */
+    TSLAB_EXPLICIT = 1,
+    /* Closed, while a thread is still inside. The last thread to leave completes the close. */
+    TSLAB_PENDING = 2,
+    /* The epoch, handle or instance does not exist, or no longer exists. */
+    TSLAB_STALE = -1,
+    /* The epoch is closed: no thread can enter it or allocate in it. */
+    TSLAB_CLOSED = -2,
+    /* The scope, unit of work or pause that is to end is not what this thread began last. */
+    TSLAB_NOT_INSIDE = -3,
+    /* A thread is inside. */
+    TSLAB_BUSY = -4,
     TSLAB_NO_MEMORY = -5,
-    TSLAB_INVALID = -6 /* an argument is out of its range, or of the wrong kind */
+    /* An argument is out of its range, or of the wrong kind. */
+    TSLAB_INVALID = -6
 };
 
-/* What a status means, in a few words without a full stop. */
+/* Explains a status in a few words, without a full stop.
+ *
+ * Returns: a string constant; "unknown status" for any other number. */
 TSLAB_API const char *tslab_status_text(enum tslab_status status);
 
-/* Its name: "TSLAB_STALE"; "unknown" for what is none. */
+/* Names a status.
+ *
+ * Returns: a string constant such as "TSLAB_STALE"; "unknown" for any other number. */
 TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
 typedef struct {
@@ -131,37 +186,40 @@ typedef struct {
     uint64_t id;
 } tslab_instance;
 
-/* What becomes of the objects that are alive when an epoch is closed: its survivors. */
+/* What becomes of survivors: the objects that are alive when their epoch is closed. */
 enum tslab_policy {
-    TSLAB_POLICY_DEFAULT = 0, /* in options: TSLAB_POLICY_DRAIN */
-    /* They stay valid; their memory comes back as they are freed. The only policy for code that was never asked. */
+    /* In options: TSLAB_POLICY_DRAIN. */
+    TSLAB_POLICY_DEFAULT = 0,
+    /* Survivors stay valid. Their memory comes back as they are freed. This is the only policy for code that does not
+     * know that it runs in an epoch. */
     TSLAB_POLICY_DRAIN = 0x1000001,
-    /* They are dead: all memory comes back without a single free. */
+    /* Survivors are dead. All memory comes back without a single free. */
     TSLAB_POLICY_RELEASE = 0x1000002,
-    /* As TSLAB_POLICY_DRAIN; and if there are any, a line on stderr says how many, and names some. */
+    /* As TSLAB_POLICY_DRAIN. If there are survivors, a line on stderr counts them and names some. */
     TSLAB_POLICY_REPORT = 0x1000003,
-    /* As TSLAB_POLICY_RELEASE; and later touches of them fault, until 4,096 further runs of memory were trapped (in the
-     * checked library, which traps large objects, too, 1,024), or an eighth of what the
-     * arena has had in use at most. */
+    /* As TSLAB_POLICY_RELEASE, and any later touch of the objects faults. The trap lasts until 4,096 more runs of
+     * memory have been trapped, or an eighth of what the arena has had in use at most. In the checked library, which
+     * traps freed large objects, too, it is 1,024 runs. */
     TSLAB_POLICY_TRAP = 0x1000004
 };
 
 /* Flags of tslab_epoch_open. */
 enum tslab_open_flag {
-    /* With TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP, plain malloc does not land in the epoch, only calls that name it
-     * do: libc and other libraries allocate for themselves, inside calls that look harmless, and would lose what they
-     * keep. This flag says that the program vouches for all that it calls inside. */
+    /* Lets plain malloc land in an epoch of TSLAB_POLICY_RELEASE or TSLAB_POLICY_TRAP. Without the flag only calls
+     * that name such an epoch allocate in it, because libc and other libraries allocate for themselves inside
+     * harmless-looking calls, and would lose what they keep. With the flag the program vouches for all code that it
+     * calls inside. */
     TSLAB_OPEN_VOUCHED = 0x10000
 };
 
 /* Flags of the functions that close. */
 enum tslab_close_flag {
-    /* Gives the pages of all memory that is empty then back to the system, before the function returns. Without it,
-     * that is left to the policy of the process (the options purge_delay_ms and retain_bytes). */
+    /* Gives the pages of all memory that is empty then back to the system before the function returns. Without the
+     * flag the options purge_delay_ms and retain_bytes decide when that happens. */
     TSLAB_CLOSE_RECLAIM = 0x100
 };
 
-/* Sets of flags; 0 is the empty one. In C, compilers warn of a flag or policy of another kind. */
+/* Sets of flags; 0 is the empty set. In C, compilers warn about a flag or policy of another kind. */
 #ifdef __cplusplus
 typedef unsigned tslab_open_flags;
 typedef unsigned tslab_close_flags;
@@ -170,19 +228,21 @@ typedef enum tslab_open_flag tslab_open_flags;
 typedef enum tslab_close_flag tslab_close_flags;
 #endif
 
-/* All zero is TSLAB_POLICY_DRAIN without a label. */
+/* All members 0: TSLAB_POLICY_DRAIN without a label. */
 struct tslab_epoch_options {
     const char *label;       /* for reports; copied, at most 31 bytes; NULL: none */
     tslab_epoch parent;      /* for reports; {0}: none */
-    tslab_instance instance; /* that the epoch belongs to and ends with; {0}: the default one */
+    tslab_instance instance; /* the epoch belongs to it and ends with it; {0}: the default one */
     enum tslab_policy policy;
     tslab_open_flags flags; /* TSLAB_OPEN_VOUCHED, or 0 */
 };
 
-/* Opens an epoch; options NULL: TSLAB_POLICY_DRAIN without a label. {0} with errno ENOMEM when there is no memory for
- * it, EINVAL when an option is out of its range (a policy, a flag or a member that this version does not know), or
- * names an instance or parent that is not there. Where the thread has closed one before, it is a look at the clock and
- * some stores: no lock, and no other atomic operation. Any number may be open, up to some millions. Any thread. */
+/* Opens an epoch. options NULL: TSLAB_POLICY_DRAIN without a label. Some millions of epochs may be open at once.
+ *
+ * Returns: the epoch. {0} with errno ENOMEM: out of memory. {0} with errno EINVAL: a policy, a flag or a member of the
+ *   options is one that this version does not know, or the instance or parent does not exist.
+ * Cost: if this thread has closed an epoch before, a look at the clock and some stores: no lock, no other atomic
+ *   operation. */
 TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *options, size_t size);
 
 TSLAB_INLINE tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *options)
@@ -190,38 +250,51 @@ TSLAB_INLINE tslab_epoch tslab_epoch_open(const struct tslab_epoch_options *opti
     return tslab_epoch_open_sized(options, sizeof *options);
 }
 
-/* Enters an epoch: until tslab_epoch_leave, plain malloc of this thread lands in it (see TSLAB_OPEN_VOUCHED), and calls
- * that name it are fast. Scopes nest: plain malloc lands in the innermost one that takes it; where that is closed
- * meanwhile, in the process. Several threads may be inside of one epoch at once. TSLAB_EXPLICIT when plain malloc does
- * not land there, because of the epoch's policy or because malloc is not ours (a program that is linked with libtslab
- * alone; tslab_malloc always follows the scope). TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY. One atomic operation; more
- * when several threads are inside. */
+/* Enters an epoch: begins a scope, which ends with tslab_epoch_leave. Inside, plain malloc of this thread lands in the
+ * epoch (see TSLAB_OPEN_VOUCHED), and calls that name the epoch are fast. Scopes nest. Plain malloc lands in the
+ * innermost scope that takes it. If that epoch is closed meanwhile, plain malloc lands in the process.
+ *
+ * Returns: TSLAB_OK. TSLAB_EXPLICIT: entered, but plain malloc does not land there, because of the epoch's policy, or
+ *   because the program is linked with libtslab alone and malloc is another library's; tslab_malloc always follows the
+ *   scope. TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY: not entered.
+ * Threads: any; several may be inside of one epoch at once.
+ * Cost: one atomic operation; more while several threads are inside. */
 TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch);
 
-/* Leaves the epoch that this thread entered last, which must be this one (else TSLAB_NOT_INSIDE). It may then be
- * entered on another thread: so an asynchronous task can take its epoch along. A thread that ends leaves all its
- * scopes. One atomic operation; more when it completes a close. */
+/* Leaves an epoch. Another thread may enter it afterwards, so an asynchronous task can carry its epoch from thread to
+ * thread. A thread that ends leaves all its scopes.
+ *
+ * Requires: this thread entered this epoch last.
+ * Returns: TSLAB_OK. TSLAB_NOT_INSIDE: this thread did not enter this epoch last.
+ * Threads: the one that entered.
+ * Cost: one atomic operation; more if it completes a close. */
 TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch);
 
 /* What closing an epoch has done. */
 struct tslab_epoch_report {
     uint64_t survivors;       /* objects that were alive */
-    uint64_t survivor_bytes;  /* in the sizes they occupy */
-    uint64_t recycled_bytes;  /* of memory, empty now and free for any use */
-    uint64_t reclaimed_bytes; /* given back to the system by TSLAB_CLOSE_RECLAIM */
+    uint64_t survivor_bytes;  /* in the sizes that they occupy */
+    uint64_t recycled_bytes;  /* memory of the epoch that is empty now and free for any use */
+    uint64_t reclaimed_bytes; /* given back to the system because of TSLAB_CLOSE_RECLAIM */
     int64_t rss_change_bytes; /* of the process, during a close with TSLAB_CLOSE_RECLAIM; else 0 */
     uint64_t age_ms;          /* since it was opened */
 };
 
-/* Closes an epoch: nobody can enter it any more, or allocate in it; nothing of it stays in any cache; its survivors are
- * treated by its policy. report may be NULL. TSLAB_PENDING while a thread is inside (also this one): then the last to
- * leave completes it, and the report says what was done so far. This thread gets nothing more from the epoch, plain
- * malloc inside of it lands in the process; another that is inside may still get what it has at hand. With
- * TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP every use, and every free, of its objects must have returned before.
- * TSLAB_STALE also when it is closed already and gone, TSLAB_CLOSED when it is closed and not gone yet: then the report
- * says what lives in it. Where one thread at a time was inside, nothing is left and no report is wanted, closing is
- * five atomic operations, with TSLAB_POLICY_RELEASE seven; more for each run of memory that was not recycled by then.
- */
+/* Closes an epoch. No thread can enter it any more, or allocate in it. None of its memory stays in a cache. The policy
+ * of the epoch decides what becomes of the survivors. report may be NULL.
+ *
+ * If a thread is still inside (this one counts), the close is pending: the last thread to leave completes it. Until
+ * then this thread gets no more memory from the epoch: its plain malloc inside lands in the process. Other threads
+ * inside may still be served from memory that they already hold.
+ *
+ * Requires: with TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP, every use and every free of the epoch's objects has
+ *   returned.
+ * Returns: TSLAB_OK. TSLAB_PENDING: the report says what was done so far. TSLAB_STALE: there is no such epoch, or it
+ *   is closed and gone. TSLAB_CLOSED: it is closed and not gone yet; the report says what lives in it.
+ *   TSLAB_NO_MEMORY. TSLAB_INVALID: the flags, or the epoch is the root of an instance.
+ * Threads: any; it need not be inside.
+ * Cost: five atomic operations, with TSLAB_POLICY_RELEASE seven, if one thread at a time was inside, nothing is left
+ *   and no report is wanted; more for each run of memory that was not recycled before. */
 TSLAB_API enum tslab_status tslab_epoch_close_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                     struct tslab_epoch_report *report, size_t size);
 
@@ -231,8 +304,12 @@ TSLAB_INLINE enum tslab_status tslab_epoch_close(tslab_epoch epoch, tslab_close_
     return tslab_epoch_close_sized(epoch, flags, report, sizeof *report);
 }
 
-/* Ends all objects of an epoch now, whatever its policy, open or closed. TSLAB_BUSY while a thread is inside: then
- * nothing has changed. Every use and free of its objects must have returned before. */
+/* Ends all objects of an epoch now, whatever its policy, whether it is open or drains. report may be NULL.
+ *
+ * Requires: every use and every free of the epoch's objects has returned.
+ * Returns: TSLAB_OK. TSLAB_BUSY: a thread is inside, and nothing has changed. TSLAB_STALE, TSLAB_NO_MEMORY.
+ *   TSLAB_INVALID: the flags, or the epoch is the root of an instance.
+ * Cost: as tslab_epoch_close. */
 TSLAB_API enum tslab_status tslab_epoch_release_sized(tslab_epoch epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size);
 
@@ -242,8 +319,13 @@ TSLAB_INLINE enum tslab_status tslab_epoch_release(tslab_epoch epoch, tslab_clos
     return tslab_epoch_release_sized(epoch, flags, report, sizeof *report);
 }
 
-/* Closes *epoch and opens the next with the same options, which *epoch names then. If *epoch is what this thread
- * entered last, it leaves the old one and is inside of the new one. Returns as tslab_epoch_close. */
+/* Closes *epoch and opens the next one with the same options. *epoch names the next one afterwards. If this thread
+ * entered *epoch last, it leaves the old epoch and is inside of the new one. report, about the old epoch, may be NULL.
+ *
+ * Requires: as tslab_epoch_close.
+ * Returns: as tslab_epoch_close. After an error *epoch is as it was.
+ * Threads: any; no other thread writes *epoch meanwhile.
+ * Cost: of opening and closing, and of entering and leaving if this thread is inside. */
 TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_close_flags flags,
                                                       struct tslab_epoch_report *report, size_t size);
 
@@ -253,26 +335,37 @@ TSLAB_INLINE enum tslab_status tslab_epoch_advance(tslab_epoch *epoch, tslab_clo
     return tslab_epoch_advance_sized(epoch, flags, report, sizeof *report);
 }
 
-/* As tslab_malloc, calloc and aligned_alloc, in an epoch by name, whether this thread is inside or not (inside is
- * faster). NULL with ENOMEM; NULL with EINVAL when the epoch is closed or not there. tslab_free frees the
- * memory (and free, where the program runs on libtslab-malloc, and nowhere else). tslab_realloc stays in the epoch of
- * the object; when that is closed, it moves to where plain malloc lands. */
+/* Allocate in an epoch by name, as tslab_malloc, tslab_calloc and tslab_aligned_alloc do. This thread need not be
+ * inside. tslab_free frees the object; free does only in a program that runs on libtslab-malloc. tslab_realloc keeps
+ * the object in its epoch. If that epoch is closed, tslab_realloc moves the object to where plain malloc lands.
+ *
+ * Returns: the object. NULL with errno ENOMEM: out of memory, or the product does not fit a size_t. NULL with errno
+ *   EINVAL: the epoch is closed or does not exist, or alignment is not a power of two.
+ * Cost: about that of tslab_malloc for tslab_epoch_malloc in the epoch that this thread entered last; more elsewhere.
+ */
 TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t size) __attribute__((malloc, alloc_size(2)));
 TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
     __attribute__((malloc, alloc_size(2, 3)));
 TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t size)
     __attribute__((malloc, alloc_size(3)));
 
-/* The epoch that this thread entered last and has not left; {0} when there is none. */
+/* Tells in which epoch this thread is.
+ *
+ * Returns: the epoch that this thread entered last and has not left; {0} if there is none.
+ * Cost: a few loads. */
 TSLAB_API tslab_epoch tslab_epoch_current(void);
 
-/* The epoch that an object belongs to; {0} for one of the process. Costs a few loads. */
+/* Tells to which epoch an object belongs.
+ *
+ * Requires: p is a living object.
+ * Returns: the epoch; {0} for an object of the process.
+ * Cost: a few loads. */
 TSLAB_API tslab_epoch tslab_epoch_of(const void *p);
 
 enum tslab_epoch_state {
     TSLAB_EPOCH_OPEN,
-    TSLAB_EPOCH_CLOSING, /* closed, and somebody is inside */
-    TSLAB_EPOCH_DRAINING /* closed, and survivors hold memory */
+    TSLAB_EPOCH_CLOSING, /* closed, and a thread is inside */
+    TSLAB_EPOCH_DRAINING /* closed, and survivors keep memory */
 };
 
 struct tslab_epoch_stats {
@@ -285,13 +378,15 @@ struct tslab_epoch_stats {
     uint64_t age_ms;        /* since it was opened */
     uint64_t closed_ms;     /* since it was closed; 0 while it is open */
     uint64_t live_objects;  /* an object that is allocated or freed meanwhile may be counted or not */
-    uint64_t live_bytes;    /* in the sizes they occupy */
+    uint64_t live_bytes;    /* in the sizes that they occupy */
     uint64_t memory_bytes;  /* of its slabs, chunks and large runs */
     uint64_t recycled_runs; /* slabs, chunks and large runs that emptied and serve others, since it was opened */
 };
 
-/* TSLAB_OK, TSLAB_STALE, TSLAB_NO_MEMORY; TSLAB_INVALID when stats is NULL. Costs a walk over the epoch's memory
- * records. */
+/* Describes an epoch in *stats.
+ *
+ * Returns: TSLAB_OK. TSLAB_STALE, TSLAB_NO_MEMORY. TSLAB_INVALID: stats is NULL.
+ * Cost: a walk over the epoch's memory records. */
 TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats,
                                                         size_t size);
 
@@ -300,9 +395,12 @@ TSLAB_INLINE enum tslab_status tslab_epoch_stats_get(tslab_epoch epoch, struct t
     return tslab_epoch_stats_get_sized(epoch, stats, sizeof *stats);
 }
 
-/* Fills in at most `capacity` entries, for every epoch that is open or not gone yet, and returns how many there are,
- * which may be more than the capacity. An epoch that is draining, and stays so, is pinned by its survivors: see
- * closed_ms and live_objects. (size is that of one entry; where it is refused: 0 with errno EINVAL.) */
+/* Lists the epochs that are open, or closed and not gone yet: at most `capacity` of them. An epoch that stays in state
+ * TSLAB_EPOCH_DRAINING is kept by its survivors: see closed_ms and live_objects.
+ *
+ * Returns: how many such epochs there are, which may be more than `capacity`. 0 with errno EINVAL: the size of an
+ *   entry is refused (tslab_epoch_list_sized; size is that of one entry).
+ * Cost: a walk over the epochs in use, and as tslab_epoch_stats_get for each entry. */
 TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size);
 
 TSLAB_INLINE size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t capacity)
@@ -310,38 +408,69 @@ TSLAB_INLINE size_t tslab_epoch_list(struct tslab_epoch_stats *entries, size_t c
     return tslab_epoch_list_sized(entries, capacity, sizeof *entries);
 }
 
-/* Handles: 64 bits that name an object and are checked. A stale, double, foreign or made-up one is refused, never
- * followed; also when the place of the object was used again. {0} names none. Objects that have a handle are freed by
- * it alone: tslab_free, tslab_realloc and free of one end the program. */
+/* Handles.
+ *
+ * A handle is 64 bits that name an object and are checked. The library refuses a stale, foreign or made-up handle and
+ * never follows it, even if another object has taken the place. A second free is refused, too. {0} names no object.
+ * Only tslab_handle_free frees an object that has a handle: tslab_free, tslab_realloc and free of one end the program.
+ */
 typedef struct {
     uint64_t id;
 } tslab_handle;
 
-/* Allocates in an epoch (this thread need not be inside), and puts the address where `p` says (NULL: not wanted). {0}
- * as tslab_epoch_malloc returns NULL; size is at most 32 KiB, else {0} with EINVAL. */
+/* Allocates an object with a handle in an epoch, and stores its address in *p. p may be NULL. This thread need not be
+ * inside.
+ *
+ * Returns: the handle. {0} with errno ENOMEM: out of memory. {0} with errno EINVAL: the epoch is closed or does not
+ *   exist, or size is above 32 KiB.
+ * Cost: a pair with tslab_handle_free takes one atomic operation in an epoch that this thread is inside of, and four
+ *   in another. */
 TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p);
 
-/* The object that a handle of this epoch names, or NULL. It stays valid until the handle is freed, which is for the
- * program to order. Works also while a closed epoch drains. Costs a few loads. */
+/* Finds the object that a handle of this epoch names. This works also while a closed epoch drains.
+ *
+ * Requires: the program orders this call and the uses of the object before the free of the handle.
+ * Returns: the object, which is valid until the handle is freed. NULL: the handle is refused.
+ * Cost: a few loads. */
 TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle);
 
-/* Frees the object that a handle of this epoch names. TSLAB_OK once for each handle, else TSLAB_STALE. */
+/* Frees the object that a handle of this epoch names.
+ *
+ * Returns: TSLAB_OK, once for each handle. TSLAB_STALE: the handle is refused.
+ * Threads: any; of several that free the same handle at once, one gets TSLAB_OK.
+ * Cost: see tslab_handle_malloc. */
 TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle);
 
-/* Instances: allocators beside the default one. An instance is a root of epochs: it ends with all that is in it. Its
- * root epoch (policy TSLAB_POLICY_RELEASE) serves what needs no lifetime of its own:
+/* Instances.
+ *
+ * An instance is an allocator beside the default one: a root of epochs, which ends with all that is in it. Its root
+ * epoch (policy TSLAB_POLICY_RELEASE) serves what needs no lifetime of its own:
  *
  *   tslab_instance cache = tslab_instance_open("cache");
  *   void *p = tslab_epoch_malloc(tslab_instance_root(cache), 100);
  *
- * The root ends with the instance alone: to close, release or advance it by hand is refused (TSLAB_INVALID).
- *
- * Any number of threads, any number of instances (each needs an epoch). */
-TSLAB_API tslab_instance tslab_instance_open(const char *label);    /* {0} with ENOMEM */
-TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance); /* {0} when there is no such instance */
+ * The root ends only with the instance: tslab_epoch_close, _release and _advance refuse it (TSLAB_INVALID). Any number
+ * of threads may use an instance. Each instance takes one epoch. */
 
-/* Ends the instance and all objects and epochs in it. TSLAB_BUSY while a thread is inside of one of them, TSLAB_STALE.
- * An epoch that another thread opens in it at that moment may outlive it, and is then to be closed by itself. */
+/* Opens an instance; label as in tslab_epoch_options.
+ *
+ * Returns: the instance. {0} with errno ENOMEM: out of memory.
+ * Cost: as tslab_epoch_open. */
+TSLAB_API tslab_instance tslab_instance_open(const char *label);
+
+/* Names the root epoch of an instance.
+ *
+ * Returns: the epoch. {0}: there is no such instance.
+ * Cost: a few loads. */
+TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance);
+
+/* Ends the instance, and all objects and epochs in it. report, about all of them, may be NULL. An epoch that another
+ * thread opens in the instance at that moment may outlive it; the program then closes that epoch by itself.
+ *
+ * Requires: every use and every free of the instance's objects has returned.
+ * Returns: TSLAB_OK. TSLAB_BUSY: a thread is inside of one of the epochs. TSLAB_STALE, TSLAB_NO_MEMORY. TSLAB_INVALID:
+ *   the flags. If a thread enters an epoch during the call, it may return TSLAB_BUSY after some epochs have ended.
+ * Cost: a walk over the epochs in use, and the close of each that belongs to the instance. */
 TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
                                                        struct tslab_epoch_report *report, size_t size);
 
@@ -351,79 +480,105 @@ TSLAB_INLINE enum tslab_status tslab_instance_close(tslab_instance instance, tsl
     return tslab_instance_close_sized(instance, flags, report, sizeof *report);
 }
 
-/* Units of work: what a program does again and again, a request, a job, a frame. The program marks them, and the
- * operator decides by TSLAB_EPOCH_POLICY what that means, without compiling anything:
+/* Units of work.
  *
- *   never          nothing: all is of the process. Healthy, its memory bounded by the working set (the default)
+ * A unit of work is what a program does again and again: a request, a job, a frame. The program marks its units. The
+ * operator decides by TSLAB_EPOCH_POLICY what the marks mean, without compiling anything:
+ *
+ *   never          nothing: all objects belong to the process (the default). The working set bounds its memory
  *   per-request    each unit has an epoch of its own, closed at its end
  *   batch-N        N units (1 to 1,000,000) of a thread share an epoch
  *   interval-MS    the units of a thread share an epoch until, at the end of one, MS milliseconds (1 to 86,400,000)
  *                  have passed
  *   manual         the units of a thread share an epoch, until somebody calls tslab_work_rotate
  *
- * All epochs that these open are TSLAB_POLICY_DRAIN: what survives a unit stays valid. Units nest; only the outermost
- * counts. begin and end must be called on the same thread. The epoch of a unit is an epoch like any other, which the
- * program may also leave, close or advance by hand: what is left is not left again at the end, a unit that was advanced
- * goes on in the next epoch, and after a closed one the next unit has another. Work that outlives its unit, or belongs
- * to none, can say so: between tslab_work_pause and tslab_work_resume, plain malloc lands outside of any epoch. */
+ * These epochs have TSLAB_POLICY_DRAIN: what survives a unit stays valid. Units nest, and only the outermost counts.
+ *
+ * The epoch of a unit is an epoch like any other. The program may leave, close or advance it by hand. tslab_work_end
+ * does not leave again what was left. A unit whose epoch was advanced goes on in the next epoch. After its epoch was
+ * closed, the next unit opens another.
+ *
+ * Work that outlives its unit, or belongs to none, can say so: between tslab_work_pause and tslab_work_resume, plain
+ * malloc lands outside of any epoch. */
 
-/* Begins a unit; label as in tslab_epoch_options. TSLAB_OK, or TSLAB_NO_MEMORY: then the unit runs without an epoch,
- * and must be ended all the same. */
+/* Begins a unit; label as in tslab_epoch_options.
+ *
+ * Requires: the same thread ends the unit.
+ * Returns: TSLAB_OK. TSLAB_NO_MEMORY: the unit runs without an epoch, and must be ended all the same.
+ * Cost: under `never` some stores; else of tslab_epoch_enter, and of tslab_epoch_open for the first unit of an epoch.
+ */
 TSLAB_API enum tslab_status tslab_work_begin(const char *label);
 
-/* Ends it. TSLAB_OK; TSLAB_NOT_INSIDE when the thread is in no unit, or when it entered an epoch in the outermost one
- * and has not left it: then the unit goes on. So under every policy, also `never`. */
+/* Ends a unit.
+ *
+ * Requires: this thread has left what it entered in the unit.
+ * Returns: TSLAB_OK. TSLAB_NOT_INSIDE: this thread is in no unit; or it entered an epoch in the outermost unit and has
+ *   not left it, and the unit goes on. The result is the same under every policy, `never` included.
+ * Threads: the one that began the unit.
+ * Cost: under `never` some stores; else of tslab_epoch_leave, and of tslab_epoch_close for the last unit of an epoch.
+ */
 TSLAB_API enum tslab_status tslab_work_end(void);
 
-/* Every thread starts anew at the end of its current unit, or before the next. Any thread. */
+/* Asks every thread to give its next unit a new epoch. A thread closes the epoch that its units share at the end of
+ * its current unit (`manual`), or before its next unit (`batch-N`, `interval-MS`). Under the other policies nothing
+ * changes.
+ *
+ * Cost: one atomic addition. */
 TSLAB_API void tslab_work_rotate(void);
 
-/* Nests, and pauses also epochs that were entered by hand. resume: TSLAB_OK, or TSLAB_NOT_INSIDE. */
+/* Between a pause and its resume, plain malloc of this thread lands in the process: outside of its unit, and outside
+ * of epochs that were entered by hand. Pauses nest.
+ *
+ * Returns: tslab_work_resume TSLAB_OK, or TSLAB_NOT_INSIDE: there is no pause to end.
+ * Threads: the one that paused resumes.
+ * Cost: some stores. */
 TSLAB_API void tslab_work_pause(void);
 TSLAB_API enum tslab_status tslab_work_resume(void);
 
-/* Statistics. What other threads have is exact when these are at rest; else what they do meanwhile may be counted or
- * not. Bytes but for what is named otherwise. */
+/* Statistics. They are exact while other threads are at rest. What other threads do meanwhile may be counted or not.
+ * Members are bytes unless their name or comment says otherwise. */
 struct tslab_stats {
-    size_t live_objects;      /* allocated and not freed, small ones; without those in chunks of epochs */
-    size_t live_bytes;        /* in their size classes */
+    size_t live_objects;      /* small ones, allocated and not freed; without those in chunks of epochs */
+    size_t live_bytes;        /* of these, in their size classes */
     size_t large_bytes;       /* used by runs of large objects */
     size_t cached_bytes;      /* free, in thread caches */
     size_t slab_bytes;        /* all slabs */
     size_t chunk_bytes;       /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
-    size_t dirty_bytes;       /* empty, pages still here, waiting for reuse or purge */
-    size_t clean_bytes;       /* empty, without pages; what lost its addresses, too, is counted nowhere */
+    size_t dirty_bytes;       /* empty, with pages: waiting for reuse or a purge */
+    size_t clean_bytes;       /* empty, without pages; memory that lost its addresses, too, is counted nowhere */
     size_t committed_bytes;   /* addresses that are accessible, with or without pages */
     size_t reserved_bytes;    /* addresses that the library may grow to; none is taken before it is needed */
-    size_t metadata_bytes;    /* the engine's own records; side tables not counted */
+    size_t metadata_bytes;    /* the engine's own records, without side tables */
     uint64_t allocations;     /* of small objects, since the start */
-    uint64_t frees;           /* the same */
+    uint64_t frees;           /* of small objects, since the start */
     uint64_t refills;         /* magazines filled from slabs */
     uint64_t flushes;         /* magazines given back to slabs */
-    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, where magazines do not help */
-    uint64_t bypassed_frees;  /* slots that went straight back: the option magazines=0 */
-    uint64_t remote_frees;    /* given straight to a slab that is home to another thread */
-    uint64_t slabs_opened;    /* taken from the depot */
-    uint64_t slabs_recycled;  /* emptied, and back in the depot */
-    uint64_t harvests;        /* revisit queues harvested, and slabs found on them */
-    uint64_t harvested;
-    uint64_t queue_longest;  /* slabs on one such queue, at most */
-    uint64_t purge_calls;    /* of madvise */
-    uint64_t purged_bytes;   /* given back to the system, since the start */
-    uint64_t purge_refusals; /* calls of madvise that the system refused: locked memory, a sandbox */
-    uint32_t threads;        /* that use the library now */
-    uint32_t thread_records; /* ever needed at once */
+    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, because magazines would not help */
+    uint64_t bypassed_frees;  /* slots that went straight back to their slab: the option magazines=0 */
+    uint64_t remote_frees;    /* slots given straight to a slab that is home to another thread */
+    uint64_t slabs_opened;    /* slabs taken from the depot */
+    uint64_t slabs_recycled;  /* slabs that emptied and are back in the depot */
+    uint64_t harvests;        /* revisit queues that were harvested */
+    uint64_t harvested;       /* slabs found on them */
+    uint64_t queue_longest;   /* slabs on one such queue, at most */
+    uint64_t purge_calls;     /* calls of madvise */
+    uint64_t purged_bytes;    /* given back to the system, since the start */
+    uint64_t purge_refusals;  /* calls of madvise that the system refused: locked memory, a sandbox */
+    uint32_t threads;         /* threads that use the library now */
+    uint32_t thread_records;  /* most that were ever needed at once */
     uint32_t epochs_open;
-    uint32_t epochs_draining; /* closed, and survivors hold memory */
+    uint32_t epochs_draining; /* closed, and survivors keep memory */
     uint64_t epochs_opened;   /* since the start, also by units of work and instances */
     uint64_t epochs_closed;   /* closed or released */
-    uint64_t epochs_drained;  /* of these: they had survivors, and are gone */
-    uint64_t epoch_bytes;     /* that were allocated in chunks of epochs, since the start; not counted by object */
-    uint64_t work_units;      /* ended, whatever the policy */
+    uint64_t epochs_drained;  /* of these: had survivors, and are gone */
+    uint64_t epoch_bytes;     /* allocated in chunks of epochs, since the start; objects there are not counted */
+    uint64_t work_units;      /* units that ended, whatever the policy */
 };
 
-/* Fills in all of *stats. TSLAB_OK; TSLAB_INVALID when stats is NULL. Costs a walk over the records of
- * all threads, and of the epochs that are in use. */
+/* Fills in all of *stats.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: stats is NULL.
+ * Cost: a walk over the records of all threads, and of the epochs in use. */
 TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size);
 
 TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
@@ -431,14 +586,20 @@ TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
     return tslab_stats_get_sized(stats, sizeof *stats);
 }
 
-/* Writes the statistics, with a table of the size classes in use, and one of the epochs by label, as text to a file
- * descriptor. Does not allocate. */
+/* Writes the statistics as text to a file descriptor, with a table of the size classes in use and a table of epochs by
+ * label. It does not allocate.
+ *
+ * Cost: as tslab_stats_get, a look at every run of the epochs in use, and writing. */
 TSLAB_API void tslab_stats_print(int fd);
 
-/* The same as JSON: docs/statistics.md describes it. */
+/* Writes the statistics as JSON to a file descriptor. docs/statistics.md describes the members. It does not allocate.
+ *
+ * Cost: as tslab_stats_print. */
 TSLAB_API void tslab_stats_json(int fd);
 
-/* "major.minor.patch" of the library that runs; of this header, see TSLAB_VERSION_MAJOR. */
+/* Tells the version of the library that runs. TSLAB_VERSION_MAJOR and the others tell that of this header.
+ *
+ * Returns: a string constant, "major.minor.patch". */
 TSLAB_API const char *tslab_version(void);
 
 #ifdef __cplusplus

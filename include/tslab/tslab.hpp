@@ -1,27 +1,28 @@
-/* tslab in C++17: owners, guards, containers and handles over the functions of tslab.h, in a header alone.
+/* tslab in C++17: owners, guards, containers and handles over the functions of tslab.h. This header is all of it.
  *
- * tslab.h is the manual of what happens; this header says what it adds. Everything is in namespace tslab:
+ * tslab.h is the manual of what happens. This header says what it adds. Everything is in namespace tslab:
  *
- *   epoch              owns an epoch: opens it when it is made, closes it when it is destroyed
+ *   epoch              owns an epoch: its constructor opens the epoch, its destructor closes it
  *   scope              is inside of an epoch while it lives
  *   memory_resource    lets the containers of std::pmr live in an epoch
- *   allocator<T>       the same for all containers that take an allocator by type
- *   handle<T>          names an object that is constructed and destroyed through it; a stale one is refused
+ *   allocator<T>       does the same for all containers that take an allocator by type
+ *   handle<T>          names an object, constructs and destroys it; a stale handle is refused
  *   work, work_pause   are a unit of work, and a pause in it, while they live
  *
  *   tslab::epoch request("request");
  *   tslab::scope inside(request);
  *   handle_request();
  *
- * Errors are exceptions: tslab::error where the C function returns a status below 0, std::bad_alloc where an allocation
- * found no memory. A function that throws has changed nothing. Nothing here keeps state of its own beyond what an
- * object names, so any thread may do what tslab.h lets it do; a single object of these classes is used by one thread at
- * a time, as an int would be.
+ * Errors are exceptions. Where the C function returns a status below 0, tslab::error is thrown. Where an allocation
+ * finds no memory, std::bad_alloc is thrown. A function that throws has changed nothing.
  *
- * Where plain malloc lands in an epoch, exceptions do too: the runtime allocates them by malloc. In epochs of
- * TSLAB_POLICY_DRAIN and TSLAB_POLICY_REPORT that is harmless, for an exception in flight is a survivor like any other.
- * In an epoch of TSLAB_POLICY_RELEASE or TSLAB_POLICY_TRAP that was opened with TSLAB_OPEN_VOUCHED, catch before the
- * scope ends: what flies out of it would be dead when the epoch closes. */
+ * Threads. No class here keeps state beyond what its object names, so any thread may do what tslab.h lets it do. One
+ * thread at a time uses a single object of these classes.
+ *
+ * Exceptions in flight are objects: the C++ runtime allocates them with malloc, so they land where plain malloc lands.
+ * In an epoch of TSLAB_POLICY_DRAIN or TSLAB_POLICY_REPORT an exception in flight is a survivor like any other. In an
+ * epoch of TSLAB_POLICY_RELEASE or TSLAB_POLICY_TRAP that was opened with TSLAB_OPEN_VOUCHED, catch exceptions before
+ * the scope ends: an exception that leaves the scope would be dead when the epoch closes. */
 #ifndef TSLAB_TSLAB_HPP
 #define TSLAB_TSLAB_HPP
 
@@ -45,8 +46,8 @@
 namespace tslab
 {
 
-/* What is thrown where a function of tslab.h returns a status below 0, or what amounts to it. what() says what was
- * attempted, and what the status means. */
+/* Thrown where a function of tslab.h returns a status below 0, or reports the same in another way. what() says what
+ * was attempted, and what the status means. */
 class error : public std::runtime_error
 {
   public:
@@ -56,7 +57,7 @@ class error : public std::runtime_error
     {
     }
 
-    /* One of TSLAB_STALE, TSLAB_CLOSED and the others below 0. */
+    /* Returns: TSLAB_STALE, TSLAB_CLOSED or another status below 0. */
     tslab_status status() const noexcept
     {
         return status_;
@@ -66,8 +67,8 @@ class error : public std::runtime_error
     tslab_status status_;
 };
 
-/* What closing, releasing or advancing an epoch has done. When somebody was still inside, `pending` says so, the last
- * to leave completes it, and the figures are those of what was done so far. */
+/* What closing, releasing or advancing an epoch has done. `pending` is true if a thread was still inside: then the
+ * last thread to leave completes the close, and the figures tell what was done so far. */
 struct report : tslab_epoch_report {
     bool pending;
 };
@@ -75,7 +76,7 @@ struct report : tslab_epoch_report {
 namespace detail
 {
 
-/* The size up to which tslab_handle_malloc serves, and the alignment of all objects. */
+/* The largest size that tslab_handle_malloc serves, and the alignment of all objects. */
 inline constexpr std::size_t handle_size_limit = 32 * 1024;
 inline constexpr std::size_t natural_alignment = 16;
 
@@ -87,8 +88,8 @@ inline tslab_status checked(tslab_status status, const char *attempted)
     return status;
 }
 
-/* The name {0} means "follow the scope" to allocators and resources, so an owner of nothing, or the result of an open
- * that failed, must not get that far. */
+/* Refuses {0}. To allocators and resources {0} means "follow the scope", so neither an owner of nothing nor the result
+ * of a failed open may get that far. */
 inline tslab_epoch named(tslab_epoch epoch, const char *attempted)
 {
     if (epoch.id == 0) {
@@ -97,7 +98,7 @@ inline tslab_epoch named(tslab_epoch epoch, const char *attempted)
     return epoch;
 }
 
-/* Says why a call that allocates in an epoch gave nothing: errno tells only whether it was for want of memory. */
+/* Throws the reason why an allocation in an epoch failed. errno tells only whether it was for want of memory. */
 [[noreturn]] inline void throw_no_object(tslab_epoch epoch)
 {
     if (errno != EINVAL) {
@@ -127,14 +128,15 @@ inline void *allocate(tslab_epoch epoch, std::size_t size, std::size_t alignment
 
 } // namespace detail
 
-/* Owns an epoch. It can be moved, not copied; what was moved from names no epoch, and throws TSLAB_STALE when it is
- * used. It converts to tslab_epoch, so that it can be passed to all functions of tslab.h. Names are checked, so nobody
- * who keeps one is in danger when the owner goes first. */
+/* Owns an epoch. It can be moved, not copied. An owner that was moved from names no epoch, and throws TSLAB_STALE when
+ * it is used. It converts to tslab_epoch, so all functions of tslab.h take it. Names of epochs are checked: a name
+ * that outlives the owner is refused. */
 class epoch
 {
   public:
-    /* Opens an epoch as tslab_epoch_open does: the first without a label and with TSLAB_POLICY_DRAIN. Throws error with
-     * TSLAB_NO_MEMORY or TSLAB_INVALID. */
+    /* Open an epoch, as tslab_epoch_open. The first has no label and TSLAB_POLICY_DRAIN.
+     *
+     * Throws: error with TSLAB_NO_MEMORY or TSLAB_INVALID. */
     epoch() : epoch(tslab_epoch_options{})
     {
     }
@@ -151,11 +153,12 @@ class epoch
         }
     }
 
-    /* Closes the epoch, unless that was done by hand. When somebody is inside, also this thread, the close is pending:
-     * the destructor does not wait, nobody can enter any more, and the last to leave completes it. With
-     * TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP it is then that the objects die: whatever uses them must be over
-     * before (declare containers that live in the epoch after it, and they are). Destructors of objects in the epoch
-     * are not run by anybody but their owners. */
+    /* Closes the epoch, unless the program closed it by hand. The destructor does not wait. If a thread is inside
+     * (this one counts), the close is pending: no thread can enter any more, and the last to leave completes it. The
+     * destructor runs no destructors of objects in the epoch.
+     *
+     * Requires: with TSLAB_POLICY_RELEASE and TSLAB_POLICY_TRAP, no use of the epoch's objects after the close.
+     *   Containers that live in the epoch and are declared after it are destroyed before it. */
     ~epoch()
     {
         end();
@@ -168,7 +171,7 @@ class epoch
     {
     }
 
-    /* Closes what it owned before, as the destructor does. */
+    /* Closes the epoch that it owned before, as the destructor does. */
     epoch &operator=(epoch &&other) noexcept
     {
         if (this != &other) {
@@ -178,36 +181,37 @@ class epoch
         return *this;
     }
 
-    /* Makes an owner of an epoch that was opened by tslab_epoch_open; of {0}, an owner of nothing. */
+    /* Returns: an owner of an epoch that tslab_epoch_open opened; for {0}, an owner of nothing. */
     static epoch adopt(tslab_epoch id) noexcept
     {
         return epoch(id, adopted());
     }
 
-    /* Gives up the epoch, open as it is: the caller closes it. */
+    /* Gives up the epoch and leaves it open.
+     *
+     * Returns: its name; the caller closes it. */
     tslab_epoch detach() noexcept
     {
         return std::exchange(id_, tslab_epoch{});
     }
 
-    /* The name of the epoch, also when it was closed by hand; {0} when it was moved from. */
+    /* Returns: the name of the epoch, also after it was closed by hand; {0} after a move. */
     tslab_epoch get() const noexcept
     {
         return id_;
     }
 
-    /* The same where a name is called for. An owner that lives no longer than the expression would name an epoch that
-     * is closed already. */
+    /* Converts to the name. A temporary owner does not convert: its epoch would be closed before the name is used. */
     operator tslab_epoch() const &noexcept
     {
         return id_;
     }
     operator tslab_epoch() const && = delete;
 
-    /* As tslab_epoch_close, with TSLAB_CLOSE_RECLAIM or 0. The owner goes on to name the epoch, which may drain for
-     * long: for stats, and for release. Throws error, also when it is closed already (TSLAB_CLOSED, or TSLAB_STALE when
-     * it is gone).
-     */
+    /* Closes the epoch, as tslab_epoch_close, with TSLAB_CLOSE_RECLAIM or 0. The owner goes on to name the epoch, for
+     * stats and release: it may drain for long.
+     *
+     * Throws: error; with TSLAB_CLOSED if it is closed already, with TSLAB_STALE if it is gone. */
     report close(tslab_close_flags flags = 0)
     {
         report done{};
@@ -215,8 +219,9 @@ class epoch
         return done;
     }
 
-    /* As tslab_epoch_release: all objects end now, whatever the policy. Throws error: TSLAB_BUSY when somebody is
-     * inside. */
+    /* Ends all objects now, whatever the policy, as tslab_epoch_release.
+     *
+     * Throws: error; with TSLAB_BUSY if a thread is inside. */
     report release(tslab_close_flags flags = 0)
     {
         report done{};
@@ -224,10 +229,11 @@ class epoch
         return done;
     }
 
-    /* As tslab_epoch_advance: the owner names the next epoch then. Allocators, resources and others that were made
-     * before go on to name the closed one. Throws error, with TSLAB_BUSY when the epoch is what this thread entered
-     * last: then advance by the scope, which goes along. Other threads may be inside: the close is pending until they
-     * leave. */
+    /* Closes the epoch and opens the next one, as tslab_epoch_advance. The owner names the next one afterwards.
+     * Allocators and resources that were made before still name the closed one. Other threads may be inside: the close
+     * is pending until they leave.
+     *
+     * Throws: error; with TSLAB_BUSY if this thread entered the epoch last. In that case call advance of the scope. */
     report advance(tslab_close_flags flags = 0)
     {
         if (id_.id != 0 && tslab_epoch_current().id == id_.id) {
@@ -236,7 +242,9 @@ class epoch
         return advance_with_scope(flags);
     }
 
-    /* As tslab_epoch_stats_get. Throws error with TSLAB_STALE when the epoch is gone. */
+    /* Describes the epoch, as tslab_epoch_stats_get.
+     *
+     * Throws: error; with TSLAB_STALE if the epoch is gone. */
     tslab_epoch_stats stats() const
     {
         tslab_epoch_stats found{};
@@ -261,7 +269,7 @@ class epoch
     {
     }
 
-    /* Of an epoch that was closed by hand the name is refused, which is as good. */
+    /* If the program closed the epoch by hand, the call is refused, and nothing happens. */
     void end() noexcept
     {
         if (id_.id != 0) {
@@ -273,19 +281,22 @@ class epoch
 };
 
 /* Is inside of an epoch from its construction to its destruction, on one thread. Scopes end in the opposite order of
- * their beginning, which local variables do by themselves, also when an exception flies through them. A task that moves
- * among threads has a scope around each of its steps, not around its life. Costs what tslab_epoch_enter and
- * tslab_epoch_leave cost. */
+ * their beginning. Local variables do that by themselves, also when an exception passes through. A task that moves
+ * among threads has a scope around each of its steps, not around its life.
+ *
+ * Cost: of tslab_epoch_enter and tslab_epoch_leave. */
 class scope
 {
   public:
-    /* Enters. Throws error: TSLAB_STALE, TSLAB_CLOSED, TSLAB_NO_MEMORY. */
+    /* Enters.
+     *
+     * Throws: error with TSLAB_STALE, TSLAB_CLOSED or TSLAB_NO_MEMORY. */
     explicit scope(tslab_epoch id) : id_(id), status_(detail::checked(tslab_epoch_enter(id), "enter the epoch"))
     {
     }
 
-    /* Leaves. A scope that ends on another thread than it began on, or out of order, ends the program by std::terminate
-     * with the error: the thread that entered would stay inside for ever, and the epoch would never be over. */
+    /* Leaves. A scope that ends on another thread, or out of order, ends the program by std::terminate with the error:
+     * otherwise the thread that entered would stay inside for ever, and the epoch would never be over. */
     ~scope()
     {
         detail::checked(tslab_epoch_leave(id_), "leave the epoch");
@@ -294,16 +305,18 @@ class scope
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
 
-    /* Whether plain malloc, and with it plain new, lands in the epoch. If not, only what names it does: see
-     * TSLAB_EXPLICIT. */
+    /* Returns: whether plain malloc, and with it plain new, lands in the epoch. If not, only calls that name the epoch
+     *   allocate in it: see TSLAB_EXPLICIT. */
     bool ambient() const noexcept
     {
         return status_ != TSLAB_EXPLICIT;
     }
 
-    /* Advances the epoch that it is inside of, as tslab_epoch_advance does: this thread leaves the old epoch and is
-     * inside of the new one, which the owner names then. Throws error, with TSLAB_NOT_INSIDE when this is not the
-     * innermost scope of the thread, or not one of the owner's epoch. */
+    /* Advances the epoch that it is inside of, as tslab_epoch_advance. This thread leaves the old epoch and is inside
+     * of the new one, which the owner names afterwards.
+     *
+     * Throws: error; with TSLAB_NOT_INSIDE if this is not the innermost scope of the thread, or not one of the owner's
+     *   epoch. */
     report advance(epoch &owner, tslab_close_flags flags = 0)
     {
         if (owner.get().id != id_.id || tslab_epoch_current().id != id_.id) {
@@ -320,27 +333,28 @@ class scope
 };
 
 /* Memory for the containers of std::pmr, from an epoch by name. This thread need not be inside; inside is faster. Made
- * without an epoch, it serves as tslab_malloc does: from the scope of the thread that asks, else from the process. Any
- * number of threads may use one at once.
+ * without an epoch, it serves as tslab_malloc: from the scope of the calling thread, else from the process.
  *
- * Two are equal when they name the same epoch, although each could free what any of them allocated: so a container that
- * is assigned from one of another epoch by move moves its elements, and keeps its memory where it was. Swapping
+ * Two are equal only if they name the same epoch, although each could free what the other allocated. So a container
+ * keeps its memory in its epoch: move assignment from a container of another epoch moves the elements. Swapping
  * containers of different epochs is not allowed, as with all of std::pmr.
  *
- * allocate throws std::bad_alloc, or error with TSLAB_CLOSED or TSLAB_STALE when the epoch is over. deallocate works as
- * long as the memory is valid: while the epoch is open or drains. They cost what tslab_epoch_malloc and tslab_free
- * cost, and the virtual call of std::pmr. */
+ * allocate throws std::bad_alloc, or error with TSLAB_CLOSED or TSLAB_STALE if the epoch is over. deallocate works as
+ * long as the memory is valid: while the epoch is open or drains.
+ *
+ * Threads: any number may use one at once.
+ * Cost: of tslab_epoch_malloc and tslab_free, and the virtual call of std::pmr. */
 class memory_resource final : public std::pmr::memory_resource
 {
   public:
     memory_resource() noexcept = default;
 
-    /* Throws error with TSLAB_STALE for an owner that was moved from, or {0}. */
+    /* Throws: error with TSLAB_STALE for an owner that was moved from, and for {0}. */
     explicit memory_resource(tslab_epoch id) : id_(detail::named(id, "make a memory resource of the epoch"))
     {
     }
 
-    /* The epoch that it names; {0} when it was made without. */
+    /* Returns: the epoch that it names; {0} if it was made without one. */
     tslab_epoch get() const noexcept
     {
         return id_;
@@ -366,15 +380,18 @@ class memory_resource final : public std::pmr::memory_resource
     tslab_epoch id_{};
 };
 
-/* Memory for containers that take an allocator by type, from an epoch by name, or without one as tslab_malloc serves.
+/* Memory for containers that take an allocator by type, from an epoch by name. Made without an epoch, it serves as
+ * tslab_malloc.
  *
  *   std::vector<int, tslab::allocator<int>> numbers(request);
  *
- * A container stays in its epoch, because that is its lifetime: assignment, by copy or by move, puts the elements into
- * the epoch of the target (by move at the cost of moving each, unless both are of the same epoch). A container that is
- * constructed by copy is a new one, and lands where plain malloc lands, unless it is given an allocator; constructed by
- * move it is the old one under a new name, and stays where it was. A swap of containers of different epochs swaps the
- * epochs as well: nothing moves. What is allocated, thrown and freed is as with memory_resource. */
+ * A container stays in its epoch, because that is its lifetime. Assignment, by copy or by move, puts the elements into
+ * the epoch of the target; a move between different epochs moves each element. Copy construction makes a new
+ * container: it lands where plain malloc lands, unless it is given an allocator. Move construction gives the old
+ * container a new name: its memory stays where it was. A swap of containers of different epochs swaps the epochs as
+ * well, and nothing moves.
+ *
+ * It allocates, throws and frees as memory_resource does. */
 template <class T> class allocator
 {
   public:
@@ -386,7 +403,7 @@ template <class T> class allocator
 
     allocator() noexcept = default;
 
-    /* Throws error with TSLAB_STALE for an owner that was moved from, or {0}. */
+    /* Throws: error with TSLAB_STALE for an owner that was moved from, and for {0}. */
     allocator(tslab_epoch id) : id_(detail::named(id, "make an allocator of the epoch"))
     {
     }
@@ -399,7 +416,7 @@ template <class T> class allocator
     {
     }
 
-    /* The epoch that it names; {0} when it was made without. */
+    /* Returns: the epoch that it names; {0} if it was made without one. */
     tslab_epoch get() const noexcept
     {
         return id_;
@@ -438,23 +455,27 @@ template <class T, class U> bool operator!=(const allocator<T> &a, const allocat
 }
 
 /* Names an object of type T that lives in an epoch: 64 bits, to be copied and stored at will. It owns nothing. Every
- * call is told the epoch, and refuses a handle that is stale, of another epoch or made up; see tslab_handle.
+ * call names the epoch, too, and refuses a handle that is stale, of another epoch, or made up; see tslab_handle.
  *
- * A handle can be asked and destroyed from any thread. That nobody uses an object while it is destroyed, and that it is
- * destroyed by one thread at a time, is for the program to order; destroyed again later, it is refused. When an epoch
- * is released with objects in it, their destructors do not run. */
+ * When an epoch is released with objects in it, their destructors do not run.
+ *
+ * Requires: no thread uses an object while another destroys it, and one thread at a time destroys it. A second, later
+ *   destroy is refused.
+ * Threads: any. */
 template <class T> class handle
 {
   public:
-    /* Names none. */
+    /* Names no object. */
     handle() noexcept = default;
 
     explicit handle(tslab_handle id) noexcept : id_(id)
     {
     }
 
-    /* Allocates in the epoch and constructs T from the arguments. Throws std::bad_alloc, error with TSLAB_CLOSED or
-     * TSLAB_STALE, and what the constructor throws; then nothing stays allocated. */
+    /* Allocates in the epoch and constructs T from the arguments.
+     *
+     * Throws: std::bad_alloc; error with TSLAB_CLOSED or TSLAB_STALE; and whatever the constructor throws. Then
+     *   nothing stays allocated. */
     template <class... Arguments> static handle create(tslab_epoch epoch, Arguments &&...arguments)
     {
         static_assert(sizeof(T) <= detail::handle_size_limit, "handles serve objects of at most 32 KiB");
@@ -473,15 +494,18 @@ template <class T> class handle
         return made;
     }
 
-    /* The object, or nullptr for a handle that is refused. Costs what tslab_handle_get costs. */
+    /* Returns: the object; nullptr for a handle that is refused.
+     * Cost: of tslab_handle_get. */
     T *get(tslab_epoch epoch) const noexcept
     {
         void *place = tslab_handle_get(epoch, id_);
         return place == nullptr ? nullptr : std::launder(static_cast<T *>(place));
     }
 
-    /* Runs the destructor and frees the object: true once, false for a handle that is refused. For a T without a
-     * destructor to run, exactly one of several threads that do so at once is told true. */
+    /* Runs the destructor and frees the object.
+     *
+     * Returns: true once; false for a handle that is refused. If T has no destructor to run, several threads may call
+     *   this for the same object at once: exactly one gets true. */
     bool destroy(tslab_epoch epoch) const noexcept
     {
         if constexpr (!std::is_trivially_destructible_v<T>) {
@@ -494,13 +518,13 @@ template <class T> class handle
         return tslab_handle_free(epoch, id_) == TSLAB_OK;
     }
 
-    /* The handle of tslab.h. */
+    /* Returns: the handle of tslab.h. */
     tslab_handle raw() const noexcept
     {
         return id_;
     }
 
-    /* Whether it names anything at all; get says whether that is still there. */
+    /* Returns: whether it is not {0}. get tells whether the object still exists. */
     explicit operator bool() const noexcept
     {
         return id_.id != 0;
@@ -520,8 +544,8 @@ template <class T> class handle
     tslab_handle id_{};
 };
 
-/* A unit of work from its construction to its destruction, on one thread: what it means is the operator's choice, see
- * tslab_work_begin. Without memory for an epoch the unit runs without one. */
+/* A unit of work from its construction to its destruction, on one thread. The operator decides what it means: see
+ * tslab_work_begin. If there is no memory for an epoch, the unit runs without one. */
 class work
 {
   public:
@@ -529,8 +553,8 @@ class work
     {
     }
 
-    /* A unit that ends on another thread than it began on, or inside of a scope that it contains, ends the program by
-     * std::terminate with the error. */
+    /* A unit that ends on another thread, or inside of a scope that began in it, ends the program by std::terminate
+     * with the error. */
     ~work()
     {
         const tslab_status status = tslab_work_end();
@@ -546,8 +570,10 @@ class work
     tslab_status status_;
 };
 
-/* While it lives, plain malloc of this thread lands outside of any epoch: for what outlives its unit of work or its
- * scope, as a session does its request. Nests. It must end on the thread on which it began. */
+/* While it lives, plain malloc of this thread lands outside of any epoch. It is for objects that outlive their unit of
+ * work or their scope, as a session outlives its request. Pauses nest.
+ *
+ * Requires: it ends on the thread on which it began. */
 class work_pause
 {
   public:
@@ -567,7 +593,7 @@ class work_pause
 
 } // namespace tslab
 
-/* Handles as keys of unordered containers. */
+/* Makes handles keys of unordered containers. */
 template <class T> struct std::hash<tslab::handle<T>> {
     std::size_t operator()(tslab::handle<T> handle) const noexcept
     {
