@@ -10,7 +10,7 @@ try:
 except ImportError:
     sys.exit("tslab: Python's rich is not installed. Run `make setup`, or: apt-get install python3-rich")
 
-from tslab_lab import programs
+from tslab_lab.base import processes
 
 COMMANDS = ("run", "peers", "bench", "rss", "latency", "ab", "health", "boundaries", "report")
 COMMANDS += ("requests", "epochs", "demo")
@@ -30,7 +30,7 @@ def parser(names=COMMANDS):
     )
     commands = result.add_subparsers(metavar="COMMAND", required=True)
     for name in names:
-        module = importlib.import_module(f"tslab_lab.{name}")
+        module = importlib.import_module(f"tslab_lab.commands.{name}")
         command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
         module.add_arguments(command)
         command.set_defaults(run=module.run, error=command.error, command=name)
@@ -52,7 +52,7 @@ def main(argv=None):
     arguments = parser(named).parse_args(words)
     try:
         return arguments.run(arguments)
-    except (programs.Failure, OSError) as failure:
+    except (processes.Failure, OSError) as failure:
         print(f"tslab: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

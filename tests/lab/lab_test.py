@@ -45,7 +45,12 @@ class LabTest(unittest.TestCase):
     def run_argv(self, argv, **options):
         options = {"env": self.environment, "cwd": self.own, "timeout": TIMEOUT} | options
         return subprocess.run(
-            [str(word) for word in argv], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **options
+            [str(word) for word in argv],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            **options,
         )
 
     def tslab(self, *words, **options):

@@ -7,10 +7,10 @@ import signal
 import subprocess
 
 from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
-
-from tslab_lab import bench_tables as tables
-from tslab_lab import compare, workload_catalogue, workload_patterns
-from tslab_lab import intervals as statistics
+from tslab_lab.report import bench_tables
+from tslab_lab.results import case_runs, measures
+from tslab_lab.statistics import intervals, medians
+from tslab_lab.workloads import catalogue, held
 
 # A library to preload.
 WRITES_BEHIND = """
@@ -29,9 +29,9 @@ def run(nanoseconds, peak_kib=2048, **more):
 
 def outcome(columns, **case):
     """columns: for each allocator its (nanoseconds, peak KiB) by rounds."""
-    like = workload_patterns.CASES[0]
+    like = held.CASES[0]
     settings = {"name": "a", "group": "pair", "limit": None, "live_limit": None} | case
-    result = statistics.Outcome(dataclasses.replace(like, **settings), "tslab", "base", "glibc")
+    result = case_runs.CaseRuns(dataclasses.replace(like, **settings), "tslab", "base", "glibc")
     for name, figures in columns.items():
         for nanoseconds, peak_kib in figures:
             result.add(name, run(nanoseconds, peak_kib))
@@ -39,9 +39,6 @@ def outcome(columns, **case):
 
 
 class Statistics(LabTest):
-    def test_interval_of_what_never_varies(self):
-        self.assertEqual(statistics.interval([3, 3, 3]), compare.Spread(3, 3, 3))
-
     def test_interval_against_the_binomial_distribution(self):
         # Of 1 to 11, the median of a resample is at most k if at least 6 of 11 draws are.
         def chance(k):
@@ -50,31 +47,26 @@ class Statistics(LabTest):
 
         low = next(k for k in range(1, 12) if chance(k) >= 0.025)
         high = next(k for k in range(1, 12) if chance(k) >= 0.975)
-        self.assertEqual(statistics.interval(list(range(1, 12))), compare.Spread(6, low, high))
-
-    def test_ratios_are_taken_round_by_round(self):
-        # The rounds differ much, the allocators always by a half.
-        found = statistics.ratio([15, 150, 1500], [10, 100, 1000])
-        self.assertEqual(found, compare.Spread(1.5, 1.5, 1.5))
+        self.assertEqual(intervals.interval(list(range(1, 12))), medians.Spread(6, low, high))
 
     def test_a_limit_is_met_by_the_better_end(self):
-        self.assertTrue(statistics.meets(compare.Spread(1.2, 1.0, 1.4), 1.0))
-        self.assertFalse(statistics.meets(compare.Spread(1.2, 1.01, 1.4), 1.0))
+        self.assertTrue(intervals.meets(medians.Spread(1.2, 1.0, 1.4), 1.0))
+        self.assertFalse(intervals.meets(medians.Spread(1.2, 1.01, 1.4), 1.0))
 
     def test_a_step_is_judged_both_ways(self):
-        judged = [statistics.meets_step(compare.Spread(x, x, x)) for x in (0.6, 0.7, 1.0, 1.5, 1.6)]
+        judged = [case_runs.meets_step(medians.Spread(x, x, x)) for x in (0.6, 0.7, 1.0, 1.5, 1.6)]
         self.assertEqual(judged, [False, True, True, True, False])
 
     def test_memory_against_glibc_may_be_a_mebibyte_more(self):
-        self.assertTrue(statistics.meets_glibc([3024, 3024], [2000, 2000]))
-        self.assertFalse(statistics.meets_glibc([3025, 3025], [2000, 2000]))
-        self.assertTrue(statistics.meets_glibc([115000, 115000], [100000, 100000]))
-        self.assertFalse(statistics.meets_glibc([115001, 115001], [100000, 100000]))
+        self.assertTrue(case_runs.meets_glibc([3024, 3024], [2000, 2000]))
+        self.assertFalse(case_runs.meets_glibc([3025, 3025], [2000, 2000]))
+        self.assertTrue(case_runs.meets_glibc([115000, 115000], [100000, 100000]))
+        self.assertFalse(case_runs.meets_glibc([115001, 115001], [100000, 100000]))
 
     def test_time_is_compared_with_the_fastest_peer(self):
         columns = {"glibc": [(20, 1)], "jemalloc": [(10, 1)], "mimalloc": [(15, 1)], "tslab": [(12, 1)]}
         found = outcome(columns | {"base": [(1, 1)]}, limit=1.1)
-        self.assertEqual(found.best(statistics.nanoseconds), "jemalloc")
+        self.assertEqual(found.best(measures.time_ns), "jemalloc")
         self.assertAlmostEqual(found.time().middle, 1.2)
         self.assertIs(found.time_met(), False)
         self.assertIsNone(outcome(columns).time_met())
@@ -89,10 +81,12 @@ class Statistics(LabTest):
 
     def test_misses_are_told_in_words(self):
         columns = {"glibc": [(20, 5000)], "mimalloc": [(10, 1000)], "tslab": [(12, 1100)]}
-        told = list(tables.misses([outcome(columns, limit=1.0)], "tslab"))
+        told = list(bench_tables.misses([outcome(columns, limit=1.0)], "tslab"))
         self.assertEqual(told, ["a: time 1.20 (1.20-1.20), at most 1", "a: peak RSS"])
         sizes = [outcome({"tslab": [(time, 1)]}, group="edges", name=name) for time, name in ((10, "x"), (16, "y"))]
-        self.assertEqual(list(tables.misses(sizes, "tslab")), ["y: step 1.60 (1.60-1.60), at most 1.5 either way"])
+        self.assertEqual(
+            list(bench_tables.misses(sizes, "tslab")), ["y: step 1.60 (1.60-1.60), at most 1.5 either way"]
+        )
 
 
 class Bench(LabTest):
@@ -111,7 +105,7 @@ class Bench(LabTest):
         self.assert_narrow(done.stdout.partition("Results:")[0])
 
         header, *lines, footer = self.lines()
-        self.assertEqual(list(header["cases"]), [case.name for case in workload_patterns.CASES])
+        self.assertEqual(list(header["cases"]), [case.name for case in held.CASES])
         self.assertEqual((footer["kind"], footer["rounds"], footer["complete"]), ("footer", 1, True))
         self.assertTrue(any("only 1 rounds" in mark for mark in header["marks"]))
         runs = {(line["case"], line["allocator"]): line for line in lines}
@@ -132,7 +126,7 @@ class Bench(LabTest):
         self.assertEqual(runs["sharing", "tslab"]["shared_lines"], 0)  # threads never come to share a line on tslab
 
         text = page.read_text()
-        for group in workload_patterns.GROUPS:
+        for group in held.GROUPS:
             self.assertIn(f"## {group[0].upper()}{group[1:]}", text)
         self.assertNotIn(str(ROOT), text)
 
@@ -155,6 +149,13 @@ class Bench(LabTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("bad takes no part in bulk64-1k-fifo: bulk64-1k-fifo on bad died of SIGABRT", done.stdout)
             self.assertIn(words, (self.own / words[:4] / "results.jsonl").read_text())
+
+    def test_who_has_no_epochs_takes_no_part_where_they_are_needed(self):
+        options = ("--allocators", "glibc,tslab", "--library", self.library)
+        done = self.bench("shared-enter:operations=10000,crowd=20", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"after the crowd, ns +- +[0-9.]+k?")
+        self.assertIn("glibc takes no part in shared-enter:operations=10000,crowd=20: it has no epochs.", done.stdout)
 
     def test_where_nobody_is_left_it_fails(self):
         bad = f"bad={self.compiled(WRITES_BEHIND)}"
@@ -193,21 +194,6 @@ class Bench(LabTest):
         self.assertAlmostEqual(counts[0], counts[1], delta=0.1)
         self.assertGreater(counts[0], 20)
 
-    def test_what_does_not_exist_is_refused(self):
-        for words, sentence in (
-            (("pair", "--allocators", "glibk"), "There is no allocator 'glibk'. There are: tslab, glibc"),
-            (("nothing*",), "No workload has a name like 'nothing*'"),
-            (("replase",), "Did you mean replace"),
-            (("replace:live=x",), "wants a whole number for live"),
-            (("pair", "--library", "/nowhere/lib.so"), "There is no library /nowhere/lib.so. Run `make build`"),
-        ):
-            done = self.bench(*words)
-            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
-            self.assertIn(sentence, done.stderr)
-        for words in (("pair", "--rounds", "0"), ("pair", "--markdown", "/nowhere/page.md")):
-            done = self.bench(*words)
-            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
-
     def test_what_cannot_be_relied_on_is_refused(self):
         done = self.tslab("bench", "pair", "--quick", "--rounds", "1", "--library", self.library)
         if "--quick" in done.stdout:
@@ -219,7 +205,7 @@ class Bench(LabTest):
 
     def test_the_list_names_everything(self):
         done = self.tslab("bench", "--list")
-        for name in (*workload_catalogue.WORKLOADS, "standard", "quick", "patterns"):
+        for name in (*catalogue.WORKLOADS, "standard", "quick", "patterns"):
             self.assertRegex(done.stdout, rf"(?m)^  {name} ")
 
 

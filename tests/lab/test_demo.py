@@ -7,19 +7,10 @@ import subprocess
 import time
 
 from lab_test import ONE_PLACE, LabTest, main
-
-from tslab_lab import work_churn
+from tslab_lab.real import churn
 
 WORKS = ("redis-server", "Python objects", "churn, 4 threads")
 
-# Each is a whole library to preload.
-DIES_AT_ONCE = """
-#include <stdio.h>
-#include <stdlib.h>
-__attribute__((constructor)) static void start(void) { fputs("the last word\\n", stderr); abort(); }
-void *__libc_malloc(size_t size);
-void *malloc(size_t size) { return __libc_malloc(size); }
-"""
 IS_NO_ALLOCATOR = "int answer(void) { return 42; }"
 
 
@@ -55,12 +46,6 @@ class Demo(LabTest):
             self.assertAlmostEqual(share, 0.25, delta=0.01)
         self.assert_nothing_left()
 
-    def test_a_library_under_which_programs_die(self):
-        done = self.demo(self.compiled(DIES_AT_ONCE))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("redis-server on libbad.so died of SIGABRT. Its last words:\n  | the last word\n", done.stderr)
-        self.assert_nothing_left()
-
     def test_a_library_that_is_no_allocator(self):
         done = self.demo(self.compiled(IS_NO_ALLOCATOR))
         self.assertEqual(done.returncode, 1)
@@ -80,7 +65,7 @@ class Demo(LabTest):
 
 class Jobs(LabTest):
     def churn(self, *arguments, library=None):
-        program = work_churn.build()
+        program = churn.build()
         environment = self.environment | ({"LD_PRELOAD": str(library)} if library else {})
         argv = [program, *map(str, arguments)]
         return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)

@@ -1,64 +1,67 @@
 """The demo's statistics, parsers and table, against answers known beforehand."""
 
 import io
-import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
 
 from lab_test import LabTest, main
 from rich.console import Console
-
-from tslab_lab import allocators, compare, demo_table, programs, work_redis
+from tslab_lab.allocators import installed
+from tslab_lab.base import processes
+from tslab_lab.display import layout
+from tslab_lab.real import redis
+from tslab_lab.report import demo_table
+from tslab_lab.statistics import medians
 
 
 class Statistics(unittest.TestCase):
     def test_spread(self):
-        self.assertEqual(compare.spread([3, 1, 2, 10]), compare.Spread(2.5, 1, 10))
+        self.assertEqual(medians.spread([3, 1, 2, 10]), medians.Spread(2.5, 1, 10))
 
     def test_ratios_are_taken_round_by_round(self):
-        self.assertEqual(compare.ratios([2, 6], [1, 2]), [2, 3])
+        self.assertEqual(medians.ratios([2, 6], [1, 2]), [2, 3])
         with self.assertRaises(ValueError):
-            compare.ratios([1], [1, 2])
+            medians.ratios([1], [1, 2])
 
     def test_chance_of_a_fair_coin(self):
-        self.assertEqual(compare.chance_of_as_many(5, 5), 1 / 32)
-        self.assertEqual(compare.chance_of_as_many(7, 8), 9 / 256)
-        self.assertEqual(compare.chance_of_as_many(0, 8), 1)
+        self.assertEqual(medians.chance_of_as_many(5, 5), 1 / 32)
+        self.assertEqual(medians.chance_of_as_many(7, 8), 9 / 256)
+        self.assertEqual(medians.chance_of_as_many(0, 8), 1)
 
     def test_rounds_to_show_a_difference(self):
         known = {1: None, 4: None, 5: 5, 6: 6, 7: 7, 8: 7, 10: 9, 20: 15}
-        self.assertEqual({rounds: compare.rounds_to_show(rounds) for rounds in known}, known)
+        self.assertEqual({rounds: medians.rounds_to_show(rounds) for rounds in known}, known)
 
     def test_speed(self):
         theirs = [10, 20, 30, 40, 50]
-        self.assertEqual(compare.judge_speed([11, 21, 31, 41, 51], theirs), compare.FASTER)
-        self.assertEqual(compare.judge_speed([9, 19, 29, 39, 49], theirs), compare.SLOWER)
-        self.assertEqual(compare.judge_speed([9, 19, 29, 39, 51], theirs), compare.LEVEL)
-        self.assertEqual(compare.judge_speed(theirs, theirs), compare.LEVEL)
-        self.assertEqual(compare.judge_speed([1, 1, 1, 1], [2, 2, 2, 2]), compare.UNJUDGED)
+        self.assertEqual(demo_table.judge_speed([11, 21, 31, 41, 51], theirs), demo_table.FASTER)
+        self.assertEqual(demo_table.judge_speed([9, 19, 29, 39, 49], theirs), demo_table.SLOWER)
+        self.assertEqual(demo_table.judge_speed([9, 19, 29, 39, 51], theirs), demo_table.LEVEL)
+        self.assertEqual(demo_table.judge_speed(theirs, theirs), demo_table.LEVEL)
+        self.assertEqual(demo_table.judge_speed([1, 1, 1, 1], [2, 2, 2, 2]), demo_table.UNJUDGED)
 
     def test_memory_small_counts_by_the_mebibyte(self):
-        self.assertEqual(compare.judge_memory([3024], [2000]), compare.LEVEL)
-        self.assertEqual(compare.judge_memory([3025], [2000]), compare.LARGER)
-        self.assertEqual(compare.judge_memory([2000], [3025]), compare.SMALLER)
+        self.assertEqual(demo_table.judge_memory([3024], [2000]), demo_table.LEVEL)
+        self.assertEqual(demo_table.judge_memory([3025], [2000]), demo_table.LARGER)
+        self.assertEqual(demo_table.judge_memory([2000], [3025]), demo_table.SMALLER)
 
     def test_memory_large_counts_by_the_percent(self):
-        self.assertEqual(compare.judge_memory([105000], [100000]), compare.LEVEL)
-        self.assertEqual(compare.judge_memory([105001], [100000]), compare.LARGER)
-        self.assertEqual(compare.judge_memory([94999], [100000]), compare.SMALLER)
+        self.assertEqual(demo_table.judge_memory([105000], [100000]), demo_table.LEVEL)
+        self.assertEqual(demo_table.judge_memory([105001], [100000]), demo_table.LARGER)
+        self.assertEqual(demo_table.judge_memory([94999], [100000]), demo_table.SMALLER)
 
 
 class Parsers(unittest.TestCase):
     def test_redis_benchmark(self):
         text = '"test","rps","avg_latency_ms"\n"SET","727272.69","0.408"\n"LPUSH (needed)","1000.00","0.1"\n'
-        self.assertEqual(work_redis.requests_per_second(text), {"SET": 727272.69, "LPUSH (needed)": 1000.0})
+        self.assertEqual(redis.requests_per_second(text), {"SET": 727272.69, "LPUSH (needed)": 1000.0})
 
     def test_redis_benchmark_that_failed(self):
         head = '"test","rps"\n'
         for text in ("", "WARNING: x\n", head, head + '"SET","no"\n', head + '"SET","0.00"\n'):
-            with self.subTest(text), self.assertRaisesRegex(programs.Failure, "gave no figures"):
-                work_redis.requests_per_second(text)
+            with self.subTest(text), self.assertRaisesRegex(processes.Failure, "gave no figures"):
+                redis.requests_per_second(text)
 
     def test_bindings_of_the_dynamic_linker(self):
         text = """
@@ -67,16 +70,16 @@ class Parsers(unittest.TestCase):
           7:	binding file /bin/job [0] to /bin/job [0]: normal symbol `malloc' [GLIBC_2.2.5]
           7:	binding file /bin/job [0] to /lib/libc.so.6 [0]: normal symbol `puts'
         """
-        found = programs.bindings(text, "/bin/job")
+        found = processes.bindings(text, "/bin/job")
         self.assertEqual(found, {"malloc": "/lib/libtslab-malloc.so", "puts": "/lib/libc.so.6"})
 
     def test_how_a_program_ended(self):
-        self.assertEqual(programs.how_it_ended(3), "ended with exit code 3")
-        self.assertEqual(programs.how_it_ended(-11), "died of SIGSEGV")
+        self.assertEqual(processes.how_it_ended(3), "ended with exit code 3")
+        self.assertEqual(processes.how_it_ended(-11), "died of SIGSEGV")
 
     def test_foreign_settings_are_kept_out(self):
         with unittest.mock.patch.dict("os.environ", {"LD_PRELOAD": "x", "MALLOC_ARENA_MAX": "1", "TSLAB_STATS": "0"}):
-            clean = programs.environment()
+            clean = processes.environment()
         self.assertEqual({"LD_PRELOAD", "MALLOC_ARENA_MAX", "TSLAB_STATS"} & set(clean), {"TSLAB_STATS"})
 
 
@@ -86,13 +89,13 @@ class Table(unittest.TestCase):
         return [{"operations": operations + i, "seconds": 1.0, "peak_kib": peak + i, "rss_kib": rss} for i in range(5)]
 
     def rendered(self, rows, name="tslab"):
-        console = Console(file=io.StringIO(), width=demo_table.WIDTH)
+        console = Console(file=io.StringIO(), width=layout.WIDTH)
         console.print(demo_table.table(rows, "glibc 2.36", name))
         return console.file.getvalue()
 
     def test_figures_units_and_verdicts(self):
         rows = demo_table.rows_of("a job", "jobs/s", self.runs(2000, 204800, 10240), self.runs(1000, 102400, 20480))
-        self.assertEqual([row.verdict for row in rows], [compare.SLOWER, compare.SMALLER, compare.LARGER])
+        self.assertEqual([row.verdict for row in rows], [demo_table.SLOWER, demo_table.SMALLER, demo_table.LARGER])
         text = self.rendered(rows)
         self.assertIn("k jobs/s 2.00 1.00 0.50 SLOWER", " ".join(text.split()))
         self.assertIn("peak RSS, MiB 200 100 0.50 smaller", " ".join(text.split()))
@@ -117,25 +120,13 @@ class Table(unittest.TestCase):
 
     def test_three_digits(self):
         known = {0.994: "0.99", 9.994: "9.99", 9.996: "10.0", 99.94: "99.9", 99.96: "100", 1234.4: "1234"}
-        self.assertEqual({value: demo_table.three_digits(value) for value in known}, known)
+        self.assertEqual({value: layout.three_digits(value) for value in known}, known)
 
 
 class Arguments(LabTest):
     def test_the_name_of_the_library(self):
         known = {"libtslab-malloc.so": "tslab", "libtslab-malloc.so.0.1.0": "tslab", "libjemalloc.so.2": "jemalloc"}
-        self.assertEqual({name: allocators.name_of(Path(name)) for name in known}, known)
-
-    def test_a_missing_library(self):
-        done = self.tslab("demo", "--library", "/nowhere/lib.so")
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("There is no library /nowhere/lib.so. Run `make build`", done.stderr)
-
-    def test_a_path_that_ld_preload_cannot_hold(self):
-        with tempfile.TemporaryDirectory(prefix="a path ") as directory:
-            library = Path(directory) / "lib.so"
-            library.touch()
-            with self.assertRaisesRegex(programs.Failure, "no space, colon or dollar"):
-                allocators.checked(library)
+        self.assertEqual({name: installed.name_of(Path(name)) for name in known}, known)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ import unittest.mock
 from pathlib import Path
 
 from lab_test import ROOT, LabTest, main
-
-from tslab_lab import cli, epochs, epochs_build
-from tslab_lab import epochs_cases as cases
-from tslab_lab import epochs_tables as tables
+from tslab_lab import cli
+from tslab_lab.commands import epochs
+from tslab_lab.epoch_cost import cases, compiled, tables
 
 # Gives every object of one size the same place.
 ONE_PLACE_A_SIZE = """
@@ -145,8 +144,8 @@ class Command(LabTest):
 
     def test_what_is_missing_is_said(self):
         with unittest.mock.patch.dict(os.environ, {"PATH": str(self.own)}):
-            self.assertEqual(epochs_build.pool_programs(), [])
-        names = {program.name for program in epochs_build.request_programs(self.own / "libtslab-malloc.so")}
+            self.assertEqual(compiled.pool_programs(), [])
+        names = {program.name for program in compiled.request_programs(self.own / "libtslab-malloc.so")}
         self.assertNotIn("request-static", names)
         chosen = epochs.variants_of(cli.parser().parse_args(["epochs"]), {"glibc": None, "tslab": None}, names)
         self.assertFalse({"apr", "release, static"} & {variant.name for variant in chosen})
@@ -156,23 +155,6 @@ class Command(LabTest):
         done = self.command(*place, "--allocators", "tslab", "--groups", "steps")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("There is no libtslab.a beside the library", done.stderr)
-
-    def test_nonsense_is_refused(self):
-        for options, sentence in (
-            (("--groups", "rest"), "--groups: there is no rest; there are request, steps"),
-            (("--groups", ""), "--groups: there is no name"),
-            (("--allocators", "glibk"), "--allocators: there is no glibk"),
-            (("--rounds", "0"), "--rounds must be from 1 to"),
-            (("--check",), "--check needs --rounds of at least 6"),
-            (("--allocators", "glibc", "--baseline", self.library), "--baseline is compared with tslab"),
-            (("--markdown", "/nowhere/page.md"), "cannot write /nowhere/page.md"),
-        ):
-            done = self.command(*options)
-            self.assertEqual((done.returncode, done.stdout), (2, ""), options)
-            self.assertIn(sentence, done.stderr)
-        done = self.command("--library", "/nowhere/lib.so")
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("There is no library /nowhere/lib.so. Run `make build`", done.stderr)
 
     def test_the_programs_refuse_nonsense(self):
         self.command("--allocators", "glibc", "--groups", "request")
@@ -186,10 +168,10 @@ class Command(LabTest):
             ("reclaim", "drain", "100000"),
             ("many", "open"),
         ):
-            done = self.run_argv([epochs_build.BUILT / program, *arguments])
+            done = self.run_argv([compiled.BUILT / program, *arguments])
             self.assertEqual((done.returncode, done.stdout), (2, ""), (program, *arguments))
             self.assertIn("usage:", done.stderr)
-        argv = [epochs_build.BUILT / "request", "empty", "1"]
+        argv = [compiled.BUILT / "request", "empty", "1"]
         done = self.run_argv(argv)
         self.assertEqual(done.returncode, 2)
         self.assertIn("this needs tslab: run it with LD_PRELOAD", done.stderr)

@@ -1,6 +1,5 @@
 """The catalogue of allocators, how they are found, and how those from crates are built. Nothing is downloaded."""
 
-import argparse
 import contextlib
 import hashlib
 import io
@@ -11,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
-
-from tslab_lab import allocators, cache, peers, peers_build, places, programs
+from tslab_lab.allocators import catalogue, crates, installed
+from tslab_lab.base import cache, places, processes
+from tslab_lab.commands import peers
 
 SERVES = """
 #include <stddef.h>
@@ -34,7 +34,7 @@ COMPILE = ["cc", "-shared", "-fPIC", "-w", "-O1", "-fno-builtin"]
 def compile_it(crate, work, log):
     """What a recipe does, at its smallest."""
     made = work / "made.so"
-    peers_build.step([*COMPILE, "-o", made, crate / "source.c"], log)
+    crates.step([*COMPILE, "-o", made, crate / "source.c"], log)
     return made
 
 
@@ -46,7 +46,7 @@ class PeersTest(LabTest):
         self.cache = self.own / "cache"
         self.environment |= {"XDG_CACHE_HOME": str(self.cache), "HOME": str(self.own)}
         self.patch(unittest.mock.patch.dict(os.environ, self.environment, clear=True))
-        os.environ.pop(allocators.LIBRARY_VARIABLE, None)
+        os.environ.pop(installed.LIBRARY_VARIABLE, None)
         os.environ.pop("CARGO_HOME", None)
 
     def patch(self, patcher):
@@ -57,7 +57,7 @@ class PeersTest(LabTest):
         return self.patch(unittest.mock.patch.object(owner, name, value))
 
     def refuses(self, pattern):
-        return self.assertRaisesRegex(programs.Failure, pattern)
+        return self.assertRaisesRegex(processes.Failure, pattern)
 
     def serving(self, name="libown.so"):
         path = self.own / name
@@ -66,46 +66,19 @@ class PeersTest(LabTest):
 
 
 class Catalogue(unittest.TestCase):
-    def test_the_order_is_fixed(self):
-        expected = "tslab glibc jemalloc tcmalloc mimalloc mimalloc2 mimalloc3 snmalloc rpmalloc jemalloc5 google"
-        self.assertEqual(list(allocators.ALLOCATORS), expected.split())
-
     def test_each_has_one_origin(self):
-        for name, allocator in allocators.ALLOCATORS.items():
+        for name, allocator in catalogue.ALLOCATORS.items():
             self.assertEqual(name, allocator.name)
             self.assertEqual(bool(allocator.package), bool(allocator.file), name)
             self.assertEqual(bool(allocator.crate), bool(allocator.version), name)
-            own = name in (allocators.OURS, allocators.SYSTEM)
+            own = name in (catalogue.OURS, catalogue.SYSTEM)
             self.assertEqual([own, bool(allocator.package), bool(allocator.crate)].count(True), 1, name)
 
     def test_every_crate_is_pinned_and_can_be_built(self):
-        crates = {name: allocator.crate for name, allocator in allocators.ALLOCATORS.items() if allocator.crate}
-        self.assertEqual(set(crates), set(peers_build.RECIPES))
-        for crate in crates.values():
+        pinned = {name: allocator.crate for name, allocator in catalogue.ALLOCATORS.items() if allocator.crate}
+        self.assertEqual(set(pinned), set(crates.RECIPES))
+        for crate in pinned.values():
             self.assertRegex(crate.sha256, "^[0-9a-f]{64}$")
-
-    def test_groups(self):
-        self.assertEqual(allocators.GROUPS["all"], list(allocators.ALLOCATORS))
-        self.assertEqual(allocators.GROUPS["debian"], ["glibc", "jemalloc", "tcmalloc", "mimalloc"])
-
-    def test_titles_differ(self):
-        titles = {allocator.title for allocator in allocators.ALLOCATORS.values()}
-        self.assertEqual(len(titles), len(allocators.ALLOCATORS))
-
-
-class Options(unittest.TestCase):
-    def parsed(self, *words):
-        parser = argparse.ArgumentParser()
-        allocators.add_option(parser)
-        return parser.parse_args(words)
-
-    def test_defaults(self):
-        self.assertEqual((self.parsed().allocators, self.parsed().library), (["all"], None))
-
-    def test_words(self):
-        found = self.parsed("--allocators", " tslab, glibc,,x=/y.so,", "--library", "a/b.so")
-        self.assertEqual(found.allocators, ["tslab", "glibc", "x=/y.so"])
-        self.assertEqual(found.library, Path("a/b.so"))
 
 
 class Found(PeersTest):
@@ -113,7 +86,7 @@ class Found(PeersTest):
         path = self.serving("libown.so.1.2.3")
         link = self.own / "libown.so"
         link.symlink_to(path)
-        here, missing = allocators.found([f"mine={link}", "glibc", str(path), "glibc"])
+        here, missing = installed.found([f"mine={os.path.relpath(link)}", "glibc", str(path), "glibc"])
         self.assertEqual((list(here), missing), (["mine", "glibc", "own"], {}))
         mine = here["mine"]
         self.assertEqual((mine.path, mine.version, mine.source), (link, "1.2.3", "named by path"))
@@ -121,51 +94,46 @@ class Found(PeersTest):
         self.assertEqual((here["glibc"].path, here["glibc"].sha256), (None, None))
         self.assertRegex(here["glibc"].version, r"^\d+\.\d+$")
 
-    def test_a_relative_path(self):
-        self.serving("libown.so")
-        os_path = os.path.relpath(self.own / "libown.so")
-        self.assertEqual(allocators.found([os_path])[0]["own"].path, self.own / "libown.so")
-
     def test_names_that_are_not_known(self):
         with self.refuses("no allocator 'jmalloc'. There are: tslab, glibc, .*, google, all, debian; or NAME=PATH"):
-            allocators.found(["glibc", "jmalloc"])
-        for empty in ([], allocators.words(" , ")):
+            installed.found(["glibc", "jmalloc"])
+        for empty in ([], installed.words(" , ")):
             with self.refuses("names none. There are: tslab, glibc"):
-                allocators.found(empty)
+                installed.found(empty)
 
     def test_words_that_mean_nothing(self):
         for word in ("x=", "=/lib.so", "a b=/lib.so", "../x=/lib.so"):
             with self.refuses("neither a name nor NAME=PATH"):
-                allocators.found([word])
+                installed.found([word])
         with self.refuses("gives no name"):
-            allocators.found(["/lib/.so"])
+            installed.found(["/lib/.so"])
 
     def test_names_that_are_taken(self):
         path = self.serving("libjemalloc.so.2")
         for word in (str(path), f"glibc={path}", f"all={path}"):
             with self.refuses("means another one here. Give .*libjemalloc.so.2 a name"):
-                allocators.found([word])
+                installed.found([word])
         with self.refuses("Two allocators are called b: write one as"):
-            allocators.found([f"b={path}", f"b={path}"])
+            installed.found([f"b={path}", f"b={path}"])
 
     def test_files_that_are_no_libraries(self):
         with self.refuses("^There is no library /nowhere/lib.so.$"):
-            allocators.found(["x=/nowhere/lib.so"])
+            installed.found(["x=/nowhere/lib.so"])
         with self.refuses(f"^There is no library {self.own}.$"):
-            allocators.found([f"x={self.own}"])
+            installed.found([f"x={self.own}"])
         text = self.own / "lib.so"
         text.write_text("INPUT(libc.so)\n")
         with self.refuses("lib.so is no shared library"):
-            allocators.found([f"x={text}"])
+            installed.found([f"x={text}"])
         for character in " :$":
             odd = self.own / f"lib{character}x.so"
             odd.touch()
             with self.refuses("no space, colon or dollar"):
-                allocators.found([f"x={odd}"])
+                installed.found([f"x={odd}"])
 
     def test_what_is_missing_says_how_to_get_it(self):
-        self.patched(allocators, "_debian_path", lambda file: None)
-        here, missing = allocators.found(["debian", "mimalloc3"])
+        self.patched(installed, "_debian_path", lambda file: None)
+        here, missing = installed.found(["debian", "mimalloc3"])
         self.assertEqual((list(here), list(missing)), (["glibc"], ["jemalloc", "tcmalloc", "mimalloc", "mimalloc3"]))
         self.assertIn("apt-get install libtcmalloc-minimal4", missing["tcmalloc"])
         self.assertIn("tslab peers install mimalloc3", missing["mimalloc3"])
@@ -173,29 +141,20 @@ class Found(PeersTest):
 
     def test_a_debian_package(self):
         path = self.serving()
-        self.patched(allocators, "_debian_path", {"libjemalloc.so.2": path}.get)
-        self.patched(allocators, "_output", lambda argv: "5.3.0-1" if argv[-1] == "libjemalloc2" else "")
-        found = allocators.found(["jemalloc"])[0]["jemalloc"]
+        self.patched(installed, "_debian_path", {"libjemalloc.so.2": path}.get)
+        self.patched(installed, "_output", lambda argv: "5.3.0-1" if argv[-1] == "libjemalloc2" else "")
+        found = installed.found(["jemalloc"])[0]["jemalloc"]
         self.assertEqual((found.path, found.version, found.source), (path, "5.3.0-1", "Debian's libjemalloc2"))
 
     def test_a_built_one(self):
-        path = allocators.built_path(allocators.ALLOCATORS["google"])
+        path = installed.built_path(catalogue.ALLOCATORS["google"])
         self.assertEqual(path, self.cache / "tslab/peers/google-2025-06-16/libgoogle.so")
         path.parent.mkdir(parents=True)
         self.serving().rename(path)
-        found = allocators.found(["google"])[0]["google"]
+        found = installed.found(["google"])[0]["google"]
         self.assertEqual((found.path, found.version), (path, "2025-06-16"))
         self.assertEqual(found.source, "crate libtcmalloc-sys 0.1.14")
-        self.assertEqual(allocators.environment(found)["GLIBC_TUNABLES"], "glibc.pthread.rseq=0")
-
-    def test_a_cache_that_cannot_be_preloaded_from(self):
-        os.environ["XDG_CACHE_HOME"] = str(self.own / "a cache")
-        path = allocators.built_path(allocators.ALLOCATORS["snmalloc"])
-        path.parent.mkdir(parents=True)
-        self.serving().rename(path)
-        here, missing = allocators.found(["snmalloc"])
-        self.assertEqual(here, {})
-        self.assertIn("no space, colon or dollar", missing["snmalloc"])
+        self.assertEqual(installed.environment(found)["GLIBC_TUNABLES"], "glibc.pthread.rseq=0")
 
 
 class Ours(PeersTest):
@@ -204,15 +163,15 @@ class Ours(PeersTest):
         self.checkout, self.named, self.installed = (self.serving(f"lib{name}.so") for name in ("c", "n", "i"))
         self.patched(places, "LIBRARY", self.checkout)
         listing = f"2 libs found\n\tlibx.so (libc6) => /x.so\n\tlibtslab-malloc.so (libc6,x86-64) => {self.installed}\n"
-        self.patched(allocators, "_output", lambda argv: listing if argv[-1] == "-p" else "")
+        self.patched(installed, "_output", lambda argv: listing if argv[-1] == "-p" else "")
 
     def ours(self, library=None):
-        found = allocators.found(["tslab"], library)[0]["tslab"]
+        found = installed.found(["tslab"], library)[0]["tslab"]
         return found.path, found.source
 
     def test_the_nearest_wins(self):
         self.assertEqual(self.ours(), (self.checkout, "the checkout's release build"))
-        os.environ[allocators.LIBRARY_VARIABLE] = str(self.named)
+        os.environ[installed.LIBRARY_VARIABLE] = str(self.named)
         self.assertEqual(self.ours(), (self.named, "TSLAB_LIBRARY"))
         self.assertEqual(self.ours(self.installed), (self.installed, "--library"))
 
@@ -227,35 +186,28 @@ class Ours(PeersTest):
         self.installed.unlink()
         with self.refuses("There is no library .*libc.so. Run `make build` to build it, or name one with --library"):
             self.ours()
-        os.environ[allocators.LIBRARY_VARIABLE] = "/nowhere/lib.so"
+        os.environ[installed.LIBRARY_VARIABLE] = "/nowhere/lib.so"
         with self.refuses("There is no library /nowhere/lib.so"):
             self.ours()
 
 
 class Environments(PeersTest):
     def test_what_the_lab_alone_reads_is_taken_out(self):
-        os.environ |= {allocators.LIBRARY_VARIABLE: "/x.so", "TSLAB_STATS": "1", "GLIBC_TUNABLES": "glibc.rtld.nns=3"}
+        os.environ |= {installed.LIBRARY_VARIABLE: "/x.so", "TSLAB_STATS": "1", "GLIBC_TUNABLES": "glibc.rtld.nns=3"}
         path = self.serving()
-        env = allocators.environment(allocators.found([f"x={path}"])[0]["x"])
+        env = installed.environment(installed.found([f"x={path}"])[0]["x"])
         self.assertEqual((env["LD_PRELOAD"], env["TSLAB_STATS"]), (str(path), "1"))
-        self.assertFalse({allocators.LIBRARY_VARIABLE, "GLIBC_TUNABLES"} & set(env))
-        self.assertNotIn("LD_PRELOAD", allocators.environment(allocators.found(["glibc"])[0]["glibc"]))
+        self.assertFalse({installed.LIBRARY_VARIABLE, "GLIBC_TUNABLES"} & set(env))
+        self.assertNotIn("LD_PRELOAD", installed.environment(installed.found(["glibc"])[0]["glibc"]))
 
     def test_proof(self):
         good, bad = self.serving(), self.compiled(SERVES_NOTHING)
-        here, _ = allocators.found([f"good={good}", f"bad={bad}", "glibc"])
+        here, _ = installed.found([f"good={good}", f"bad={bad}", "glibc"])
         argv = ["/usr/bin/env"]
-        self.assertEqual(allocators.proven_environment(here["good"], argv, "env")["LD_PRELOAD"], str(good))
-        self.assertNotIn("LD_PRELOAD", allocators.proven_environment(here["glibc"], argv, "env"))
+        self.assertEqual(installed.proven_environment(here["good"], argv, "env")["LD_PRELOAD"], str(good))
+        self.assertNotIn("LD_PRELOAD", installed.proven_environment(here["glibc"], argv, "env"))
         with self.refuses("env does not run on .*libbad.so although it is preloaded"):
-            allocators.proven_environment(here["bad"], argv, "env")
-
-    def test_facts(self):
-        path = self.serving()
-        facts = allocators.as_facts(allocators.found([f"x={path}", "glibc"])[0])
-        self.assertEqual(list(facts), ["x", "glibc"])
-        self.assertEqual((facts["x"]["library"], facts["glibc"]["library"]), (str(path), None))
-        self.assertEqual(set(facts["x"]), {"title", "library", "version", "source", "sha256", "environment"})
+            installed.proven_environment(here["bad"], argv, "env")
 
 
 class Cache(PeersTest):
@@ -292,11 +244,11 @@ class Build(PeersTest):
             if strange:
                 tar.addfile(strange)
         self.data = data.getvalue()
-        crate = allocators.Crate("own-sys", "1.0.0", hashlib.sha256(self.data).hexdigest())
-        self.allocator = allocators.Allocator("own", "own", crate=crate, version="1.0")
-        self.patch(unittest.mock.patch.dict(allocators.ALLOCATORS, {"own": self.allocator}))
-        self.patch(unittest.mock.patch.dict(peers_build.RECIPES, {"own": recipe}))
-        self.patched(peers_build, "WAYS", (self.fetch,))
+        crate = catalogue.Crate("own-sys", "1.0.0", hashlib.sha256(self.data).hexdigest())
+        self.allocator = catalogue.Allocator("own", "own", crate=crate, version="1.0")
+        self.patch(unittest.mock.patch.dict(catalogue.ALLOCATORS, {"own": self.allocator}))
+        self.patch(unittest.mock.patch.dict(crates.RECIPES, {"own": recipe}))
+        self.patched(crates, "WAYS", (self.fetch,))
 
     def fetch(self, crate, work):
         self.assertEqual(crate.name, "own-sys")
@@ -304,7 +256,7 @@ class Build(PeersTest):
         return self.data
 
     def build(self):
-        return peers_build.build(self.allocator)
+        return crates.build(self.allocator)
 
     def rest(self):
         """What is in the folder but the logs."""
@@ -321,7 +273,7 @@ class Build(PeersTest):
         path = self.cache / "tslab/peers/own-1.0/libown.so"
         self.assertEqual(self.rest(), ["lock", "own-1.0"])
         self.assertEqual([file.name for file in path.parent.iterdir()], ["libown.so"])
-        self.assertEqual(allocators.found(["own"])[0]["own"].path, path)
+        self.assertEqual(installed.found(["own"])[0]["own"].path, path)
         self.assertIn("$ cc -shared", (self.cache / "tslab/peers/own-1.0.log").read_text())
         before = path.stat()
         self.assertEqual(self.install("own"), (0, "own: is here\n"))
@@ -379,15 +331,15 @@ class Build(PeersTest):
         rest = cache.folder("peers") / ".making-killed"
         rest.mkdir()
         (rest / "file").touch()
-        with peers_build.only_one():
+        with crates.only_one():
             self.assertFalse(rest.exists())
-            with self.refuses("Another `tslab peers install` is at work"), peers_build.only_one():
+            with self.refuses("Another `tslab peers install` is at work"), crates.only_one():
                 self.fail("two at a time")
 
     def test_the_others_go_on(self):
         broken = replace(self.allocator, name="broken")
-        self.patch(unittest.mock.patch.dict(allocators.ALLOCATORS, {"broken": broken}))
-        self.patch(unittest.mock.patch.dict(peers_build.RECIPES, {"broken": lambda *_: Path("/nowhere/made.so")}))
+        self.patch(unittest.mock.patch.dict(catalogue.ALLOCATORS, {"broken": broken}))
+        self.patch(unittest.mock.patch.dict(crates.RECIPES, {"broken": lambda *_: Path("/nowhere/made.so")}))
         code, output = self.install("broken", "own")
         self.assertEqual(code, 1)
         self.assertRegex(output, r"broken: 1.0 ... failed.\n.*\nown: 1.0 ... installed in \d+ s\nNot installed: broken")
@@ -420,24 +372,24 @@ class Build(PeersTest):
     def test_flags_of_the_caller_do_not_get_in(self):
         os.environ |= {"CFLAGS": "-O0", "MAKEFLAGS": "-j9", "LD_PRELOAD": "/nowhere.so", "CC": "cc"}
         log = self.own / "log"
-        peers_build.step(["/usr/bin/env"], log)
+        crates.step(["/usr/bin/env"], log)
         names = {line.partition("=")[0] for line in log.read_text().splitlines()}
         self.assertFalse({"CFLAGS", "MAKEFLAGS", "LD_PRELOAD"} & names)
         self.assertTrue({"CC", "PATH"} <= names)
 
 
 class Fetch(PeersTest):
-    CRATE = allocators.Crate("own-sys", "1.0.0+2", hashlib.sha256(b"the crate").hexdigest())
+    CRATE = catalogue.Crate("own-sys", "1.0.0+2", hashlib.sha256(b"the crate").hexdigest())
 
     def setUp(self):
         super().setUp()
-        self.patched(peers_build, "REGISTRY", (self.own / "registry").as_uri())
+        self.patched(crates, "REGISTRY", (self.own / "registry").as_uri())
         self.work = self.own / "work"
         self.work.mkdir()
         self.programs = self.own / "programs"
         self.programs.mkdir()
         os.environ["PATH"] = f"{self.programs}:/usr/bin:/bin"
-        self.patched(peers_build.shutil, "which", lambda name: next(map(str, self.programs.glob(name)), None))
+        self.patched(crates.shutil, "which", lambda name: next(map(str, self.programs.glob(name)), None))
 
     def publish(self):
         file = self.own / "registry/own-sys/1.0.0+2/download"
@@ -450,8 +402,8 @@ class Fetch(PeersTest):
         file.chmod(0o755)
 
     def fetched(self):
-        for way in peers_build.WAYS:
-            with contextlib.suppress(programs.Failure):
+        for way in crates.WAYS:
+            with contextlib.suppress(processes.Failure):
                 return way(self.CRATE, self.work), way.__name__
         return None
 
@@ -474,50 +426,39 @@ class Fetch(PeersTest):
         self.cargo("echo 'error: no network' >&2; exit 101")
         first = r"crate own-sys 1.0.0\+2 cannot be fetched. cargo did not fetch it \(error: no network\). "
         with self.refuses(first + "file:.*/own-sys/1.0.0.2/download does not give it"):
-            peers_build.unpacked(self.CRATE, self.work)
+            crates.unpacked(self.CRATE, self.work)
 
 
 class Debian(PeersTest):
-    def setUp(self):
-        super().setUp()
-        self.library = self.serving()
-        self.there = False
-        self.patched(allocators, "_debian_path", lambda file: self.library if self.there else None)
-        self.commands = []
+    def install(self, name, user, step):
+        library, output = self.serving(), io.StringIO()
+        self.there, self.commands = False, []
+        self.patched(installed, "_debian_path", lambda file: library if self.there else None)
+        self.patched(os, "geteuid", lambda: user)
+        self.patched(crates, "step", step)
+        with contextlib.redirect_stdout(output):
+            code = peers.install([name])
+        return code, output.getvalue()
 
     def apt(self, argv, log):
         self.commands.append(argv)
         self.there = True
 
-    def install(self, *names):
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            code = peers.install(list(names))
-        return code, output.getvalue()
-
     def test_as_root(self):
-        self.patched(os, "geteuid", lambda: 0)
-        self.patched(peers_build, "step", self.apt)
-        code, output = self.install("jemalloc")
+        code, output = self.install("jemalloc", 0, self.apt)
         self.assertEqual(code, 0)
         self.assertRegex(output, r"^jemalloc: libjemalloc2 ... installed in \d+ s\n$")
         (command,) = self.commands
         self.assertEqual(command[-4:], ["install", "-y", "--no-install-recommends", "libjemalloc2"])
 
     def test_as_another_user(self):
-        self.patched(os, "geteuid", lambda: 1000)
-        self.patched(peers_build, "step", self.apt)
-        code, output = self.install("tcmalloc")
+        code, output = self.install("tcmalloc", 1000, self.apt)
         self.assertEqual((code, self.commands), (1, []))
         self.assertIn("Only root can. Run: sudo apt-get install libtcmalloc-minimal4", output)
 
     def test_apt_fails(self):
-        def fails(argv, log):
-            raise programs.Failure("env ended with exit code 100.")
-
-        self.patched(os, "geteuid", lambda: 0)
-        self.patched(peers_build, "step", fails)
-        code, output = self.install("mimalloc")
+        failure = processes.Failure("env ended with exit code 100.")
+        code, output = self.install("mimalloc", 0, unittest.mock.Mock(side_effect=failure))
         self.assertEqual(code, 1)
         self.assertIn("ended with exit code 100.", output)
         self.assertIn("apt-get update", output)
@@ -534,7 +475,7 @@ class Command(PeersTest):
         path = self.serving("libx.so.7.8")
         text = self.shown(200, path)
         rows = [line.split() for line in text.splitlines() if line.strip()]
-        self.assertEqual([row[0] for row in rows[2:]], list(allocators.ALLOCATORS))
+        self.assertEqual([row[0] for row in rows[2:]], list(catalogue.ALLOCATORS))
         self.assertEqual(rows[2], ["tslab", "7.8", "--library", str(path)])
         self.assertEqual(rows[3][2:], ["the", "system", "(the", "C", "library's", "own)"])
         for row in rows[7:]:
@@ -547,17 +488,6 @@ class Command(PeersTest):
         self.assertIn(f"\n  {path}\n", text)
         self.assertIn("\n  It is not built yet. To build it: tslab peers install jemalloc5\n", text)
         self.assert_narrow(text, max(80, len(str(path)) + 2))
-
-    def test_bad_words(self):
-        for words, code, pattern in (
-            (("remove",), 2, "invalid choice: 'remove'"),
-            (("install", "jmalloc"), 1, "^tslab: There is no 'jmalloc' to install. There are: jemalloc, .*google.$"),
-            (("install", "glibc"), 1, "^tslab: There is no 'glibc' to install"),
-            (("--library", "/nowhere/lib.so"), 1, "^tslab: There is no library /nowhere/lib.so. Run `make build`"),
-        ):
-            done = self.tslab("peers", *words)
-            self.assertEqual((done.returncode, done.stdout), (code, ""), words)
-            self.assertRegex(done.stderr, pattern)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ import unittest.mock
 from pathlib import Path
 
 from lab_test import LabTest, main
-
-from tslab_lab import allocators, programs, real, real_inputs, real_spent, work_nginx
+from tslab_lab.allocators import installed
+from tslab_lab.base import processes
+from tslab_lab.real import inputs, nginx, programs, spending
 
 PYTHON = "/usr/bin/python3"
 MIB = 1024
@@ -51,11 +52,11 @@ class RealTest(LabTest):
 
 class Programs(RealTest):
     def environments(self, program):
-        found, _ = allocators.found(["tslab", "glibc"], self.library)
-        return {name: allocators.proven_environment(found[name], program.probe(), program.name) for name in found}
+        found, _ = installed.found(["tslab", "glibc"], self.library)
+        return {name: installed.proven_environment(found[name], program.probe(), program.name) for name in found}
 
     def check(self, name):
-        program = real.PROGRAMS[name]
+        program = programs.PROGRAMS[name]
         if why := program.missing():
             self.skipTest(why)
         program.prepare()
@@ -105,12 +106,12 @@ class Programs(RealTest):
 
     def test_a_library_under_which_programs_die(self):
         library = self.compiled(DIES_AT_ONCE)
-        for name, program in real.PROGRAMS.items():
+        for name, program in programs.PROGRAMS.items():
             if program.missing():
                 continue
             program.prepare()
-            with self.subTest(name), self.assertRaises(programs.Failure) as caught:
-                program.measure(programs.environment(library), True, f"{name} on it")
+            with self.subTest(name), self.assertRaises(processes.Failure) as caught:
+                program.measure(processes.environment(library), True, f"{name} on it")
             text = str(caught.exception)
             self.assertRegex(text, f"^{name} on it.* died of SIGABRT")
             self.assertIn("the last word", text)
@@ -120,24 +121,27 @@ class Programs(RealTest):
         names = {"GIT_DIR": "/nowhere", "PERL5OPT": "-MNowhere", "LUA_INIT": "error('heeded')", "LC_ALL": "nowhere"}
         with unittest.mock.patch.dict(os.environ, names):
             for name in ("git", "perl", "lua"):
-                program = real.PROGRAMS[name]
+                program = programs.PROGRAMS[name]
                 if not program.missing():
                     program.prepare()
-                    program.measure(programs.environment(), True, name)
+                    program.measure(processes.environment(), True, name)
 
 
 class Selection(unittest.TestCase):
     def select(self, word, absent=()):
         """Names and what was said, on a machine where everything is but for these commands."""
-        real._said.clear()
+        programs._said.clear()
         said = io.StringIO()
         find = {"new": lambda command: None if command in absent else f"/usr/bin/{command}"}
         compiler = {"new": lambda *_: "/usr/lib/cc1plus"}
-        with unittest.mock.patch.object(real, "find", **find), unittest.mock.patch.object(real, "_told_by", **compiler):
+        with (
+            unittest.mock.patch.object(programs, "find", **find),
+            unittest.mock.patch.object(programs, "_told_by", **compiler),
+        ):
             with contextlib.redirect_stderr(said), unittest.mock.patch("os.path.exists", lambda _: True):
-                names = [program.name for program in real.select(word)]
-                self.assertEqual([program.name for program in real.select(word)], names)
-                self.listing = dict(real.listing())
+                names = [program.name for program in programs.select(word)]
+                self.assertEqual([program.name for program in programs.select(word)], names)
+                self.listing = dict(programs.listing())
         return names, said.getvalue()
 
     def test_names_globs_and_the_set(self):
@@ -147,7 +151,7 @@ class Selection(unittest.TestCase):
         self.assertEqual(self.select("p*"), (["python", "perl"], ""))
         for word in ("pair", "program", "lua:amount=3", "x*", ""):
             self.assertEqual(self.select(word), ([], ""))
-        self.assertEqual(self.listing, {name: real.PROGRAMS[name].title for name in every})
+        self.assertEqual(self.listing, {name: programs.PROGRAMS[name].title for name in every})
 
     def test_those_that_are_not_installed_are_left_out_and_said_once(self):
         names, said = self.select("programs", absent=("lua5.4", "wrk"))
@@ -165,7 +169,7 @@ class Selection(unittest.TestCase):
             ("cc1plus", "g++"): "g++",
         }
         for (name, command), package in cases.items():
-            with self.subTest(command), self.assertRaises(programs.Failure) as caught:
+            with self.subTest(command), self.assertRaises(processes.Failure) as caught:
                 self.select(name, absent=(command,))
             sentence = f"{name} cannot run here: {command} is not installed. To install it: apt-get install {package}"
             self.assertEqual(str(caught.exception), sentence)
@@ -173,8 +177,8 @@ class Selection(unittest.TestCase):
 
 class Spent(RealTest):
     def spent(self, *argv):
-        real_spent.prepare()
-        return real_spent.run(argv, programs.environment(), "it")
+        spending.prepare()
+        return spending.run(argv, processes.environment(), "it")
 
     def test_the_peak_is_that_of_the_program_and_not_ours(self):
         ballast = b"x" * (200 * MIB * 1024)
@@ -190,9 +194,9 @@ class Spent(RealTest):
         nothing = self.own / "nothing"  # a program that no library is preloaded into
         options = ["-static", "-x", "c", "-", "-o", nothing]
         subprocess.run(["cc", *options], input="int main(void) { return 0; }", text=True, check=True)
-        real_spent.prepare()
+        spending.prepare()
         for program, (least, most) in {nothing: (0, 8 * MIB), "/bin/true": (64 * MIB, 96 * MIB)}.items():
-            _, spent = real_spent.run([program], programs.environment(large), "it")
+            _, spent = spending.run([program], processes.environment(large), "it")
             self.assertTrue(least < spent["peak_kib"] < most, spent)
 
     def test_processor_time_counts_children(self):
@@ -207,10 +211,10 @@ class Spent(RealTest):
         self.assertLess(asleep["seconds"], 0.4)
 
     def test_processor_time_of_a_process_that_goes_on(self):
-        before, start = real_spent.processor_seconds(os.getpid()), time.process_time()
+        before, start = spending.processor_seconds(os.getpid()), time.process_time()
         while time.process_time() - start < 0.1:
             pass
-        taken = real_spent.processor_seconds(os.getpid()) - before
+        taken = spending.processor_seconds(os.getpid()) - before
         self.assertAlmostEqual(taken, time.process_time() - start, delta=0.05)
 
     def test_output_comes_through_as_it_is(self):
@@ -221,18 +225,18 @@ class Spent(RealTest):
     def test_an_end_that_is_none(self):
         cases = {"exit 3": "it ended with exit code 3", "kill -SEGV $$": "it died of SIGSEGV"}
         for command, sentence in cases.items():
-            with self.subTest(command), self.assertRaisesRegex(programs.Failure, f"{sentence}(.|\n)*a last word"):
+            with self.subTest(command), self.assertRaisesRegex(processes.Failure, f"{sentence}(.|\n)*a last word"):
                 self.spent("/bin/sh", "-c", f"echo a last word >&2; {command}")
-        with self.assertRaisesRegex(programs.Failure, "exit code 127(.|\n)*/nowhere"):
+        with self.assertRaisesRegex(processes.Failure, "exit code 127(.|\n)*/nowhere"):
             self.spent("/nowhere")
 
     def test_hash(self):
-        self.assertEqual(len({real_spent.hash_of(*texts) for texts in ((), ("ab",), ("a", "b"), ("b", "a"))}), 4)
+        self.assertEqual(len({spending.hash_of(*texts) for texts in ((), ("ab",), ("a", "b"), ("b", "a"))}), 4)
 
 
 class Inputs(RealTest):
     def made(self, recipe, make):
-        return real_inputs.made("things", recipe, make)
+        return inputs.made("things", recipe, make)
 
     def test_are_made_once_for_each_recipe(self):
         made = []
@@ -270,7 +274,7 @@ class Answers(unittest.TestCase):
     """The check of what nginx answers, asked of another server."""
 
     def serve(self, change):
-        answers = work_nginx.answers()
+        answers = nginx.answers()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
@@ -291,17 +295,17 @@ class Answers(unittest.TestCase):
         return server.server_address[1]
 
     def test_right(self):
-        work_nginx.check(self.serve(lambda path, text: (200, text)))
+        nginx.check(self.serve(lambda path, text: (200, text)))
 
     def test_damaged(self):
         port = self.serve(lambda path, text: (200, text.replace("7", "8") if path == "/again/large" else text))
-        with self.assertRaisesRegex(programs.Failure, "answered wrongly to /again/large"):
-            work_nginx.check(port)
+        with self.assertRaisesRegex(processes.Failure, "answered wrongly to /again/large"):
+            nginx.check(port)
 
     def test_refused(self):
         port = self.serve(lambda path, text: (500 if path == "/page" else 200, text))
-        with self.assertRaisesRegex(programs.Failure, "answered wrongly to /page .status 500"):
-            work_nginx.check(port)
+        with self.assertRaisesRegex(processes.Failure, "answered wrongly to /page .status 500"):
+            nginx.check(port)
 
 
 if __name__ == "__main__":

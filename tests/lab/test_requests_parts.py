@@ -4,14 +4,10 @@ import math
 import unittest
 
 from lab_test import main
-
-from tslab_lab import figures as shared
-from tslab_lab import requests_figures as figures
-from tslab_lab import requests_load
-from tslab_lab import requests_outcome as outcomes
-from tslab_lab import requests_tables as tables
-from tslab_lab.requests_histogram import GROWTH, Histogram, bucket_of, coarser, pooled
-from tslab_lab.requests_outcome import Column
+from tslab_lab.display import figures as shared
+from tslab_lab.request_server import driver, figures, outcomes, tables
+from tslab_lab.request_server.outcomes import Column
+from tslab_lab.statistics.histogram import GROWTH, Histogram, bucket_of, coarser, pooled
 
 
 class Histograms(unittest.TestCase):
@@ -181,21 +177,21 @@ class Tables(unittest.TestCase):
 class Load(unittest.TestCase):
     def test_the_share_of_sessions(self):
         for percent in (0, 7, 20, 100):
-            load = requests_load.Load(1200, 2000, 4, percent, 1000, 0, 0)
-            found = list(requests_load.addresses(load))
+            load = driver.Load(1200, 2000, 4, percent, 1000, 0, 0)
+            found = list(driver.addresses(load))
             for first in (100, 300, len(found)):
                 self.assertEqual(sum("login=1" in address for address in found[:first]), first * percent // 100)
 
     def test_sizes_that_shift(self):
-        load = requests_load.Load(6000, 2000, 4, 0, 1000, 0, 0, shift=True)
-        found = [int(address.rpartition("band=")[2]) for address in requests_load.addresses(load)]
+        load = driver.Load(6000, 2000, 4, 0, 1000, 0, 0, shift=True)
+        found = [int(address.rpartition("band=")[2]) for address in driver.addresses(load)]
         self.assertEqual(found[:150], [1 + i // 25 for i in range(150)])  # each of 40 connections sends 150
-        self.assertEqual(set(found[150:]), {requests_load.BANDS})
+        self.assertEqual(set(found[150:]), {driver.BANDS})
 
     def test_the_rate_is_spread_over_connections(self):
-        load = requests_load.Load(1200, 2000, 4, 20, 1000, 0, 0)
-        self.assertEqual(load.clients * requests_load.CLIENT_RATE, 2000)
-        self.assertEqual(requests_load.Load(10, 3, 4, 20, 1000, 0, 0).clients, 1)
+        load = driver.Load(1200, 2000, 4, 20, 1000, 0, 0)
+        self.assertEqual(load.clients * driver.CLIENT_RATE, 2000)
+        self.assertEqual(driver.Load(10, 3, 4, 20, 1000, 0, 0).clients, 1)
 
 
 class Figures(unittest.TestCase):

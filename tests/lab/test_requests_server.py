@@ -7,9 +7,9 @@ import subprocess
 import threading
 
 from lab_test import ONE_PLACE, LabTest, main
-
-from tslab_lab import programs, requests_build, requests_load, requests_scattered
-from tslab_lab.requests_histogram import Histogram, bucket_of
+from tslab_lab.base import processes
+from tslab_lab.request_server import compiled, driver, survivors
+from tslab_lab.statistics.histogram import Histogram, bucket_of
 
 TIMEOUT = 60
 SESSIONS = 50
@@ -31,21 +31,23 @@ void free(void *start) { if (last == start) last = NULL; __libc_free(start); }
 """
 
 
-class Programs(LabTest):
+class ServerTest(LabTest):
     @classmethod
     def setUpClass(cls):
-        for program in (requests_build.SERVER, requests_build.SCATTERED):
-            requests_build.build(program)
+        for program in (compiled.SERVER, compiled.SCATTERED):
+            compiled.build(program)
 
     def run_program(self, *argv, preload=None):
         argv = [str(word) for word in argv]
-        environment = programs.environment(preload)
+        environment = processes.environment(preload)
         return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
+
+class Server(ServerTest):
     def serving(self, preload=None, sessions="paused", policy=None):
-        load = requests_load.Load(1, 50, 3, 20, SESSIONS, 0, 0)
-        environment = programs.environment(preload) | ({"TSLAB_EPOCH_POLICY": policy} if policy else {})
-        return requests_load.serving(load, environment, self.own, "the server", sessions)
+        load = driver.Load(1, 50, 3, 20, SESSIONS, 0, 0)
+        environment = processes.environment(preload) | ({"TSLAB_EPOCH_POLICY": policy} if policy else {})
+        return driver.serving(load, environment, self.own, "the server", sessions)
 
     def post(self, server, path, body):
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
@@ -61,7 +63,7 @@ class Programs(LabTest):
 
     def serve_some(self, **how):
         """Three clients at once, 40 requests each; every fourth makes a session. Returns the figures at the end."""
-        answers, body = [], requests_load.body()
+        answers, body = [], driver.body()
 
         def client(server):
             for i in range(40):
@@ -122,22 +124,10 @@ class Programs(LabTest):
         self.assertAlmostEqual(first["bytes"] / second["bytes"], 1, delta=0.01)
         self.assertEqual(first["sessions"]["created"], second["sessions"]["created"])
 
-    def test_every_policy_on_tslab(self):
-        for policy in ("never", "per-request", "batch-3", "interval-1", "manual"):
-            with self.subTest(policy):
-                stats = self.serve_some(preload=self.library, policy=policy)
-                self.assertEqual(stats["sessions"]["live"], SESSIONS)
-                self.assertGreaterEqual(stats["slabs"]["opened"], 0)
-                self.assertIsInstance(stats["tslab"], dict)
-
-    def test_sessions_inside_of_epochs_survive_them(self):
-        stats = self.serve_some(preload=self.library, policy="per-request", sessions="inside")
-        self.assertEqual(stats["sessions"]["live"], SESSIONS)
-
     def test_rows_of_a_band(self):
         with self.serving() as server:
             for band, least in ((1, 32), (4, 256), (6, 1024)):
-                _, answer = self.post(server, f"/order?user=1&band={band}", requests_load.body())
+                _, answer = self.post(server, f"/order?user=1&band={band}", driver.body())
                 sizes = [row["bytes"] + 16 for row in json.loads(answer)["rows"]]  # what precedes the bytes of a row
                 self.assertTrue(all(least <= size < 2 * least for size in sizes), band)
                 self.assertTrue(len(sizes) == 300 or sum(sizes) >= 40_000, band)
@@ -164,19 +154,19 @@ class Programs(LabTest):
             self.assertEqual(self.post(server, "/order?user=x&fields=,,&login=2", "[]")[0], 200)
             self.assertEqual(self.post(server, "/order?user=1", " " * 70_000)[0], 413)
             self.assertEqual(self.post(server, "/elsewhere", "{}")[0], 404)
-            with self.assertRaisesRegex(programs.Failure, "answered 404 to GET /order"):
+            with self.assertRaisesRegex(processes.Failure, "answered 404 to GET /order"):
                 server.get("/order")
             server.stop()  # which fails if a request has left an object
         self.assertEqual(self.final_stats()["wall"]["count"], len(broken) + 2)
 
     def test_a_place_given_twice_is_seen(self):
-        done = self.run_program(requests_build.SERVER, "--probe", preload=self.compiled(ONE_PLACE % (448, 511)))
+        done = self.run_program(compiled.SERVER, "--probe", preload=self.compiled(ONE_PLACE % (448, 511)))
         self.assertLess(done.returncode, 0)
         self.assertRegex(done.stderr, "server: an object was damaged|server: a request has not dropped what it made")
 
     def test_a_damaged_object_is_seen(self):
         for at in (16, 77, 447):  # the row's first byte, one in its middle, its last word
-            done = self.run_program(requests_build.SERVER, "--probe", preload=self.compiled(WRITES_BEHIND % at))
+            done = self.run_program(compiled.SERVER, "--probe", preload=self.compiled(WRITES_BEHIND % at))
             self.assertLess(done.returncode, 0)
             self.assertIn("server: an object was damaged while it was alive", done.stderr)
 
@@ -190,13 +180,13 @@ class Programs(LabTest):
             (("--colour", "red"), "usage: server"),
             (("word",), "'word' is no option"),
         ):
-            done = self.run_program(requests_build.SERVER, *options)
+            done = self.run_program(compiled.SERVER, *options)
             self.assertEqual((done.returncode, done.stdout), (2, ""), options)
             self.assertIn(sentence, done.stderr)
 
     def test_a_port_that_is_taken(self):
         with self.serving() as server:
-            done = self.run_program(requests_build.SERVER, "--port", server.port)
+            done = self.run_program(compiled.SERVER, "--port", server.port)
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"cannot listen at port {server.port} of this machine", done.stderr)
             server.stop()
@@ -208,8 +198,8 @@ class Programs(LabTest):
             self.assertEqual(server.process.wait(TIMEOUT), 0)
 
 
-class Scattered(Programs):
-    SMALL = requests_scattered.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
+class Scattered(ServerTest):
+    SMALL = survivors.Scattered(requests=30, objects=800, survivors=120, idle_ms=1)
 
     def test_what_it_counts(self):
         found = json.loads(self.run_program(*self.SMALL.argv(epochs=False)).stdout)
@@ -245,7 +235,7 @@ class Scattered(Programs):
             (("--survivors", "7"), "all objects one of --survivors"),
             (("more",), "'more' is no option"),
         ):
-            done = self.run_program(requests_build.SCATTERED, *options)
+            done = self.run_program(compiled.SCATTERED, *options)
             self.assertEqual((done.returncode, done.stdout), (2, ""), options)
             self.assertIn(sentence, done.stderr)
 

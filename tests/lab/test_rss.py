@@ -15,9 +15,11 @@ import types
 import unittest.mock
 
 from lab_test import TIMEOUT, LabTest, main
-
-from tslab_lab import honesty, programs, rss, rss_family, rss_figure, rss_operations, rss_run, rss_series, rss_tables
-from tslab_lab.rss_sampler import COLUMNS, Pace, Sampler
+from tslab_lab.base import processes
+from tslab_lab.commands import rss
+from tslab_lab.measure import honesty
+from tslab_lab.memory import drawing, family, operations, sampled_run, series, tables
+from tslab_lab.memory.sampler import COLUMNS, Pace, Sampler
 
 PYTHON = "/usr/bin/python3"
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -59,57 +61,57 @@ time.sleep(0.2)
 
 class Series(LabTest):
     def test_area_and_mean(self):
-        self.assertEqual(rss_series.area([0, 1000, 3000], [0, 10, 10]), 25)
-        self.assertEqual(rss_series.mean([0, 1000, 3000], [0, 10, 10]), 25 / 3)
-        self.assertEqual(rss_series.mean([500, 500], [4, 6]), 5)
-        self.assertEqual((rss_series.area([7], [3]), rss_series.mean([7], [3])), (0, 3))
+        self.assertEqual(series.area([0, 1000, 3000], [0, 10, 10]), 25)
+        self.assertEqual(series.mean([0, 1000, 3000], [0, 10, 10]), 25 / 3)
+        self.assertEqual(series.mean([500, 500], [4, 6]), 5)
+        self.assertEqual((series.area([7], [3]), series.mean([7], [3])), (0, 3))
 
     def test_a_sample_counts_for_the_time_around_it(self):
-        self.assertEqual(rss_series.weights([0, 10, 30]), [5, 15, 10])
-        self.assertEqual(rss_series.weights([5]), [1])
+        self.assertEqual(series.weights([0, 10, 30]), [5, 15, 10])
+        self.assertEqual(series.weights([5]), [1])
 
     def test_p95_is_of_time_not_of_samples(self):
         times = list(range(0, 1010, 10))
-        self.assertEqual(rss_series.p95(times, list(range(101))), 95)
+        self.assertEqual(series.p95(times, list(range(101))), 95)
         # Half of the samples are of one short burst at the end.
         times = [*range(0, 5000, 100), *range(5000, 5050)]
-        self.assertEqual(rss_series.p95(times, [1] * 50 + [9] * 50), 1)
+        self.assertEqual(series.p95(times, [1] * 50 + [9] * 50), 1)
 
     def test_no_p95_of_few_samples(self):
-        few = rss_series.ENOUGH - 1
-        self.assertIsNone(rss_series.p95(list(range(few)), [1] * few))
-        self.assertEqual(rss_series.p95(list(range(few + 1)), [1] * (few + 1)), 1)
+        few = series.ENOUGH - 1
+        self.assertIsNone(series.p95(list(range(few)), [1] * few))
+        self.assertEqual(series.p95(list(range(few + 1)), [1] * (few + 1)), 1)
 
     def test_figures_of_a_run(self):
         columns = {"t_ms": [0, 500, 1000], "rss_kb": [1024, 2048, 1024], "pss_kb": [512, None, 1024]}
-        found = rss_series.figures(columns)
+        found = series.figures(columns)
         self.assertEqual((found["mean_kib"], found["peak_kib"], found["rss_kib"]), (1536, 2048, 1024))
         self.assertEqual((found["area_mib_s"], found["p95_kib"], found["mean_pss_kib"]), (1.5, None, None))
         self.assertEqual((found["samples"], found["sampled_every_ms"], found["pss_every_ms"]), (3, 500, 1000))
 
     def test_rounds_on_one_grid(self):
         runs = [([0, 1000], [1024, 1024]), ([0, 500, 1000], [2048, 9216, 2048]), ([0, 400], [3072, 3072])]
-        seconds, middle, low, high = rss_figure.on_grid(runs, steps=10)
+        seconds, middle, low, high = drawing.on_grid(runs, steps=10)
         self.assertEqual((seconds[0], seconds[-1], len(middle)), (0.05, 0.95, 10))
         self.assertEqual((low.min(), low.max()), (1, 1))
         self.assertEqual(high.max(), 9)  # one sample is seen, however coarse the grid
         self.assertEqual(middle[-1], 2)  # of 1, 2 and 3, which has ended
-        ends = rss_figure.on_grid([([0, 100], [1, 1]), ([0, 1000], [1, 1]), ([0, 200], [1, 1])], steps=4)[0]
+        ends = drawing.on_grid([([0, 100], [1, 1]), ([0, 1000], [1, 1]), ([0, 200], [1, 1])], steps=4)[0]
         self.assertEqual(ends[-1], 0.175)  # half of them have ended after 200 ms
 
 
 class Operations(LabTest):
     def test_a_last_line_of_json(self):
         last = '{"operations": 10, "seconds": 2, "hash": "ab", "more": 1}'
-        self.assertEqual(rss_operations.from_json(f"text\n{last}\n\n"), {"operations": 10, "seconds": 2, "hash": "ab"})
+        self.assertEqual(operations.from_json(f"text\n{last}\n\n"), {"operations": 10, "seconds": 2, "hash": "ab"})
         for text in ("", "[1]", "{", f"{last}\nbye", '{"operations": 10}', '{"operations": 10, "seconds": 0}', "7"):
-            self.assertEqual(rss_operations.from_json(text), {}, text)
+            self.assertEqual(operations.from_json(text), {}, text)
 
     def test_a_pattern(self):
         pattern = re.compile(r"([0-9.,]+) requests")
-        found = rss_operations.from_pattern(pattern, ["nothing", "SET: 1.5 requests\nGET: 2,000.5 requests"])
+        found = operations.from_pattern(pattern, ["nothing", "SET: 1.5 requests\nGET: 2,000.5 requests"])
         self.assertEqual(found, 2000.5)
-        self.assertIsNone(rss_operations.from_pattern(pattern, ["", ", requests"]))
+        self.assertIsNone(operations.from_pattern(pattern, ["", ", requests"]))
 
 
 class Paces(LabTest):
@@ -165,7 +167,7 @@ class Sampling(LabTest):
             whole, alone = Sampler(process.pid, time.monotonic()), Sampler(process.pid, time.monotonic(), alone=True)
             self.assertGreater(self.last_row(whole).rss_kb, 30 << 10)
             self.assertLess(self.last_row(alone).rss_kb, 10 << 10)
-            (child,) = rss_family.children(process.pid)
+            (child,) = family.children(process.pid)
             os.kill(child, signal.SIGKILL)
             self.assertEqual(process.stdout.readline(), "gone\n")
             self.assertLess(self.last_row(whole).rss_kb, 10 << 10)
@@ -194,14 +196,14 @@ class Sampling(LabTest):
         process = self.holding(200, 0)
         start, clock = time.monotonic(), time.process_time()
         sampler = Sampler(process.pid, start)
-        self.assertIsNone(rss_run.Watch(sampler).until([], start + 2))
+        self.assertIsNone(sampled_run.Watch(sampler).until([], start + 2))
         self.assertLess((time.process_time() - clock) / 2, BOUND)
         self.assertGreater(len(sampler.rows), 10)
         self.assertTrue(any(row[3] for row in sampler.rows))
         sampler.close()
 
     def test_none_is_left_behind(self):
-        with rss_family.none_left() as left:
+        with family.none_left() as left:
             process = subprocess.Popen([PYTHON, "-c", DAEMON], stdout=subprocess.PIPE, text=True)
             daemon = int(process.stdout.readline())
             process.wait()
@@ -209,7 +211,7 @@ class Sampling(LabTest):
             self.assertEqual(left(), [daemon])
         self.assertFalse(os.path.exists(f"/proc/{daemon}"))
         with subprocess.Popen(["sleep", "60"]) as mine:
-            with rss_family.none_left():
+            with family.none_left():
                 pass
             self.assertIsNone(mine.poll())  # it was there before
             mine.kill()
@@ -225,24 +227,24 @@ def figures(mean, **more):
 class Tables(LabTest):
     def test_ratios_are_taken_round_by_round(self):
         ours, theirs = ({n + 1: figures(value) for n, value in enumerate(row)} for row in ((1, 4, 3), (2, 2, 4)))
-        figure = rss_tables.FIGURES["mean\nMiB"]
-        found = rss_tables.ratio(ours, theirs, figure)
+        figure = tables.FIGURES["mean\nMiB"]
+        found = tables.ratio(ours, theirs, figure)
         self.assertEqual((found.middle, found.low, found.high), (0.75, 0.5, 2))
         del theirs[1]
-        self.assertEqual(rss_tables.ratio(ours, theirs, figure).middle, 1.375)
-        self.assertIsNone(rss_tables.ratio(ours, theirs, rss_tables.FIGURES["CPU\ns"]))  # nothing by nothing
+        self.assertEqual(tables.ratio(ours, theirs, figure).middle, 1.375)
+        self.assertIsNone(tables.ratio(ours, theirs, tables.FIGURES["CPU\ns"]))  # nothing by nothing
 
     def test_80_columns(self):
         outcome = {name: {n: figures(3000 * n) for n in (1, 2, 3)} for name in ("tslab", "glibc", "jemalloc5")}
-        tables = list(rss_tables.tables(outcome, "glibc"))
-        self.assertEqual(len(tables), 4)
-        for table in tables:
+        shown = list(tables.tables(outcome, "glibc"))
+        self.assertEqual(len(shown), 4)
+        for table in shown:
             lines = [max(map(len, map(str, column))) for column in zip(*table.rows)]
             heads = [max(map(len, head.split("\n"))) for head in table.heads]
             self.assertLessEqual(sum(map(max, zip(lines, heads))) + len(heads) - 1, 80, table.title)
 
     def test_no_ratio_without_the_system(self):
-        self.assertEqual(len(list(rss_tables.tables({"tslab": {1: figures(1)}}, "glibc"))), 1)
+        self.assertEqual(len(list(tables.tables({"tslab": {1: figures(1)}}, "glibc"))), 1)
 
 
 class Command(LabTest):
@@ -263,7 +265,7 @@ class Command(LabTest):
                 code = rss.run(parser.parse_args(list(map(str, words))))
             except SystemExit as end:
                 code = end.code
-            except programs.Failure as failure:
+            except processes.Failure as failure:
                 code = 1
                 err.write(str(failure))
         return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
@@ -334,9 +336,9 @@ class Command(LabTest):
         self.assertEqual([run["allocator"] for run in self.lines("run")], ["glibc"])
 
     def test_an_exit_code_marks_the_run(self):
-        plan = rss_run.Plan(["/bin/sh", "-c", "sleep 1.1; exit 4"])
+        plan = sampled_run.Plan(["/bin/sh", "-c", "sleep 1.1; exit 4"])
         files = {kind: self.own / kind for kind in ("out", "err", "load")}
-        run, _ = rss_run.measure(plan, programs.environment(), None, files, "it")
+        run, _ = sampled_run.measure(plan, processes.environment(), None, files, "it")
         self.assertEqual((run["exit_code"], run["remarks"]), (4, ["it ended with exit code 4"]))
 
     def test_a_program_that_escapes(self):
@@ -357,24 +359,6 @@ class Command(LabTest):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(sentence, done.stderr)
         self.assert_nothing_left()
-
-    def test_bad_words(self):
-        cases = (
-            (2, "name a program to measure"),
-            (2, "--rounds must be at least 1", "--rounds", "0", "--", "true"),
-            (2, "is no number of seconds", "--seconds", "soon", "--", "true"),
-            (2, "--seconds must be more than 0", "--seconds", "0", "--", "true"),
-            (2, "exclude each other", "--seconds", "3", "--load", "true", "--", "true"),
-            (2, "has no group", "--ops-from", "x", "--", "true"),
-            (2, "is no regular expression", "--ops-from", "(", "--", "true"),
-            (1, "There is no program nosuch", "--", "nosuch"),
-            (1, "There is no allocator 'nosuch'", "--allocators", "nosuch", "--", "true"),
-            (1, "There are only 1 rounds", "--rounds", "1", "--allocators", "glibc", "--", "true"),
-        )
-        for code, sentence, *words in cases:
-            done = self.here(*words)
-            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
-            self.assertIn(sentence, done.stderr)
 
     def test_interrupted(self):
         words = ("--force", "--allocators", "glibc", "--rounds", 50, "--output", "out")

@@ -5,11 +5,16 @@ import json
 import math
 import platform
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
 import lab_test
-from tslab_lab import allocators, programs, requests_histogram, workload_patterns, workloads
+from tslab_lab.allocators import installed
+from tslab_lab.base import processes
+from tslab_lab.statistics import histogram
+from tslab_lab.workloads import catalogue, held, named
+from tslab_lab.workloads import compiled as build
 
 # What is smaller than the default in a run that takes a few milliseconds, beside the amount of work.
 SMALL = {
@@ -29,6 +34,8 @@ SMALL = {
     "burst-idle": {"objects": 3000, "idle_ms": 1},
     "phase-shift": {"mib": 1},
     "scattered": {"objects": 300},
+    "refused": {"dirty_mib": 2},
+    "shared-enter": {"crowd": 20},
 }
 FIGURES = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
 FACTS = {
@@ -43,6 +50,8 @@ FACTS = {
     "scattered": ("survivors", "survivors_kib"),
     "pinning": ("survivors_kib", "pinned_kib", "refilled_kib"),
     "pow2": ("slowest_ns", "slowest_size"),
+    "refused": ("large_granted_ns", "large_refused_ns", "small_granted_ns", "small_refused_ns"),
+    "shared-enter": ("enter_ns", "epoch_ns", "epoch_after_crowd_ns"),
 }
 OPERATIONS = {"calloc": {"calloc", "free"}, "strings": {"malloc", "realloc", "free"}}
 OPERATIONS["large"] = OPERATIONS["strings"]
@@ -119,9 +128,9 @@ int main(int count, char **words)
 
 def tiny(name):
     """The workload with next to nothing to do."""
-    workload = workloads.WORKLOADS[name]
+    workload = named.WORKLOADS[name]
     given = {next(iter(workload.parameters)): workload.tiny} | SMALL.get(name, {})
-    return workloads.parse(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))
+    return named.parse(f"{name}:" + ",".join(f"{key}={value}" for key, value in given.items()))
 
 
 def compiled(source, target, *options):
@@ -133,14 +142,20 @@ def compiled(source, target, *options):
 class Built(lab_test.LabTest):
     @classmethod
     def setUpClass(cls):
-        cls.cases = {name: tiny(name) for name in workloads.WORKLOADS}
-        cls.plain = workloads.build(cls.cases.values())
-        cls.timed = workloads.build(cls.cases.values(), latency=True)
+        cls.cases = {name: tiny(name) for name in named.WORKLOADS}
+        cls.plain = build.build(cls.cases.values())
+        cls.timed = build.build(cls.cases.values(), latency=True)
+
+    def needs_epochs(self, name):
+        """Then only our own library can run it."""
+        return self.cases[name].workload.needs == "epochs"
 
     def run_on(self, argv, preload=None):
-        return self.run_argv(argv, env=programs.environment(preload))
+        return self.run_argv(argv, env=processes.environment(preload))
 
     def figures(self, name, preload=None, directory=None):
+        if self.needs_epochs(name):
+            preload = self.library
         done = self.run_on(self.cases[name].argv(directory or self.plain, False), preload)
         self.assertEqual((done.returncode, done.stderr), (0, ""), name)
         self.assertEqual(done.stdout.count("\n"), 1, name)
@@ -150,7 +165,7 @@ class Built(lab_test.LabTest):
 class Programs(Built):
     def test_all_report_and_do_the_same_work_on_every_allocator(self):
         others = [Path(self.library).absolute()] if self.library else []
-        others += [found.path for found in allocators.found(["jemalloc"])[0].values()]
+        others += [found.path for found in installed.found(["jemalloc"])[0].values()]
         for name in self.cases:
             with self.subTest(name):
                 found = self.figures(name)
@@ -168,7 +183,7 @@ class Programs(Built):
         """The hash says what was done: more of it, or of another size, has another."""
         seen = set()
         for parameters in ("operations=1000,live=50", "operations=2000,live=50", "operations=1000,live=60"):
-            done = self.run_on(workloads.parse(f"replace:{parameters}").argv(self.plain, False))
+            done = self.run_on(named.parse(f"replace:{parameters}").argv(self.plain, False))
             seen.add(json.loads(done.stdout)["hash"])
         self.assertEqual(len(seen), 3)
 
@@ -193,12 +208,12 @@ class Programs(Built):
             ("phase-shift:phases=1,mib=1,survivors=10", 2621),
             ("pinning:mib=1,keep_kib=1", 1024),
         ):
-            found = json.loads(self.run_on(workloads.parse(text).argv(self.plain, False), library).stdout)
+            found = json.loads(self.run_on(named.parse(text).argv(self.plain, False), library).stdout)
             grown = found["rss_kib"] - found["base_kib"]
             self.assertTrue(0.9 * survivors * 4 < grown < 1.5 * survivors * 4, (text, grown))
 
     def test_waiting_before_rss_is_looked_at(self):
-        case = workloads.parse("pair:operations=10,settle_ms=30")
+        case = named.parse("pair:operations=10,settle_ms=30")
         done = self.run_on(["bash", "-c", 'time -p "$@"', "-", *case.argv(self.plain, False)])
         real = next(line for line in done.stderr.splitlines() if line.startswith("real"))
         self.assertGreaterEqual(float(real.split()[1]), 0.03)
@@ -229,8 +244,11 @@ class Programs(Built):
             ("phase-shift:survivors=101", "the survivors are a percentage"),
             ("scattered:requests=7001", "there must be from 1 to 7000 requests"),
             ("pinning:keep_kib=0", "they must hold more than one object"),
+            ("refused:by=4", "it is refused by 1, 2 or 3"),
+            ("refused:dirty_mib=0", "there must be from 1 to 1024 MiB to give back"),
+            ("shared-enter:crowd=0", "the crowd must be of 1 to 4000 threads"),
         ):
-            done = self.run_on(workloads.parse(text).argv(self.plain, False))
+            done = self.run_on(named.parse(text).argv(self.plain, False))
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
             self.assertTrue(done.stderr.startswith("pattern: "), done.stderr)
             self.assertIn(sentence, done.stderr)
@@ -240,11 +258,24 @@ class Programs(Built):
             self.assertIn("usage: ", done.stderr)
             self.assertIn("OPERATIONS SIZE [SETTLE_MS]", done.stderr)
 
+    def test_what_refuses_does(self):
+        for by in (1, 2, 3):
+            case = named.parse(f"refused:by={by},operations=100,dirty_mib=2")
+            done = self.run_on(case.argv(self.plain, False), self.library)
+            if "does not let a program" in done.stderr:
+                continue  # a user's limit, or a sandbox
+            self.assertEqual((done.returncode, done.stderr), (0, ""), by)
+
+    def test_epochs_need_tslab(self):
+        done = self.run_on(self.cases["shared-enter"].argv(self.plain, False))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("shared-enter: this needs tslab: run it with LD_PRELOAD", done.stderr)
+
     def test_a_place_given_twice_is_seen(self):
         library = compiled(GIVES_ONE_PLACE, self.own / "libplace.so", "-shared", "-fPIC", "-fno-builtin")
         zeros = compiled(GIVES_ONE_PLACE, self.own / "libzeros.so", "-shared", "-fPIC", "-fno-builtin", "-DCALLOC=1")
         for name, case in self.cases.items():
-            if name == "pair":  # it never has two objects
+            if name == "pair" or self.needs_epochs(name):  # pair never has two objects
                 continue
             with self.subTest(name):
                 done = self.run_on(case.argv(self.plain, False), zeros if name == "calloc" else library)
@@ -287,31 +318,31 @@ class Latency(Built):
             self.assertAlmostEqual(place, round(place), delta=0.001)
 
     def test_one_thread_counts_every_operation_once(self):
-        case = workloads.parse("pair:operations=5000")
+        case = named.parse("pair:operations=5000")
         done = self.run_on(case.argv(self.timed, False))
         counts = {one["operation"]: one["count"] for one in json.loads(done.stdout)["latency"]}
         self.assertEqual(counts, {"malloc": 5000, "free": 5000})  # not the warm-up's
 
     def test_what_children_do_is_counted(self):
-        case = workloads.parse("fork:forks=4,live=100,objects=50")
+        case = named.parse("fork:forks=4,live=100,objects=50")
         done = self.run_on(case.argv(self.timed, False))
         counts = {one["operation"]: one["count"] for one in json.loads(done.stdout)["latency"]}
         self.assertEqual(counts, {"malloc": 4 * (50 + 25), "free": 4 * (50 + 25 + 13)})
 
     def test_a_long_operation_is_seen_as_long(self):
         library = compiled(SLEEPS, self.own / "libsleeps.so", "-shared", "-fPIC", "-fno-builtin")
-        done = self.run_on(workloads.parse("pair:operations=5000").argv(self.timed, False), library)
+        done = self.run_on(named.parse("pair:operations=5000").argv(self.timed, False), library)
         found = {one["operation"]: one for one in json.loads(done.stdout)["latency"]}
         self.assertGreater(found["malloc"]["max_ns"], 2.9e6)  # it slept for 3 ms, but the clocks are not the same
         self.assertGreater(found["malloc"]["buckets"][-1][0], 2.8e6)
 
     def test_the_histogram_against_known_answers(self):
-        program = compiled(HISTOGRAM, self.own / "histogram", f"-I{workloads.SOURCES}", "-DLATENCY=1")
+        program = compiled(HISTOGRAM, self.own / "histogram", f"-I{build.SOURCES}", "-DLATENCY=1")
         times = [0, 0.2, 1, 1.005, 1.02, 20, 20.1, 26.67, 1000, 1000, 1009, 1011, 123456.7, 2.5e9, 1e15]
         found = json.loads(self.run_on([program, *times]).stdout)["found"]
         wanted = {}
         for ns in times:
-            bucket = min(requests_histogram.bucket_of(ns), 2619)
+            bucket = min(histogram.bucket_of(ns), 2619)
             wanted[bucket] = wanted.get(bucket, 0) + 1
         self.assertEqual(found["count"], len(times))
         self.assertEqual(found["max_ns"], 1e15)
@@ -327,30 +358,30 @@ class Latency(Built):
 
 class Names(unittest.TestCase):
     def test_a_name_is_the_workload_with_its_defaults(self):
-        for name, workload in workloads.WORKLOADS.items():
-            case = workloads.parse(name)
+        for name, workload in named.WORKLOADS.items():
+            case = named.parse(name)
             self.assertEqual((case.name, case.workload.name, case.values), (name, name, workload.parameters))
 
     def test_parameters(self):
-        case = workloads.parse(" mixed-remote: threads=8 ,remote = 50,operations=1_000 ")
+        case = named.parse(" mixed-remote: threads=8 ,remote = 50,operations=1_000 ")
         self.assertEqual(case.name, "mixed-remote:operations=1000,threads=8")  # remote=50 is the default
         self.assertEqual(case.threads, 8)
         argv = case.argv(Path("/there"), quick=False)
         self.assertEqual(argv, ["/there/remote", "1000", "8", "50", "400", "16", "2048", "65536", "0"])
-        self.assertEqual(workloads.parse(case.name), case)
-        self.assertEqual(workloads.parse("producer-consumer").threads, 2)
-        self.assertEqual(workloads.parse("pair").threads, 1)
+        self.assertEqual(named.parse(case.name), case)
+        self.assertEqual(named.parse("producer-consumer").threads, 2)
+        self.assertEqual(named.parse("pair").threads, 1)
 
     def test_quick_changes_what_was_not_asked_for(self):
-        usual, asked = workloads.parse("replace:live=300"), workloads.parse("replace:operations=7000000")
+        usual, asked = named.parse("replace:live=300"), named.parse("replace:operations=7000000")
         self.assertEqual(usual.argv(Path("/x"), True)[1:3], ["4000000", "300"])
         self.assertEqual(asked.argv(Path("/x"), True), asked.argv(Path("/x"), False))
-        for workload in workloads.WORKLOADS.values():
+        for workload in named.WORKLOADS.values():
             self.assertLessEqual(set(workload.quick), set(workload.parameters), workload.name)
 
     def test_bad_names_and_parameters_get_a_sentence(self):
         for text, sentence in (
-            ("mixed-remte", "There is no workload 'mixed-remte'. Did you mean mixed-remote? The workloads are: pair, "),
+            ("mixed-remte", "Did you mean mixed-remote or shared-enter? The workloads are: pair, "),
             ("", "There is no workload ''. The workloads are: pair, "),
             ("mixed-remote:thread=8", "no parameter 'thread'. Did you mean threads? It has: operations=3000000, thr"),
             ("mixed-remote:", "mixed-remote has no parameter ''."),
@@ -364,13 +395,13 @@ class Names(unittest.TestCase):
             ("remote-2t-50:threads=4", "Name its workload: mixed-remote:threads=4"),
             ("nowhere*", "No workload has a name like 'nowhere*'. The workloads are: pair, "),
         ):
-            with self.subTest(text), self.assertRaises(programs.Failure) as raised:
-                workloads.select([text])
+            with self.subTest(text), self.assertRaises(processes.Failure) as raised:
+                named.select([text])
             self.assertIn(sentence, str(raised.exception))
 
     def test_selecting(self):
         def names(*texts):
-            return [case.name for case in workloads.select(texts)]
+            return [case.name for case in named.select(texts)]
 
         self.assertEqual(names("app", "calloc", "app"), ["app", "calloc"])
         self.assertEqual(names("cache-*"), ["cache-scratch", "cache-thrash"])
@@ -379,32 +410,89 @@ class Names(unittest.TestCase):
         self.assertEqual(names("quick", "standard"), names("standard"))
 
     def test_sets(self):
-        for name, cases in workloads.SETS.items():
+        for name, cases in named.SETS.items():
             names = [case.name for case in cases]
             self.assertEqual(len(set(names)), len(names), name)
-        self.assertEqual(len(workloads.SETS["patterns"]), 50)
-        self.assertEqual(len(workloads.SETS["boundaries"]), 24)
-        self.assertTrue(12 <= len(workloads.SETS["quick"]) <= 14)
-        self.assertLessEqual({c.name for c in workloads.SETS["quick"]}, {c.name for c in workloads.SETS["standard"]})
-        self.assertEqual([name for name, _ in workloads.sets()], list(workloads.SETS))
-        self.assertEqual([name for name, _ in workloads.listing()], list(workloads.WORKLOADS))
+        self.assertEqual(len(named.SETS["patterns"]), 50)
+        self.assertEqual(len(named.SETS["boundaries"]), 24)
+        self.assertTrue(12 <= len(named.SETS["quick"]) <= 14)
+        self.assertLessEqual({c.name for c in named.SETS["quick"]}, {c.name for c in named.SETS["standard"]})
+        self.assertEqual([name for name, _ in named.sets()], list(named.SETS))
+        self.assertEqual([name for name, _ in named.listing()], list(named.WORKLOADS))
 
     def test_a_case_that_is_named_like_a_workload_is_that_workload(self):
-        both = set(workloads.NAMED) & set(workloads.WORKLOADS)
+        both = set(named.NAMED) & set(named.WORKLOADS)
         self.assertEqual(both, {"pair", "free-only", "threads"})
         for name in both:
-            case, workload = workloads.NAMED[name], workloads.WORKLOADS[name]
+            case, workload = named.NAMED[name], named.WORKLOADS[name]
             self.assertEqual((case.workload, case.values, case.quick), (workload, workload.parameters, workload.quick))
 
-    def test_every_group_has_words(self):
-        for workload in workloads.WORKLOADS.values():
-            self.assertIn(workload.group, workloads.GROUPS)
-        for case in workload_patterns.CASES:
-            self.assertIn(case.group, workload_patterns.GROUPS)
+    def test_every_group_of_cases_has_words(self):
+        for case in held.CASES:
+            self.assertIn(case.group, held.GROUPS)
 
-    def test_every_program_has_a_source(self):
-        for workload in workloads.WORKLOADS.values():
-            self.assertTrue((workloads.SOURCES / f"{workload.program}.c").is_file(), workload.name)
+
+class Catalogue(unittest.TestCase):
+    """What is wrong in the file is said, with its place."""
+
+    GOOD = """
+[groups]
+basic = "words"
+[sets]
+quick = ["pair"]
+[workloads.pair]
+group = "basic"
+title = "a pair"
+parameters = { operations = 10, size = 64 }
+quick = { operations = 1 }
+"""
+
+    def read(self, text):
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "own.toml"
+            file.write_text(text)
+            return catalogue.read(file)
+
+    def test_a_good_one(self):
+        groups, workloads, sets = self.read(self.GOOD)
+        self.assertEqual((groups, sets), ({"basic": "words"}, {"quick": ["pair"]}))
+        pair = workloads["pair"]
+        self.assertEqual((pair.program, pair.threads, pair.beside, pair.tiny), ("pair", 1, 0, 20_000))
+        self.assertEqual(pair.parameters, {"operations": 10, "size": 64, "settle_ms": 0})
+
+    def test_what_is_wrong(self):
+        for old, new, sentence in (
+            ("= 10,", "10,", "own.toml is no TOML: "),
+            ("[sets]\nquick", "[more]\nquick", "sets is missing: it must be a table"),
+            ('"words"', "3", "group basic must be a text, and is 3"),
+            ('["pair"]', '["pear"]', "set quick must be a list of workloads, and is ['pear']"),
+            ("[workloads.pair]", "[workloads]", "workload group: it is no table"),
+            ('"basic"\ntitle', '"other"\ntitle', "workload pair: group must be one of basic, and is 'other'"),
+            ('title = "a pair"', "", "workload pair: title is missing: it must be a text"),
+            ('title = "a pair"', 'titel = "a pair"\ntitle = "a pair"', "nobody knows what titel means"),
+            ('title = "a pair"', 'title = "a pair"\nprogram = "nothing"', "nothing.c"),
+            ("size = 64", 'size = "64"', "parameters must be whole numbers by name"),
+            ("size = 64", "size = -1", "parameters must be whole numbers by name"),
+            ("size = 64", "size = 4294967295", "parameters must be whole numbers by name"),
+            ("size = 64", "settle_ms = 1", "settle_ms is a parameter of every workload"),
+            (
+                "quick = { operations",
+                "quick = { rounds",
+                "quick has rounds, which is none of the parameters operations, size",
+            ),
+            (
+                "quick = {",
+                'threads = "crew"\nquick = {',
+                "threads must be a number from 1 on, or one of the parameters",
+            ),
+            ("quick = {", "threads = 0\nquick = {", "threads must be a number from 1 on"),
+            ("quick = {", "tiny = 0\nquick = {", "tiny must be a number from 1 on"),
+            ("quick = {", 'needs = "luck"\nquick = {', "needs must be epochs, and is 'luck'"),
+        ):
+            with self.subTest(sentence), self.assertRaises(processes.Failure) as raised:
+                self.assertIn(old, self.GOOD)
+                self.read(self.GOOD.replace(old, new))
+            self.assertIn(sentence, str(raised.exception))
 
 
 if __name__ == "__main__":

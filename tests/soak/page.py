@@ -6,7 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 from trend import settled  # noqa: E402  pylint: disable=wrong-import-position
-from tslab_lab import figures, machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
+from tslab_lab.base import machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
+from tslab_lab.display import figures  # noqa: E402  pylint: disable=wrong-import-position,import-error
 
 # In the order of tests/soak/soak.h.
 COUNTED = {

@@ -140,7 +140,7 @@ def judge(lines, bound):
 
 def run(build, minutes, page):
     sys.path.insert(0, str(ROOT / "lab"))
-    from tslab_lab import machine  # pylint: disable=import-outside-toplevel,import-error
+    from tslab_lab.base import machine  # pylint: disable=import-outside-toplevel,import-error
     folder = build / "soak"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():

@@ -1,0 +1,269 @@
+"""Which allocators are here: where each one's library is, which version that is, and how a program gets it."""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM
+from tslab_lab.base import cache, machine, places, processes
+
+DROP_IN = "libtslab-malloc.so"
+LIBRARY_VARIABLE = "TSLAB_LIBRARY"
+_HINT = " Run `make build` to build it, or name one with --library."
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+
+
+@dataclass(frozen=True)
+class Library:
+    """An allocator that is here. `path` is None for the C library's own."""
+
+    name: str
+    title: str
+    path: Path | None
+    version: str
+    source: str
+    sha256: str | None = None
+    environment: dict = field(default_factory=dict)
+
+
+def add_option(parser):
+    """The options that every sub-command has which measures: found(arguments.allocators, arguments.library)."""
+    known = ", ".join(ALLOCATORS)
+    parser.add_argument(
+        "--allocators",
+        type=words,
+        default=["all"],
+        metavar="A,B,...",
+        help=f"some of: {known}; 'all' that are here (default); 'debian' for {', '.join(GROUPS['debian'])}; "
+        "or any library to preload, as PATH or NAME=PATH",
+    )
+    add_library_option(parser)
+
+
+def add_library_option(parser):
+    parser.add_argument(
+        "--library",
+        type=Path,
+        metavar="PATH",
+        help=f"tslab's drop-in library (default: {LIBRARY_VARIABLE}, the checkout's release build, the installed one)",
+    )
+
+
+def words(text):
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def found(names, library=None):
+    """Those that are here as dict name -> Library, and the others as dict name -> why not, and how to get it. `names`
+    as a user writes them for --allocators. tslab itself must be here when it is named, and so must be every path."""
+    here, missing = {}, {}
+    for name, path in _wanted(names):
+        if name in here or name in missing:
+            if path:
+                raise processes.Failure(f"Two allocators are called {name}: write one as NAME=PATH, with another name.")
+            continue
+        if path:
+            path = checked(path)
+            here[name] = Library(name, name, path, _version_in(path), "named by path", sha256_of(path))
+        elif name == OURS:
+            here[name] = _ours(library)
+        else:
+            _look_for(ALLOCATORS[name], here, missing)
+    if not here and not missing:
+        raise processes.Failure(f"--allocators names none. There are: {', '.join([*ALLOCATORS, *GROUPS])}.")
+    return here, missing
+
+
+def has_epochs(library):
+    """Whether it is tslab, whatever it is called."""
+    return bool(library.path) and b"tslab_epoch_open_sized" in library.path.read_bytes()
+
+
+def here(names, library=None):
+    """Those that are here, as dict name -> Library; who takes no part is said."""
+    present, missing = found(names, library)
+    for name, why in missing.items():
+        print(f"tslab: {name} takes no part: {why}", file=sys.stderr)
+    return present
+
+
+def environment(library):
+    """The environment for a program that shall run on this library."""
+    result = processes.environment(library.path) | library.environment
+    result.pop(LIBRARY_VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
+    return result
+
+
+def proven_environment(library, argv, who):
+    """The same, after a run of `argv` has shown that its malloc comes from there. A program that is linked against an
+    allocator is brought back to the C library's malloc where that is wanted."""
+    result = environment(library)
+    if library.path:
+        processes.require_served_by(library.path, argv, who, result)
+    else:
+        preload, _ = processes.system_preload(argv, who)
+        if preload:
+            result["LD_PRELOAD"] = preload
+    return result
+
+
+def as_facts(libraries):
+    """What a file of results says of them."""
+    return {
+        name: {
+            "title": library.title,
+            "library": str(library.path) if library.path else None,
+            "version": library.version,
+            "source": library.source,
+            "sha256": library.sha256,
+            "environment": library.environment,
+        }
+        for name, library in libraries.items()
+    }
+
+
+def built_path(allocator):
+    """Where `tslab peers install` puts the library that it builds."""
+    return cache.root() / "peers" / f"{allocator.name}-{allocator.version}" / f"lib{allocator.name}.so"
+
+
+def checked(path, hint=""):
+    """The absolute path of a library that can be preloaded. `hint` is added to the error when there is none."""
+    path = Path(path)
+    if not path.is_file():
+        raise processes.Failure(f"There is no library {path}.{hint}")
+    path = Path(os.path.abspath(path))
+    if set(str(path)) & set(" :$"):
+        raise processes.Failure(f"LD_PRELOAD cannot name {path}: the path must have no space, colon or dollar sign.")
+    with path.open("rb") as file:
+        if file.read(4) != b"\x7fELF":
+            raise processes.Failure(f"{path} is no shared library.")
+    return path
+
+
+def sha256_of(path):
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def name_of(path):
+    """What a library is called by its file: libtslab-malloc.so.0 is tslab."""
+    return Path(path).name.partition(".so")[0].removeprefix("lib").removesuffix("-malloc")
+
+
+def _wanted(names):
+    """Pairs of a name and a path, or None for one of the catalogue. A word with a slash is a path."""
+    for word in names:
+        name, equals, path = word.partition("=")
+        if equals:
+            if not path or not _NAME.fullmatch(name):
+                raise processes.Failure(f"--allocators: '{word}' is neither a name nor NAME=PATH.")
+            yield _free_name(name, path), Path(path)
+        elif "/" in word:
+            name = name_of(word)
+            if not _NAME.fullmatch(name):
+                raise processes.Failure(f"--allocators: the file {word} gives no name. Write it as NAME={word}")
+            yield _free_name(name, word), Path(word)
+        elif word in GROUPS:
+            yield from ((name, None) for name in GROUPS[word])
+        elif word in ALLOCATORS:
+            yield word, None
+        else:
+            known = ", ".join([*ALLOCATORS, *GROUPS])
+            raise processes.Failure(
+                f"There is no allocator '{word}'. There are: {known}; or NAME=PATH for any library."
+            )
+
+
+def _free_name(name, path):
+    if name in ALLOCATORS or name in GROUPS:
+        raise processes.Failure(f"--allocators: {name} means another one here. Give {path} a name: NAME={path}")
+    return name
+
+
+def _ours(library):
+    path, source = _our_path(library)
+    path = checked(path, _HINT)
+    return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path))
+
+
+def _our_path(library):
+    if library:
+        return library, "--library"
+    if named := os.environ.get(LIBRARY_VARIABLE):
+        return named, LIBRARY_VARIABLE
+    if places.LIBRARY and places.LIBRARY.is_file():
+        return places.LIBRARY, "the checkout's release build"
+    if installed := _installed():
+        return installed, "installed"
+    raise processes.Failure(f"There is no library {places.LIBRARY or DROP_IN}.{_HINT}")
+
+
+def _installed():
+    """Where the dynamic linker finds tslab's drop-in."""
+    ldconfig = shutil.which("ldconfig") or shutil.which("ldconfig", path="/usr/sbin:/sbin")
+    for line in _output([ldconfig, "-p"]).splitlines() if ldconfig else ():
+        name, _, path = line.strip().partition(" => ")
+        if name.startswith(DROP_IN) and os.path.isfile(path):
+            return path
+    return None
+
+
+def _look_for(allocator, here, missing):
+    """Puts an allocator that is not ours into one of the two."""
+    name = allocator.name
+    if name == SYSTEM:
+        here[name] = Library(name, allocator.title, None, _libc_version(), "the system")
+        return
+    if allocator.package:
+        path, source = _debian_path(allocator.file), f"Debian's {allocator.package}"
+        how = f"Debian's package is not installed. To install it: apt-get install {allocator.package}"
+    else:
+        crate = allocator.crate
+        path, source = built_path(allocator), f"crate {crate.name} {crate.version.partition('+')[0]}"
+        how = f"It is not built yet. To build it: tslab peers install {name}"
+    if not path or not path.is_file():
+        missing[name] = how
+        return
+    try:
+        path = checked(path)
+    except processes.Failure as failure:
+        missing[name] = str(failure)
+        return
+    version = allocator.version or _package_version(allocator.package) or _version_in(path)
+    here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment)
+
+
+def _libc_version():
+    return machine.libc_name().removeprefix("glibc ")
+
+
+def _debian_path(file):
+    for directory in (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64", "/usr/lib"):
+        path = Path(directory) / file
+        if path.is_file():
+            return path
+    return None
+
+
+def _package_version(package):
+    return _output(["dpkg-query", "-W", "-f", "${Version}", package]).strip()
+
+
+def _version_in(path):
+    """The version that the name of the file ends with, once links are followed."""
+    return Path(path).resolve().name.partition(".so.")[2] or "unknown"
+
+
+def _output(argv):
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,74 @@
+"""What a measurement must be read with: machine, kernel, libc, compiler, THP state, commit."""
+
+import os
+import platform
+import subprocess
+
+from tslab_lab.base import compiling, places, processes
+
+
+def _first_line(path, key=""):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return next((line.strip() for line in file if line.startswith(key)), "")
+    except OSError:
+        return ""
+
+
+def _output(argv):
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def thp_state():
+    """The bracketed word of the kernel's switch: always, madvise or never."""
+    text = _first_line("/sys/kernel/mm/transparent_hugepage/enabled")
+    return text.partition("[")[2].partition("]")[0] or "unknown"
+
+
+def libc_name():
+    return os.confstr("CS_GNU_LIBC_VERSION") or "unknown libc"
+
+
+def commit():
+    """The checkout's commit, and whether it has changes that are not committed; None and False where there is none."""
+    if places.ROOT is None:
+        return None, False
+    found = _output(["git", "-C", str(places.ROOT), "rev-parse", "HEAD"])
+    changed = bool(found and _output(["git", "-C", str(places.ROOT), "status", "--porcelain"]))
+    return found or None, changed
+
+
+def facts():
+    found, changed = commit()
+    return {
+        "cpu": _first_line("/proc/cpuinfo", "model name").partition(":")[2].strip() or platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_kib": int(_first_line("/proc/meminfo", "MemTotal").split()[1]),
+        "kernel": platform.release(),
+        "libc": libc_name(),
+        "compiler": _output([compiling.compiler()[0], "--version"]).partition("\n")[0],
+        "python": platform.python_version(),
+        "thp": thp_state(),
+        "load_at_start": os.getloadavg()[0],
+        "commit": found and found + (" with changes" if changed else ""),
+        "options": {name: text for name, text in processes.environment().items() if name.startswith("TSLAB_")},
+    }
+
+
+def setting(facts, peers):
+    """Lines for beside the tables, as (name, text). `peers`: the versions of the other allocators, in words."""
+    yield "machine", f"{facts['cpus']} CPUs, {facts['cpu']}, {facts['memory_kib'] / 1024**2:.0f} GiB"
+    yield "system", f"Linux {facts['kernel'].partition('-')[0]}, {facts['libc']}, THP {facts['thp']}"
+    yield "compiler", facts["compiler"]
+    yield "peers", peers or "-"
+    yield "tslab", f"{facts['commit'] or 'no commit'}" + "".join(f", {k}={v}" for k, v in facts["options"].items())
+    yield "load", f"{facts['load_at_start']:.2f} at the start, {facts['load_at_end']:.2f} at the end (runs included)"
+
+
+def versions(of):
+    """The versions of the other allocators, in words. `of`: name -> version."""
+    return ", ".join(f"{name} {version}" for name, version in of.items() if name not in ("tslab", "glibc", "base"))

@@ -1,0 +1,133 @@
+"""Runs programs on a chosen allocator: a clean environment, a time limit, no survivors, errors that are sentences."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+TIMEOUT_SECONDS = 100
+STDERR_LINES = 8
+
+# These change the behaviour of a libc, a Python or a loader; the figures would not be those of the plain program.
+_FOREIGN = re.compile(r"^(LD_|MALLOC_|GLIBC_TUNABLES$|PYTHON|TSLAB_LIBRARY$)")
+_BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'")
+
+
+class Failure(Exception):
+    """A sentence for the user."""
+
+
+def environment(preload=None):
+    clean = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
+    if preload:
+        clean["LD_PRELOAD"] = str(preload)
+    return clean
+
+
+def tail(path, lines=STDERR_LINES):
+    text = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join("  | " + line[:200] for line in text[-lines:]) or "  | (it wrote nothing)"
+
+
+def how_it_ended(code):
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"died of {signal.Signals(-code).name}"
+    except ValueError:
+        return f"died of signal {-code}"
+
+
+@contextlib.contextmanager
+def started(argv, env, stdout, stderr):
+    """The process, killed with all its children when the block is left."""
+    process = subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def run(argv, env, who):
+    """Standard output of a program that ends well. `who` names program and allocator in the error."""
+    with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+        with started([str(a) for a in argv], env, out, err) as process:
+            try:
+                code = process.wait(TIMEOUT_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise Failure(f"{who} hung for {TIMEOUT_SECONDS} s. Its last words:\n{tail(err.name)}") from None
+        if code != 0:
+            raise Failure(f"{who} {how_it_ended(code)}. Its last words:\n{tail(err.name)}")
+        out.seek(0)
+        return out.read().decode()
+
+
+def figures(argv, env, who):
+    """What a program of the lab's prints: a line of JSON."""
+    text = run(argv, env, who)
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Failure(f"{who} gave no figures to read:\n{text.strip()}") from None
+
+
+def bindings(text, program):
+    """From the dynamic linker's debug output: which file serves each symbol of the program itself. (In a program at a
+    fixed address, malloc as a pointer is bound to the program's own stub, which leads on to the file wanted here.)"""
+    return {symbol: target for user, target, symbol in _BINDING.findall(text) if user == program and target != program}
+
+
+def allocator_of(argv, env, who):
+    """The file that malloc and free of this program come from, by the word of the dynamic linker."""
+    program = str(argv[0])
+    with tempfile.TemporaryDirectory() as directory:
+        debug = {"LD_DEBUG": "bindings", "LD_BIND_NOW": "1", "LD_DEBUG_OUTPUT": directory + "/bindings"}
+        run(argv, env | debug, who)
+        found = {}
+        for path in Path(directory).iterdir():
+            found |= bindings(path.read_text(errors="replace"), program)
+    if "malloc" not in found or found.get("free") != found["malloc"]:
+        raise Failure(f"Cannot tell which allocator {who} uses: the dynamic linker names none for its malloc and free.")
+    return found["malloc"]
+
+
+def is_libc(path):
+    return Path(path).name.startswith("libc.so")
+
+
+def system_preload(argv, name):
+    """What puts this program on the C library's malloc: nothing, or the C library itself, in front of the allocator
+    that the program is linked against."""
+    linked = allocator_of(argv, environment(), f"{name} by itself")
+    if is_libc(linked):
+        return None, None
+    served = allocator_of(argv, environment("libc.so.6"), f"{name} on the system's malloc")
+    if not is_libc(served):
+        raise Failure(f"{name} is linked against {linked}, and LD_PRELOAD=libc.so.6 does not bring it back to libc.")
+    return "libc.so.6", linked
+
+
+def require_served_by(library, argv, name, env):
+    served = allocator_of(argv, env, f"{name} on {Path(library).name}")
+    if not os.path.samefile(served, library):
+        raise Failure(f"{name} does not run on {library} although it is preloaded, but on {served}.")
+
+
+def memory_kib(pid):
+    """Peak and present RSS. smaps_rollup counts page by page; VmRSS in status may lag by many pages per processor."""
+    return {"peak_kib": _proc_kib(pid, "status", "VmHWM:"), "rss_kib": _proc_kib(pid, "smaps_rollup", "Rss:")}
+
+
+def _proc_kib(pid, file, key):
+    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1])
+    raise Failure(f"/proc/{pid}/{file} has no line {key}")

@@ -1,0 +1,94 @@
+"""`tslab bench`: workloads and real programs on tslab and on the other allocators, in rounds, as ratios with spread."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.allocators.sides import BASE
+from tslab_lab.base import processes
+from tslab_lab.display import layout
+from tslab_lab.measure import case_runner, instructions, measurement
+from tslab_lab.real import programs
+from tslab_lab.report import bench_tables
+from tslab_lab.results import case_runs
+from tslab_lab.workloads import named
+
+NAME = "bench"
+HELP = "workloads and real programs on every allocator: time and memory, as ratios with spread"
+DESCRIPTION = (
+    "Runs workloads on all allocators that are here (`tslab peers` shows them), in rounds and in random order, and shows "
+    "time, memory, and who wins. WORKLOAD is a name, a name with parameters (mixed-remote:threads=8,remote=50), a pattern "
+    "(remote*), or a set; --list shows them all."
+)
+
+
+def add_arguments(parser):
+    add = parser.add_argument
+    add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set standard; with --quick: quick)")
+    measurement.add_options(parser, seconds=5400)
+    add("--baseline", type=Path, metavar="PATH", help=f"another build of tslab, to be compared with it as '{BASE}'")
+    add("--instructions", action="store_true", help="count instructions, too, by callgrind: free of noise")
+    add("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
+    add("--check", action="store_true", help="exit with 1 where tslab misses a limit that it is held to")
+    add("--list", action="store_true", help="list workloads, programs and sets, and run nothing")
+
+
+def run(arguments):
+    if arguments.list:
+        return show_list()
+    if arguments.markdown and not arguments.markdown.absolute().parent.is_dir():
+        arguments.error(f"cannot write {arguments.markdown}: there is no such directory")
+    cases = case_runner.select(arguments.workloads or ["quick" if arguments.quick else "standard"])
+    libraries = measurement.libraries(arguments, [f"{BASE}={arguments.baseline}"] if arguments.baseline else [])
+    count = instructions.count if arguments.instructions else None
+    found, interrupted = measurement.run(NAME, arguments, cases, libraries, before=count)
+    return show(found, cases, arguments, interrupted)
+
+
+def show(found, cases, arguments, interrupted):
+    listed = case_runs.of(found, cases)
+    if not listed:
+        for line in case_runs.failures(found):
+            print(f"tslab: {line}", file=sys.stderr)
+        raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
+    names = [name for name in found.header["allocators"] if name != BASE]
+    base = BASE if BASE in found.header["allocators"] and OURS in names else None
+    paragraphs = [how_to_read(found), *measurement.remarks(found, interrupted)]
+    setting = measurement.setting(found)
+    console = layout.console()
+    layout.show(console, tables_of(found, listed, names, base, console.width), paragraphs, setting)
+    if arguments.markdown:
+        overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
+        page = bench_tables.markdown_page(overview, listed, names, OURS, SYSTEM, base, setting, paragraphs)
+        arguments.markdown.write_text(page)
+    missed = list(bench_tables.misses(listed, OURS))
+    for line in missed:
+        print(f"missed: {line}")
+    return measurement.end(found, interrupted, 1 if missed and arguments.check else 0)
+
+
+def tables_of(found, listed, names, base, width):
+    """Those that fit a terminal of this width."""
+    if OURS in names and len(names) > 1 and len(listed) > 1:
+        yield bench_tables.overview_table(found, names, OURS, width > layout.WIDTH)
+    yield from filter(None, bench_tables.all_tables(listed, names, OURS, SYSTEM, base, width))
+
+
+def how_to_read(found):
+    return (
+        f"Medians of {found.footer['rounds']} rounds, all in random order. Ratios are taken round by round: median (95 % "
+        "bootstrap interval). A limit is met when the better end of the interval reaches it. Time: the processor's for "
+        "real programs and where there is one thread, else wall clock, after a warm-up. Peak RSS is all of the process. "
+        "All objects are written and checked, and the work was the same on all allocators."
+    )
+
+
+def show_list():
+    console = Console()
+    for title, lines in (("Workloads", named.listing()), ("Programs", programs.listing()), ("Sets", named.sets())):
+        console.print(f"{title}:", markup=False)
+        for name, text in lines:
+            console.print(f"  {name:<18} {text}", markup=False, highlight=False, soft_wrap=True)
+    return 0

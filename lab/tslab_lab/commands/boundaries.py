@@ -1,0 +1,86 @@
+"""`tslab boundaries`: the same work at largest sizes around every internal limit, to show that none is a cliff."""
+
+from tslab_lab.allocators.catalogue import OURS
+from tslab_lab.base import processes
+from tslab_lab.display import layout
+from tslab_lab.measure import case_runner, measurement
+from tslab_lab.report import bench_tables, make
+from tslab_lab.results import case_runs, measures
+from tslab_lab.workloads import held
+
+NAME = "boundaries"
+HELP = "the same work at sizes around every internal limit: no cliff in time or memory"
+DESCRIPTION = (
+    "Replaces random objects whose largest size steps over the limits between classes, slabs, runs and mappings: all "
+    "sizes up to it, and that size alone. Shows the time and the memory of each step to the next size, and names the "
+    "steps that are more than half as much again."
+)
+
+
+def add_arguments(parser):
+    measurement.add_options(parser, seconds=1800)
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a step of tslab is a cliff")
+    parser.add_argument("--no-figures", action="store_true", help="draw nothing")
+
+
+def run(arguments):
+    cases = case_runner.select(["boundaries"])
+    found, interrupted = measurement.run(NAME, arguments, cases, measurement.libraries(arguments))
+    listed = case_runs.of(found, cases)
+    if not listed:
+        raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
+    names = list(found.header["allocators"])
+    paragraphs = [
+        f"Medians of {found.footer['rounds']} rounds; in brackets the ratio to the size before. Every size doubles or "
+        "stays, so that the memory of one to the next may double, too.",
+        *measurement.remarks(found, interrupted),
+    ]
+    layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))
+    cliffs = list(cliffs_of(listed)) if OURS in names else []
+    for line in cliffs:
+        print(f"cliff: {line}")
+    if not cliffs and OURS in names:
+        print(f"No step of {OURS} is a cliff.")
+    if not arguments.no_figures:
+        make.make(found)
+    return measurement.end(found, interrupted, 1 if cliffs and arguments.check else 0)
+
+
+def groups_of(listed):
+    for group in held.STEPPING:
+        chosen = [outcome for outcome in listed if outcome.case.group == group]
+        if chosen:
+            yield group, chosen
+
+
+def tables_of(listed, names):
+    for group, chosen in groups_of(listed):
+        for some in (names[at : at + COLUMNS] for at in range(0, len(names), COLUMNS)):
+            yield bench_tables.steps_table(group, chosen, some, OURS)
+            yield memory_table(group, chosen, some)
+
+
+COLUMNS = 4  # allocators that fit a terminal of 80 columns
+
+
+def memory_table(group, chosen, names):
+    table = layout.Table(f"{group}: peak RSS, MiB", ["up to", *names])
+    for outcome in chosen:
+        cells = bench_tables.marked(outcome, names, measures.peak_kib, 1024)
+        table.rows.append([f"{outcome.case.largest:,}", *cells])
+    return table
+
+
+def cliffs_of(listed):
+    """Steps of ours in time, either way, and in memory beyond what the larger objects weigh."""
+    for _, chosen in groups_of(listed):
+        for before, outcome in zip(chosen, chosen[1:]):
+            if OURS not in outcome.runs or OURS not in before.runs:
+                continue
+            step = case_runs.step(outcome, before, OURS)
+            where = f"{outcome.case.name}, from {before.case.largest:,} bytes"
+            if not case_runs.meets_step(step):
+                yield f"{where}: time {layout.interval_text(step)}"
+            grown = outcome.median(OURS, measures.over_live) / before.median(OURS, measures.over_live)
+            if grown > held.STEP_LIMIT:
+                yield f"{where}: memory for each live byte {grown:.2f}"

@@ -1,0 +1,165 @@
+"""`tslab health`: does the library do on this machine what it should? Exit code 0 says yes."""
+
+import dataclasses
+import json
+import shutil
+import sys
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.text import Text
+
+from tslab_lab.allocators import installed
+from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.base import processes
+from tslab_lab.display import layout, progress
+from tslab_lab.measure import case_runner, honesty, rounds
+from tslab_lab.results import measures
+from tslab_lab.statistics import intervals
+
+NAME = "health"
+HELP = "one command: is tslab on this machine as it should be? exit code 0 says yes"
+DESCRIPTION = (
+    "Checks that programs run on tslab and that their objects stay as they were written, that memory which is free goes "
+    "back to the system, and that time and memory, as ratios to the C library's malloc, are no worse than recorded. "
+    "Takes about a minute."
+)
+RECORDED = Path(__file__).with_name("health_recorded.json")
+CASES = ("pair", "replace", "bulk:order=2", "app", "strings", "scopes", "threads")
+ONLY_CHECKED = ("mixed-remote", "producer-consumer")  # their figures depend too much on which thread runs when
+TIME_SLACK, MEMORY_SLACK = 1.3, 1.15  # times the recorded ratio: machines differ
+LEAST_KIB = 2048  # a difference of memory below this is the machine's
+ROUNDS = 5
+# One burst, about 25 MiB, is freed: it shows no sign of reuse, so all of it goes back at once.
+BURST = "burst-idle:bursts=1"
+LEFT_MOST_KIB = 4 * 1024
+SMOKE = (  # real programs, each with the words that it must print
+    (["/bin/sh", "-c", "echo shell $((6 * 7))"], "shell 42"),
+    (["python3", "-c", "print(sum(len(str(i)) for i in range(200000)))"], "1088890"),
+    (["perl", "-e", 'my %h; $h{$_ % 997} .= "x" for 1..200000; print scalar(keys %h), "\\n"'], "997"),
+    (["git", "--version"], "git version"),
+)
+
+
+def add_arguments(parser):
+    installed.add_library_option(parser)
+    parser.add_argument("--record", action="store_true", help="write today's ratios down as the ones to hold")
+    honesty.add_option(parser)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    what: str
+    well: bool
+    text: str
+
+
+def run(arguments):
+    found, _ = installed.found([SYSTEM, OURS], arguments.library)
+    busy = honesty.busy_share()
+    if busy > honesty.BUSY_SHARE and not arguments.force:
+        raise processes.Failure(
+            f"The machine is busy: others use {busy:.0%} of its processors, and times would say nothing. Wait until they "
+            "are done, or say --force."
+        )
+    cases = case_runner.select([*CASES, *ONLY_CHECKED, BURST])
+    runner = case_runner.Runner(cases, found, quick=True)
+    findings, listed = [], {}
+    with progress.of(len(SMOKE) + 2 * ROUNDS * len(cases), Console()) as bar:
+        findings += smoke(installed.environment(found[OURS]), bar)
+        ratios = measured(runner, cases, bar, findings, listed)
+    if arguments.record:
+        RECORDED.write_text(json.dumps(ratios, indent=1) + "\n")
+        print(f"Recorded in {RECORDED}.")
+    findings += judged(listed, json.loads(RECORDED.read_text()))
+    return show(findings, found[OURS])
+
+
+def smoke(environment, bar):
+    """Real programs say what they should."""
+    for argv, words in SMOKE:
+        bar.begin(argv[0])
+        if shutil.which(argv[0]):
+            who = f"{Path(argv[0]).name} on {OURS}"
+            try:
+                text = processes.run(argv, environment, who)
+                yield Finding(who, words in text, "runs" if words in text else f"printed {text.strip()[:60]!r}")
+            except processes.Failure as failure:
+                yield Finding(who, False, str(failure).partition("\n")[0])
+        bar.end()
+
+
+class _Kept:
+    """In place of a file of results: the runs, by case and allocator, and what failed."""
+
+    def __init__(self):
+        self.runs, self.failures = {}, []
+
+    def run(self, case, allocator, number, figures):
+        self.runs.setdefault((case, allocator), []).append(figures)
+
+    def failure(self, case, allocator, number, why):
+        self.failures.append(Finding(f"{case} on {allocator}", False, str(why).replace("\n", " ")[:200]))
+
+    def footer(self, rounds_done, complete):
+        pass
+
+
+def measured(runner, cases, bar, findings, listed):
+    """The ratios to the system's malloc, by case. Objects that are damaged are among the findings."""
+    kept = _Kept()
+    rounds.run(cases, [SYSTEM, OURS], ROUNDS, float("inf"), runner.run, kept, bar)
+    findings += kept.failures
+    failed = {finding.what.partition(" on ")[0] for finding in kept.failures}
+    ratios = {}
+    for case in cases:
+        if case.name in failed:
+            continue
+        findings.append(Finding(case.name, True, "all objects as they were written"))
+        if case.name in ONLY_CHECKED:
+            continue
+        theirs, ours = kept.runs[case.name, SYSTEM], kept.runs[case.name, OURS]
+        time = intervals.ratio(*([measures.time_ns(run) for run in runs] for runs in (ours, theirs)))
+        peak = intervals.ratio(*([run["peak_kib"] for run in runs] for runs in (ours, theirs)))
+        listed[case.name] = (time, peak, ours, theirs)
+        ratios[case.name] = {"time": round(time.middle, 3), "peak": round(peak.middle, 3)}
+    return ratios
+
+
+def judged(listed, recorded):
+    """Each ratio against the recorded one, and whether a burst's memory went back."""
+    for name, (time, peak, ours, theirs) in listed.items():
+        if name.startswith("burst-idle"):
+            left = median(run["rss_kib"] - run["base_kib"] for run in ours)
+            text = f"{left / 1024:.1f} MiB are left after a burst, at most {LEFT_MOST_KIB / 1024:.0f}"
+            yield Finding("memory goes back", left <= LEFT_MOST_KIB, text)
+            continue
+        known = recorded.get(name)
+        if known is None:
+            yield Finding(
+                f"{name}: ratios", False, "nothing is recorded for it: say --record on a machine that is well"
+            )
+            continue
+        most = known["time"] * TIME_SLACK
+        text = f"{layout.interval_text(time)} of {SYSTEM}'s, recorded {known['time']:.2f}, at most {most:.2f}"
+        yield Finding(f"{name}: time", time.low <= most, text)
+        most = known["peak"] * MEMORY_SLACK
+        more = median(run["peak_kib"] for run in ours) - median(run["peak_kib"] for run in theirs)
+        text = f"{peak.middle:.2f} of {SYSTEM}'s, recorded {known['peak']:.2f}, at most {most:.2f}"
+        yield Finding(f"{name}: peak RSS", peak.low <= most or more < LEAST_KIB, text)
+
+
+def show(findings, library):
+    console = Console()
+    console.print(f"{library.path} {library.version}", markup=False, highlight=False, soft_wrap=True)
+    for finding in findings:
+        word = Text("ok  ", "green") if finding.well else Text("BAD ", "bold red")
+        console.print(word + Text(f" {finding.what}: {finding.text}"), soft_wrap=True)
+    bad = [finding for finding in findings if not finding.well]
+    if bad:
+        print(f"{len(bad)} of {len(findings)} checks failed.")
+        print("If a time is bad, look whether something else runs; if objects are damaged, report it.", file=sys.stderr)
+        return 1
+    print(f"All {len(findings)} checks are well.")
+    return 0

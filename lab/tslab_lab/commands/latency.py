@@ -1,0 +1,76 @@
+"""`tslab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
+
+from tslab_lab.base import processes
+from tslab_lab.display import layout
+from tslab_lab.measure import case_runner, measurement
+from tslab_lab.report import make
+from tslab_lab.results import latencies
+
+NAME = "latency"
+HELP = "how long single operations take: p50 to p99.99 and the longest"
+DESCRIPTION = (
+    "Runs workloads in a build that times every malloc, free, calloc and realloc by itself into a histogram with buckets "
+    "of 1 %, and shows percentiles for each kind of operation and allocator. What the timer itself takes is measured and "
+    "stated, and is part of every figure. A percentile is shown only where at least ten times were beyond it."
+)
+SHARES = latencies.SHARES
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
+
+
+def add_arguments(parser):
+    add = parser.add_argument
+    add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set latency)")
+    measurement.add_options(parser, seconds=1800)
+    add("--no-figures", action="store_true", help="draw nothing")
+
+
+def run(arguments):
+    cases = case_runner.select(arguments.workloads or ["latency"])
+    programs_named = [case.name for case in cases if case_runner.is_program(case)]
+    if programs_named:
+        arguments.error(f"the operations of {', '.join(programs_named)} cannot be timed: name workloads")
+    found, interrupted = measurement.run(NAME, arguments, cases, measurement.libraries(arguments), latency=True)
+    if not found.latency:
+        raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
+    paragraphs = [how_to_read(found), *measurement.remarks(found, interrupted)]
+    layout.show(layout.console(), tables_of(found), paragraphs, measurement.setting(found))
+    if not arguments.no_figures:
+        make.make(found)
+    return measurement.end(found, interrupted)
+
+
+def how_to_read(found):
+    timers = sorted({line["timer_ns"] for line in found.latency})
+    span = f"{timers[0]:.0f}" if timers[0] == timers[-1] else f"{timers[0]:.0f} to {timers[-1]:.0f}"
+    return (
+        f"Nanoseconds, all rounds together. Each figure contains the timer's own {span} ns. The longest times are "
+        "mostly the kernel's: page faults, and other work on the machine. '-': fewer than ten times were beyond it."
+    )
+
+
+def tables_of(found):
+    names = list(found.header["allocators"])
+    for case in found.header["cases"]:
+        lines = [line for line in found.latency if line["case"] == case]
+        for operation in dict.fromkeys(line["operation"] for line in lines):
+            chosen = {
+                name: [x for x in lines if x["allocator"] == name and x["operation"] == operation] for name in names
+            }
+            yield table_of(f"{case}: {operation}", chosen)
+
+
+def table_of(title, chosen):
+    """`chosen`: by allocator, the histograms of all rounds."""
+    table = layout.Table(title, ["ns", "count", *PERCENTILES, "longest"])
+    for name, histograms in chosen.items():
+        if not histograms:
+            continue
+        buckets, count, most = latencies.pooled(histograms)
+        values = [latencies.percentile_ns(buckets, count, most, share) for share in SHARES]
+        cells = ["-" if value is None else layout.short(value) for value in values]
+        table.rows.append([name, _count(count), *cells, layout.short(most)])
+    return table
+
+
+def _count(count):
+    return f"{layout.three_digits(count / 1e6)} M" if count >= 1e6 else f"{count:,}"

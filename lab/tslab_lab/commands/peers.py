@@ -1,0 +1,136 @@
+"""`tslab peers`: which allocators are here, and the installation of those that are not."""
+
+import os
+import shutil
+import time
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from tslab_lab.allocators import catalogue, crates, installed
+from tslab_lab.base import cache, processes
+
+NAME = "peers"
+HELP = "shows which allocators are here, and installs the others"
+DESCRIPTION = (
+    "Shows the allocators to compare with: version, where from, path. 'install' gets those that are missing: Debian's "
+    "packages by apt-get, and current releases built from the sources that crates of crates.io carry, each as a "
+    "library to preload in ~/.cache/tslab/peers (or XDG_CACHE_HOME). What cannot be had says why, and the rest goes on."
+)
+WIDTH_OF_A_FILE = 160  # where nobody looks at a terminal, lines need not be folded
+
+
+def add_arguments(parser):
+    parser.add_argument("action", nargs="?", choices=["install"], help="install what is missing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+    installed.add_library_option(parser)
+
+
+def run(arguments):
+    if arguments.action == "install":
+        return install(arguments.names)
+    show(rows(arguments.library))
+    return 0
+
+
+def rows(library=None):
+    """For each allocator: name, version, where from, path or why there is none, whether it is here."""
+    for name in catalogue.ALLOCATORS:
+        try:
+            here, missing = installed.found([name], library)
+        except processes.Failure as failure:
+            if library:
+                raise
+            here, missing = {}, {name: str(failure)}
+        if name in here:
+            found = here[name]
+            yield name, found.version, found.source, str(found.path or "(the C library's own)"), True
+        else:
+            yield name, "-", "-", missing[name], False
+
+
+def show(lines):
+    """A table; where the terminal is too narrow for it, each path in a line of its own, so that it can be copied."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH_OF_A_FILE
+    lines = list(lines)
+    wide = _table(lines)
+    if Measurement.get(console, console.options.update(max_width=1000), wide).maximum <= console.width:
+        console.print(wide)
+        return
+    for *cells, last, here in lines:
+        console.print(Text(f"{cells[0]:<10} {cells[1]:<15} {cells[2]}", _style(here)), soft_wrap=True)
+        console.print(Text(f"  {last}", _style(here)), soft_wrap=here)
+
+
+def _table(lines):
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    for head in ("allocator", "version", "where from", "path, or why there is none"):
+        table.add_column(head, no_wrap=True)
+    for *cells, here in lines:
+        table.add_row(*(Text(cell, _style(here)) for cell in cells))
+    return table
+
+
+def _style(here):
+    return "" if here else "yellow"
+
+
+def install(names):
+    """Installs what is wanted and missing. 0 when all of it is here at the end."""
+    wanted = list(dict.fromkeys(names or [name for name in catalogue.ALLOCATORS if _is_peer(name)]))
+    for name in wanted:
+        if not _is_peer(name):
+            known = ", ".join(filter(_is_peer, catalogue.ALLOCATORS))
+            raise processes.Failure(f"There is no '{name}' to install. There are: {known}.")
+    with crates.only_one():
+        _, missing = installed.found(wanted)
+        failed = [name for name in wanted if not _installed(catalogue.ALLOCATORS[name], name in missing)]
+    if failed:
+        print(f"Not installed: {', '.join(failed)}. The others can be used.")
+    return 1 if failed else 0
+
+
+def _is_peer(name):
+    return name in catalogue.ALLOCATORS and name not in (catalogue.OURS, catalogue.SYSTEM)
+
+
+def _installed(allocator, missing):
+    """Whether it is here after all that could be done, with one line that says what was done."""
+    if not missing:
+        print(f"{allocator.name}: is here")
+        return True
+    print(f"{allocator.name}: {allocator.package or allocator.version} ...", end=" ", flush=True)
+    start = time.monotonic()
+    try:
+        _apt_install(allocator.package) if allocator.package else crates.build(allocator)
+        _, missing = installed.found([allocator.name])
+        if missing:
+            raise processes.Failure(f"It was installed, and is not where it should be. {missing[allocator.name]}")
+    except (processes.Failure, OSError) as failure:
+        print(f"failed.\n  {failure}", flush=True)
+        return False
+    except KeyboardInterrupt:
+        print("interrupted; nothing of it is left.", flush=True)
+        raise
+    print(f"installed in {time.monotonic() - start:.0f} s", flush=True)
+    return True
+
+
+def _apt_install(package):
+    command = f"apt-get install {package}"
+    if not shutil.which("apt-get"):
+        raise processes.Failure(f"There is no apt-get here: install the library of Debian's {package} in another way.")
+    if os.geteuid() != 0:
+        raise processes.Failure(f"Only root can. Run: sudo {command}")
+    log = cache.folder("peers") / f"{package}.log"
+    log.write_text("")
+    try:
+        command_line = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends"]
+        crates.step([*command_line, package], log)
+    except processes.Failure as failure:
+        raise processes.Failure(f"{failure}\n  If the lists of packages are old: apt-get update") from None

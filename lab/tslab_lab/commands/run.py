@@ -1,0 +1,125 @@
+"""`tslab run`: a program on tslab. It becomes the program: nothing stays between it and the caller."""
+
+import argparse
+import os
+import re
+import shlex
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tslab_lab.allocators import catalogue, installed, preloading
+
+NAME = "run"
+HELP = "a program on tslab, with tslab's options as flags"
+DESCRIPTION = (
+    "Runs a program on tslab, by LD_PRELOAD, in its place: signals, exit code and terminal are the program's own, and "
+    "the programs that it starts run on tslab, too. Numbers may end in K, M, G or T."
+)
+USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [options] --env"
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
+_POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
+_STATS = {"text": "1", "json": "2"}
+
+
+def _value(text):
+    """What tslab makes of it; None where it is no number."""
+    match = _NUMBER.fullmatch(text)
+    return int(match[1]) << _UNITS[match[2].upper()] if match else None
+
+
+def number(least, most):
+    def read(text):
+        value = _value(text)
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
+        return text
+
+    read.least, read.most = least, most
+    return read
+
+
+def policy(text):
+    for word, most in _POLICIES.items():
+        rest = text.removeprefix(word) if text.startswith(word) else None
+        if rest == "" if most == 0 else rest is not None and 1 <= (_value(rest) or 0) <= most:
+            return text
+    raise argparse.ArgumentTypeError(f"'{text}' is none of never, per-request, batch-N, interval-MS, manual")
+
+
+def stats(text):
+    if text not in _STATS:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither text nor json; before a program, write --")
+    return _STATS[text]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of tslab's options: its flag and its variable have its name."""
+
+    name: str
+    metavar: str
+    read: Callable
+    help: str
+    alone: str | None = None  # what the flag means without a value
+
+    @property
+    def variable(self):
+        return "TSLAB_" + self.name.upper()
+
+
+OPTIONS = (
+    Option("stats", "text|json", stats, "statistics on stderr when the program ends (default: text)", "text"),
+    Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
+    Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
+    Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
+    Option("magazines", "0|1", number(0, 1), "0 turns the thread caches off, as a baseline for comparisons"),
+    Option("arena_bytes", "N", number(4 << 20, 16 << 40), "addresses that objects may have"),
+)
+
+
+def add_arguments(parser):
+    parser.usage = USAGE
+    for option in OPTIONS:
+        more = {"nargs": "?", "const": option.alone} if option.alone else {}
+        flag = "--" + option.name.replace("_", "-")
+        parser.add_argument(flag, type=option.read, metavar=option.metavar, help=option.help, **more)
+    installed.add_library_option(parser)
+    parser.add_argument("--env", action="store_true", help="print the environment, as for a systemd unit; run nothing")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
+
+
+def variables(library, arguments):
+    """What is put into the environment: the library in front of all others that are preloaded, and tslab's options."""
+    others = [word for word in re.split("[ :]+", os.environ.get("LD_PRELOAD", "")) if word and word != str(library)]
+    found = {"LD_PRELOAD": ":".join([str(library), *others])}
+    chosen = ((option, getattr(arguments, option.name)) for option in OPTIONS)
+    return found | {option.variable: value for option, value in chosen if value is not None}
+
+
+def environment(added):
+    """What is added comes last: a variable for one option must win over TSLAB_OPTIONS, and tslab reads them in turn."""
+    kept = {name: value for name, value in os.environ.items() if name not in added}
+    kept.pop(installed.LIBRARY_VARIABLE, None)  # it is the lab's: tslab would complain about it
+    return kept | added
+
+
+def run(arguments):
+    words = preloading.program_of(arguments)
+    if not words and not arguments.env:
+        arguments.error("name a program to run, as in: tslab run -- redis-server")
+    library = installed.found([catalogue.OURS], arguments.library)[0][catalogue.OURS].path
+    added = variables(library, arguments)
+    if words:
+        path = preloading.find(words[0])
+        preloading.require(path, library)
+    if arguments.env:
+        for name, value in added.items():
+            print(f"{name}={shlex.quote(value)}")
+        return 0
+    sys.stdout.flush()
+    for name in ("SIGPIPE", "SIGXFSZ"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)  # Python ignores them, and the program would inherit that
+    os.execve(path, words, environment(added))  # does not return: it is the program now, or there was an error

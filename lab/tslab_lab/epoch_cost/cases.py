@@ -1,0 +1,190 @@
+"""What `tslab epochs` measures (each variant is one program with its arguments on one allocator), and the limits."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from tslab_lab.allocators.catalogue import DEBIAN, OURS, SYSTEM
+from tslab_lab.allocators.sides import BASE
+from tslab_lab.statistics import intervals
+
+EPOCHS = ("release", "vouched", "drain")
+POOL, OWN_POOL, STATIC_POOL = "apr", "apr, own", "apr, static"
+
+GROUPS = {
+    "request": "225 objects of 16 to 448 bytes (always the same sizes, 53 KB), made inside of an epoch that is opened, "
+    "entered, left and closed for them. release: tslab_epoch_malloc in an epoch that releases, no frees; vouched: "
+    "plain malloc in an epoch that releases, no frees; drain: plain malloc in an epoch that drains, each object's "
+    "first byte written, 225 frees. The peers: a pool of APR (apr_pool_create, apr_palloc, apr_pool_destroy), without "
+    "frees, from the global allocator or, as a server's threads do, from one of its own without a lock; and malloc, "
+    "first byte written, and free, without epochs. static: the program is linked with libtslab.a or libapr-1.a; all "
+    "others call a shared library, through their table of jumps, as programs mostly do.",
+    "steps": "What does not depend on objects: open+close; enter+leave; and all four, as around a request.",
+    "crowd": "1,000 requests are under way at once and allocate in turns; each has 225 objects of 16 to 448 bytes, "
+    "all written. RSS: what the process weighs more than before, against the bytes that were asked for; left: when all "
+    "objects are freed, and the epochs closed without reclaim. epochs: each request has one of its own, plain malloc "
+    "inside; the others: plain malloc.",
+    "reclaim": "Close, with reclaim, of an epoch of 512 MiB: objects of 16 to 2,048 bytes, all written. release: the "
+    "epoch releases, and nothing was freed. drain: it drains, and everything was freed before, in random order. MiB: "
+    "what the epoch weighed at most, and when it was closed; left: when close had returned. The time of the close is "
+    "shared out over all pages that the epoch had.",
+    "many": "turnover: a million epochs, 64 of them at a time, come and go with 4 objects each, half of them with two "
+    "that are freed after the close: growth of the RSS after the first hundredth. open: 10,000 epochs open at once, "
+    "without objects.",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    group: str
+    program: str
+    way: str
+    amount: int
+    quick_amount: int
+    allocator: str
+
+    def argv(self, directory, quick):
+        return [str(directory / self.program), self.way, str(self.quick_amount if quick else self.amount)]
+
+    @property
+    def is_peer(self):
+        """Whether it can be measured without tslab."""
+        return self.program.startswith("pool") or (self.way == "malloc" and self.allocator != OURS)
+
+    @property
+    def who(self):
+        return f"{self.group}: {self.name} on {self.allocator}"
+
+
+def _variants():
+    def timed(name, way, allocator, group="request", program="request"):
+        return Variant(name, group, program, way, 400, 20, allocator)
+
+    for way in EPOCHS:
+        yield timed(way, way, OURS)
+    yield timed("release, static", "release", SYSTEM, program="request-static")
+    yield timed(POOL, "shared", SYSTEM, program="pool")
+    yield timed(OWN_POOL, "own", SYSTEM, program="pool")
+    yield timed(STATIC_POOL, "shared", SYSTEM, program="pool-static")
+    for allocator in DEBIAN:
+        yield timed(f"{allocator}+free", "malloc", allocator)
+    for name, way in (("open+close", "empty"), ("enter+leave", "enter"), ("all four", "bracket")):
+        yield timed(name, way, OURS, "steps")
+    yield Variant("epochs", "crowd", "crowd", "epochs", 1000, 100, OURS)
+    for allocator in DEBIAN:
+        yield Variant(allocator, "crowd", "crowd", "malloc", 1000, 100, allocator)
+    for way in ("release", "drain"):
+        yield Variant(f"close, {way}", "reclaim", "reclaim", way, 512, 16, OURS)
+    yield Variant("turnover", "many", "many", "turnover", 1_000_000, 20_000, OURS)
+    yield Variant("open", "many", "many", "open", 10_000, 1_000, OURS)
+
+
+VARIANTS = tuple(_variants())
+MALLOCS = tuple(variant.name for variant in VARIANTS if variant.way == "malloc" and variant.group == "request")
+
+
+def nanoseconds(run):
+    return run["seconds"] / run["operations"] * 1e9
+
+
+def weight(run):
+    return run["grown_kib"] * 1024 / run["asked_bytes"]
+
+
+def left_percent(run):
+    return 100 * run["left_kib"] / run["grown_kib"]
+
+
+def page_microseconds(run):
+    return run["seconds"] * 1e6 / run["pages"]
+
+
+def grown_kib(run):
+    return run["grown_kib"]
+
+
+def bytes_each(run):
+    return run["grown_kib"] * 1024 / run["epochs"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    name: str  # of the variant that is held to it
+    figure: object
+    most: float
+    unit: str
+    peers: tuple = ()  # the best of which is 1; none: the figure itself is judged
+
+
+LIMITS = (
+    Limit("release", nanoseconds, 0.75, "times an APR pool", (POOL,)),
+    Limit("vouched", nanoseconds, 1.0, "times an APR pool", (POOL,)),
+    Limit("drain", nanoseconds, 1.0, "times the fastest malloc and free", MALLOCS),
+    Limit("open+close", nanoseconds, 60, "ns"),
+    Limit("enter+leave", nanoseconds, 15, "ns"),
+    Limit("epochs", weight, 1.15, "times the bytes asked for"),
+    Limit("close, release", left_percent, 1, "% of the RSS left"),
+    Limit("close, release", page_microseconds, 0.3, "us a page"),
+    Limit("close, drain", left_percent, 1, "% of the RSS left"),
+    Limit("close, drain", page_microseconds, 0.3, "us a page"),
+    Limit("turnover", grown_kib, 256, "KiB of growth"),
+)
+
+
+class Outcome:
+    """The runs of all variants: for each (name, allocator) a list, of which the i-th belongs to round i."""
+
+    def __init__(self, variants):
+        self.variants = variants
+        self.runs = {(variant.name, variant.allocator): [] for variant in variants}
+        self._allocators = {variant.name: variant.allocator for variant in variants if variant.allocator != BASE}
+
+    def add(self, variant, run):
+        self.runs[variant.name, variant.allocator].append(run)
+
+    def of_group(self, group):
+        """Without those of the build that ours is compared with."""
+        return [variant for variant in self.variants if variant.group == group and variant.allocator != BASE]
+
+    def column(self, name, figure, allocator=None):
+        """None: it did not run."""
+        runs = self.runs.get((name, allocator or self._allocators.get(name)))
+        return [figure(run) for run in runs] if runs else None
+
+    def median(self, name, figure, allocator=None):
+        column = self.column(name, figure, allocator)
+        return median(column) if column else None
+
+    def interval(self, name, figure):
+        return intervals.interval(self.column(name, figure))
+
+    def best(self, names, figure):
+        """Of these, the one with the least of it, if any ran."""
+        columns = {name: column for name in names if (column := self.column(name, figure))}
+        return intervals.best(columns) if columns else None
+
+    def against(self, name, other, figure):
+        """The interval of one / the other, if both ran."""
+        ours, theirs = self.column(name, figure), self.column(other, figure)
+        return intervals.ratio(ours, theirs) if ours and theirs else None
+
+    def against_base(self, name, figure):
+        ours, theirs = self.column(name, figure, OURS), self.column(name, figure, BASE)
+        return intervals.ratio(ours, theirs) if ours and theirs and min(theirs) > 0 else None
+
+    def judged(self, limit):
+        """The interval of what the limit is about, if all that it takes ran."""
+        if not self.column(limit.name, limit.figure):
+            return None
+        if not limit.peers:
+            return self.interval(limit.name, limit.figure)
+        best = self.best(limit.peers, limit.figure)
+        return best and self.against(limit.name, best, limit.figure)
+
+    def met(self, limit):
+        found = self.judged(limit)
+        return None if found is None else intervals.meets(found, limit.most)
+
+
+def limit_of(name, figure):
+    return next((limit for limit in LIMITS if limit.name == name and limit.figure is figure), None)

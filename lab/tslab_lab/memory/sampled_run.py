@@ -1,0 +1,181 @@
+"""One run of a program whose memory is sampled: alone until it ends, for so many seconds, or under a load."""
+
+import contextlib
+import dataclasses
+import os
+import select
+import signal
+import subprocess
+import time
+
+from tslab_lab.base import processes
+from tslab_lab.memory import family, operations, series
+from tslab_lab.memory.sampler import COLUMNS, LOADED_SECONDS, Sampler
+
+_AT_ONCE_SECONDS = 1  # who fails within this time has not done the work
+_STOP_SECONDS = 10
+_STOPPED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)  # how a program ends that was asked to
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    argv: list
+    load: str | None = None  # a command for the shell
+    seconds: float | None = None
+    after: float = 1.0
+    settle: float = 2.0
+    alone: bool = False  # without the program's descendants
+    pattern: object = None  # that finds the operations a second in what was written
+
+
+class Watch:
+    """Waits for processes to end, and for times to come, and takes samples meanwhile."""
+
+    def __init__(self, sampler):
+        self._sampler, self._poll, self._ended = sampler, select.poll(), set()
+
+    @contextlib.contextmanager
+    def on(self, process):
+        file = os.pidfd_open(process.pid)
+        self._poll.register(file, select.POLLIN)
+        try:
+            yield file
+        finally:
+            self._poll.unregister(file)
+            os.close(file)
+
+    def until(self, files, deadline=None):
+        """The first of these that has ended; None when it was time."""
+        while True:
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                return None
+            due = self._sampler.due if deadline is None else min(self._sampler.due, deadline)
+            ended = {file for file, _ in self._poll.poll(max(0, due - now) * 1000)}
+            for file in files:
+                if file in ended:
+                    return file
+            now = time.monotonic()
+            if now >= self._sampler.due:
+                self._sampler.tick(now)
+
+
+def _reap(process):
+    """Waits for its end; returns what it and the children that it waited for have used."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
+
+
+def _stop(process, file):
+    """Asks it to end. Returns what there is to say about it."""
+    process.send_signal(signal.SIGTERM)
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    if poll.poll(_STOP_SECONDS * 1000):
+        return []
+    process.kill()
+    return [f"it did not end within {_STOP_SECONDS} s of SIGTERM, and was killed"]
+
+
+def _load(plan, program, watch, sampler, output, who):
+    """Runs the load. Returns how long it took."""
+    argv = ["/bin/sh", "-c", plan.load]
+    with open(output, "wb") as out, processes.started(argv, processes.environment(), out, subprocess.STDOUT) as process:
+        start = time.monotonic()
+        sampler.others = (process.pid,)
+        with watch.on(process) as load:
+            if watch.until([program, load]) == program:
+                raise processes.Failure(f"{who} ended before the load was over.{_words(output, 'The load')}")
+        seconds = time.monotonic() - start
+        _reap(process)
+    sampler.others = ()
+    if process.returncode != 0:
+        how = processes.how_it_ended(process.returncode)
+        raise processes.Failure(f"The load of {who} {how}.{_words(output, 'The load')}")
+    return seconds
+
+
+def _words(path, whose):
+    return f" {whose}'s last words:\n{processes.tail(path)}"
+
+
+def _last_words(files):
+    """Of the first file in which there are any."""
+    written = [path for path in files if path.exists() and path.stat().st_size]
+    return f" Its last words:\n{processes.tail((written or files)[0])}"
+
+
+def _follow(plan, process, sampler, watch, files, who):
+    """Sees the program through. Returns (seconds that the work took, whether it was made to end, remarks)."""
+    start = time.monotonic()
+    with watch.on(process) as program:
+        deadline = start + plan.seconds if plan.seconds else None
+        work = None
+        if plan.load:
+            if watch.until([program], start + plan.after):
+                return None, False, [f"it ended within {plan.after:g} s, before the load began"]
+            work = _load(plan, program, watch, sampler, files["load"], who)
+            deadline = time.monotonic() + plan.settle
+        if watch.until([program], deadline):
+            return work or time.monotonic() - start, False, []
+        sampler.tick(time.monotonic(), last=True)
+        return work, True, _stop(process, program)
+
+
+def _left_behind(count):
+    return [f"it left {count} process{'es' * (count > 1)} behind, ended now"] if count else []
+
+
+def _require_served(sampler, library, seconds, who):
+    if library and sampler.looked and not sampler.found and seconds > 2 * LOADED_SECONDS:
+        raise processes.Failure(
+            f"{who} runs without {library}: it is not among the files that it has mapped. A program that clears its "
+            "environment cannot be measured so."
+        )
+
+
+def measure(plan, environment, library, files, who):
+    """(figures, columns by name) of one run. `files`: paths for what program and load write: out, err, load."""
+    remarks = []
+    with family.none_left() as left, open(files["out"], "wb") as out, open(files["err"], "wb") as err:
+        start = time.monotonic()
+        with processes.started(plan.argv, environment, out, err) as process:
+            sampler = Sampler(process.pid, start, plan.alone, str(library) if library else None)
+            used = time.process_time()
+            try:
+                work, stopped, said = _follow(plan, process, sampler, Watch(sampler), files, who)
+                seconds = time.monotonic() - start
+                used = time.process_time() - used
+                usage = _reap(process)
+            finally:
+                sampler.close()
+            remarks += said
+        remarks += _left_behind(len(left()))
+    code = process.returncode
+    words = (files["err"], files["out"])
+    if not (code in _STOPPED if stopped else code == 0):
+        how = processes.how_it_ended(code)
+        if code < 0 and not (stopped and said):
+            raise processes.Failure(f"{who} {how}.{_last_words(words)}")
+        if not stopped and seconds < _AT_ONCE_SECONDS:
+            raise processes.Failure(f"{who} {how} at once.{_last_words(words)}")
+        remarks += [] if said else [f"it {how}"]
+    if plan.load and work is None:
+        raise processes.Failure(f"{who}: {said[0]}.{_last_words(words)}")
+    if not sampler.rows:
+        raise processes.Failure(f"{who} ended before its memory could be read even once.")
+    _require_served(sampler, library, seconds, who)
+    columns = {name: list(column) for name, column in zip(COLUMNS, zip(*sampler.rows))}
+    figures = operations.told(plan.pattern, [files["out"], files["load"], files["err"]])
+    figures |= {"run_seconds": work and round(work, 4), "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 4)}
+    figures |= {"exit_code": code, "stopped": stopped, "remarks": remarks, "processes": sampler.most}
+    figures |= {"sampler_share": round(used / sampler.seconds, 5), "looked_every_ms": sampler.looked_every_ms}
+    figures |= {"mapped": _allocators_in(sampler.mapped)}
+    return figures | series.figures(columns), columns
+
+
+def _allocators_in(paths):
+    """Files with an allocator in them, by their names."""
+    names = sorted({os.path.basename(path) for path in paths})
+    return [name for name in names if "malloc" in name and ".so" in name]

@@ -1,0 +1,142 @@
+"""The tables of `tslab rss`, of 80 columns at most, and what they must be read with."""
+
+from statistics import median
+
+from tslab_lab.display import layout
+from tslab_lab.display.layout import Table
+from tslab_lab.memory import series
+from tslab_lab.statistics import medians
+
+
+def _scaled(name, factor):
+    def figure(run):
+        return None if run[name] is None else run[name] / factor
+
+    return figure
+
+
+FIGURES = {
+    "mean\nMiB": _scaled("mean_kib", 1024),
+    "p95\nMiB": _scaled("p95_kib", 1024),
+    "max\nMiB": _scaled("peak_kib", 1024),
+    "at end\nMiB": _scaled("rss_kib", 1024),
+    "area\nMiB s": _scaled("area_mib_s", 1),
+    "time\ns": _scaled("run_seconds", 1),
+    "CPU\ns": _scaled("cpu_seconds", 1),
+    "ops/s": _scaled("operations_per_second", 1),
+}
+RSS = ("mean\nMiB", "p95\nMiB", "max\nMiB", "at end\nMiB")
+SPACE = ("area\nMiB s", "PSS\nmean")
+IN_A_TABLE = 4  # ratios with their ranges, in 80 columns
+SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024)}
+
+
+def text(value):
+    """Three digits at least; thousands and millions cut off; a dash for what there is not."""
+    if value is None:
+        return "-"
+    for least, factor, unit in ((9.995e6, 1e6, "M"), (9_995, 1e3, "k")):
+        if value >= least:
+            return layout.three_digits(value / factor) + unit
+    return layout.three_digits(value)
+
+
+def middle(runs, figure):
+    """The median over the rounds; None where a round has none."""
+    values = [figure(run) for run in runs.values()]
+    return None if None in values or not values else median(values)
+
+
+def ratio(runs, base, figure):
+    """Round by round against the base: median and range; None where there is nothing to compare."""
+    pairs = [(figure(runs[number]), figure(base[number])) for number in sorted(runs.keys() & base.keys())]
+    if not pairs or any(not ours or not theirs for ours, theirs in pairs):
+        return None
+    return medians.spread(medians.ratios(*zip(*pairs)))
+
+
+def ratio_text(found):
+    if found is None:
+        return "-"
+    middle_text, low, high = (f"{value:.2f}" for value in (found.middle, found.low, found.high))
+    return middle_text if found.low == found.high else f"{middle_text} ({low}-{high})"
+
+
+def figures_of(outcome):
+    """The columns that the table has: PSS where processes share memory, operations where they are told."""
+    every = [run for runs in outcome.values() for run in runs.values()]
+    found = dict(FIGURES)
+    if any(run["processes"] > 1 for run in every):
+        found |= SHARED
+    if all(run["operations_per_second"] is None for run in every):
+        del found["ops/s"]
+    return found
+
+
+def tables(outcome, base):
+    """`outcome`: dict allocator -> dict round -> run."""
+    figures = figures_of(outcome)
+    rounds = max(len(runs) for runs in outcome.values())
+    table = Table("RSS over time" + (f" (medians of {rounds} rounds)" if rounds > 1 else ""), ["", *figures])
+    for name, runs in outcome.items():
+        table.rows.append([name, *(text(middle(runs, figure)) for figure in figures.values())])
+    yield table
+    if base not in outcome or len(outcome) < 2:
+        return
+    span = " (range over the rounds)" if rounds > 1 else ""
+    for what, names in _groups(figures):
+        heads = [name.replace("\n", " ").partition(" MiB")[0].removesuffix(" s") for name in names]
+        table = Table(f"{what} as a ratio to {base}{span}", ["", *heads])
+        for name, runs in outcome.items():
+            if name != base:
+                cells = (ratio_text(ratio(runs, outcome[base], figures[figure])) for figure in names)
+                table.rows.append([name, *cells])
+        yield table
+
+
+def _groups(figures):
+    """What fits a table of ratios, with its title."""
+    yield "RSS", RSS
+    rest = [name for name in figures if name not in RSS]
+    if len(rest) <= IN_A_TABLE:
+        yield "The rest", rest
+        return
+    yield "Area and PSS", [name for name in rest if name in SPACE]
+    yield "Time", [name for name in rest if name not in SPACE]
+
+
+def _span(values, unit=""):
+    """5 ms, or 5 to 7 ms."""
+    least, most = (f"{value:.0f}" for value in (min(values), max(values)))
+    return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
+
+
+def notes(outcome, folder, load):
+    """Paragraphs."""
+    every = [(name, number, run) for name, runs in outcome.items() for number, run in runs.items()]
+    runs = [run for _, _, run in every]
+    sampled = f"RSS was read every {_span([run['sampled_every_ms'] or 0 for run in runs], ' ms')}"
+    rare = [run["pss_every_ms"] for run in runs if run["pss_every_ms"]]
+    sampled += f", PSS, USS and LazyFree every {_span(rare, ' ms')}" if rare else ""
+    sampled += f", by {max(run['sampler_share'] for run in runs):.1%} of one processor at most."
+    yield sampled
+    if any(run["p95_kib"] is None for run in runs):
+        fewest = min(run["samples"] for run in runs)
+        yield f"No p95 ('-'): it takes {series.ENOUGH} samples in every run, and there were only {fewest} in one."
+    most = max(run["processes"] for run in runs)
+    if most > 1 and any(run["mean_pss_kib"] is None for run in runs):
+        yield f"No mean of PSS ('-'): it takes {series.ENOUGH_RARE} readings in every run."
+    if most > 1:
+        shorter = _span([run["looked_every_ms"] for run in runs], " ms")
+        yield (
+            f"The sum of up to {most} processes. RSS counts what they share once for each; PSS counts it once. "
+            f"Processes that lived shorter than {shorter} may be missing."
+        )
+    if not all(run["stopped"] for run in runs):
+        yield "at end: the last sample before the program ended by itself; it may have been cleaning up already."
+    if load:
+        yield "time: of the load. Memory: from the program's start to its end, idle times included."
+    for name, number, run in every:
+        for remark in run["remarks"]:
+            yield f"{name}, round {number}: {remark}."
+    yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (", -load.out." if load else ".")

@@ -1,0 +1,152 @@
+"""Work: nginx under wrk, which always runs on the system's malloc: files, compressed pages, pages put together of
+others, and pages that it fetches from itself as a proxy."""
+
+import gzip
+import http.client
+import json
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from tslab_lab.base import processes
+from tslab_lab.real import spending
+
+START_SECONDS = 20
+CONNECTIONS = 32
+_SCRIPT = Path(__file__).with_name("jobs") / "requests.lua"
+_PARTS = 6
+
+# One process serves, so that it is all of the memory and of the processor time. A connection ends after some requests,
+# as those of browsers do.
+_CONFIGURATION = """
+daemon off;
+master_process off;
+pid {directory}/pid;
+error_log {directory}/errors warn;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path {directory}/client;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    keepalive_requests 25;
+    gzip on;
+    gzip_types text/plain;
+    gzip_min_length 2000;
+    gzip_proxied any;
+    default_type text/plain;
+    upstream self {{ server 127.0.0.1:{port}; keepalive 8; }}
+    server {{
+        listen 127.0.0.1:{port};
+        root {directory}/files;
+        location / {{ }}
+        location /page {{ ssi on; ssi_types text/plain; }}
+        location /again/ {{ proxy_pass http://self/; proxy_http_version 1.1; proxy_set_header Connection ""; }}
+    }}
+}}
+"""
+
+
+def files():
+    """name -> contents, as they are on the disk."""
+    found = {f"part{n}": f"part {n}, of the same words each time\n" * (n + 1) for n in range(_PARTS)}
+    found["small"] = "a small file\n"
+    found["large"] = "".join(f"line {n} of the large file: {n * n * 7919 % 100_003}\n" for n in range(600))
+    found["page"] = "the page begins\n" + "".join(f'<!--#include virtual="/part{n}" -->' for n in range(_PARTS))
+    return found
+
+
+def answers():
+    """path -> what the server is to answer."""
+    found = {f"/{name}": text for name, text in files().items()}
+    found["/page"] = "the page begins\n" + "".join(found[f"/part{n}"] for n in range(_PARTS))
+    return found | {f"/again/{name}": found[f"/{name}"] for name in ("small", "large", "page")}
+
+
+def _free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def check(port):
+    """Asks for everything once, and compares."""
+    for path, wanted in answers().items():
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=processes.TIMEOUT_SECONDS)
+        try:
+            connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+            response = connection.getresponse()
+            body = response.read()
+            if response.getheader("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+        finally:
+            connection.close()
+        if response.status != 200 or body.decode(errors="replace") != wanted:
+            raise processes.Failure(f"it answered wrongly to {path} (status {response.status}, {len(body)} bytes)")
+
+
+def _load(client, port, seconds):
+    url = f"http://127.0.0.1:{port}"
+    argv = [client, "-t", "1", "-c", CONNECTIONS, "-d", f"{seconds}s", "-s", _SCRIPT, url, "--", *answers()]
+    text = processes.run(argv, processes.environment(), "wrk")
+    try:
+        found = json.loads(text.strip().rpartition("\n")[2])
+    except ValueError:
+        raise processes.Failure(f"wrk gave no figures to read:\n{text.strip()}") from None
+    if found["requests"] == 0 or found["refused"] or found["lost"]:
+        refused, lost = found["refused"], found["lost"]
+        raise processes.Failure(f"of {found['requests']} requests {refused} were refused and {lost} lost")
+    return found
+
+
+def _await(server, port):
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _measure(server, client, port, seconds):
+    _await(server, port)
+    check(port)
+    before = spending.processor_seconds(server.pid)
+    load = _load(client, port, seconds)
+    spent = spending.processor_seconds(server.pid) - before
+    check(port)
+    time.sleep(1)
+    return {
+        "operations": load["requests"],
+        "seconds": spent,
+        "hash": spending.hash_of(*answers().values()),
+        **processes.memory_kib(server.pid),
+        "requests_per_second": load["requests"] / load["seconds"],
+    }
+
+
+def run(program, client, seconds, environment, who):
+    with tempfile.TemporaryDirectory(prefix="tslab-") as name:
+        directory = Path(name)
+        (directory / "files").mkdir()
+        for file, text in files().items():
+            (directory / "files" / file).write_text(text)
+        port = _free_port()
+        configuration, log = directory / "nginx.conf", directory / "errors"
+        configuration.write_text(_CONFIGURATION.format(directory=directory, port=port))
+        argv = [program, "-c", str(configuration), "-p", str(directory), "-e", str(log)]
+        with open(log, "ab") as out, processes.started(argv, environment, out, out) as server:
+            try:
+                figures = _measure(server, client, port, seconds)
+            except (OSError, http.client.HTTPException, processes.Failure, ValueError) as error:
+                time.sleep(0.2)  # a server that dies may still be on its way out
+                code = server.poll()
+                reason = error if code is None else f"it {processes.how_it_ended(code)}"
+                raise processes.Failure(f"{who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
+        return figures

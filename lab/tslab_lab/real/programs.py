@@ -1,0 +1,307 @@
+"""Real programs as workloads. All are measured by their processor time, user and system: those that run to their end
+with their children's, servers while they serve. What they answer is the same on every allocator, and is compared."""
+
+import fnmatch
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tslab_lab.base import processes
+from tslab_lab.real import cpp, git, inputs, nginx, objects, redis, spending
+
+SET = "programs"
+_SYSTEM_PLACES = "/usr/sbin:/sbin"  # not in every user's PATH
+
+
+def find(command):
+    return shutil.which(command, path=f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PLACES}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One that users know. `needs`: pairs of a command and Debian's package that it is in; the first is what is
+    measured. `amounts`: of work, whatever its unit: in full, and quick."""
+
+    name: str
+    title: str
+    needs: tuple
+    amounts: tuple = ()
+    group: str = SET
+    limit: float | None = None
+    live_limit: float | None = None
+    largest: int = 0
+    held: bool = False
+    threads: int = 1
+
+    @property
+    def path(self):
+        return find(self.needs[0][0])
+
+    def missing(self):
+        """A sentence on why it cannot run here, or None."""
+        for command, package in self.needs:
+            if not find(command):
+                return f"{command} is not installed. To install it: apt-get install {package}"
+        return None
+
+    def amount(self, quick):
+        return self.amounts[1 if quick else 0]
+
+    def prepare(self):
+        """Makes what a run needs, once."""
+
+    def probe(self):
+        """A command that shows, by the word of the dynamic linker, which allocator the program gets."""
+        return [self.path, "--version"]
+
+    def measure(self, environment, quick, who):
+        """The figures of one run."""
+        raise NotImplementedError
+
+
+def _figures(operations, answers, runs, **more):
+    """Of one program or several, one after another: each is a dict of seconds and peak_kib."""
+    return {
+        "operations": operations,
+        "seconds": sum(run["seconds"] for run in runs),
+        "hash": spending.hash_of(*answers),
+        "peak_kib": max(run["peak_kib"] for run in runs),
+        "base_kib": 0,
+        "live_kib": None,
+        "rss_kib": None,
+    } | more
+
+
+@dataclass(frozen=True)
+class Script(Program):
+    """An interpreter and its job. In `words`, {script} and {amount} stand for what they say; `variables`: pairs."""
+
+    script: Path | None = None
+    words: tuple = ("{script}", "{amount}")
+    variables: tuple = ()
+    harmless: tuple = ("--version",)  # for the probe
+
+    def prepare(self):
+        spending.prepare()
+
+    def probe(self):
+        return [self.path, *self.harmless]
+
+    def run(self, environment, quick, who):
+        argv = [self.path, *(word.format(script=self.script, amount=self.amount(quick)) for word in self.words)]
+        return spending.run(argv, spending.plain(environment, dict(self.variables)), who)
+
+    def measure(self, environment, quick, who):
+        output, spent = self.run(environment, quick, who)
+        return _figures(self.amount(quick), [output], [spent])
+
+
+class Objects(Script):
+    """Python's job rests for a second before it ends, and says what memory it has then."""
+
+    @property
+    def path(self):
+        return objects.PYTHON
+
+    def missing(self):
+        return None if os.path.exists(self.path) else f"There is no {self.path}. To install it: apt-get install python3"
+
+    def measure(self, environment, quick, who):
+        output, spent = self.run(environment, quick, who)
+        told = json.loads(output)
+        # It has compared all its objects with what they were made to be; how many those were is its answer.
+        answers = [str(told["operations"]), told["hash"]]
+        return _figures(told["operations"], answers, [spent], rss_kib=told["rss_kib"])
+
+
+class Compiler(Program):
+    """The compiler proper, without the preprocessor, the assembler and the linker."""
+
+    _PREPROCESS = ("-std=c++17", "-E", "-P")
+    _COMPILE = ("-quiet", "-std=c++17", "-O1", "-frandom-seed=1", "-fpreprocessed")
+
+    @property
+    def path(self):
+        return _told_by(find("g++"), "-print-prog-name=cc1plus").strip()
+
+    def missing(self):
+        why = super().missing()
+        if not why and not os.path.isabs(self.path):
+            why = "g++ has no compiler proper (cc1plus). To install it: apt-get install g++"
+        return why
+
+    def prepare(self):
+        spending.prepare()
+        self._inputs()
+
+    def _inputs(self):
+        sources = {amount: cpp.source(amount) for amount in self.amounts}
+        compiler = find("g++")
+        recipe = "\0".join([_told_by(compiler, "--version"), *self._PREPROCESS, *sources.values()])
+
+        def make(folder):
+            for amount, source in sources.items():
+                plain = folder / f"{amount}.cpp"
+                plain.write_text(source)
+                argv = [compiler, *self._PREPROCESS, plain, "-o", folder / f"{amount}.ii"]
+                processes.run(argv, processes.environment(), "g++ as preprocessor")
+
+        return inputs.made(self.name, recipe.encode(), make)
+
+    def measure(self, environment, quick, who):
+        source = self._inputs() / f"{self.amount(quick)}.ii"
+        argv = [self.path, *self._COMPILE, source, "-o", "-"]
+        output, spent = spending.run(argv, spending.plain(environment, {}), who)
+        return _figures(self.amount(quick), [output], [spent])
+
+
+class Git(Program):
+    """Three commands on a repository that they only read."""
+
+    def prepare(self):
+        spending.prepare()
+        self._inputs()
+
+    def _inputs(self):
+        recipe = Path(git.__file__).read_bytes() + _told_by(self.path, "--version").encode()
+        return inputs.made(self.name, recipe, lambda folder: git.make(self.path, folder))
+
+    def measure(self, environment, quick, who):
+        repository, answers, runs = self._inputs(), [], []
+        with tempfile.TemporaryDirectory(prefix="tslab-") as directory:
+            for argv in git.argvs(self.path, repository, f"{directory}/pack", self.amount(quick)):
+                output, spent = spending.run(argv, git.environment(environment), who)
+                answers.append(output)
+                runs.append(spent)
+        return _figures(self.amount(quick), answers, runs)
+
+
+class _Served(redis.Work):
+    """Its client's clock tells how long the client waited, which on a busy machine says little of the server."""
+
+    def _measure(self, connection, path, server):
+        before = spending.processor_seconds(server.pid)
+        found = super()._measure(connection, path, server)
+        return found | {"seconds": spending.processor_seconds(server.pid) - before}
+
+
+class Redis(Program):
+    def measure(self, environment, quick, who):
+        # It compares what the server answers with what these keys were set to.
+        answers = [redis.canary(number) for number in range(redis.CANARIES)]
+        found = _Served(quick).run(environment, who)
+        return {"hash": spending.hash_of(*answers), "base_kib": 0, "live_kib": None} | found
+
+
+class Nginx(Program):
+    def probe(self):
+        return [self.path, "-v"]
+
+    def measure(self, environment, quick, who):
+        found = nginx.run(self.path, find("wrk"), self.amount(quick), environment, who)
+        return {"base_kib": 0, "live_kib": None} | found
+
+
+@functools.cache
+def _told_by(program, option):
+    argv = [program, option]
+    environment = processes.environment()
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
+    return subprocess.run(argv, env=environment, **options).stdout
+
+
+def _catalogue():
+    jobs = spending.JOBS
+    yield Redis(
+        "redis",
+        "redis-server under redis-benchmark: strings, counters, lists, sets, hashes, sorted sets",
+        (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")),
+    )
+    yield Objects(
+        "python",
+        "Python builds and drops object graphs, all on malloc",
+        (("python3", "python3"),),
+        (10, 3),
+        script=objects.JOB,
+        words=("-B", "{script}", "{amount}"),
+        variables=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")),
+    )
+    yield Script(
+        "sqlite3",
+        "SQLite in memory: inserts, indexes, groups, updates, deletes",
+        (("sqlite3", "sqlite3"),),
+        (100_000, 25_000),
+        script=jobs / "orders.sql",
+        words=("-batch", "-bail", "-init", "/dev/null", ":memory:")
+        + ("create table amount as select {amount} as n", '.read "{script}"'),
+    )
+    yield Script(
+        "lua",
+        "Lua builds strings and tables",
+        (("lua5.4", "lua5.4"),),
+        (50, 15),
+        script=jobs / "tables.lua",
+        words=("-E", "{script}", "{amount}"),
+        harmless=("-v",),
+    )
+    yield Script(
+        "perl",
+        "Perl: hashes, lists, regular expressions, strings",
+        (("perl", "perl"),),
+        (60, 20),
+        script=jobs / "words.pl",
+        variables=(("PERL_HASH_SEED", "0"),),
+    )
+    yield Compiler("cc1plus", "gcc's C++ compiler proper on many templates", (("g++", "g++"),), (4, 1))
+    yield Git(
+        "git",
+        "git's log with patches, diff, and a pack made anew, with one thread",
+        (("git", "git"),),
+        (git.COMMITS - 1, git.COMMITS // 4),
+    )
+    yield Nginx(
+        "nginx",
+        "nginx under wrk: files, compressed, put together, proxied",
+        (("nginx", "nginx-light"), ("wrk", "wrk")),
+        (2, 1),
+    )
+
+
+PROGRAMS = {program.name: program for program in _catalogue()}
+_said = set()
+
+
+def _say(program, why):
+    if program.name not in _said:
+        _said.add(program.name)
+        print(f"tslab: {program.name} is left out: {why}", file=sys.stderr)
+
+
+def select(word):
+    """The programs that a user's word names: one, a glob, or the set of all. Those that cannot run here are left out,
+    and said; when none remains, that is an error. A word that names none at all gives an empty list."""
+    if word == SET:
+        named = list(PROGRAMS.values())
+    else:
+        named = [program for name, program in PROGRAMS.items() if fnmatch.fnmatchcase(name, word)]
+    why = {program.name: program.missing() for program in named}
+    here = [program for program in named if not why[program.name]]
+    if named and not here:
+        raise processes.Failure("\n".join(f"{name} cannot run here: {reason}" for name, reason in why.items()))
+    for program in named:
+        if program not in here:
+            _say(program, why[program.name])
+    return here
+
+
+def listing():
+    """Pairs of a name and what it is, or why it cannot run here."""
+    for name, program in PROGRAMS.items():
+        why = program.missing()
+        yield name, f"cannot run here: {why}" if why else program.title

@@ -1,0 +1,272 @@
+"""The tables and lists of a report as HTML. A cell that is a number carries it as data-v, which the page sorts by."""
+
+from html import escape
+from statistics import median
+
+from tslab_lab.display import palette
+from tslab_lab.display.layout import three_digits
+from tslab_lab.memory import series
+from tslab_lab.report import plots
+from tslab_lab.results import latencies, standings
+
+MIB = 1024
+HEAT = ((1.05, "w1"), (1.25, "w2"), (1.75, "w3"))  # up to this ratio, this shade; then the darkest
+DARKEST = "w4"
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def listed(items):
+    """Items, as HTML, with dots before them."""
+    items = list(items)
+    return "" if not items else "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+
+
+def counted(number, what):
+    """1 round, 2 rounds."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def swatch(name):
+    return f'<i class="swatch" style="background:{palette.style(name)["color"]}"></i>'
+
+
+def table(caption, heads, rows, feet=(), classes=""):
+    """`heads`: HTML; `rows`, `feet`: lists of cells as HTML, of which the first is the row's head. It scrolls in its
+    own box where the page is too narrow."""
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
+    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    foot = "".join(f"<tr>{''.join(cells)}</tr>" for cells in feet)
+    foot = f"<tfoot>{foot}</tfoot>" if foot else ""
+    return (
+        f'<div class="box" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="{classes}">'
+        f"<caption><span>{escape(caption)}</span></caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody>{foot}</table></div>"
+    )
+
+
+def head(text):
+    return f'<th scope="row">{text}</th>'
+
+
+def cell(text, value=None, classes=""):
+    by = "" if value is None else f' data-v="{value:.6g}"'
+    classes = f' class="{classes}"' if classes else ""
+    return f"<td{classes}{by}>{text}</td>"
+
+
+def missing():
+    return cell("-", classes="missing")
+
+
+def span(found):
+    """The interval in words; empty where a single round has none."""
+    if found.low == found.high:
+        return ""
+    ends = f"{found.low:.2f}", f"{found.high:.2f}"
+    digits = 3 if ends[0] == ends[1] or "1.00" in ends else 2  # which side of 1 it is on, is what matters
+    return f"{found.low:.{digits}f}\N{EN DASH}{found.high:.{digits}f}"
+
+
+def ratio_text(found):
+    return f"{found.middle:.2f}" + (f" ({span(found)})" if span(found) else "")
+
+
+def _small(text):
+    return f"<small>{text}</small>" if text else ""
+
+
+def time_text(nanoseconds):
+    unit, size = plots.time_unit(nanoseconds)
+    return f"{three_digits(nanoseconds / size)} {unit}"
+
+
+def memory_text(kib):
+    return f"{three_digits(kib / MIB)} MiB"
+
+
+def count_text(number):
+    return f"{number:,.0f}" if number >= 100 else three_digits(number)
+
+
+def heat_class(value):
+    return next((name for limit, name in HEAT if value < limit), DARKEST)
+
+
+def _heat_cell(values, leading, text):
+    """`leading`: the column of the row's best."""
+    found = standings.ratio(values, leading)
+    absolute = text(standings.middle(values))
+    if found is None:
+        return missing()
+    small = _small(span(found)) + _small(absolute)
+    if values is leading:
+        return cell(f"1.00 <em>best</em>{_small(absolute)}", 1, "best")
+    if standings.verdict(found, len(standings.rounds_together(values, leading))) == standings.LEVEL:
+        sign = '<em title="no difference shown">\N{ALMOST EQUAL TO}</em>'
+        return cell(f"{found.middle:.2f} {sign}{small}", found.middle, "level")
+    return cell(f"{found.middle:.2f}{small}", found.middle, heat_class(found.middle))
+
+
+def heat(caption, cases, names, text):
+    """Cases by allocators: how many times the best of the row each one is. With one allocator: its own figures."""
+    names = [name for name in names if any(name in found for found in cases.values())]
+    rows = []
+    for case, found in cases.items():
+        cells = [head(escape(case))]
+        leading = found[standings.best(found)]
+        for name in names:
+            if name not in found:
+                cells.append(missing())
+            elif len(names) == 1:
+                value = standings.spread(found[name])
+                range_text = f"{text(value.low)}\N{EN DASH}{text(value.high)}" if value.low != value.high else ""
+                cells.append(cell(text(value.middle) + _small(range_text), value.middle))
+            else:
+                cells.append(_heat_cell(found[name], leading, text))
+        rows.append(cells)
+    heads = ["Workload", *(swatch(name) + escape(name) for name in names)]
+    return table(caption, heads, rows, [_means(cases, names)] if len(names) > 1 and len(cases) > 1 else (), "heat")
+
+
+def _means(cases, names):
+    """The foot of the table: how far from the best each one is over all, where it took part everywhere."""
+    cells = [head("geometric mean")]
+    for name in names:
+        if all(name in found for found in cases.values()):
+            pairs = [(found[name], found[standings.best(found)]) for found in cases.values()]
+            ratios = [standings.ratio(values, leading) for values, leading in pairs]
+            if None not in ratios:
+                cells.append(cell(f"{standings.geometric_mean([found.middle for found in ratios]):.2f}"))
+                continue
+        cells.append(missing())
+    return cells
+
+
+def _overall_cell(cases, name, baseline):
+    if name == baseline:
+        return cell("1.00", 1)
+    found = standings.overall(cases, name, baseline)
+    if found is None:
+        return missing()
+    mean, count, rounds = found
+    note = "" if count == len(cases) else f"{count} of {len(cases)} workloads"
+    state = {standings.WINS: "less", standings.LOSES: "more"}.get(standings.verdict(mean, rounds), "")
+    return cell(f"{mean.middle:.2f}{_small(span(mean))}{_small(note)}", mean.middle, state)
+
+
+def overall(figures, counted, names, baseline):
+    """A row for each allocator. `figures`: dict title -> cases; `counted`: the same of those that are won or lost."""
+    heads = ["Allocator", *(escape(title) for title in figures)]
+    leaders = {title: standings.leaders(cases) for title, cases in counted.items()}
+    heads += [f"least {escape(title)} in" for title in counted]
+    heads += [f"{escape(title)}: less / level / more" for title in counted]
+    rows = []
+    for name in names:
+        label = swatch(name) + escape(name)
+        cells = [head(f"<strong>{label}</strong>" if name == baseline else label)]
+        cells += [_overall_cell(cases, name, baseline) for cases in figures.values()]
+        for title in counted:
+            first, clear = leaders[title].get(name, (0, 0))
+            cells.append(cell(f"{first}{_small(f'{clear} clearly') if first else ''}", first))
+        for cases in counted.values():
+            less, level, more = standings.tally(cases, name, baseline)
+            one = name == baseline or less + level + more == 0
+            cells.append(missing() if one else cell(f"{less} / {level} / {more}", less - more))
+        rows.append(cells)
+    caption = (
+        f"Geometric mean over all workloads against {baseline} (1.00); in how many workloads each one has the least; "
+        f"and in how many it has less than {baseline}, no difference is shown, or it has more"
+    )
+    return table(caption, heads, rows)
+
+
+def facts(cases, names):
+    """What the runs say of themselves."""
+    rows = []
+    for case, allocators in cases.items():
+        for fact, found in standings.facts(allocators).items():
+            cells = [head(escape(case)), cell(escape(_fact_name(fact)))]
+            for name in names:
+                cells.append(_fact_cell(fact, found[name]) if name in found else missing())
+            rows.append(cells)
+    heads = ["Workload", "Fact", *(swatch(name) + escape(name) for name in names)]
+    return table("What really happened: medians over the rounds", heads, rows, classes="facts") if rows else ""
+
+
+def _fact_name(fact):
+    for ending, unit in (("_kib", ", MiB"), ("_mib_s", ", MiB x s"), ("_ms", ", ms")):
+        if fact.endswith(ending):
+            return fact.removesuffix(ending).replace("_", " ") + unit
+    return fact.replace("_", " ") + (", %" if fact.endswith("_share") else "")
+
+
+def _fact_cell(fact, value):
+    if isinstance(value, str):
+        return cell(escape(value))
+    shown = value / MIB if fact.endswith("_kib") else 100 * value if fact.endswith("_share") else value
+    return cell(f"{shown:,.0f}" if shown == int(shown) or shown >= 1000 else three_digits(shown), shown)
+
+
+def percentiles(caption, pooled, names):
+    """`pooled`: dict allocator -> (buckets, count, max), of one case and operation."""
+    heads = ["Allocator", "operations", *(plots.percentile_name(s) for s in latencies.SHARES), "max"]
+    rows = []
+    for name in names:
+        buckets, count, most = pooled[name]
+        cells = [head(swatch(name) + escape(name)), cell(f"{count:,}", count)]
+        for share in latencies.SHARES:
+            value = latencies.percentile_ns(buckets, count, most, share)
+            cells.append(missing() if value is None else cell(time_text(value), value))
+        rows.append([*cells, cell(time_text(most), most)])
+    return table(caption, heads, rows)
+
+
+def memory_over_time(caption, lines, names):
+    """`lines`: dict allocator -> list of (milliseconds, KiB), a pair of lists for each round."""
+    heads = ["Allocator", "mean, MiB", "p95, MiB", "most, MiB", "at the end, MiB", "samples"]
+    rows = []
+    for name in names:
+        cells = [head(swatch(name) + escape(name))]
+        for figure in (series.mean, series.p95, lambda _, kib: max(kib), lambda _, kib: kib[-1]):
+            values = [figure(*line) for line in lines[name]]
+            cells.append(missing() if None in values else cell(three_digits(median(values) / MIB), median(values)))
+        samples = min(len(times) for times, _ in lines[name])
+        rows.append([*cells, cell(f"{samples:,}", samples)])
+    return table(caption, heads, rows)
+
+
+def failures(found):
+    rows = [
+        [head(escape(str(f.get("case")))), cell(escape(str(f.get("allocator")))), cell(escape(str(f.get("round")))),
+         cell(f"<pre>{escape(str(f.get('why')))}</pre>")]
+        for f in found
+    ]  # fmt: skip
+    return table("Who failed where, and why", ["Workload", "Allocator", "Round", "Why"], rows, classes="words")
+
+
+def allocators(found):
+    rows = []
+    for name, facts_of in found.items():
+        cells = [head(swatch(name) + escape(name)), cell(escape(facts_of.get("title") or ""))]
+        cells.append(cell(escape(str(facts_of.get("version") or "-"))))
+        cells.append(cell(escape(facts_of.get("source") or "-")))
+        cells.append(cell(f"<code>{escape(facts_of.get('library') or 'the C library itself')}</code>"))
+        cells.append(cell(f"<code>{escape(facts_of.get('sha256') or '-')}</code>", classes="hash"))
+        rows.append(cells)
+    return table("The allocators", ["Name", "Title", "Version", "From", "Library", "SHA-256"], rows, classes="words")
+
+
+def machine(facts_of):
+    rows = []
+    for name, value in facts_of.items():
+        title = name.removesuffix("_kib").replace("_", " ")
+        rows.append([head(escape(title)), cell(escape(_machine_text(name, value)))])
+    return table("The machine", ["Fact", "Value"], rows, classes="words")
+
+
+def _machine_text(name, value):
+    if name.endswith("_kib") and isinstance(value, (int, float)):
+        return f"{value / MIB / 1024:.1f} GiB"
+    if isinstance(value, dict):
+        return " ".join(f"{key}={what}" for key, what in value.items()) or "-"
+    return "-" if value in (None, "") else f"{value:.2f}" if isinstance(value, float) else str(value)

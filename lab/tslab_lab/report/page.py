@@ -1,0 +1,309 @@
+"""The page of a report: one HTML file with everything inside, from what a file of results holds."""
+
+import base64
+import csv
+import io
+import shlex
+from html import escape
+from itertools import zip_longest
+from pathlib import Path
+from statistics import median
+from string import Template
+
+from tslab_lab.allocators import sides
+from tslab_lab.display import figures
+from tslab_lab.memory import series
+from tslab_lab.report import html_tables, plots, summary
+from tslab_lab.results import latencies, measures, standings
+from tslab_lab.statistics import intervals
+
+MANY_CASES = 16  # beyond it, dot plots are drawn for each group
+NOTE = (
+    "A cell tells how many times the best of its row an allocator takes; below it the 95 % interval of that ratio "
+    "(bootstrap over the ratios of the rounds) and the median itself. \N{ALMOST EQUAL TO}: no difference to the best "
+    "is shown."
+)
+
+
+class Page:
+    """The parts of the page in the making. `draw`: whether there are figures; `folder`: where their files go."""
+
+    def __init__(self, results, baseline, folder, bar):
+        self.results, self.folder, self._bar = results, folder, bar
+        self.grid = standings.grid(results.runs, results.failures)
+        self.names = allocators(results)
+        self.baseline = baseline
+        order = [name for name in results.header.get("cases") or {} if name in self.grid]
+        self.grid = {name: self.grid[name] for name in [*order, *(n for n in self.grid if n not in order)]}
+        self.times = standings.columns(self.grid, measures.time_ns)
+        self.peaks = standings.columns(self.grid, measures.peak_kib)
+        self.afters = standings.columns(self.grid, measures.after_kib)
+        self.instructions = {}
+        for record in results.instructions:  # exact: one round says all
+            self.instructions.setdefault(record["case"], {})[record["allocator"]] = {1: record["value"]}
+        self.sections = []
+
+    def add(self, name, title, *parts):
+        if any(parts):
+            self.sections.append((name, title, "".join(filter(None, parts))))
+
+    def figure(self, name, title, alt, drawn):
+        """Keeps the files beside the page, and the same drawing inside of it."""
+        if drawn is None:
+            return ""
+        self._bar.begin(name)
+        figures.save(drawn, self.folder, name)
+        svg = io.BytesIO()
+        drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        self._bar.end()
+        source = base64.b64encode(svg.getvalue()).decode()
+        width, height = (round(96 * inches) for inches in drawn.get_size_inches())
+        return (
+            f'<figure><img src="data:image/svg+xml;base64,{source}" width="{width}" height="{height}" '
+            f'alt="{escape(alt)}"><figcaption>{escape(title)}</figcaption></figure>'
+        )
+
+
+def allocators(results):
+    """All that the header names, in its order, and whoever else ran."""
+    every = [*results.runs, *results.series, *results.latency]
+    found = dict.fromkeys([*(results.header.get("allocators") or {}), *(record.get("allocator") for record in every)])
+    ran = {record.get("allocator") for record in every}
+    return [name for name in found if name in ran]
+
+
+def title_of(results):
+    started = results.header.get("started", "at an unknown time").replace("T", " ").replace("Z", " UTC")
+    return f"tslab {results.header.get('command', '?')}, {started}"
+
+
+def marks(page):
+    """What a reader must know before the figures: what was marked while measuring, and what the file shows."""
+    results = page.results
+    yield from results.header.get("marks") or ()
+    if results.footer is None:
+        yield "The file has no end: the measurement was killed, or is not over. Here is what there is until now."
+    elif not results.footer.get("complete", True):
+        yield f"The measurement was ended early, after {results.footer.get('rounds')} complete rounds."
+    least, most = standings.rounds_of(page.grid)
+    marked = " ".join(results.header.get("marks") or ())
+    if most == 1:
+        yield "There is a single round: no interval, and no verdict. Another round may give another order."
+    elif 0 < least < intervals.FEW_ROUNDS and "rounds" not in marked:
+        yield f"Some or all workloads have only {least} rounds: the intervals are narrower than the truth."
+    for case, allocators in page.grid.items():
+        if standings.hashes_differ(allocators):
+            yield f"{case}: the runs did not all do the same work (their hashes differ). Do not compare them."
+    if sides.AGAIN in page.names:
+        yield f"What {sides.AGAIN} differs from {sides.A} by is noise. `tslab ab` decides with it; the intervals here do not."
+    for failure in results.failures:
+        yield f"{failure.get('allocator')} failed in {failure.get('case')} and takes no part in it."
+
+
+def _groups(page, cases):
+    """dict title -> cases: all together, or, where they are many, by the groups that the header tells."""
+    if len(cases) <= MANY_CASES:
+        return {"all": cases}
+    told = page.results.header.get("cases") or {}
+    groups = {}
+    for case, found in cases.items():
+        groups.setdefault((told.get(case) or {}).get("group") or "others", {})[case] = found
+    return groups
+
+
+def _slug(text):
+    return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-").lower()
+
+
+def _dots(page, cases, what, name):
+    parts = []
+    for group, chosen in _groups(page, cases).items():
+        label = what if group == "all" else f"{what}: {group}"
+        alt = f"{label} of each allocator against {page.baseline}, with intervals. The table below has the figures."
+        file = name if group == "all" else f"{name}-{_slug(group)}"
+        drawn = plots.ratios(chosen, page.names, page.baseline, what)
+        parts.append(page.figure(file, f"{label} against {page.baseline}, with 95 % intervals", alt, drawn))
+    return parts
+
+
+def add_ratios(page):
+    """Time and memory side by side, group by group."""
+    if len(page.names) < 2:
+        return
+    pairs = []
+    for cases, what, name in ((page.times, "Time", "time"), (page.peaks, "Peak RSS", "peak")):
+        chosen = {case: found for case, found in cases.items() if page.baseline in found and len(found) > 1}
+        pairs.append(_dots(page, chosen, what, name) if chosen else [])
+    parts = [drawn for pair in zip_longest(*pairs, fillvalue="") for drawn in pair]
+    grid = f'<div class="grid">{"".join(parts)}</div>' if any(parts) else ""
+    page.add("against", f"Against {page.baseline}", grid)
+
+
+def add_measures(page):
+    for name, title, cases, text in (
+        ("time", "Time", page.times, html_tables.time_text),
+        ("peak", "Peak RSS", page.peaks, html_tables.memory_text),
+        ("after", "RSS after", page.afters, html_tables.memory_text),
+        ("instructions", "Instructions", page.instructions, html_tables.count_text),
+    ):
+        if not cases:
+            continue
+        note = f"<p>{NOTE}</p>" if len(page.names) > 1 and name == "time" else ""
+        if name == "time" and page.results.latency:
+            note += "<p>Each operation was timed by itself: reading the clock is part of these times.</p>"
+        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, title)
+        page.add(name, title, note, html_tables.heat(caption, cases, page.names, text))
+
+
+def add_workloads(page):
+    told = page.results.header.get("cases") or {}
+    parts = []
+    for case in page.grid:
+        times, peaks = page.times.get(case, {}), page.peaks.get(case, {})
+        if not times and not peaks:
+            continue
+        words = []
+        for figures_of, text in ((times, html_tables.time_text), (peaks, html_tables.memory_text)):
+            names = [name for name in page.names if name in figures_of]
+            words += [f"{name} {text(standings.middle(figures_of[name]))}" for name in names]
+        facts = told.get(case) or {}
+        parameters = facts.get("parameters") or {}
+        given = ", ".join(f"{key} {value}" for key, value in parameters.items() if value is not None)
+        title = f"{case}: {facts.get('title') or ''}" + (f" ({given})" if given else "")
+        drawn = plots.case(times, peaks, page.afters.get(case, {}), page.names)
+        parts.append(page.figure(f"workload-{_slug(case)}", title, f"{case}: {'; '.join(words)}", drawn))
+    page.add("workloads", "Each workload", f'<div class="grid">{"".join(parts)}</div>' if parts else "")
+
+
+def _lines_of(records):
+    """dict case -> dict allocator -> list of (milliseconds, KiB), without the moments that were not sampled."""
+    found = {}
+    for record in records:
+        times, kib = series.known(record.get("t_ms", ()), record.get("rss_kb", ()))
+        if len(times) > 1:
+            found.setdefault(record["case"], {}).setdefault(record["allocator"], []).append((times, kib))
+    return found
+
+
+def add_series(page):
+    parts = []
+    for case, lines in _lines_of(page.results.series).items():
+        names = [name for name in page.names if name in lines]
+        title = f"{case}: RSS over time (median of the rounds; shade: all of them)"
+        alt = f"RSS over time of {', '.join(names)} in {case}: mean, most and end are in the table beside it."
+        drawn = page.figure(f"rss-{_slug(case)}", title, alt, plots.series(lines, names))
+        table = html_tables.memory_over_time(f"RSS over time: {case}", lines, names)
+        parts.append(f'<div class="two beside">{drawn}{table}</div>')
+    page.add("rss", "RSS over time", *parts)
+
+
+def add_latency(page):
+    found = {}
+    for record in page.results.latency:
+        key = record["case"], record.get("operation", "")
+        found.setdefault(key, {}).setdefault(record["allocator"], []).append(record)
+    parts = []
+    for (case, operation), by_name in found.items():
+        names = [name for name in page.names if name in by_name]
+        pooled = {name: latencies.pooled(by_name[name]) for name in names}
+        timers = [record["timer_ns"] for records in by_name.values() for record in records if record.get("timer_ns")]
+        curves = {name: latencies.cumulative(buckets, count) for name, (buckets, count, _) in pooled.items()}
+        curves = {name: curve for name, curve in curves.items() if curve[0]}
+        what = f"{case}: {operation}"
+        drawn = ""
+        if curves:
+            alt = f"Distribution of the times of {operation} in {case}: the percentiles are in the table beside it."
+            title = f"{what}, all rounds together. {plots.SUPPORTED}"
+            drawn = page.figure(f"latency-{_slug(what)}", title, alt, plots.latency(curves, names))
+        timer = f" (the timer itself: {html_tables.time_text(median(timers))})" if timers else ""
+        table = html_tables.percentiles(f"Latency of {what}{timer}", pooled, names)
+        parts.append(f'<div class="two beside">{drawn}{table}</div>')
+    note = (
+        "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told. "
+        "What reading the clock costs is part of every time.</p>"
+    )
+    page.add("latency", "Latency", note if parts else "", *parts)
+
+
+def runs_csv(page):
+    """All runs, for a spreadsheet."""
+    keys = dict.fromkeys(key for run in page.results.runs for key in run if key != "kind")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(keys), extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(page.results.runs)
+    return text.getvalue()
+
+
+def _command(header, name="tslab"):
+    """As it was typed."""
+    return f"{name} {header.get('command', '')} {shlex.join(map(str, header.get('arguments') or ()))}".strip()
+
+
+def _repeat(page):
+    header = page.results.header
+    commit = (header.get("machine") or {}).get("commit") or ""
+    lines = []
+    if commit:
+        changed = "   # it had changes besides" if " " in commit else ""
+        lines += [f"git checkout {commit.partition(' ')[0]}{changed}", "make build"]
+    command = "lab/tslab" if commit else "tslab"
+    lines.append(f"{command} peers install")
+    lines.append(_command(header, command))
+    return f"<pre>{escape(chr(10).join(lines))}</pre>"
+
+
+def add_circumstances(page):
+    header = page.results.header
+    if page.results.failures:
+        page.add("failures", "Failures", html_tables.failures(page.results.failures))
+    page.add("facts", "What really happened", html_tables.facts(page.grid, page.names))
+    page.add("allocators", "Allocators", html_tables.allocators(header.get("allocators") or {}))
+    page.add("machine", "Machine", html_tables.machine(header.get("machine") or {}))
+    data = ""
+    if page.results.runs:
+        source = base64.b64encode(runs_csv(page).encode()).decode()
+        data = (
+            f'<p><a download="runs.csv" href="data:text/csv;base64,{source}">All '
+            f"{html_tables.counted(len(page.results.runs), 'run')} as CSV</a> (inside of this page).</p>"
+        )
+    page.add("repeat", "How to repeat it", _repeat(page), data)
+
+
+def _setting(page):
+    """The lines below the title: the command, what it measured, and where."""
+    header = page.results.header
+    machine = header.get("machine") or {}
+    least, most = standings.rounds_of(page.grid)
+    rounds = html_tables.counted(most, "round") if least == most else f"{least} to {most} rounds"
+    parts = [html_tables.counted(len(page.names), "allocator")]
+    if page.grid:
+        parts = [html_tables.counted(len(page.grid), "workload"), *parts, rounds]
+    if machine:
+        parts.append(f"{machine.get('cpus', '?')} CPUs, {machine.get('cpu', '?')}")
+        parts.append(f"Linux {str(machine.get('kernel', '?')).partition('-')[0]}, {machine.get('libc', '?')}")
+    titles = {name: facts.get("title") for name, facts in (header.get("allocators") or {}).items()}
+    parts += [f"{name}: {titles[name]}" for name in page.names if name in (sides.A, sides.B) and titles.get(name)]
+    dots = " \N{MIDDLE DOT} ".join(map(escape, parts))
+    return f"<p><code>{escape(_command(header))}</code></p><p>{dots}</p>"
+
+
+def html(results, baseline, folder, bar):
+    """The whole page; the figures' files go to `folder`."""
+    page = Page(results, baseline, folder, bar)
+    summary.add_to(page)
+    for add in (add_ratios, add_measures, add_workloads, add_series, add_latency, add_circumstances):
+        add(page)
+    told = html_tables.listed(map(escape, marks(page)))
+    marked = f'<section class="marks"><h2>Read with care</h2>{told}</section>' if told else ""
+    if not (results.runs or results.series or results.latency):
+        marked += "<p>There is no run in these results.</p>"
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in page.sections)
+    parts = [f'<section id="{name}"><h2>{escape(title)}</h2>{text}</section>' for name, title, text in page.sections]
+    files = {
+        kind: Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
+    }
+    return Template(files["html"]).substitute(
+        title=escape(title_of(results)), setting=_setting(page), style=files["css"], script=files["js"],
+        marks=marked, links=links, body="".join(parts),
+    )  # fmt: skip

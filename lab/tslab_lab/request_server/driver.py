@@ -1,0 +1,276 @@
+"""One run of the request server under a load of a fixed rate: starts it, drives it by h2load, samples its memory."""
+
+import contextlib
+import dataclasses
+import http.client
+import json
+import math
+import os
+import random
+import select
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tslab_lab.base import processes
+from tslab_lab.request_server import compiled
+from tslab_lab.statistics.histogram import Histogram
+
+SAMPLE_SECONDS = 0.02
+READY_SECONDS = 15
+STOP_SECONDS = 30
+DYING_SECONDS = 2
+CLIENT_RATE = 50  # requests a second of one connection: h2load's timers tick no faster than every 10 ms
+SPREAD = "1ms"  # from the start of one connection to the next, so that their requests do not come all at once
+ADDRESSES = 1200  # at least
+BANDS = 6  # of sizes that the server knows
+USERS = 100_000
+HEADERS = (
+    "accept: application/json, text/plain;q=0.9, */*;q=0.8",
+    "accept-language: en-GB,en;q=0.7,de;q=0.3",
+    "authorization: Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIyMDQ5MSIsImlhdCI6MTUxNjIzOTAyMn0.c2lnbmF0dXJl",
+    "content-type: application/json",
+    "cookie: session=4f1c8e0b7a6d2f3910aa; theme=dark; consent=yes",
+    "x-request-id: 7d9f2c41-0a6b-4e3c-9f55-1be0a7c3d2e8",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    requests: int
+    rate: int  # a second
+    workers: int
+    session_percent: int  # of requests that make a session
+    session_limit: int
+    warm_up: int  # requests, before anything is measured
+    idle_seconds: float  # after the load
+    shift: bool = False  # the sizes that are wanted change in the course of the load
+
+    @property
+    def clients(self):
+        return max(1, round(self.rate / CLIENT_RATE))
+
+
+def body():
+    """An order, as a shop's page would send it."""
+    items = [
+        {"sku": f"SKU-{i:06}", "title": f"An article with a long and descriptive title, number {i}", "count": i + 1}
+        | {"price": round(9.99 * (i + 1), 2)}
+        for i in range(5)
+    ]
+    customer = {"name": "Ada Example", "email": "ada@example.org", "street": "12 Long Lane", "city": "Example Town"}
+    note = "Leave the parcel with the neighbours on the second floor if nobody answers; the bell is broken, so knock."
+    order = {"id": "o-20491", "currency": "EUR", "express": True, "note": note, "items": items}
+    order["customer"] = customer | {"zip": "04109", "country": "DE"}
+    order["tags"] = ["gift", "fragile", "returning customer"]
+    return json.dumps(order, indent=1)
+
+
+def addresses(load):
+    """The same for every allocator. Each of h2load's connections begins at the first and goes on one by one: a place in
+    this list is a time of the load, and so many of every hundred make a session."""
+    generator = random.Random(1)
+    of_each_client = math.ceil(load.requests / load.clients)
+    for i in range(max(ADDRESSES, of_each_client)):
+        query = f"user={generator.randrange(USERS)}&fields=price,stock,rating,delivery&currency=EUR"
+        if load.shift:
+            query += f"&band={1 + min(i, of_each_client - 1) * BANDS // of_each_client}"
+        if (i + 1) * load.session_percent // 100 > i * load.session_percent // 100:
+            query += "&login=1"
+        yield f"http://127.0.0.1/order?{query}"
+
+
+def require_h2load():
+    if shutil.which("h2load") is None:
+        raise processes.Failure("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client")
+
+
+class Sampler(threading.Thread):
+    """Reads the RSS of a process every 20 ms: [milliseconds since the start of the load, KiB]."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self._path, self._page_kib = f"/proc/{pid}/statm", os.sysconf("SC_PAGE_SIZE") // 1024
+        self._done = threading.Event()
+        self._samples, self._zero = [], time.monotonic()
+
+    def run(self):
+        while not self._done.wait(SAMPLE_SECONDS):
+            try:
+                with open(self._path, encoding="ascii") as file:
+                    kib = int(file.read().split()[1]) * self._page_kib
+            except OSError:
+                return  # it has ended: whoever waits for it says why
+            self._samples.append((time.monotonic(), kib))
+
+    def load_begins(self):
+        self._zero = time.monotonic()
+
+    def stop(self):
+        self._done.set()
+        self.join()
+        return [[round(1000 * (at - self._zero)), kib] for at, kib in self._samples]
+
+
+class Server:
+    """The server, running."""
+
+    def __init__(self, process, who, errors):
+        self.process, self._who, self._errors = process, who, errors
+        self.port = self._read_port()
+
+    def _read_port(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], READY_SECONDS)
+        line = self.process.stdout.readline() if ready else b""
+        if not line.startswith(b"port "):
+            self.fail("did not begin to serve")
+        return int(line.split()[1])
+
+    def fail(self, what):
+        raise processes.Failure(f"{self._who} {what}. Its last words:\n{processes.tail(self._errors)}")
+
+    def get(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            text = response.read()
+            if response.status != 200:
+                self.fail(f"answered {response.status} to GET {path}")
+            return text
+        except (OSError, http.client.HTTPException) as error:
+            self.fail(f"did not answer GET {path} ({error})")
+        finally:
+            connection.close()
+
+    def require_alive(self):
+        """If the server has died, that is what is to be told, and not what its client says of it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.fail(processes.how_it_ended(self.process.wait(DYING_SECONDS)))
+
+    def memory(self):
+        try:
+            return processes.memory_kib(self.process.pid)
+        except FileNotFoundError:
+            self.fail("ended too early")
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            code = self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.fail(f"did not end within {STOP_SECONDS} s")
+        if code != 0:
+            self.fail(processes.how_it_ended(code))
+        for line in Path(self._errors).read_text(errors="replace").splitlines():
+            if line.startswith("tslab:"):
+                raise processes.Failure(f"{self._who}: {line}")
+
+
+@contextlib.contextmanager
+def serving(load, environment, directory, who, sessions):
+    argv = [compiled.SERVER, "--workers", load.workers, "--session-limit", load.session_limit]
+    argv += ["--sessions", sessions, "--stats", directory / "stats.json"]
+    errors = directory / "errors"
+    with errors.open("wb") as stderr:
+        with processes.started([str(word) for word in argv], environment, subprocess.PIPE, stderr) as process:
+            with process.stdout:
+                yield Server(process, who, errors)
+
+
+def h2load_argv(load, port, directory, count, rate):
+    argv = ["h2load", "--h1", "-c", load.clients, "-n", count, "-B", f"http://127.0.0.1:{port}"]
+    argv += ["-i", directory / "addresses", "-d", directory / "body"]
+    for header in HEADERS:
+        argv += ["-H", header]
+    if rate:
+        per_client = f"{load.rate / load.clients:g}"
+        argv += ["-r", 1, "--rate-period", SPREAD, "--rps", per_client, "--log-file", directory / "log"]
+    return [str(word) for word in argv]
+
+
+def drive(load, server, directory, count, rate, who):
+    """h2load is a program of the system's: it runs on the system's malloc, whatever the server has."""
+    argv = h2load_argv(load, server.port, directory, count, rate)
+    try:
+        text = processes.run(argv, processes.environment(), f"h2load against {who}")
+        require_answers(text, count, who)
+    except processes.Failure:
+        server.require_alive()
+        raise
+
+
+def require_answers(text, count, who):
+    wanted = f"{count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout"
+    if wanted not in text:
+        lines = [line for line in text.splitlines() if line.startswith(("requests:", "status codes:"))]
+        raise processes.Failure(f"{who} did not answer every request:\n" + "\n".join("  | " + line for line in lines))
+
+
+def read_log(path):
+    """The client's view: a histogram, and the rate at which the requests really went out."""
+    rows = [line.split("\t") for line in Path(path).read_text(encoding="ascii").splitlines()]
+    begins = sorted(int(row[0]) for row in rows)
+    seconds = (begins[-1] - begins[0]) / 1e6
+    return Histogram.of([int(row[2]) * 1000 for row in rows]), (len(rows) - 1) / seconds if seconds else 0.0
+
+
+def _rotate_at_half(load, server, failures):
+    time.sleep(load.requests / load.rate / 2)
+    try:
+        server.get("/rotate")
+    except processes.Failure as failure:
+        failures.append(failure)
+
+
+def _loaded(load, server, sampler, directory, manual, who):
+    """What the server weighs before, during and after the load."""
+    before = server.memory()["rss_kib"]
+    sampler.start()
+    if load.warm_up:
+        drive(load, server, directory, load.warm_up, False, who)
+    server.get("/reset")
+    failures = []
+    rotator = threading.Thread(target=_rotate_at_half, args=(load, server, failures), daemon=True)
+    if manual:
+        rotator.start()
+    sampler.load_begins()
+    drive(load, server, directory, load.requests, True, who)
+    if manual:
+        rotator.join()
+        server.get("/rotate")
+    if failures:
+        raise failures[0]
+    loaded = server.memory()
+    time.sleep(load.idle_seconds)
+    idle = server.memory()
+    return {
+        "before_kib": before,
+        "peak_kib": idle["peak_kib"],
+        "after_kib": loaded["rss_kib"],
+        "idle_kib": idle["rss_kib"],
+    }
+
+
+def run_once(load, environment, who, sessions="paused", manual=False):
+    """The figures of one run. `manual`: the workers are told to begin new epochs at half of the load and at its end."""
+    with tempfile.TemporaryDirectory(prefix="tslab-requests-") as name:
+        directory = Path(name)
+        (directory / "body").write_text(body())
+        (directory / "addresses").write_text("\n".join(addresses(load)) + "\n")
+        with serving(load, environment, directory, who, sessions) as server:
+            sampler = Sampler(server.process.pid)
+            memory = _loaded(load, server, sampler, directory, manual, who)
+            series = sampler.stop()
+            server.stop()
+        try:
+            found = json.loads((directory / "stats.json").read_text())
+        except ValueError as error:
+            raise processes.Failure(f"{who} gave no figures to read: {error}") from None
+        client, rate = read_log(directory / "log")
+    if found["wall"]["count"] != load.requests:
+        raise processes.Failure(f"{who} counted {found['wall']['count']} requests of {load.requests}.")
+    return {"memory": memory, "series": series, "client": client.to_json(), "rate": rate, "server": found}

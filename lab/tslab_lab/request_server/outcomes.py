@@ -1,0 +1,193 @@
+"""What a comparison of request servers has found: figures of runs, medians, ratios round by round, verdicts."""
+
+from dataclasses import dataclass
+from statistics import median
+
+from tslab_lab.request_server import survivors
+from tslab_lab.statistics import intervals
+from tslab_lab.statistics.histogram import Histogram, pooled
+
+OURS, DEFERRED = "tslab", "deferred"
+INSIDE = "inside"
+CPU, WALL, CLIENT = "cpu", "wall", "client"
+FEW_ROUNDS = 6  # fewer medians to draw from give an interval that is too narrow to be true
+
+
+@dataclass(frozen=True)
+class Column:
+    """What runs under the load: an allocator and, on tslab, a policy."""
+
+    allocator: str
+    policy: str | None = None
+
+    @property
+    def name(self):
+        return self.allocator if self.policy is None else f"{self.allocator} {self.policy}"
+
+    @property
+    def is_peer(self):
+        return self.policy is None
+
+    @property
+    def is_ours(self):
+        return self.allocator == OURS
+
+    @property
+    def is_judged(self):
+        return self.is_ours and self.policy != INSIDE
+
+    @property
+    def environment(self):
+        """With `inside`, each request has an epoch, and what survives it is allocated there: not how to do it."""
+        if self.policy is None:
+            return {}
+        return {"TSLAB_EPOCH_POLICY": "per-request" if self.policy == INSIDE else self.policy}
+
+    @property
+    def sessions(self):
+        return INSIDE if self.policy == INSIDE else "paused"
+
+
+def histogram_of(run, kind):
+    return Histogram.from_json(run["client"] if kind == CLIENT else run["server"][kind])
+
+
+def mean_us(kind):
+    return lambda run: histogram_of(run, kind).mean_ns / 1000
+
+
+def percentile_us(kind, share):
+    def figure(run):
+        found = histogram_of(run, kind).percentile_ns(share)
+        return None if found is None else found / 1000
+
+    return figure
+
+
+def memory_mib(which):
+    return lambda run: run["memory"][f"{which}_kib"] / 1024
+
+
+def per_thousand(run, count):
+    return 1000 * count / run["server"]["wall"]["count"]
+
+
+def slabs(which):
+    """None on a library without such statistics."""
+
+    def figure(run):
+        found = run["server"]["slabs"]
+        return None if found is None else per_thousand(run, found[which])
+
+    return figure
+
+
+def process_us(run):
+    """The processor's time of the whole server for a request: the network and the HTTP library included."""
+    process = run["server"]["process"]
+    return (process["user_us"] + process["system_us"]) / run["server"]["wall"]["count"]
+
+
+def interruptions(run):
+    return per_thousand(run, run["server"]["interruptions"])
+
+
+def growth_kib(run):
+    """How the RSS grows per 1,000 requests from a quarter of the load to its end: flat is 0. None where the load was
+    too short for samples."""
+    end_ms = 1000 * run["server"]["wall"]["count"] / run["rate"] if run["rate"] else 0
+    late = [kib for at, kib in run["series"] if 0.9 * end_ms <= at <= end_ms]
+    early = [kib for at, kib in run["series"] if 0.2 * end_ms <= at <= 0.3 * end_ms]
+    if len(late) < 3 or len(early) < 3:
+        return None
+    return per_thousand(run, (median(late) - median(early)) / 0.7)
+
+
+class Outcome:
+    """The runs of all columns: for each a list, of which the i-th belongs to round i."""
+
+    def __init__(self, columns):
+        self.columns = columns
+        self.runs = {column.name: [] for column in columns}
+
+    def figures(self, column, figure):
+        return [figure(run) for run in self.runs[column.name]]
+
+    def median(self, column, figure):
+        """None where a run does not have it."""
+        found = self.figures(column, figure)
+        return None if not found or None in found else median(found)
+
+    def pooled(self, column, kind):
+        return pooled(histogram_of(run, kind) for run in self.runs[column.name])
+
+    @property
+    def peers(self):
+        return [column for column in self.columns if column.is_peer]
+
+    @property
+    def ours(self):
+        return [column for column in self.columns if column.is_ours]
+
+    def column(self, name):
+        return next((column for column in self.columns if column.name == name), None)
+
+    def best_peer(self, figure):
+        """The peer with the least median of it, if all have it."""
+        medians = {peer: self.median(peer, figure) for peer in self.peers}
+        if not medians or None in medians.values():
+            return None
+        return min(medians, key=medians.get)
+
+    def ratio(self, column, other, figure):
+        """The interval of column / other, taken round by round; None where one does not have the figure."""
+        if other is None or self.median(column, figure) is None or self.median(other, figure) is None:
+            return None
+        return intervals.ratio(self.figures(column, figure), self.figures(other, figure))
+
+
+JUDGED = {"mean": mean_us(CPU), "p99": percentile_us(CPU, 0.99)}
+
+
+def misses(outcome):
+    """Where a policy of tslab is worse than the best peer, beyond the interval, in words: if it is judgeable."""
+    for column in outcome.ours:
+        if not column.is_judged:
+            continue
+        for what, figure in JUDGED.items():
+            peer = outcome.best_peer(figure)
+            found = outcome.ratio(column, peer, figure)
+            if found is not None and found.low > 1:
+                yield f"{column.name}: handler CPU time, {what}: {found.middle:.2f} times {peer.name}'s"
+
+
+def judgeable(outcome):
+    """Whether there are enough rounds and requests for the verdict; if not, why, in words."""
+    rounds = min((len(runs) for runs in outcome.runs.values()), default=0)
+    if rounds < FEW_ROUNDS:
+        return f"{rounds} rounds are too few: {FEW_ROUNDS} at least"
+    if any(outcome.median(column, figure) is None for column in outcome.columns for figure in JUDGED.values()):
+        return "there are too few requests in a run for the p99: 1,000 at least"
+    return ""
+
+
+class ScatteredOutcome:
+    """The runs of the scattered survivors, by name; `epochs` are those with an epoch for the survivors."""
+
+    def __init__(self, epochs):
+        self.epochs = epochs
+        self.runs = {}
+
+    def add(self, name, run):
+        self.runs.setdefault(name, []).append(run)
+
+    def median_mib(self, name, when):
+        return median(survivors.above_start(run, when) for run in self.runs[name]) / 1024
+
+    def misses(self):
+        for name in filter(self.runs.get, self.epochs):
+            for run in self.runs[name]:
+                if survivors.above_start(run, "after") > survivors.LIMIT_KIB:
+                    over = self.median_mib(name, "after")
+                    yield f"scattered: {name}: {over:.1f} MiB above the start (median), at most 5 in every run"
+                    break

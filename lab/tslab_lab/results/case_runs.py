@@ -1,0 +1,109 @@
+"""The runs of one case on all allocators, round by round, and whether they meet the limits that the case is held to."""
+
+from statistics import median
+
+from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.allocators.sides import BASE
+from tslab_lab.results import measures, standings
+from tslab_lab.statistics import intervals
+from tslab_lab.workloads import held
+
+
+def meets_step(found):
+    return found.low <= held.STEP_LIMIT and found.high >= 1 / held.STEP_LIMIT
+
+
+def meets_glibc(ours_kib, glibc_kib):
+    slack = median(ours_kib) - median(glibc_kib) <= held.GLIBC_SLACK_KIB
+    return slack or intervals.meets(intervals.ratio(ours_kib, glibc_kib), held.GLIBC_LIMIT)
+
+
+class CaseRuns:
+    """For each allocator a list, of which the i-th belongs to round i."""
+
+    def __init__(self, case, ours, base, system):
+        self.case, self.ours, self.base, self.system = case, ours, base, system
+        self.runs = {}
+        self.instructions = {}  # by allocator, of one operation
+
+    def add(self, allocator, run):
+        self.runs.setdefault(allocator, []).append(run)
+
+    def column(self, allocator, figure):
+        return [figure(run) for run in self.runs[allocator]]
+
+    def median(self, allocator, figure):
+        return median(self.column(allocator, figure))
+
+    @property
+    def peers(self):
+        return [name for name in self.runs if name not in (self.ours, self.base)]
+
+    def best(self, figure, but=()):
+        """The peer with the least of it, if there is any."""
+        columns = {name: self.column(name, figure) for name in self.peers if name not in but}
+        return intervals.best(columns) if columns else None
+
+    def against(self, other, figure):
+        """The interval of ours / other's, if both ran."""
+        if self.ours not in self.runs or other not in self.runs:
+            return None
+        return intervals.ratio(self.column(self.ours, figure), self.column(other, figure))
+
+    def time(self):
+        return self.against(self.best(measures.time_ns), measures.time_ns)
+
+    def leanest(self):
+        return self.best(measures.peak_kib, but=(self.system,))
+
+    def time_met(self):
+        found = self.time()
+        return None if found is None or self.case.limit is None else intervals.meets(found, self.case.limit)
+
+    def memory_met(self):
+        """None: the case is not held to it, or one of the two peers is missing."""
+        leanest = self.against(self.leanest(), measures.peak_kib) if self.case.held else None
+        if leanest is None or self.system not in self.runs:
+            return None
+        lean = intervals.meets(leanest, held.LEANEST_LIMIT)
+        return lean and meets_glibc(
+            self.column(self.ours, measures.peak_kib), self.column(self.system, measures.peak_kib)
+        )
+
+    def live_met(self):
+        if self.case.live_limit is None or self.ours not in self.runs:
+            return None
+        return intervals.meets(intervals.interval(self.column(self.ours, measures.over_live)), self.case.live_limit)
+
+
+def step(outcome, before, allocator):
+    """How the time per operation changes from one largest size to the next."""
+    return intervals.ratio(outcome.column(allocator, measures.time_ns), before.column(allocator, measures.time_ns))
+
+
+def of(found, cases):
+    """From a file of results. Only rounds count that are complete for a case; who failed in it takes no part in it."""
+    grid, failed = standings.grid(found.runs, found.failures), standings.failed(found.failures)
+    base = BASE if BASE in found.header["allocators"] else None
+    result = []
+    for case in cases:
+        there = [name for name in found.header["allocators"] if (case.name, name) not in failed]
+        runs = {name: grid.get(case.name, {}).get(name, {}) for name in there}
+        common = set.intersection(*map(set, runs.values())) if runs else set()
+        if not common:
+            continue
+        one = CaseRuns(case, OURS, base, SYSTEM)
+        one.instructions = {
+            record["allocator"]: record["value"] for record in found.instructions if record["case"] == case.name
+        }
+        for name, by_round in runs.items():
+            for number in sorted(common):
+                one.add(name, by_round[number])
+        result.append(one)
+    return result
+
+
+def failures(found):
+    """Sentences on who failed in what."""
+    for failure in found.failures:
+        yield f"{failure['allocator']} takes no part in {failure['case']}: {failure['why'].splitlines()[0]}"

@@ -1,0 +1,31 @@
+"""Compiles the workloads."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tslab_lab.base import compiling, places
+
+SOURCES = Path(__file__).with_name("c")
+FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"]
+FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "free", "calloc", "realloc")]
+LATENCY_FLAGS = ["-DLATENCY=1"]
+LATENCY_LIBRARIES = ("-lm",)
+
+
+def build(cases, latency=False):
+    """Compiles what the cases need. Returns the directory that argv() is to be given. `latency`: with every operation
+    timed, which costs more than many an operation: nothing else is to be read from such a run."""
+    directory = places.BUILT / ("workloads-latency" if latency else "workloads")
+    flags, libraries = (FLAGS + LATENCY_FLAGS, LATENCY_LIBRARIES) if latency else (FLAGS, ())
+
+    with_epochs = {one.program for one in cases if one.workload.needs}
+
+    def compile_one(program):
+        headers = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT and program in with_epochs else []
+        every = [*flags, *(places.HEADERS if program in with_epochs else ())]
+        compiling.build(directory / program, [SOURCES / f"{program}.c"], every, libraries, headers)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(compile_one, sorted({one.program for one in cases})))  # list: a failure is raised here
+    return directory

@@ -1,0 +1,109 @@
+"""From what a user names to what is run: workloads with parameters, the named cases, sets of either, and globs."""
+
+import difflib
+import fnmatch
+
+from tslab_lab.base import processes
+from tslab_lab.workloads import catalogue, held
+from tslab_lab.workloads.catalogue import SETTLE, VALUE_MOST, WORKLOADS, case
+
+# The cases with a name of their own. A name that is a workload's, too, is that workload with its defaults.
+NAMED = {found.name: found for found in held.CASES}
+
+
+def _nearest(word, known):
+    near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def _unknown(name):
+    there_is = ", ".join(WORKLOADS)
+    near = _nearest(name, [*WORKLOADS, *NAMED, *SETS])
+    return processes.Failure(f"There is no workload '{name}'.{near} The workloads are: {there_is}.")
+
+
+def _value(workload, text):
+    """(parameter, number) of a text like threads=8."""
+    key, equals, digits = text.partition("=")
+    key = key.strip()
+    known = ", ".join(f"{name}={default}" for name, default in workload.parameters.items())
+    if key not in workload.parameters:
+        near = _nearest(key, workload.parameters)
+        raise processes.Failure(f"{workload.name} has no parameter '{key}'.{near} It has: {known}.")
+    digits = digits.strip().replace("_", "")
+    if not equals or not (digits.isascii() and digits.isdigit()) or int(digits) > VALUE_MOST:
+        example = f"{key}={workload.parameters[key]}"
+        raise processes.Failure(f"{workload.name} wants a whole number for {key}, as in {example}.")
+    return key, int(digits)
+
+
+def parse(text):
+    """The case that a text like mixed-remote:threads=8,remote=50 names."""
+    name, colon, rest = text.strip().partition(":")
+    if not colon and name in NAMED:
+        return NAMED[name]
+    if name not in WORKLOADS:
+        if name in NAMED:
+            workload = NAMED[name].workload.name
+            raise processes.Failure(
+                f"{name} is a case with parameters of its own. Name its workload: {workload}:{rest}"
+            )
+        raise _unknown(name)
+    workload = WORKLOADS[name]
+    given = {}
+    for part in rest.split(",") if colon else ():
+        key, value = _value(workload, part)
+        if key in given:
+            raise processes.Failure(f"{name}: {key} is given twice.")
+        given[key] = value
+    return case(workload, given)
+
+
+def select(texts):
+    """The cases that a user's words name: sets, globs among all names, workloads with or without parameters. Each once,
+    in the order given."""
+    found = {}
+    for text in texts:
+        for one in _selected(text.strip()):
+            found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def _named_like(text):
+    return [name for name in dict.fromkeys([*WORKLOADS, *NAMED]) if fnmatch.fnmatchcase(name, text)]
+
+
+def has(text):
+    """Whether a glob names any."""
+    return bool(_named_like(text))
+
+
+def _selected(text):
+    if text in SETS:
+        return SETS[text]
+    if ":" in text or not set(text) & set("*?["):
+        return [parse(text)]
+    names = _named_like(text)
+    if not names:
+        raise processes.Failure(f"No workload has a name like '{text}'. The workloads are: {', '.join(WORKLOADS)}.")
+    return [parse(name) for name in names]
+
+
+def listing():
+    """(name, what it does and with which parameters) of every workload; the one that all have is left out."""
+    for workload in WORKLOADS.values():
+        parameters = ", ".join(f"{name}={value}" for name, value in workload.parameters.items() if name != SETTLE)
+        yield workload.name, f"{workload.title} ({parameters})"
+
+
+def sets():
+    """(name, what is in it) of every set."""
+    for name, chosen in SETS.items():
+        yield name, ", ".join(one.name for one in chosen)
+
+
+SETS = {
+    **{name: [parse(member) for member in members] for name, members in catalogue.SETS.items()},
+    "boundaries": [found for found in held.CASES if found.group in held.STEPPING],
+    "patterns": list(held.CASES),
+}

@@ -1,0 +1,116 @@
+"""What each sub-command refuses before it measures anything, and in which words. usage: test_refusals.py LIBRARY"""
+
+import contextlib
+import io
+import os
+import unittest.mock
+
+from lab_test import LabTest, main
+from tslab_lab import cli
+from tslab_lab.measure import honesty
+
+# The exit code, what is said, and the words of the command; {ours} is the library, {own} an empty directory.
+REFUSED = (
+    (2, "name a program to run", "run"),
+    (2, "'true' is neither text nor json; before a program, write --", "run --stats true"),
+    (2, "is none of never, per-request", "run --epoch-policy sometimes -- true"),
+    (2, "'1h' is no number from 0 to 3600000", "run --purge-delay-ms 1h -- true"),
+    (1, "There is no program nosuch.", "run --library {ours} -- nosuch"),
+    (1, "There is no library /no/such.so", "run --library /no/such.so -- true"),
+    (2, "invalid choice: 'remove'", "peers remove"),
+    (1, "There is no 'jmalloc' to install. There are: jemalloc, ", "peers install jmalloc"),
+    (1, "There is no 'glibc' to install", "peers install glibc"),
+    (1, "There is no library /nowhere/lib.so. Run `make build`", "peers --library /nowhere/lib.so"),
+    (2, "--rounds must be at least 1", "bench pair --rounds 0"),
+    (2, "cannot write /nowhere/page.md", "bench pair --markdown /nowhere/page.md"),
+    (1, "There is no allocator 'glibk'. There are: tslab, glibc", "bench pair --allocators glibk"),
+    (1, "No workload has a name like 'nothing*'", "bench nothing*"),
+    (1, "Did you mean replace", "bench replase"),
+    (1, "wants a whole number for live", "bench replace:live=x"),
+    (1, "There is no library /nowhere/lib.so. Run `make build`", "bench pair --library /nowhere/lib.so"),
+    (1, "There are only 1 rounds", "bench pair --rounds 1 --library {ours} --allocators tslab"),
+    (2, "the operations of python cannot be timed", "latency python"),
+    (2, "name a program to measure", "rss"),
+    (2, "--rounds must be at least 1", "rss --rounds 0 -- true"),
+    (2, "is no number of seconds", "rss --seconds soon -- true"),
+    (2, "--seconds must be more than 0", "rss --seconds 0 -- true"),
+    (2, "exclude each other", "rss --seconds 3 --load true -- true"),
+    (2, "has no group", "rss --ops-from x -- true"),
+    (2, "is no regular expression", "rss --ops-from ( -- true"),
+    (1, "There is no program nosuch", "rss -- nosuch"),
+    (1, "There is no allocator 'nosuch'", "rss --allocators nosuch -- true"),
+    (1, "There are only 1 rounds", "rss --rounds 1 --allocators glibc -- true"),
+    (2, "--rounds must be at least 1", "ab tslab glibc pair --rounds 0"),
+    (2, "--least-effect must be a percentage", "ab tslab glibc pair --least-effect -1"),
+    (2, "there is no such directory", "ab tslab glibc pair --markdown {own}/no/page.md"),
+    (2, "required: B", "ab tslab"),
+    (1, "can be shown in 3 rounds: ask for 4 or more", "ab tslab glibc pair --rounds 3"),
+    (1, "There is no workload 'nosuch'", "ab tslab glibc nosuch"),
+    (1, "There is no allocator 'nosuch'", "ab tslab nosuch pair --library {ours}"),
+    (1, "There are no results in nowhere", "report nowhere"),
+    (1, "There are no results in .", "report ."),
+    (1, "There is no run", "report last"),
+    (2, "--groups: there is no rest; there are request, steps", "epochs --groups rest"),
+    (2, "--groups: there is no name", "epochs --groups ,"),
+    (2, "--allocators: there is no glibk", "epochs --allocators glibk"),
+    (2, "--rounds must be from 1 to", "epochs --rounds 0"),
+    (2, "--check needs --rounds of at least 6", "epochs --rounds 1 --check"),
+    (2, "--baseline is compared with tslab", "epochs --allocators glibc --baseline {ours}"),
+    (2, "cannot write /nowhere/page.md", "epochs --markdown /nowhere/page.md"),
+    (1, "There is no library /nowhere/lib.so. Run `make build`", "epochs --library /nowhere/lib.so"),
+    (2, "--allocators: there is no glibk", "requests --allocators glibk"),
+    (2, "--policies: there is no sometimes; there are never, per-request", "requests --policies sometimes"),
+    (2, "--policies: there is no batch-0", "requests --policies batch-0"),
+    (2, "--scenarios: there is no client", "requests --scenarios client"),
+    (2, "--rounds must be from 1 to", "requests --rounds 0"),
+    (2, "--workers must be from 2 to 64", "requests --workers 1"),
+    (2, "--rate must be from 1 to", "requests --rate 0"),
+    (2, "--requests must be at least 20, one for each connection", "requests --rate 1000 --requests 9"),
+    (2, "--session-percent must be from 0 to 100", "requests --session-percent 101"),
+    (2, "--requests at this --rate take longer than 80 s", "requests --rate 1000 --requests 90000"),
+    (2, "--check needs --rounds of at least 6", "requests --rounds 1 --check"),
+    (2, "--deferred is compared with tslab", "requests --allocators glibc --deferred {ours}"),
+    (2, "cannot write /nowhere/page.md", "requests --markdown /nowhere/page.md"),
+    (2, "invalid choice: 'other'", "requests --preset other"),
+    (1, "There is no library /nowhere/lib.so. Run `make build`", "requests --library /nowhere/lib.so"),
+    (1, "There is no library /nowhere/lib.so. Run `make build`", "demo --library /nowhere/lib.so"),
+    (2, "--rounds must be at least 1", "demo --rounds 0"),
+)
+
+
+class Refusals(LabTest):
+    def said(self, words):
+        """Exit code and both outputs of the command, run within this process."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with (
+            unittest.mock.patch.object(honesty, "busy_share", lambda *_: 0),
+            unittest.mock.patch.dict(os.environ, self.environment),
+            contextlib.chdir(self.temporary),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            try:
+                code = cli.main(words)
+            except SystemExit as end:
+                code = end.code
+            texts = [" ".join(stream.detach().getvalue().decode().split()) for stream in (out, err)]
+        return code, *texts
+
+    def test_sentences(self):
+        for code, sentence, words in REFUSED:
+            with self.subTest(words):
+                found = self.said([word.format(ours=self.library, own=self.own) for word in words.split()])
+                self.assertEqual(found[:2], (code, ""), found[2])
+                self.assertIn(sentence, found[2])
+
+    def test_a_baseline_that_is_not_in_the_results(self):
+        folder = self.own / "run"
+        folder.mkdir()
+        (folder / "results.jsonl").write_text('{"kind": "header", "format": 1, "allocators": {}}\n')
+        code, _, error = self.said(["report", str(folder), "--baseline", "nobody"])
+        self.assertEqual(code, 1)
+        self.assertIn("nobody is not in these results. No allocator has a run there.", error)
+
+
+if __name__ == "__main__":
+    main()
