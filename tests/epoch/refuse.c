@@ -355,7 +355,7 @@ static void a_report_tells_of_the_survivors(void)
     CHECK_SAY(report.survivors == count, "%llu survivors, not %zu", (unsigned long long)report.survivors, count);
     CHECK_SAY(report.survivor_bytes == bytes, "%llu bytes survive, not %zu", (unsigned long long)report.survivor_bytes,
               bytes);
-    CHECK_SAY(report.age_ms >= 20 && report.age_ms < 1000 * PATIENCE_SECONDS, "it is %llu ms old",
+    CHECK_SAY(report.age_ms >= 20 && report.age_ms < 1000 * HANG_SECONDS, "it is %llu ms old",
               (unsigned long long)report.age_ms);
     CHECK(report.reclaimed_bytes == 0 && report.rss_change_bytes == 0);
     for (size_t i = 0; i < COUNT_OF(objects); i++) {

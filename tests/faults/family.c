@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <tslab/tslab.h>
 
-enum { NEVER_CAME = 2, PATIENCE_SECONDS = 100 };
+enum { NEVER_CAME = 2 };
 
 static bool is_hint(const char *plan)
 {
@@ -33,7 +33,7 @@ static int process(void)
     CHECK_SAY(plan != NULL && calls != NULL, "the interposing library is not there");
     CHECK(errno == 0);
     const char *const asked = getenv("FAULTS");
-    alarm(PATIENCE_SECONDS);
+    alarm(HANG_SECONDS);
     const size_t refused_then = work();
     bool came = true;
     if (asked != NULL) {

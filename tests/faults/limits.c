@@ -453,7 +453,7 @@ int main(int argc, char **argv)
 {
     for (size_t i = 0; argc == 2 && i < COUNT_OF(cases); i++) {
         if (strcmp(argv[1], cases[i].name) == 0) {
-            alarm(100);
+            alarm(HANG_SECONDS);
             cases[i].body();
             return 0;
         }

@@ -4,7 +4,7 @@
     sites.py libc LIBRARY RECORDS             every function that the library needs of libc is known here, and every call of one
                                               that can fail has failed under the interposing library (interpose.c)
     sites.py table SOURCES RECORDS PROGRAM... every call of the engine through the table of system calls (src/os/os.h) has failed
-                                              in the programs that replace its entries (tests/unit/faults.h)
+                                              in the programs that replace its entries (tests/common/faults.h)
 
 RECORDS is the directory in which tests have noted the calls that they let fail: in files TEST.libc and PROGRAM.table."""
 

@@ -28,7 +28,7 @@ static void fork_and_wait(void)
 {
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(5);
+        alarm(CHILD_HANG_SECONDS);
         signal(SIGABRT, SIG_DFL);
         use_memory();
         _exit(0);
@@ -117,7 +117,7 @@ static void run(const struct handling *how, void (*misuse)(void), bool threads)
     const pid_t pid = fork();
     if (pid == 0) {
         CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && close(ends[0]) == 0 && close(ends[1]) == 0);
-        alarm(20); /* a hang is a failure */
+        alarm(CHILD_HANG_SECONDS);
         handling = how->what;
         pthread_t thread;
         CHECK(!threads || pthread_create(&thread, NULL, work, NULL) == 0);

@@ -22,7 +22,7 @@ static void *work(void *unused)
 
 int main(void)
 {
-    alarm(40); /* a hang is a failure */
+    alarm(HANG_SECONDS);
     pthread_t workers[WORKERS];
     for (int i = 0; i < WORKERS; i++) {
         CHECK(pthread_create(&workers[i], NULL, work, NULL) == 0);
@@ -30,7 +30,7 @@ int main(void)
     for (int i = 0; i < FORKS; i++) {
         const pid_t pid = fork();
         if (pid == 0) {
-            alarm(10);
+            alarm(CHILD_HANG_SECONDS);
             library_work();
             free(keep(malloc(100)));
             _exit(0);

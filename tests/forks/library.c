@@ -166,12 +166,12 @@ __attribute__((constructor)) static void construct(void)
 {
     enum { FORKS = 40 };
     find_functions();
-    alarm(40); /* a hang is a failure */
+    alarm(HANG_SECONDS);
     pthread_t workers[] = { start(work), start(work) };
     for (int i = 0; i < FORKS; i++) {
         const pid_t pid = fork();
         if (pid == 0) {
-            alarm(10);
+            alarm(CHILD_HANG_SECONDS);
             use_memory();
             CHECK(pthread_join(start(use_memory_once), NULL) == 0);
             _exit(0);

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     what = argv[1];
-    alarm(40); /* a hang is a failure */
+    alarm(HANG_SECONDS);
     const struct tslab_epoch_options options = { .label = "unread", .policy = TSLAB_POLICY_REPORT };
     epoch = tslab_epoch_open(&options);
     CHECK(pthread_barrier_init(&inside, NULL, 2) == 0 && pthread_barrier_init(&closed, NULL, 2) == 0);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     }
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(10);
+        alarm(CHILD_HANG_SECONDS);
         allocate(NULL);
         start_and_wait(allocate);
         _exit(0);

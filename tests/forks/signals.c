@@ -42,7 +42,7 @@ static void fork_in_handler(int number)
     const pid_t pid = fork();
     if (pid == 0) {
         is_child = 1;
-        alarm(10);
+        alarm(CHILD_HANG_SECONDS);
     } else {
         int status = -1;
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     if (strncmp(what, "nested", 6) == 0) {
         handle(SIGUSR1);
         for (int i = 0; i < 20; i++) {
-            alarm(20); /* a hang is a failure */
+            alarm(CHILD_HANG_SECONDS);
             library_raises = 1;
             fork_once();
         }

@@ -55,7 +55,7 @@ static void fork_to(int depth)
 {
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(20);
+        alarm(CHILD_HANG_SECONDS);
         if (depth == 3) {
             use_streams(NULL); /* no thread before the next fork */
         } else {
@@ -144,7 +144,7 @@ static void *fork_once(void *unused)
     say_who(&forker);
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(20);
+        alarm(CHILD_HANG_SECONDS);
         free(keep(malloc(100000)));
         _exit(0);
     }
@@ -181,7 +181,7 @@ static void holder_of_a_stream_allocates(void)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
-    alarm(50); /* a hang is a failure */
+    alarm(HANG_SECONDS);
     if (strcmp(argv[1], "getline") == 0) {
         holder_of_a_stream_allocates();
     } else {

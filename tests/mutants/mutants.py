@@ -174,7 +174,7 @@ def digest(*texts):
 @functools.cache
 def digest_of_rig():
     """Of everything that a survivor's verdict hangs on: the engine, and the tests."""
-    kinds = [SOURCES, *(ROOT / "tests" / kind for kind in ("sim", "unit", "stress", "epoch", "family", "mutants"))]
+    kinds = [SOURCES, *(ROOT / "tests" / kind for kind in ("sim", "unit", "storms", "faults", "epoch", "misuse", "common", "mutants"))]
     files = sorted(path for kind in kinds for path in kind.rglob("*") if path.suffix in (".c", ".h", ".py", ".ld"))
     return digest(*(path.read_text() for path in files))
 

@@ -59,7 +59,7 @@ static void check_child(pid_t pid)
 
 __attribute__((noreturn)) static void run_child(void)
 {
-    alarm(60); /* a hang is a failure */
+    alarm(CHILD_HANG_SECONDS);
     CHECK_SAY(own_run % 3 == 2 && handlers_run % 3 == 2, "not all handlers have run");
     use_every_size(NULL);
     free_in_flight();
@@ -79,7 +79,7 @@ static void fork_at_last(void *rounds_left)
     use_every_size(NULL);
     const pid_t pid = fork();
     if (pid == 0) {
-        alarm(60);
+        alarm(CHILD_HANG_SECONDS);
         use_every_size(NULL);
         _exit(0);
     }

@@ -3,7 +3,7 @@
 #ifndef STORM_H
 #define STORM_H
 
-#include "stress.h"
+#include "message.h"
 
 #include <errno.h>
 

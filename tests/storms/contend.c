@@ -2,7 +2,7 @@
  * that slabs fill and empty, and the queue of the list's lock is in use, all the time.
  *
  *   contend <rounds> <size> */
-#include "stress.h"
+#include "message.h"
 
 /* Only so much of an object is written, so that the threads spend their time in the allocator. */
 enum { THREADS = 3, BATCH = 600, WRITTEN = 48 };

@@ -3,51 +3,19 @@
  *
  * An epoch keeps the objects of its first while in another way than those of a long life, so the same misuse is tried
  * in a young epoch and in an old one. */
+#include "misuse.h"
+
 #include "epoch.h"
 
-/* The lines that there are, of which a case may allow several. */
-enum {
-    DOUBLE = 1,
-    DOUBLE_OR_WILD = 2,
-    INTERIOR = 4,
-    RELEASED = 8,
-    FREED_OR_RELEASED = 16,
-    NO_HANDLE = 32,
-    LINES = 6,
-    NOTHING = 64,
-};
-static const char *const lines[LINES] = {
-    "double free of",
-    "double or wild free of",
-    "free of an interior pointer",
-    "free, after its epoch was released, of",
-    "free, where no object lives (freed before, or its epoch was released), of",
-    "free, without its handle, of",
-};
 static const char label[] = "misused";
-
-/* Where the parent reads which pointer the child misuses, whether it came as far as the call, and whether it survived
- * it. */
-static int report_end;
 
 static tslab_epoch epoch; /* that the case is about */
 
-static void tell(void *p)
-{
-    CHECK(write(report_end, &p, sizeof p) == (ssize_t)sizeof p);
-}
-
-/* The case is about to make the call that must end it. */
-static void expect_end(void *p)
-{
-    tell(p);
-}
-
-/* It has made it. A slab of a long-lived epoch may see the misuse only when the slot comes to it, which is at the close
+/* A slab of a long-lived epoch may see the misuse only when the slot comes to it, which is at the close
  * at the latest. */
 static void expected_end(void)
 {
-    tell(NULL);
+    misuse_survived();
     if (same(tslab_epoch_current(), epoch)) {
         leave(epoch);
     }
@@ -57,7 +25,7 @@ static void expected_end(void)
 
 static void free_misused(void *p)
 {
-    expect_end(p);
+    misused(p);
     tslab_free(p);
     expected_end();
 }
@@ -131,7 +99,7 @@ static void twice_by_two_threads(void)
 {
     void *const p = object(80);
     in_a_thread(free_it, p);
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
     expected_end();
 }
@@ -141,7 +109,7 @@ static void twice_by_owner_and_stranger(void)
     enter(epoch);
     void *const p = object(64);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
     expected_end();
 }
@@ -191,7 +159,7 @@ static void realloc_after_free(void)
 {
     void *const p = object(64);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 1000));
     expected_end();
 }
@@ -200,7 +168,7 @@ static void realloc_to_0_after_free(void)
 {
     void *const p = object(64);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 0));
     expected_end();
 }
@@ -250,7 +218,7 @@ static void interior_of_a_large_one_far_in(void)
 static void interior_by_a_stranger(void)
 {
     void *const p = (char *)object(64) + 16;
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
     expected_end();
 }
@@ -265,7 +233,7 @@ static void interior_while_it_drains(void)
 static void realloc_interior(void)
 {
     void *const p = (char *)object(64) + 16;
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 1000));
     expected_end();
 }
@@ -273,7 +241,7 @@ static void realloc_interior(void)
 static void usable_size_interior(void)
 {
     void *const p = (char *)object(64) + 1;
-    expect_end(p);
+    misused(p);
     (void)tslab_usable_size(p);
     expected_end();
 }
@@ -355,7 +323,7 @@ static void the_object_of_a_handle_by_a_stranger(void)
 {
     void *p;
     CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
     expected_end();
 }
@@ -364,7 +332,7 @@ static void realloc_of_the_object_of_a_handle(void)
 {
     void *p;
     CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 10000));
     expected_end();
 }
@@ -393,131 +361,73 @@ static void rightful_use(void)
     tslab_free(NULL);
 }
 
-#define MISUSE(name, allowed)                                                                                          \
-    {                                                                                                                  \
-#name, name, allowed                                                                                           \
-    }
-static const struct misuse {
-    const char *name;
-    void (*body)(void);
-    unsigned allowed; /* the lines */
-} cases[] = {
-    MISUSE(twice_in_a_row, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_in_a_row_inside, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_a_greater_one, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_the_smallest, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_with_others_between, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_by_two_threads, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_by_owner_and_stranger, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_after_leaving, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_while_it_drains, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_after_close, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(twice_after_the_epoch_is_gone, FREED_OR_RELEASED),
-    MISUSE(twice_a_large_one, DOUBLE_OR_WILD),
-    MISUSE(realloc_after_free, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(realloc_to_0_after_free, DOUBLE | DOUBLE_OR_WILD),
-    MISUSE(interior_by_16, INTERIOR),
-    MISUSE(interior_by_1, INTERIOR),
-    MISUSE(interior_by_8_of_the_smallest, INTERIOR),
-    MISUSE(interior_at_the_end, INTERIOR),
-    MISUSE(interior_of_a_great_one, INTERIOR | DOUBLE_OR_WILD),
-    MISUSE(interior_of_a_great_one_in_the_next_unit, INTERIOR | DOUBLE_OR_WILD),
-    MISUSE(interior_of_a_large_one, INTERIOR | DOUBLE_OR_WILD),
-    MISUSE(interior_of_a_large_one_far_in, INTERIOR | DOUBLE_OR_WILD),
-    MISUSE(interior_by_a_stranger, INTERIOR),
-    MISUSE(interior_while_it_drains, INTERIOR),
-    MISUSE(realloc_interior, INTERIOR),
-    MISUSE(usable_size_interior, INTERIOR),
-    MISUSE(wild_behind_the_last_object, DOUBLE | DOUBLE_OR_WILD | INTERIOR),
-    MISUSE(after_release, RELEASED | FREED_OR_RELEASED),
-    MISUSE(a_great_one_after_release, RELEASED | FREED_OR_RELEASED),
-    MISUSE(a_large_one_after_release, FREED_OR_RELEASED),
-    MISUSE(after_release_with_reclaim, FREED_OR_RELEASED),
-    MISUSE(after_a_trap, FREED_OR_RELEASED),
-    MISUSE(twice_after_another_was_released, FREED_OR_RELEASED),
-    MISUSE(the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
-    MISUSE(the_object_of_a_handle_inside, NO_HANDLE | INTERIOR | DOUBLE),
-    MISUSE(the_object_of_a_handle_by_a_stranger, NO_HANDLE | INTERIOR | DOUBLE),
-    MISUSE(realloc_of_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
-    MISUSE(into_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
-    MISUSE(rightful_use, NOTHING),
+/* Checks change when they are seen, not what is said. */
+#define EITHER(name, ends) MISUSE(name, (ends), (ends))
+static const struct misuse cases[] = {
+    EITHER(twice_in_a_row, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_in_a_row_inside, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_a_greater_one, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_the_smallest, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_with_others_between, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_by_two_threads, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_by_owner_and_stranger, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_after_leaving, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_while_it_drains, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_after_close, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(twice_after_the_epoch_is_gone, FREED_OR_RELEASED),
+    EITHER(twice_a_large_one, DOUBLE_OR_WILD),
+    EITHER(realloc_after_free, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(realloc_to_0_after_free, DOUBLE | DOUBLE_OR_WILD),
+    EITHER(interior_by_16, INTERIOR),
+    EITHER(interior_by_1, INTERIOR),
+    EITHER(interior_by_8_of_the_smallest, INTERIOR),
+    EITHER(interior_at_the_end, INTERIOR),
+    EITHER(interior_of_a_great_one, INTERIOR | DOUBLE_OR_WILD),
+    EITHER(interior_of_a_great_one_in_the_next_unit, INTERIOR | DOUBLE_OR_WILD),
+    EITHER(interior_of_a_large_one, INTERIOR | DOUBLE_OR_WILD),
+    EITHER(interior_of_a_large_one_far_in, INTERIOR | DOUBLE_OR_WILD),
+    EITHER(interior_by_a_stranger, INTERIOR),
+    EITHER(interior_while_it_drains, INTERIOR),
+    EITHER(realloc_interior, INTERIOR),
+    EITHER(usable_size_interior, INTERIOR),
+    EITHER(wild_behind_the_last_object, DOUBLE | DOUBLE_OR_WILD | INTERIOR),
+    EITHER(after_release, RELEASED | FREED_OR_RELEASED),
+    EITHER(a_great_one_after_release, RELEASED | FREED_OR_RELEASED),
+    EITHER(a_large_one_after_release, FREED_OR_RELEASED),
+    EITHER(after_release_with_reclaim, FREED_OR_RELEASED),
+    EITHER(after_a_trap, FREED_OR_RELEASED),
+    EITHER(twice_after_another_was_released, FREED_OR_RELEASED),
+    EITHER(the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(the_object_of_a_handle_inside, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(the_object_of_a_handle_by_a_stranger, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(realloc_of_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(into_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(rightful_use, COMPLETES),
 };
 
-/* Whether the child said one of the lines that the case allows, with the pointer to its last digit. */
-static bool said_as_allowed(const struct misuse *misuse, const struct child *child, void *misused)
+static void begin_young(void)
 {
-    for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        if ((misuse->allowed & 1u << i) != 0 && child_said_of(child, lines[i], misused, label)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-struct attempt {
-    const struct misuse *misuse;
-    bool old;
-};
-
-static void run_attempt(const void *argument)
-{
-    const struct attempt *const attempt = argument;
-    alarm(PATIENCE_SECONDS);
     epoch = opened_as(label, TSLAB_POLICY_DRAIN);
-    if (attempt->old) {
-        grow_old(epoch);
-    }
-    attempt->misuse->body();
 }
 
-static void check_attempt(const struct misuse *misuse, bool old)
+static void begin_old(void)
 {
-    const struct attempt attempt = { misuse, old };
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    report_end = ends[1];
-    const struct child child = child_run(run_attempt, &attempt);
-    close(ends[1]);
-    void *told[2] = { NULL, NULL };
-    const ssize_t length = read(ends[0], told, sizeof told);
-    close(ends[0]);
-    if (misuse->allowed == NOTHING) {
-        assert_string_equal(child.said, "");
-        assert_int_equal(child.status, 0);
-        return;
-    }
-    if (length < (ssize_t)sizeof told[0]) {
-        fail_msg("%s epoch: it came not as far as the call: \"%s\"", old ? "old" : "young", child.said);
-    }
-    if (!said_as_allowed(misuse, &child, told[0])) {
-        fail_msg("%s epoch, %p: \"%s\"", old ? "old" : "young", told[0], child.said);
-    }
-    assert_true(child_aborted(&child));
-    if (!old || TSLAB_CHECKED) {
-        assert_int_equal(length, sizeof told[0]); /* at the very call */
-    }
-}
-
-static void in_a_young_epoch(void **state)
-{
-    check_attempt(*state, false);
-}
-
-static void in_an_old_epoch(void **state)
-{
-    check_attempt(*state, true);
+    begin_young();
+    grow_old(epoch);
 }
 
 int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[2 * COUNT_OF(cases)];
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        void *const state = (void *)(uintptr_t)&cases[i];
-        tests[2 * i] = (struct CMUnitTest){ cases[i].name, in_a_young_epoch, NULL, NULL, state };
-        tests[2 * i + 1] = (struct CMUnitTest){ cases[i].name, in_an_old_epoch, NULL, NULL, state };
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const struct misuse_place places[] = {
+        { "in a young epoch", begin_young, false },
+        { "in an old epoch", begin_old, true },
+    };
+    const struct misuse_table table = {
+        .cases = cases,
+        .count = COUNT_OF(cases),
+        .places = places,
+        .place_count = COUNT_OF(places),
+        .label = label,
+    };
+    return misuse_run(&table, NULL, argc, argv);
 }

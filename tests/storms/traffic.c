@@ -2,7 +2,7 @@
  * its successor takes over. Beside them one thread asks for statistics and another trims, all the time.
  *
  *   traffic <generations> <operations of each thread> */
-#include "stress.h"
+#include "message.h"
 
 #include <fcntl.h>
 

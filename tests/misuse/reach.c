@@ -1,12 +1,12 @@
 /* What a misuse of memory can reach: a case for every cell of the table in SECURITY.md, in a process of its own. The
  * program is built twice: on the engine as users get it, and on the checked one.
  *
- *   security            runs all cases
- *   security --where    prints an address, and a word that depends on the secret of the process
+ *   reach            runs all cases
+ *   reach --where    prints an address, and a word that depends on the secret of the process
  *
  * A case ends as the table says: it completes, having checked itself what the misuse did; or a line ends it, which
  * names the pointer that the case told; or it faults. */
-#include "child.h"
+#include "misuse.h"
 
 #include "core/arena.h"
 #include "core/current.h"
@@ -22,14 +22,6 @@
 enum { SAME_CLASS = 64 };
 
 static const struct tslab_epoch_options labelled = { .label = "e" };
-
-/* Where the parent reads which pointer must be named, and that the case came as far as that. */
-static int report_end;
-
-static void tell(const void *p)
-{
-    CHECK(write(report_end, &p, sizeof p) == (ssize_t)sizeof p);
-}
 
 static char *object(size_t size)
 {
@@ -83,7 +75,7 @@ static void overflow_into_slack(void)
 {
     char *const p = object(50);
     hit(p + 50);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -91,7 +83,7 @@ static void overflow_by_one(void)
 {
     char *const p = object(56); /* in the checked library, 8 bytes more are 64 */
     hit(p + 56);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -102,7 +94,7 @@ static void overflow_into_neighbour(void)
     memset(p, 0x77, (size_t)(q - p) + 1);
     CHECK(*q == 0x77);
     tslab_free(q);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -110,7 +102,7 @@ static void overflow_seen_by_realloc(void)
 {
     char *const p = object(100);
     hit(p + 100);
-    tell(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 5000));
 }
 
@@ -120,7 +112,7 @@ static void overflow_seen_by_usable_size(void)
     if (tslab_usable_size(p) == 100) {
         hit(p + 100);
     }
-    tell(p);
+    misused(p);
     (void)tslab_usable_size(p);
 }
 
@@ -132,7 +124,7 @@ static void overflow_in_epoch(void)
     CHECK(q - p == 64);
     memset(p, 0x77, 65);
     CHECK(*q == 0x77);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -175,7 +167,7 @@ static void overflow_of_64_kib(void)
     const size_t bytes = tables_copy(&before);
     memset(p, 0x77, 65536); /* of the arena more is committed than is used */
     CHECK(tables_copy(&after) == bytes && memcmp(before, after, bytes) == 0);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -192,7 +184,7 @@ static void overflow_of_large_into_slack(void)
 {
     char *const p = object(100000);
     hit(p + 100000);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -223,7 +215,7 @@ static void underflow_into_neighbour(void)
     hit(q - 1);
     CHECK(GUARDED || p[47] != 0x5a);
     tslab_free(q);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -341,7 +333,7 @@ static void free_memory_holds_nothing(void)
     CHECK(zero == GUARDED);
 }
 
-/* Frees. What ends the program is in tests/misuse. */
+/* Frees. Those that end the program are in pointers.c. */
 
 /* An object at the very address of one that was freed; others keep what they get. */
 static char *reuse(const char *p, size_t size)
@@ -362,7 +354,7 @@ static void free_after_reuse(void)
     tslab_free(p);
     char *const owned = reuse(p, 64);
     tslab_free(p); /* what it frees is the new owner's */
-    tell(owned);
+    misused(owned);
     tslab_free(owned);
 }
 
@@ -414,7 +406,7 @@ static void write_after_free_steers_malloc(void)
     tslab_free(p);
     void *const forged = keep(target);
     memcpy(p, &forged, sizeof forged);
-    tell(p);
+    misused(p);
     if (!GUARDED) {
         CHECK(tslab_malloc(64) == p);
         CHECK(tslab_malloc(64) == forged);
@@ -428,7 +420,7 @@ static void write_after_free_into_the_last_byte(void)
     char *const p = object(3000);
     tslab_free(p);
     hit(p + 2999);
-    tell(p);
+    misused(p);
     (void)reuse(p, 3000);
 }
 
@@ -439,7 +431,7 @@ static void write_after_free_in_epoch(void)
     char *const p = object_in(epoch, 100);
     tslab_free(p);
     hit(p + 50);
-    tell(p);
+    misused(p);
     CHECK(tslab_epoch_malloc(epoch, 100) == p); /* nothing else was in the chunk: it begins anew */
 }
 
@@ -489,7 +481,7 @@ static void free_after_release(void)
     const tslab_epoch epoch = tslab_epoch_open(&options);
     char *const p = object_in(epoch, 100);
     CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
-    tell(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -603,93 +595,44 @@ static void kernel_refuses(void)
     traffic();
 }
 
-/* How a case ends. */
-static const char completes[] = "";
-static const char faults[] = "a fault";
-static const char overflow[] = "write beyond the end of";
-static const char written[] = "write after free into";
-static const char double_free[] = "double free of";
-static const char released[] = "free, after its epoch was released, of";
-static const char freed_or_released[] = "free, where no object lives (freed before, or its epoch was released), of";
-
-#define CASE(name, release, checked)                                                                                   \
-    {                                                                                                                  \
-#name, name, GUARDED ? (checked) : (release)                                                                   \
-    }
-static const struct security {
-    const char *name;
-    void (*body)(void);
-    const char *end; /* NULL: what happens then depends on the kernel */
-} cases[] = {
-    CASE(overflow_into_slack, completes, overflow),
-    CASE(overflow_by_one, completes, overflow),
-    CASE(overflow_into_neighbour, completes, overflow),
-    CASE(overflow_seen_by_realloc, completes, overflow),
-    CASE(overflow_seen_by_usable_size, completes, overflow),
-    CASE(overflow_in_epoch, completes, overflow),
-    CASE(overflow_with_handle, completes, completes),
-    CASE(overflow_of_64_kib, completes, overflow),
-    CASE(overflow_beyond_the_arena, faults, faults),
-    CASE(overflow_of_large_into_slack, completes, overflow),
-    CASE(overflow_of_large, completes, faults),
-    CASE(underflow_into_neighbour, completes, overflow),
-    CASE(underflow_of_large, completes, faults),
-    CASE(underflow_below_the_arena, faults, faults),
-    CASE(underflow_below_the_least_arena, faults, faults),
-    CASE(metadata_is_out_of_line, completes, completes),
-    CASE(metadata_between_guards, completes, completes),
-    CASE(metadata_between_guards_in_the_least_arena, completes, completes),
-    CASE(free_memory_holds_nothing, completes, completes),
-    CASE(free_after_reuse, double_free, double_free),
-    CASE(free_across_epochs, completes, completes),
-    CASE(free_across_instances, completes, completes),
-    CASE(read_after_free, completes, completes),
-    CASE(read_after_free_of_large, completes, faults),
-    CASE(write_after_free_steers_malloc, completes, written),
-    CASE(write_after_free_into_the_last_byte, completes, written),
-    CASE(write_after_free_in_epoch, completes, written),
-    CASE(write_after_free_of_large, completes, faults),
-    CASE(touch_after_drain, completes, completes),
-    CASE(touch_after_release, completes, faults),
-    CASE(touch_after_trap, faults, faults),
-    CASE(free_after_release, released, freed_or_released),
-    CASE(uninitialised_read, completes, completes),
-    CASE(forged_handles, completes, completes),
-    CASE(size_overflow, completes, completes),
-    CASE(kernel_refuses, completes, completes),
+static const struct misuse cases[] = {
+    MISUSE(overflow_into_slack, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_by_one, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_into_neighbour, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_seen_by_realloc, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_seen_by_usable_size, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_in_epoch, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_with_handle, COMPLETES, COMPLETES),
+    MISUSE(overflow_of_64_kib, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_beyond_the_arena, FAULTS, FAULTS),
+    MISUSE(overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END),
+    MISUSE(overflow_of_large, COMPLETES, FAULTS),
+    MISUSE(underflow_into_neighbour, COMPLETES, BEYOND_THE_END),
+    MISUSE(underflow_of_large, COMPLETES, FAULTS),
+    MISUSE(underflow_below_the_arena, FAULTS, FAULTS),
+    MISUSE(underflow_below_the_least_arena, FAULTS, FAULTS),
+    MISUSE(metadata_is_out_of_line, COMPLETES, COMPLETES),
+    MISUSE(metadata_between_guards, COMPLETES, COMPLETES),
+    MISUSE(metadata_between_guards_in_the_least_arena, COMPLETES, COMPLETES),
+    MISUSE(free_memory_holds_nothing, COMPLETES, COMPLETES),
+    MISUSE(free_after_reuse, DOUBLE, DOUBLE),
+    MISUSE(free_across_epochs, COMPLETES, COMPLETES),
+    MISUSE(free_across_instances, COMPLETES, COMPLETES),
+    MISUSE(read_after_free, COMPLETES, COMPLETES),
+    MISUSE(read_after_free_of_large, COMPLETES, FAULTS),
+    MISUSE(write_after_free_steers_malloc, COMPLETES, WRITTEN_AFTER_FREE),
+    MISUSE(write_after_free_into_the_last_byte, COMPLETES, WRITTEN_AFTER_FREE),
+    MISUSE(write_after_free_in_epoch, COMPLETES, WRITTEN_AFTER_FREE),
+    MISUSE(write_after_free_of_large, COMPLETES, FAULTS),
+    MISUSE(touch_after_drain, COMPLETES, COMPLETES),
+    MISUSE(touch_after_release, COMPLETES, FAULTS),
+    MISUSE(touch_after_trap, FAULTS, FAULTS),
+    MISUSE(free_after_release, RELEASED, FREED_OR_RELEASED),
+    MISUSE(uninitialised_read, COMPLETES, COMPLETES),
+    MISUSE(forged_handles, COMPLETES, COMPLETES),
+    MISUSE(size_overflow, COMPLETES, COMPLETES),
+    MISUSE(kernel_refuses, COMPLETES, COMPLETES),
 };
-
-static void run_case(const void *argument)
-{
-    const struct security *security = argument;
-    security->body();
-}
-
-static void check_case(void **state)
-{
-    const struct security *security = *state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    report_end = ends[1];
-    const struct child child = child_run(run_case, security);
-    close(ends[1]);
-    void *told = NULL;
-    const ssize_t length = read(ends[0], &told, sizeof told);
-    close(ends[0]);
-    if (security->end == faults) {
-        assert_string_equal(child.said, "");
-        assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGSEGV);
-    } else if (security->end == completes) {
-        assert_string_equal(child.said, "");
-        assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    } else if (security->end != NULL) {
-        assert_int_equal(length, sizeof told);
-        if (!child_said_of(&child, security->end, told, "e")) {
-            fail_msg("not \"%s %p\": %s", security->end, told, child.said);
-        }
-        assert_true(child_aborted(&child));
-    }
-}
 
 /* Every process has addresses of its own, and a secret. */
 
@@ -731,17 +674,20 @@ static void processes_differ(void **state)
     assert_true(addresses_differ || mode == '0');
 }
 
+static void begin(void)
+{
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--where") == 0) {
         say_where();
         return 0;
     }
-    struct CMUnitTest tests[COUNT_OF(cases) + 1];
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        void *const state = (void *)(uintptr_t)&cases[i];
-        tests[i] = (struct CMUnitTest){ cases[i].name, check_case, NULL, NULL, state };
-    }
-    tests[COUNT_OF(cases)] = (struct CMUnitTest)cmocka_unit_test(processes_differ);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const struct misuse_place place = { "in the process", begin, false };
+    static const struct CMUnitTest beside = cmocka_unit_test(processes_differ);
+    const struct misuse_table table = {
+        .cases = cases, .count = COUNT_OF(cases), .places = &place, .place_count = 1, .label = "e"
+    };
+    return misuse_run(&table, &beside, argc, argv);
 }

@@ -1,8 +1,7 @@
 /* Every call of the operating system fails in turn, once or from then on. What fails is refused cleanly, nothing is
  * lost, and afterwards all works again. */
-#include "faults.h"
-#include "child.h"
 #include "engine.h"
+#include "turns.h"
 
 #include "core/guard.h"
 #include "core/thread.h"
@@ -125,46 +124,27 @@ static size_t work(size_t count)
     return refused;
 }
 
-static void check_nothing_is_lost(void)
-{
-    (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    CHECK_SAY(stats.live_objects == 0, "%zu objects are lost", stats.live_objects);
-    CHECK_SAY(stats.slabs_opened == stats.slabs_recycled && stats.slab_bytes == 0, "slabs are lost");
-    CHECK_SAY(stats.large_bytes == 0, "%zu bytes of large objects are lost", stats.large_bytes);
-    CHECK(stats.cached_bytes == 0);
-    CHECK(stats.dirty_bytes == 0);
-    CHECK(stats.allocations == stats.frees);
-    CHECK(stats.clean_bytes + counter_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
-}
-
 /* An arena that does not fill up. */
 #define ROOMY (8 * GIB)
 
 struct plan {
-    enum call call;
-    unsigned from;
-    bool once;
+    struct turn turn;
     bool refuses; /* a NULL is expected, once at least */
     size_t arena_bytes;
     size_t count;
 };
 
-/* Works with failures, then without. Exit code 2: the call that should fail was never made. */
-static void run_plan(const void *argument)
+/* Works with failures, then without. */
+static void run_plan(const struct turn *turn)
 {
-    const struct plan *plan = argument;
+    const struct plan *const plan = (const struct plan *)turn;
     live_in_arena_of(plan->arena_bytes);
-    inject(plan->call, plan->from, plan->once ? plan->from + 1 : UINT32_MAX);
+    turn_begins(turn);
     const size_t refused_then = work(plan->count);
-    if (calls_made[plan->call] <= plan->from) {
-        _exit(2);
-    }
+    turn_ends(turn);
     /* Later failures may find enough that was freed before. */
-    CHECK_SAY(!plan->refuses || plan->from > 0 || refused_then > 0, "nothing was refused");
-    inject_nothing();
-    CHECK_SAY(!is_hint(plan->call) || plan->arena_bytes != ROOMY || refused_then == 0, "%zu were refused",
+    CHECK_SAY(!plan->refuses || turn->from > 0 || refused_then > 0, "nothing was refused");
+    CHECK_SAY(!is_hint(turn->call) || plan->arena_bytes != ROOMY || refused_then == 0, "%zu were refused",
               refused_then);
     /* With a small arena, small objects may find no room even without failures. */
     if (plan->arena_bytes == ROOMY) {
@@ -173,22 +153,10 @@ static void run_plan(const void *argument)
     check_nothing_is_lost();
 }
 
-/* Lets the calls of a kind fail from the first on, from the second on, and so on until there are no more of them, or
- * `most` were tried. */
 static void fail_in_turn(struct plan plan, unsigned least, unsigned most, unsigned stride)
 {
-    unsigned tried = 0;
-    for (plan.from = 0; plan.from < most * stride; plan.from += stride) {
-        const struct child child = child_run(run_plan, &plan);
-        assert_string_equal(child.said, "");
-        assert_true(WIFEXITED(child.status));
-        if (WEXITSTATUS(child.status) == 2) {
-            break;
-        }
-        assert_int_equal(WEXITSTATUS(child.status), 0);
-        tried++;
-    }
-    assert_true(tried >= least);
+    plan.turn.run = run_plan;
+    turns(&plan.turn, least, most * stride, stride, 0);
 }
 
 /* Nothing at all can be had, or nothing where the engine looks of its own accord. */
@@ -256,8 +224,10 @@ static void a_refused_start(void **state)
 static void a_refused_commit(void **state)
 {
     (void)state;
-    fail_in_turn((struct plan){ .call = PLACE, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12, 1);
-    fail_in_turn((struct plan){ .call = PLACE, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12, 1);
+    fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
+                 12, 1);
+    fail_in_turn((struct plan){ .turn.call = PLACE, .refuses = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 12,
+                 1);
 }
 
 /* Somebody else is where the arena would grow: nothing is refused for that. */
@@ -265,7 +235,8 @@ static void a_place_that_is_taken(void **state)
 {
     (void)state;
     place_fails_by = OS_TAKEN;
-    fail_in_turn((struct plan){ .call = PLACE, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 20, 1);
+    fail_in_turn((struct plan){ .turn = { .call = PLACE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8,
+                 20, 1);
     place_fails_by = OS_NO_MEMORY;
 }
 
@@ -297,23 +268,26 @@ static void a_refused_mapping(void **state)
     /* Memory for records: between guard pages it is made accessible piece by piece (without, see
      * threads_without_records).
      */
-    fail_in_turn((struct plan){ .call = COMMIT, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
-    fail_in_turn((struct plan){ .call = COMMIT, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
+    fail_in_turn((struct plan){ .turn = { .call = COMMIT, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 5,
+                 8, 5);
+    fail_in_turn((struct plan){ .turn.call = COMMIT, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 5);
 }
 
 /* Guard pages, and what is trapped. */
 static void a_refused_guard(void **state)
 {
     (void)state;
-    fail_in_turn((struct plan){ .call = FORBID, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 11);
-    fail_in_turn((struct plan){ .call = FORBID, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 11);
+    fail_in_turn((struct plan){ .turn = { .call = FORBID, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 5,
+                 8, 11);
+    fail_in_turn((struct plan){ .turn.call = FORBID, .arena_bytes = ROOMY, .count = OBJECTS }, 5, 8, 11);
 }
 
 static void a_refused_purge(void **state)
 {
     (void)state;
-    fail_in_turn((struct plan){ .call = PURGE, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6, 3);
-    fail_in_turn((struct plan){ .call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6, 3);
+    fail_in_turn((struct plan){ .turn = { .call = PURGE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6,
+                 3);
+    fail_in_turn((struct plan){ .turn.call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6, 3);
 }
 
 enum { THREADS = 100, EACH = OBJECTS / THREADS };
@@ -536,8 +510,9 @@ static void a_clock_that_cannot_be_trusted(void **state)
 {
     (void)state;
     child_succeeds(pause_by_a_wrong_clock, NULL, "");
-    fail_in_turn((struct plan){ .call = CLOCK, .once = true, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
-    fail_in_turn((struct plan){ .call = CLOCK, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
+    fail_in_turn((struct plan){ .turn = { .call = CLOCK, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9,
+                 7);
+    fail_in_turn((struct plan){ .turn.call = CLOCK, .arena_bytes = ROOMY, .count = OBJECTS }, 8, 9, 7);
 }
 
 static void *take_and_let_go(void *lock)

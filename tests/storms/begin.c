@@ -2,7 +2,7 @@
  * others, whatever they call, wait or find nothing.
  *
  *   begin <processes> */
-#include "stress.h"
+#include "message.h"
 
 #include <sys/wait.h>
 

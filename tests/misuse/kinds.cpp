@@ -481,7 +481,7 @@ const char *ended(const kind &kind, char *said, size_t capacity)
         const struct rlimit no_core = { 0, 0 };
         (void)setrlimit(RLIMIT_CORE, &no_core);
         dup2(ends[1], STDERR_FILENO);
-        alarm(60);
+        alarm(CHILD_HANG_SECONDS);
         kind.body();
         exit(0);
     }

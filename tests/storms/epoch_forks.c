@@ -103,7 +103,7 @@ static void *use_in_child(void *argument)
 
 static void run_child(uint64_t number)
 {
-    alarm(30); /* a hang is a failure */
+    alarm(CHILD_HANG_SECONDS);
     /* This thread is where it was; the others are nowhere. */
     CHECK(same(tslab_epoch_current(), epochs[number % EPOCHS]));
     for (size_t i = 0; i < EPOCHS; i++) {
@@ -208,7 +208,7 @@ static void fork_while_another_is_inside(void)
     const pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(30);
+        alarm(CHILD_HANG_SECONDS);
         STATUS(tslab_epoch_release(lone, 0, NULL), TSLAB_OK);
         in_a_thread(find_it_gone, NULL);
         _exit(0);

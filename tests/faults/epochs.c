@@ -1,7 +1,7 @@
 /* Every call of the operating system that epochs make fails in turn, once or from then on. What fails is refused
  * cleanly, nothing is lost, and afterwards all works again. */
-#include "faults.h"
 #include "epoch.h"
+#include "turns.h"
 
 #include "core/arena.h"
 #include "core/option.h"
@@ -186,63 +186,23 @@ static size_t work(void)
     return refused;
 }
 
-static void check_nothing_is_lost(void)
+/* Works with failures, then without. */
+static void run_turn(const struct turn *turn)
 {
-    (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    CHECK_SAY(stats.live_objects == 0 && stats.slab_bytes == 0 && stats.large_bytes == 0 && stats.cached_bytes == 0,
-              "%zu objects, %zu bytes of slabs, %zu of large ones, %zu cached", stats.live_objects, stats.slab_bytes,
-              stats.large_bytes, stats.cached_bytes);
-    CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
-    CHECK(stats.threads == 1);
-    /* What is not empty is trapped. */
-    const size_t trapped = counter_get(&trap_units) * (size_t)UNIT;
-    CHECK_SAY(stats.clean_bytes + trapped == stats.committed_bytes, "%zu bytes are neither empty nor trapped",
-              stats.committed_bytes - stats.clean_bytes - trapped);
-}
-
-struct plan {
-    enum call call;
-    unsigned from;
-    bool once;
-};
-
-/* Works with failures, then without. Exit code 2: the call that should fail was never made. */
-static void run_plan(const void *argument)
-{
-    const struct plan *const plan = argument;
-    alarm(PATIENCE_SECONDS);
-    inject(plan->call, plan->from, plan->once ? plan->from + 1 : UINT32_MAX);
+    alarm(HANG_SECONDS);
+    turn_begins(turn);
     const size_t refused_then = work();
-    if (calls_made[plan->call] <= plan->from) {
-        _exit(2);
-    }
-    CHECK_SAY(!is_hint(plan->call) || refused_then == 0, "%zu were refused", refused_then);
-    inject_nothing();
+    turn_ends(turn);
+    CHECK_SAY(!is_hint(turn->call) || refused_then == 0, "%zu were refused", refused_then);
     CHECK_SAY(work() == 0, "it does not work again");
     check_nothing_is_lost();
 }
 
-/* Lets the calls of a kind fail from the first on, from the second on, and so on until there are no more of them, or
- * enough were tried. */
 static void fail_in_turn(enum call call, unsigned least, unsigned most)
 {
     for (int once = 0; once < 2; once++) {
-        unsigned tried = 0;
-        for (unsigned from = 0; from < (EPOCH_SANITIZED ? most / 8 : most); from += 1 + from / 4) {
-            const struct plan plan = { call, from, once != 0 };
-            const struct child child = child_run(run_plan, &plan);
-            if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 2) {
-                break;
-            }
-            if (child.status != 0 || child.said[0] != 0) {
-                fail_msg("call %u fails%s: status %#x, \"%s\"", from, once != 0 ? "" : " from then on",
-                         (unsigned)child.status, child.said);
-            }
-            tried++;
-        }
-        assert_true(tried >= least);
+        struct turn turn = { .call = call, .once = once != 0, .run = run_turn };
+        turns(&turn, least, EPOCH_SANITIZED ? most / 8 : most, 1, 4);
     }
 }
 

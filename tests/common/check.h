@@ -20,6 +20,10 @@
 
 #define CHECK_SKIPPED 77
 
+/* A hang is a failure: after so long on a machine that does much else. A child ends before its parent, which then says
+ * so. */
+enum { CHILD_HANG_SECONDS = 60, HANG_SECONDS = 100 };
+
 /* Ends the program with the sentence on stderr. It does not allocate, and _exit leaves a forked child's stdio alone. */
 __attribute__((noreturn, format(printf, 3, 4))) static inline void check_failed(const char *file, int line,
                                                                                 const char *format, ...)

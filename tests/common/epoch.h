@@ -13,9 +13,6 @@
 #include <sys/mman.h>
 #include <tslab/tslab.h>
 
-/* A hang is a failure: a case that takes longer is ended by a signal. */
-enum { PATIENCE_SECONDS = 100 };
-
 /* What checks and sanitizers keep for themselves is memory, too. */
 enum { HEAVY = EPOCH_SLOW || TSLAB_CHECKED };
 
@@ -65,7 +62,7 @@ static inline void *exit_at_once(void *unused)
 static inline void case_body(const void *argument)
 {
     const struct epoch_case *one = (const struct epoch_case *)argument;
-    alarm(PATIENCE_SECONDS);
+    alarm(HANG_SECONDS);
     if (malloc_is_ours()) {
         /* The first thread that starts, and the first that exits, have libc allocate what it keeps; not in a scope. */
         pthread_t thread;

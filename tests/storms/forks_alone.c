@@ -2,7 +2,7 @@
  * them all, and nothing but what the vanished threads held is lost to it.
  *
  *   forks <forks> */
-#include "stress.h"
+#include "message.h"
 
 #include <sys/wait.h>
 
@@ -66,7 +66,7 @@ static void fork_once(int number)
     const pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(20); /* a hang is a failure */
+        alarm(CHILD_HANG_SECONDS);
         use_in_child((uint64_t)number);
         _exit(0);
     }

@@ -1,7 +1,7 @@
-/* What the stress tests share: messages that carry their own proof, rings to hand them on, and the reckoning at the
+/* What storms of objects share: messages that carry their own proof, rings to hand them on, and the reckoning at the
  * end. */
-#ifndef STRESS_H
-#define STRESS_H
+#ifndef MESSAGE_H
+#define MESSAGE_H
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
  * is checked to the last digit of the address.
  *
  * A release build sees what the design sees for nothing; a checked build sees every case at the very call. */
-#include "child.h"
+#include "misuse.h"
 
 #include "core/arena.h"
 #include "core/guard.h"
@@ -10,19 +10,6 @@
 
 #include <pthread.h>
 #include <tslab/tslab.h>
-
-/* What the last call of a case does to the pointer. */
-static void *target;
-
-/* Where the parent reads which pointer the child misuses, and whether it came as far as the call. */
-static int report_end;
-
-/* The case is about to make the call that must end it. */
-static void expect_end(void *p)
-{
-    target = p;
-    CHECK(write(report_end, &target, sizeof target) == (ssize_t)sizeof target);
-}
 
 static void *small(size_t size)
 {
@@ -34,7 +21,7 @@ static void *small(size_t size)
 
 static void free_misused(void *p)
 {
-    expect_end(p);
+    misused(p);
     tslab_free(p);
 }
 
@@ -95,7 +82,7 @@ static void twice_after_it_went_to_its_slab(void)
     void *const p = keep_slab(64);
     tslab_free(p);
     (void)tslab_trim();
-    expect_end(p);
+    misused(p);
     tslab_free(p);      /* a release build takes it for a free slot */
     (void)tslab_trim(); /* and sees it when it comes to the slab */
 }
@@ -106,7 +93,7 @@ static void twice_within_a_flush(void)
     void *const q = small(64);
     tslab_free(p);
     tslab_free(q);
-    expect_end(p);
+    misused(p);
     tslab_free(p);
     (void)tslab_trim();
 }
@@ -136,7 +123,7 @@ static void twice_by_two_threads(void)
 {
     void *const p = keep_slab(80); /* of a class whose slots go straight to their slab when a stranger frees them */
     in_a_thread(free_it, p);
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
 }
 
@@ -144,7 +131,7 @@ static void twice_at_the_end_of_a_thread(void)
 {
     void *const p = keep_slab(64); /* of a class whose slots strangers keep, until they end */
     in_a_thread(free_it, p);
-    expect_end(p);
+    misused(p);
     in_a_thread(free_it, p);
 }
 
@@ -244,7 +231,7 @@ static void interior_of_a_large_one_by_one(void)
 
 static void interior_flushed(char *p)
 {
-    expect_end(p);
+    misused(p);
     tslab_free(p);
     (void)tslab_trim(); /* where a release build sees it */
 }
@@ -283,7 +270,7 @@ static void realloc_foreign(void)
     long long on_stack[4] = { 0 };
     tslab_free(small(10));
     void *const p = keep(on_stack);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 100));
 }
 
@@ -291,7 +278,7 @@ static void realloc_of_a_freed_large_one(void)
 {
     void *const p = small(100000);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 200000));
 }
 
@@ -299,7 +286,7 @@ static void realloc_to_0_after_free(void)
 {
     void *const p = small(100);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 0));
 }
 
@@ -307,7 +294,7 @@ static void realloc_after_free(void)
 {
     void *const p = keep_slab(64);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 1000));
     (void)tslab_trim();
 }
@@ -315,7 +302,7 @@ static void realloc_after_free(void)
 static void realloc_interior(void)
 {
     void *const p = (char *)keep_slab(64) + 16;
-    expect_end(p);
+    misused(p);
     (void)keep(tslab_realloc(p, 1000));
 }
 
@@ -323,14 +310,14 @@ static void usable_size_foreign(void)
 {
     static long long in_data[4];
     tslab_free(small(10));
-    expect_end(in_data);
+    misused(in_data);
     (void)tslab_usable_size(in_data);
 }
 
 static void usable_size_interior(void)
 {
     void *const p = (char *)keep_slab(64) + 1;
-    expect_end(p);
+    misused(p);
     (void)tslab_usable_size(p);
 }
 
@@ -338,7 +325,7 @@ static void usable_size_of_a_freed_large_one(void)
 {
     void *const p = small(100000);
     tslab_free(p);
-    expect_end(p);
+    misused(p);
     (void)tslab_usable_size(p);
 }
 
@@ -347,7 +334,7 @@ static void usable_size_of_a_freed_one(void)
     void *const p = keep_slab(64);
     tslab_free(p);
     (void)tslab_trim();
-    expect_end(p);
+    misused(p);
     (void)tslab_usable_size(p);
 }
 
@@ -370,61 +357,46 @@ static void rightful_use(void)
     }
 }
 
-static const char double_free[] = "double free of";
-static const char double_or_wild[] = "double or wild free of";
-static const char foreign[] = "free of a foreign pointer";
-static const char interior[] = "free of an interior pointer";
-
-/* `size` was asked for where the pointer lies: the line says the bytes of that place. 0: it says none. */
-#define CASE(name, release, checked, size)                                                                             \
-    {                                                                                                                  \
-#name, name, release, checked, size                                                                            \
-    }
-static const struct misuse {
-    const char *name;
-    void (*body)(void);
-    const char *release; /* the message of a release build; NULL: it does not see it */
-    const char *checked; /* of a checked build; NULL: no misuse */
-    size_t size;
-} cases[] = {
-    CASE(twice_in_a_row, double_free, double_free, 64),
-    CASE(twice_in_a_row_of_each_class, double_free, double_free, SMALL_MAX - SEAL_BYTES),
-    CASE(twice_in_a_row_after_an_allocation, double_free, double_free, 100),
-    CASE(twice_with_others_between, NULL, double_free, 48),
-    CASE(twice_after_it_went_to_its_slab, double_free, double_free, 64),
-    CASE(twice_within_a_flush, double_free, double_free, 64),
-    CASE(twice_after_the_slab_was_recycled, double_or_wild, double_or_wild, 0),
-    CASE(twice_by_two_threads, double_free, double_free, 80),
-    CASE(twice_at_the_end_of_a_thread, double_free, double_free, 64),
-    CASE(twice_a_large_one, double_or_wild, double_or_wild, 0),
-    CASE(twice_a_large_one_with_others_between, double_or_wild, double_or_wild, 0),
-    CASE(foreign_stack, foreign, foreign, 0),
-    CASE(foreign_static, foreign, foreign, 0),
-    CASE(foreign_heap, foreign, foreign, 0),
-    CASE(foreign_small_number, foreign, foreign, 0),
-    CASE(foreign_great_number, foreign, foreign, 0),
-    CASE(foreign_before_the_arena, foreign, foreign, 0),
-    CASE(foreign_beyond_what_is_committed, foreign, foreign, 0),
-    CASE(wild_in_unit_0, double_or_wild, double_or_wild, 0),
-    CASE(wild_in_unused_units, double_or_wild, double_or_wild, 0),
-    CASE(interior_of_a_large_one, interior, interior, 100000),
-    CASE(interior_of_a_large_one_far_in, interior, interior, 100000),
-    CASE(interior_of_a_large_one_by_one, interior, interior, 100000),
-    CASE(interior_by_16, interior, interior, 64),
-    CASE(interior_by_1, interior, interior, 64),
-    CASE(interior_by_8_of_the_smallest, interior, interior, 16),
-    CASE(interior_of_the_largest_class, interior, interior, SMALL_MAX - SEAL_BYTES),
-    CASE(interior_in_the_tail, interior, interior, 48),
-    CASE(realloc_foreign, foreign, foreign, 0),
-    CASE(realloc_of_a_freed_large_one, double_or_wild, double_or_wild, 0),
-    CASE(realloc_to_0_after_free, double_free, double_free, 100),
-    CASE(realloc_after_free, double_free, double_free, 64),
-    CASE(realloc_interior, interior, interior, 64),
-    CASE(usable_size_foreign, foreign, foreign, 0),
-    CASE(usable_size_interior, interior, interior, 64),
-    CASE(usable_size_of_a_freed_large_one, double_or_wild, double_or_wild, 0),
-    CASE(usable_size_of_a_freed_one, NULL, double_free, 64),
-    CASE(rightful_use, NULL, NULL, 0),
+/* Without checks, and in a checked library. */
+static const struct misuse cases[] = {
+    MISUSE_OF(64, twice_in_a_row, DOUBLE, DOUBLE),
+    MISUSE_OF(SMALL_MAX - SEAL_BYTES, twice_in_a_row_of_each_class, DOUBLE, DOUBLE),
+    MISUSE_OF(100, twice_in_a_row_after_an_allocation, DOUBLE, DOUBLE),
+    MISUSE_OF(48, twice_with_others_between, COMPLETES, DOUBLE),
+    MISUSE_OF(64, twice_after_it_went_to_its_slab, DOUBLE, DOUBLE),
+    MISUSE_OF(64, twice_within_a_flush, DOUBLE, DOUBLE),
+    MISUSE(twice_after_the_slab_was_recycled, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE_OF(80, twice_by_two_threads, DOUBLE, DOUBLE),
+    MISUSE_OF(64, twice_at_the_end_of_a_thread, DOUBLE, DOUBLE),
+    MISUSE(twice_a_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE(twice_a_large_one_with_others_between, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE(foreign_stack, FOREIGN, FOREIGN),
+    MISUSE(foreign_static, FOREIGN, FOREIGN),
+    MISUSE(foreign_heap, FOREIGN, FOREIGN),
+    MISUSE(foreign_small_number, FOREIGN, FOREIGN),
+    MISUSE(foreign_great_number, FOREIGN, FOREIGN),
+    MISUSE(foreign_before_the_arena, FOREIGN, FOREIGN),
+    MISUSE(foreign_beyond_what_is_committed, FOREIGN, FOREIGN),
+    MISUSE(wild_in_unit_0, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE(wild_in_unused_units, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE_OF(100000, interior_of_a_large_one, INTERIOR, INTERIOR),
+    MISUSE_OF(100000, interior_of_a_large_one_far_in, INTERIOR, INTERIOR),
+    MISUSE_OF(100000, interior_of_a_large_one_by_one, INTERIOR, INTERIOR),
+    MISUSE_OF(64, interior_by_16, INTERIOR, INTERIOR),
+    MISUSE_OF(64, interior_by_1, INTERIOR, INTERIOR),
+    MISUSE_OF(16, interior_by_8_of_the_smallest, INTERIOR, INTERIOR),
+    MISUSE_OF(SMALL_MAX - SEAL_BYTES, interior_of_the_largest_class, INTERIOR, INTERIOR),
+    MISUSE_OF(48, interior_in_the_tail, INTERIOR, INTERIOR),
+    MISUSE(realloc_foreign, FOREIGN, FOREIGN),
+    MISUSE(realloc_of_a_freed_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE_OF(100, realloc_to_0_after_free, DOUBLE, DOUBLE),
+    MISUSE_OF(64, realloc_after_free, DOUBLE, DOUBLE),
+    MISUSE_OF(64, realloc_interior, INTERIOR, INTERIOR),
+    MISUSE(usable_size_foreign, FOREIGN, FOREIGN),
+    MISUSE_OF(64, usable_size_interior, INTERIOR, INTERIOR),
+    MISUSE(usable_size_of_a_freed_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
+    MISUSE_OF(64, usable_size_of_a_freed_one, COMPLETES, DOUBLE),
+    MISUSE(rightful_use, COMPLETES, COMPLETES),
 };
 
 /* What a place for so many bytes has for its user. */
@@ -435,48 +407,15 @@ static size_t bytes_for(size_t size)
            SEAL_BYTES;
 }
 
-static void run_case(const void *argument)
+static void begin(void)
 {
-    const struct misuse *misuse = argument;
-    misuse->body();
 }
 
-static void check_case(void **state)
+int main(int argc, char **argv)
 {
-    const struct misuse *misuse = *state;
-    const char *message = TSLAB_CHECKED ? misuse->checked : misuse->release;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    report_end = ends[1];
-    const struct child child = child_run(run_case, misuse);
-    close(ends[1]);
-    void *misused = NULL;
-    const ssize_t told = read(ends[0], &misused, sizeof misused);
-    close(ends[0]);
-    if (message == NULL) {
-        assert_string_equal(child.said, "");
-        assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    } else {
-        char about[64] = "";
-        assert_int_equal(told, sizeof misused);
-        if (message == foreign) {
-            snprintf(about, sizeof about, " (of another malloc, or of none)");
-        } else if (misuse->size != 0) {
-            snprintf(about, sizeof about, " (%zu bytes)", bytes_for(misuse->size));
-        }
-        if (!child_said(&child, message, misused, about)) {
-            fail_msg("not \"%s %p%s\": %s", message, misused, about, child.said);
-        }
-        assert_true(child_aborted(&child));
-    }
-}
-
-int main(void)
-{
-    struct CMUnitTest tests[COUNT_OF(cases)];
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        void *const state = (void *)(uintptr_t)&cases[i];
-        tests[i] = (struct CMUnitTest){ cases[i].name, check_case, NULL, NULL, state };
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    static const struct misuse_place place = { "in the process", begin, false };
+    const struct misuse_table table = {
+        .cases = cases, .count = COUNT_OF(cases), .places = &place, .place_count = 1, .usable = bytes_for
+    };
+    return misuse_run(&table, NULL, argc, argv);
 }
