@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -153,13 +154,27 @@ void library_work(void)
 }
 
 static atomic_bool stop;
+static atomic_int at_work;
 
 static void *work(void *unused)
 {
+    use_memory();
+    at_work++;
     while (!stop) {
         use_memory();
     }
     return unused;
+}
+
+/* The drop-in's constructor has run by now, before there were threads. libtslab's comes later: there the handlers are
+ * set by the first thread that allocates, and a fork in the middle of that runs without them
+ * (docs/protocols/thread.md). */
+static bool is_dropin(void)
+{
+    Dl_info mine;
+    Dl_info theirs;
+    CHECK(dladdr(*(void **)&allocate, &mine) != 0 && dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0);
+    return mine.dli_fbase == theirs.dli_fbase;
 }
 
 __attribute__((constructor)) static void construct(void)
@@ -168,6 +183,9 @@ __attribute__((constructor)) static void construct(void)
     find_functions();
     alarm(HANG_SECONDS);
     pthread_t workers[] = { start(work), start(work) };
+    while (!is_dropin() && at_work < (int)COUNT_OF(workers)) {
+        sched_yield();
+    }
     for (int i = 0; i < FORKS; i++) {
         const pid_t pid = fork();
         if (pid == 0) {
