@@ -54,7 +54,7 @@ SCHEDULED = {
     "core/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
     "core/fork.c": f"fork {EPOCH} instance fork-all",
     "core/hold.c": f"{EPOCH} instance fork-all",
-    "core/hot.c": "large fork-large",
+    "core/hot.c": "large fork-all",
     "core/instance.c": "epoch instance",
     "core/depot.c": "depot large slab epoch-free",
     "core/handle.c": "epoch-handle epoch-fork",
