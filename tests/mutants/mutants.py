@@ -41,7 +41,7 @@ RESULTS = ROOT / "build" / "mutants" / "results.json"
 
 # The tests that say most about each file, by their names in CTest; the first to fail ends it. Under the schedulers:
 SLAB = "slab revisit thread"
-EPOCH = "epoch epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
+EPOCH = "epoch epoch-holds epoch-free epoch-late epoch-slab epoch-handle epoch-fork"
 SCHEDULED = {
     "api/epoch.c": "epoch instance",
     "os/lock.c": "lock revisit slab",
@@ -51,6 +51,8 @@ SCHEDULED = {
     "core/current.c": "thread fork instance fork-all",
     "core/ending.c": f"{EPOCH} instance epoch-policy fork-all",
     "core/engine.c": "thread fork instance fork-all",
+    "core/epoch.c": f"{EPOCH} instance epoch-policy fork-all",
+    "core/epoch.h": f"{EPOCH} instance epoch-policy fork-all",
     "core/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
     "core/fork.c": f"fork {EPOCH} instance fork-all",
     "core/hold.c": f"{EPOCH} instance fork-all",
