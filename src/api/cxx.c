@@ -1,7 +1,7 @@
-/* The C++ operators new and delete, in C: part of the drop-in library, which must not need libstdc++.
+/* The C++ operators new and delete, in C, because the drop-in library must not need libstdc++.
  *
- * A program that fails to allocate gets its new-handler called and std::bad_alloc thrown by the libstdc++ that it runs
- * on, which is looked up at that moment. Names are those of the Itanium C++ ABI. */
+ * When an allocation fails, the program's new-handler is called, or std::bad_alloc is thrown, by the libstdc++ that the
+ * program runs on, which is looked up at that moment. The names are those of the Itanium C++ ABI. */
 
 #include <tslab/tslab.h>
 
@@ -18,16 +18,15 @@ static void *look_up(const char *name)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL) {
-        return dlsym(RTLD_NEXT, name); /* a program that has libstdc++ in itself may export it */
+        return dlsym(RTLD_NEXT, name); /* a program that has libstdc++ linked into it may export its names */
     }
     void *function = dlsym(library, name);
     (void)dlclose(library);
     return function;
 }
 
-/* A function of the libstdc++ that the program runs on, wherever it is loaded: not one of ours of the same name. NULL
- * when there is none. What the dynamic linker allocates for that, and keeps, is not of the epoch that the thread is
- * inside of. */
+/* Finds a function of the libstdc++ that the program runs on, and not ours of the same name. NULL: there is none. The
+ * dynamic linker may allocate memory for that and keep it, so plain malloc lands outside of epochs meanwhile. */
 static void *cxx_runtime(const char *name)
 {
     tslab_work_pause();
@@ -36,7 +35,7 @@ static void *cxx_runtime(const char *name)
     return function;
 }
 
-/* Calls the new-handler; false when there is none. It may throw. */
+/* Calls the new-handler, which may throw. False: there is none. */
 static bool call_new_handler(void)
 {
     new_handler *(*get_new_handler)(void) = (new_handler * (*)(void)) cxx_runtime("_ZSt15get_new_handlerv");
@@ -50,6 +49,7 @@ static bool call_new_handler(void)
 
 static noinline void *new_slow(size_t size, size_t alignment)
 {
+    invariant(alignment != 0);
     for (;;) {
         void *p = alloc_aligned(size, alignment);
         if (p != NULL) {
@@ -65,7 +65,7 @@ static noinline void *new_slow(size_t size, size_t alignment)
     }
 }
 
-/* The nothrow forms call the handler, too, and what it throws ends in NULL. C cannot catch, but libstdc++'s own nothrow
+/* The nothrow forms call the handler, too, and return NULL when it throws. C cannot catch, but libstdc++'s own nothrow
  * forms can: they call the plain form, which is ours, and catch what it throws. */
 static noinline void *new_slow_nothrow(size_t size)
 {
@@ -98,7 +98,7 @@ static noinline void *new_slow_plain(size_t size)
 
 always_inline void *new_plain(size_t size)
 {
-    /* What is checked is born once: the checked way tries again itself. */
+    /* Checked builds must begin an object only once. new_slow tries again by itself. */
     return TSLAB_CHECKED ? new_slow(size, 1) : fast_alloc_or(size, new_slow_plain);
 }
 

@@ -1,4 +1,5 @@
-/* Epochs, as users see them. */
+/* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports of the
+ * caller's size. The work is done in core. */
 #include "api/sized.h"
 #include "core/chunk.h"
 #include "core/ending.h"
@@ -8,6 +9,7 @@
 #include "core/instance.h"
 #include "core/scope.h"
 #include "core/work.h"
+#include "os/fatal.h"
 
 #include <tslab/tslab.h>
 
@@ -20,7 +22,7 @@ static tslab_epoch fail_epoch(int error)
     return (tslab_epoch){ 0 };
 }
 
-/* Whether an epoch can be opened so. */
+/* Whether an epoch can be opened with these options. */
 static bool options_are_valid(const struct tslab_epoch_options *wanted)
 {
     if ((wanted->flags & ~(unsigned)TSLAB_OPEN_VOUCHED) != 0) {
@@ -70,7 +72,7 @@ TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
     if (likely(front_current->thread != NULL)) {
         return scope_enter(front_current->thread, epoch.id);
     }
-    /* A thread whose own heap is gone, since it ends, has nothing that could be inside. */
+    /* A thread that is ending has lost its own heap, and nothing is left of it that could be inside of an epoch. */
     struct thread *thread = current_get();
     if (thread == NULL || front_current == &front_gone) {
         if (thread != NULL) {
@@ -90,7 +92,7 @@ TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch)
 /* The ways to end an epoch. */
 enum ending { BY_CLOSE, BY_RELEASE, BY_ADVANCE };
 
-/* Ends an epoch in one of these ways; *value names another one after an advance. */
+/* Ends an epoch in one of these ways. After an advance, *value names the next epoch. */
 static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value, bool reclaims,
                      struct tslab_epoch_report *report)
 {
@@ -103,6 +105,7 @@ static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value,
         return ending_release(thread, before, reclaims, report);
     case BY_ADVANCE:
         status = scope_advance(thread, value, reclaims, report);
+        invariant((status >= 0) == (*value != before));
         if (status >= 0) {
             work_advanced(thread, before, *value);
         }
@@ -111,7 +114,7 @@ static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value,
     return status;
 }
 
-/* Why an epoch that was closed is not gone. False: it is gone by now. */
+/* Reports what keeps an epoch that was closed before. False: the epoch is gone by now. */
 static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *report)
 {
     struct tslab_epoch_stats stats;
@@ -126,11 +129,11 @@ static bool report_what_is_left(tslab_epoch epoch, struct tslab_epoch_report *re
     return true;
 }
 
-/* The same by the names that programs use, into a report of the caller's size. */
+/* Ends an epoch for a program, with a report of the caller's size. */
 static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tslab_close_flags flags, void *report,
                                      size_t size)
 {
-    /* The root of an instance would leave the epochs of the instance behind. */
+    /* The end of an instance's root alone would leave the other epochs of the instance behind. */
     if (instance_root(epoch->id) != NULL || (report != NULL && !sized_is_valid(size)) ||
         (flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
@@ -172,7 +175,7 @@ TSLAB_API enum tslab_status tslab_epoch_advance_sized(tslab_epoch *epoch, tslab_
     return epoch == NULL ? TSLAB_INVALID : end_by_hand(BY_ADVANCE, epoch, flags, report, size);
 }
 
-/* In an epoch that the thread is not innermost in, or that has no room at hand. */
+/* Allocates in an epoch that is not the thread's innermost one, or whose chunk has no room. */
 static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t alignment, bool *zero)
 {
     if (epoch_is_hidden(epoch.id)) {
@@ -246,7 +249,7 @@ TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
 {
     const struct epoch *epoch = object_epoch(p);
     const struct epoch *owner = load_plain(&epoch->owner);
-    epoch = owner != NULL ? owner : epoch; /* of objects with handles */
+    epoch = owner != NULL ? owner : epoch; /* objects with handles live in an epoch that serves another one */
     return (tslab_epoch){ epoch == &epoch_process ? 0 : epoch_value(epoch) };
 }
 

@@ -1,16 +1,17 @@
-/* Epochs described: one by its value, or all of them. */
+/* Descriptions of epochs for users: of one by its value, or of all that are not FREE, a few at a time. */
 #include "api/epochs.h"
 
 #include "api/sized.h"
 #include "core/current.h"
 #include "core/epoch.h"
 #include "core/survivors.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Epochs that a list describes before it hands them on: they lie on the stack. */
+/* A list describes this many epochs on the stack before it hands them to the caller. */
 enum { LISTED_AT_ONCE = 8 };
 
 static enum tslab_epoch_state state_of(uint64_t word)
@@ -34,7 +35,7 @@ static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
     stats->memory_bytes += sum.memory_bytes;
 }
 
-/* False when the epoch is gone. */
+/* Describes an epoch. False: it is gone. */
 static bool epoch_describe(struct epoch *epoch, struct tslab_epoch_stats *stats)
 {
     const uint64_t word = load_seq_cst(&epoch->word);
@@ -80,7 +81,8 @@ TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struc
     return TSLAB_OK;
 }
 
-/* The next record from an index on that is not FREE, nor serves the handles of another; NULL: there are no more. */
+/* The first record from an index on that is not FREE and does not serve the handles of another one. NULL: there are no
+ * more. */
 static struct epoch *next_of_users(uint32_t from)
 {
     struct epoch *epoch = epoch_next(from);
@@ -94,6 +96,7 @@ static struct epoch *next_of_users(uint32_t from)
 bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 {
     for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
+        invariant(epoch->id >= *from);
         *from = epoch->id + 1;
         if (epoch_describe(epoch, entry)) {
             return true;
@@ -115,6 +118,7 @@ size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t
     }
     gate_unlock(&thread->gate);
     current_put(thread);
+    invariant(n <= capacity);
     return n;
 }
 
@@ -135,7 +139,8 @@ TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_
         n += found;
     }
     size_t more = 0;
-    /* Where there was room, what is new since the look is not told: it has no entry. */
+    /* Only a full array leaves epochs untold. Where there was room, epochs that are new since the look are not counted,
+     * because they have no entry. */
     for (struct epoch *epoch; n == capacity && (epoch = next_of_users(from)) != NULL; from = epoch->id + 1) {
         more++;
     }

@@ -1,24 +1,25 @@
 /* Epochs by label, for reports: a program that forgets to close epochs forgets thousands, of a few kinds.
  *
- * One table serves all reports, so that none needs memory or much stack. Who reports takes the groups out one by one,
- * and so holds no lock while it writes; where another report has filled the table meanwhile, the rest is as of that
- * moment. */
+ * One table serves all reports, so that none needs memory or much stack. A report takes the groups out one by one, so
+ * it holds no lock while it writes. If another report has filled the table meanwhile, the rest is of that later moment.
+ */
 #include "api/epochs.h"
 #include "core/current.h"
+#include "os/fatal.h"
 
 #include <string.h>
 
-/* Epochs with labels beyond so many are told together. */
+/* The labels beyond LABELS_TOLD are told together. */
 _Static_assert((int)LABELS_KNOWN > (int)LABELS_TOLD, "more are known than told");
 
-/* In the gate. */
+/* Taken in the gate. */
 static struct lock table_lock = LOCK_INIT(RANK_LABELS);
 
 static struct {
-    uint64_t collection;                         /* how often it was filled */
-    uint32_t known;                              /* groups by label, in no order, then with the largest first */
-    uint32_t told;                               /* groups that reports tell */
-    struct label_group groups[LABELS_KNOWN + 1]; /* the last: epochs whose label found no place */
+    uint64_t collection;                         /* how often the table was filled */
+    uint32_t known;                              /* the number of groups that have a label of their own */
+    uint32_t told;                               /* the number of groups that reports tell */
+    struct label_group groups[LABELS_KNOWN + 1]; /* the last group has the epochs whose label found no place */
 } table;
 
 static void add_group(struct label_group *sum, const struct label_group *group)
@@ -40,6 +41,7 @@ static struct label_group *group_of(const char *label)
         at++;
     }
     struct label_group *group = &table.groups[at];
+    invariant(at <= table.known && table.known <= LABELS_KNOWN);
     if (at == table.known && at < LABELS_KNOWN) {
         table.known++;
         memset(group, 0, sizeof *group);
@@ -51,6 +53,7 @@ static struct label_group *group_of(const char *label)
 static void add_epoch(const struct tslab_epoch_stats *stats)
 {
     struct label_group *group = group_of(stats->label);
+    invariant((size_t)stats->state < sizeof group->states / sizeof group->states[0]);
     group->labels = 1;
     group->states[stats->state]++;
     group->live_objects += stats->live_objects;
@@ -59,7 +62,7 @@ static void add_epoch(const struct tslab_epoch_stats *stats)
     group->oldest_ms = stats->age_ms > group->oldest_ms ? stats->age_ms : group->oldest_ms;
 }
 
-/* The groups with the most memory come first, and all beyond those that are told become one. */
+/* Moves the groups with the most memory to the front, and makes one group of all beyond those that are told. */
 static void order_groups(void)
 {
     struct label_group *const groups = table.groups;
@@ -84,6 +87,7 @@ static void order_groups(void)
             rest->label[0] = 0;
         }
     }
+    invariant(table.told <= LABELS_TOLD + 1 && table.told <= table.known);
 }
 
 static void labels_collect(void)

@@ -1,4 +1,4 @@
-/* The names of libc: linked only into the drop-in library. Behaves as glibc 2.36 documents and does. */
+/* The names of libc, linked only into the drop-in library. They behave as glibc 2.36 documents and does. */
 
 #include <tslab/tslab.h>
 
@@ -6,6 +6,7 @@
 #include "core/fast.h"
 #include "core/scope.h"
 #include "core/stats.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -21,8 +22,8 @@ void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
 void cfree(void *p);
 
-/* glibc's second names, which a program calls that has a malloc of its own, and perhaps no free of its own beside it.
- * None of them may call a name that the program may have. */
+/* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. None of them
+ * may call a name that the program may define. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t size);
@@ -36,7 +37,7 @@ TSLAB_API void *malloc(size_t size)
     return fast_alloc(size);
 }
 
-/* Another library, or the program, may have a malloc that comes before this one. */
+/* Finds out whether a malloc of the program or of another library comes before this one. */
 __attribute__((constructor(102))) static void find_out_whose_malloc(void)
 {
     Dl_info theirs;
@@ -80,6 +81,7 @@ static void *aligned_as_glibc(size_t alignment, size_t size)
     if (!is_power_of_two(alignment)) {
         alignment = alignment == 0 ? 1 : (size_t)2 << bit_highest(alignment);
     }
+    invariant(is_power_of_two(alignment));
     return alloc_aligned(size, alignment);
 }
 
@@ -101,7 +103,7 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
     const int saved = errno;
     void *p = alloc_aligned(size, alignment);
     if (p == NULL) {
-        return ENOMEM; /* as errno says, too: that is as with glibc */
+        return ENOMEM; /* errno says so, too, as with glibc */
     }
     errno = saved;
     *where = p;
@@ -189,7 +191,7 @@ TSLAB_API int malloc_trim(size_t pad)
     return object_trim() != 0;
 }
 
-/* Nothing that M_* names has a counterpart here: it is accepted and ignored. glibc refuses no other value than this. */
+/* No parameter M_* has a counterpart here, so all are accepted and ignored. glibc refuses only this value. */
 TSLAB_API int mallopt(int parameter, int value)
 {
     const size_t fast_most = 80 * sizeof(size_t) / 4;

@@ -1,5 +1,5 @@
-/* Statistics as JSON. docs/statistics.md describes the fields; SCHEMA_VERSION grows when one changes its meaning or
- * goes. */
+/* Statistics as JSON, and the table of epochs by label as text. docs/statistics.md describes the fields. SCHEMA_VERSION
+ * grows when a field changes its meaning or goes away. */
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"
@@ -7,6 +7,7 @@
 #include "core/current.h"
 #include "core/option.h"
 #include "core/stats.h"
+#include "os/fatal.h"
 #include "os/text.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4, GROUP_COLUMNS = 12 };
 
 struct json {
     int fd;
-    bool first; /* of the object or array that is being written */
+    bool first; /* the next member is the first one of its object or array */
     struct text text;
     char buffer[REPORT_BYTES];
 };
@@ -35,7 +36,7 @@ static void json_key(struct json *json, const char *name)
     text_string(&json->text, "\":");
 }
 
-/* Opens an object or array: as a member when it has a name. */
+/* Opens an object or array. With a name, it is a member. */
 static void json_open(struct json *json, const char *name, const char *bracket)
 {
     if (name != NULL) {
@@ -59,7 +60,7 @@ static void json_number(struct json *json, const char *name, uint64_t value)
     text_number(&json->text, value, 0);
 }
 
-/* The bytes of the sign that starts at c, if it is well-formed UTF-8; else 0. */
+/* The bytes of the character that starts at c. 0: it is not well-formed UTF-8. */
 static size_t sign_bytes(const unsigned char *c)
 {
     static const struct {
@@ -103,7 +104,7 @@ static void json_string(struct json *json, const char *name, const char *value)
     text_string(&json->text, "\"");
 }
 
-/* Identities do not fit the numbers of all readers of JSON. */
+/* Writes an identity as a string, because not all readers of JSON have numbers of 64 bits. */
 static void json_identity(struct json *json, const char *name, uint64_t value)
 {
     char digits[24];
@@ -190,6 +191,7 @@ static void json_class_entry(struct json *json, unsigned class)
 static const char *policy_name(enum tslab_policy policy)
 {
     static const char *const names[] = { "drain", "release", "report", "trap" };
+    invariant(policy >= TSLAB_POLICY_DRAIN && policy <= TSLAB_POLICY_TRAP);
     return names[policy - TSLAB_POLICY_DRAIN];
 }
 

@@ -1,9 +1,10 @@
-/* Structs of the interface whose size the caller tells: the caller may have been compiled with another version of the
+/* Structs of the interface whose size the caller tells. The caller may have been compiled with another version of the
  * header, whose struct has fewer members at its end, or more. */
 #ifndef TSLAB_API_SIZED_H
 #define TSLAB_API_SIZED_H
 
 #include "base/bits.h"
+#include "os/fatal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,18 +19,20 @@ static inline bool sized_is_valid(size_t size)
     return size != 0 && size <= SIZED_MOST && size % sizeof(uint64_t) == 0;
 }
 
-/* Gives the caller as much of ours as fits, and zeros for what we do not know. */
+/* Gives the caller as many of our members as fit, and zeros for members that we do not know. */
 static inline void sized_give(void *theirs, size_t size, const void *ours, size_t our_size)
 {
+    invariant(sized_is_valid(size));
     const size_t common = min_size(size, our_size);
     memcpy(theirs, ours, common);
     memset((char *)theirs + common, 0, size - common);
 }
 
-/* Takes what both sides know; the rest of ours becomes zero. False: the caller asks for something that we do not know.
- */
+/* Takes the members that both sides know. The rest of ours becomes zero. False: the caller has set a member that we do
+ * not know. */
 static inline bool sized_take(void *ours, size_t our_size, const void *theirs, size_t size)
 {
+    invariant(sized_is_valid(size));
     const size_t common = min_size(size, our_size);
     memcpy(ours, theirs, common);
     memset((char *)ours + common, 0, our_size - common);

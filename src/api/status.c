@@ -1,4 +1,4 @@
-/* What statuses are called. */
+/* The names and the texts of statuses, for messages of programs. */
 #include <tslab/tslab.h>
 
 TSLAB_API const char *tslab_status_text(enum tslab_status status)

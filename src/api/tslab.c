@@ -1,3 +1,4 @@
+/* malloc under this library's own names, its statistics, and the reports at the end of the program. */
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"

@@ -1,3 +1,5 @@
+/* A resize stays in place if the object's slot, chunk or run allows it. Else it allocates in the same epoch, copies,
+ * and frees. */
 #include "core/alloc.h"
 
 #include "core/ambient.h"
@@ -6,6 +8,7 @@
 #include "core/guard.h"
 #include "core/large.h"
 #include "core/room.h"
+#include "os/fatal.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -24,6 +27,7 @@ void *alloc_zero(size_t size)
 
 void *alloc_aligned(size_t size, size_t alignment)
 {
+    invariant(is_power_of_two(alignment));
     if (alignment <= GRANULE_BYTES) {
         return fast_alloc(size);
     }
@@ -32,11 +36,11 @@ void *alloc_aligned(size_t size, size_t alignment)
     return object_begin(object_alloc_ambient(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
-/* Whether the object at p, of `usable` bytes, can stay where it is with a new size. */
+/* Resizes the object at p, of `usable` bytes, where it is. False: it cannot stay there. */
 static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
 {
     if (room_class(p) != CLASS_NONE) {
-        /* A smaller size stays while it wastes no more than half. */
+        /* A smaller size stays if it wastes no more than half. */
         return size <= usable && (size >= usable / 2 || class_of_size(size) == room_class(p));
     }
     if (arena_tag(p) == TAG_CHUNK) {
@@ -54,11 +58,12 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     return resized;
 }
 
-/* Allocates where the object at p belongs: in its epoch while that is open, else where plain malloc lands. */
+/* Allocates in the epoch of the object at p while that is open, else where plain malloc lands. */
 static void *alloc_beside(struct thread *thread, const void *p, size_t size)
 {
     const struct epoch *epoch = object_epoch(p);
     const struct hold *hold = ambient_hold(thread);
+    invariant(epoch != NULL && (hold == NULL || load_plain(&hold->holder) == thread));
     if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
         return fast_alloc(size);
     }
@@ -81,6 +86,7 @@ void *alloc_resized(void *p, size_t size)
 {
     struct room room;
     const size_t usable = room_usable(p, &room);
+    invariant(p != NULL && size != 0 && usable <= room.bytes);
     struct thread *thread = size > PTRDIFF_MAX ? NULL : current_get();
     if (thread == NULL) {
         errno = ENOMEM;
@@ -89,7 +95,7 @@ void *alloc_resized(void *p, size_t size)
     void *moved = p;
     const size_t kept = min_size(usable, size);
     if (GUARDED && room.zero_when_free) {
-        memset((char *)p + kept, 0, room.bytes - kept); /* some of it may become free */
+        memset((char *)p + kept, 0, room.bytes - kept); /* part of the room may become free memory, which is zero */
     }
     const bool in_place = resize_in_place(thread, p, room.bytes, guard_room(size));
     if (GUARDED && room.sealed) {
@@ -101,7 +107,7 @@ void *alloc_resized(void *p, size_t size)
             memcpy(moved, p, kept);
             fast_free(p);
         } else if (size <= usable) {
-            moved = p; /* to shrink in place always works */
+            moved = p; /* to shrink in place is always possible */
         }
     }
     current_put(thread);

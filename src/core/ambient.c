@@ -1,3 +1,4 @@
+/* The out-of-line copy of ambient_set_here. */
 #include "core/ambient.h"
 
 noinline void ambient_set(struct thread *thread)

@@ -1,12 +1,16 @@
-/* Where a thread's plain malloc lands: in the hold of the innermost scope that takes plain malloc, or in the process.
+/* The ambient of a thread: the place where its plain malloc lands. It is the hold of the innermost scope that takes
+ * plain malloc, or the process.
+ *
+ * Invariants: the ambient hold's holder is the thread; the thread's front names the thread.
  *
  * Threads: each for itself. No gate. */
 #ifndef TSLAB_CORE_AMBIENT_H
 #define TSLAB_CORE_AMBIENT_H
 
 #include "core/thread.h"
+#include "os/fatal.h"
 
-/* The hold in which plain malloc lands now; NULL: the process. */
+/* The hold in which plain malloc lands now. NULL: the process. */
 always_inline struct hold *ambient_hold(const struct thread *thread)
 {
     return thread->scope == NULL || thread->paused != 0 ? NULL : thread->scope->ambient;
@@ -18,17 +22,19 @@ always_inline void ambient_set_here(struct thread *thread)
     struct hold *const scope = thread->scope;
     struct hold *const ambient = ambient_hold(thread);
     struct front *front = &thread->heap.front;
+    invariant(ambient == NULL || load_plain(&ambient->holder) == thread);
     if (ambient != NULL && ambient->heap != NULL) {
         front = &ambient->heap->front;
     } else if (ambient != NULL) {
         front = &thread->scope_front;
         front->filling = ambient;
     }
+    invariant(front->thread == thread);
     front->innermost = scope == NULL ? &hold_none : scope->real;
     front_current = front;
 }
 
-/* The same, where few come by. */
+/* The same as a call, for paths that are not hot. */
 void ambient_set(struct thread *thread);
 
 #endif

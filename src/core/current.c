@@ -1,3 +1,5 @@
+/* A thread joins when it first needs a record and leaves in the destructor of a thread-specific key. The library's
+ * constructor starts the engine before there are threads. */
 #include "core/current.h"
 
 #include "core/engine.h"
@@ -11,10 +13,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* The thread's destructor. Others may run after it and allocate or free: a borrowed record serves them. To wait for a
- * later round would leak the heap of a thread that joins only in one of its destructors, for then there may be no later
- * round. The value only says that there is something to end: where dlmopen has brought a second libc, whose keys have
- * the same numbers, it may come from another copy of this library. */
+/* The thread's destructor. Other destructors may run after it and allocate or free: a borrowed record serves them. To
+ * wait for a later round would leak the heap of a thread that joins only in one of its destructors, because there may
+ * be no later round. The value only says that there is something to end. After dlmopen it may come from another copy of
+ * this library, since the keys of a second libc have the same numbers. */
 static void thread_ends(void *value)
 {
     (void)value;
@@ -24,14 +26,15 @@ static void thread_ends(void *value)
     }
     scope_leave_all(thread);
     work_close(thread, thread);
+    invariant(front_current == &thread->heap.front);
     front_current = &front_gone;
     thread_close(thread);
 }
 
-/* The program ends by this thread, which may be in the middle of a slow operation. A handler of SIGABRT may still
- * allocate and fork: what it does goes past the thread's record, whose gate nobody has to wait for. (A thread that
- * holds more than a gate has found an invariant broken, in a checked build: a handler that allocates finds the next
- * then.) */
+/* This thread ends the program, perhaps in the middle of a slow operation. A handler of SIGABRT may still allocate and
+ * fork. It bypasses the thread's record, and the gate is released so that no thread waits for it. (A thread that holds
+ * more locks than a gate has found a broken invariant, in a checked build. A handler that allocates then finds the
+ * next one.) */
 static void thread_dies(void)
 {
     struct thread *thread = front_current->thread;
@@ -74,7 +77,7 @@ noinline struct thread *current_get_slow(void)
     if (front_current->thread != NULL) {
         return front_current->thread;
     }
-    /* First of all: a fork that comes before the handlers are set cuts this thread off from nothing. */
+    /* This comes first: a fork that comes before the handlers are set must find this thread without any lock. */
     fork_watch();
     if (!is_started()) {
         return NULL;
@@ -82,13 +85,14 @@ noinline struct thread *current_get_slow(void)
     struct thread *thread = thread_open();
     if (thread != NULL && front_current == &front_none) {
         front_current = &thread->heap.front;
-        /* May allocate, which works by now. Without it the thread's end would not be seen. */
+        /* This may allocate, which works by now. If it fails, the thread's end would not be noticed. */
         if (pthread_setspecific(ends.key, thread) != 0) {
             front_current = &front_none;
             thread_close(thread);
             return NULL;
         }
     }
+    invariant(thread == NULL || thread->heap.front.thread == thread);
     return thread;
 }
 
@@ -100,12 +104,13 @@ noinline struct thread *current_get_surely(void)
 
 noinline void current_put_slow(struct thread *thread)
 {
+    invariant(thread != NULL && front_current->thread == NULL);
     thread_close(thread);
 }
 
-/* Early: before there are threads, and in the drop-in, which is linked to be initialised first
- * (docs/protocols/thread.md), before any other library registers its fork handlers: so ours run last before a fork and
- * first after it. libc, too, is initialised later then, and has no environment yet; but glibc gives one to every
+/* Priority 101: before there are threads. The drop-in is linked to be initialised first (docs/protocols/thread.md), so
+ * there it is also before any other library registers its fork handlers: ours run last before a fork and first after
+ * it. libc is initialised later, too, and has no environment yet, but glibc passes the environment to every
  * constructor. */
 __attribute__((constructor(101))) static void engine_constructor(int count, char **arguments, char **environment)
 {

@@ -1,22 +1,24 @@
-/* The current thread: how it comes by its record, and what happens when it ends.
+/* The current thread: how it gets its record, and what happens when it ends.
  *
- * The thread-local variable is one pointer, and it always points to a heap: to front_none before the thread's first
- * slow path, to its own while it lives, to front_gone once its destructor has run. So the fast path needs no test for
- * whether anything is initialised. */
+ * The thread-local variable is one pointer, and it always points to a front: to front_none before the thread's first
+ * slow path, to one of its own while it lives, to front_gone once its destructor has run. So the fast path needs no
+ * test whether anything is initialised.
+ *
+ * Threads: each for itself. */
 #ifndef TSLAB_CORE_CURRENT_H
 #define TSLAB_CORE_CURRENT_H
 
 #include "core/thread.h"
 
-/* The record in whose name the thread may now do a slow operation: its own, or, after its end, a borrowed one. Joins
- * the thread, and starts the engine, where that has not happened. NULL: no memory for that; then there is nothing to
- * leave. */
+/* The record with which the thread may do a slow operation: its own, or, after its end, a borrowed one. Starts the
+ * engine and joins the thread, if that has not happened. NULL: no memory, and there is nothing to put back. */
 struct thread *current_get_slow(void);
 
-/* The same for what must not fail for want of memory: lends the last record then. NULL: the engine has not started. */
+/* The same for an operation that must not fail for want of memory: lends the last record then. NULL: the engine has not
+ * started. */
 struct thread *current_get_surely(void);
 
-/* Ends what one of them began: gives a borrowed record back. */
+/* Gives a borrowed record back. */
 void current_put_slow(struct thread *thread);
 
 static inline struct thread *current_get(void)

@@ -1,3 +1,4 @@
+/* The tag of the unit that p lies in tells what p is. The rest is text in a buffer on the stack. */
 #include "core/diagnosis.h"
 
 #include "core/epoch.h"
@@ -7,7 +8,7 @@
 #include "os/fatal.h"
 #include "os/text.h"
 
-/* The first unit of the large run that p lies in; 0: it lies in none. */
+/* The first unit of the large run that p lies in. 0: p lies in none. */
 static size_t large_run_around(const void *p)
 {
     size_t first = arena_unit(p);
@@ -22,9 +23,8 @@ static size_t large_run_around(const void *p)
     return covers ? first : 0;
 }
 
-/* The descriptor of what p lies in, NULL: nothing; and the bytes that the user of an object there may touch, 0:
- * unknown.
- */
+/* The descriptor of the run that p lies in. NULL: p lies in none. *bytes receives the bytes that the user of an object
+ * there may touch. 0: unknown. */
 static const struct run *run_around(const void *p, size_t *bytes)
 {
     const uint32_t tag = arena_tag(p);
@@ -47,7 +47,7 @@ static const struct run *run_around(const void *p, size_t *bytes)
     return &arena.runs[first];
 }
 
-/* The epoch of a run; NULL: the process, or it is none that there is. */
+/* The epoch of a run. NULL: the process, or an epoch that does not exist. */
 static const struct epoch *epoch_of_run(const struct run *run)
 {
     const uint32_t word = load_plain(&run->word);
@@ -57,7 +57,7 @@ static const struct epoch *epoch_of_run(const struct run *run)
         return NULL;
     }
     const struct epoch *const owner = load_plain(&epoch->owner);
-    return owner != NULL ? owner : epoch; /* of objects with handles */
+    return owner != NULL ? owner : epoch; /* objects with handles live in an epoch that serves another one */
 }
 
 static void say_epoch(struct text *text, const struct epoch *epoch)
@@ -91,6 +91,7 @@ static _Noreturn void say(const char *what, const void *p)
         text_string(&text, bytes != 0 ? ", " : " (");
         say_epoch(&text, epoch);
     }
+    invariant(text.length <= sizeof about - 2);
     if (text.length != 0) {
         about[text.length++] = ')';
     }
@@ -100,7 +101,7 @@ static _Noreturn void say(const char *what, const void *p)
 
 static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
 
-/* No object starts at p, in a chunk, and p lies in none. */
+/* Reports a p in a chunk where no object starts, and that lies in no object. */
 static _Noreturn void say_freed_in_chunk(const void *p)
 {
     const struct epoch *const epoch = epoch_of_run(&arena.runs[arena.units[arena_unit(p)].first]);
@@ -112,7 +113,7 @@ static _Noreturn void say_freed_in_chunk(const void *p)
     say(misuse_may_be_released() ? may_be_released : "double free of", p);
 }
 
-/* No object starts at p, which lies in a chunk: says what p is. */
+/* Reports a p in a chunk where no object starts. */
 static _Noreturn void say_in_chunk(const void *p)
 {
     if ((uintptr_t)p % GRANULE_BYTES != 0) {
@@ -131,7 +132,7 @@ static _Noreturn void say_in_chunk(const void *p)
     say_freed_in_chunk(p);
 }
 
-/* No object starts at p. */
+/* Reports a p where no object starts. */
 static _Noreturn void say_no_object(const void *p)
 {
     const uint32_t tag = arena_tag(p);
@@ -142,7 +143,7 @@ static _Noreturn void say_no_object(const void *p)
                                          : " (of another malloc, or of none)");
     }
     if (tag_class(tag) != CLASS_NONE) {
-        (void)slot_of(p, tag_class(tag)); /* says that p is interior, when it is */
+        (void)slot_of(p, tag_class(tag)); /* ends the program with another line if p is interior */
         say("double free of", p);
     }
     if (tag == TAG_CHUNK) {

@@ -1,3 +1,5 @@
+/* A close is a fast way, which takes all holds and finishes with one compare-and-swap, and a slow way in steps: mark
+ * the word, freeze the own holds, empty the idle ones, drop the share. Both lead to finish_epoch. */
 #include "core/ending.h"
 
 #include "core/ambient.h"
@@ -10,32 +12,33 @@
 
 #include <string.h>
 
-/* Around a verb that may finish an epoch. A line that is to be said of its survivors is written when the gate is open
- * again: whoever reads stderr may be slow, and may need a fork or a new thread before he reads on. */
 void ending_lock_gate(struct thread *thread, struct survivors_line *line)
 {
     line->length = 0;
     gate_lock(&thread->gate);
+    invariant(thread->line == NULL);
     thread->line = line;
 }
 
 void ending_unlock_gate(struct thread *thread)
 {
     const struct survivors_line *const line = thread->line;
+    invariant(line != NULL);
     thread->line = NULL;
     gate_unlock(&thread->gate);
     survivors_say(line);
 }
 
-/* Counts, in the thread's record, that it has closed an epoch of a user's. */
 void ending_count(struct thread *thread, const struct epoch *epoch)
 {
     counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
 }
 
-/* Nothing pins the record but its being open: it is FREE without waiting for anybody, and may stay warm. */
+/* Retires a finished record that has no linked run. It becomes FREE at once, and the closing thread may keep it warm.
+ */
 static void retire_at_once(struct thread *thread, struct epoch *epoch)
 {
+    invariant(thread->gate.is_inside && load_plain(&epoch->pins) == 0 && epoch->runs == 0);
     struct epoch *owner = load_plain(&epoch->owner);
     const bool reclaims = load_plain(&epoch->reclaims) != 0;
     const bool keep = !reclaims && thread_has_room_for_warm(thread);
@@ -62,10 +65,12 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     }
 }
 
-/* The record is pinned no more by its finisher. */
+/* Drops the pin that the record has had since it was opened. If that is the last one, the record retires, else it
+ * drains. */
 static void drain_or_retire(struct thread *thread, struct epoch *epoch)
 {
     uint32_t pins = 1;
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && load_plain(&epoch->pins) != 0);
     if (cas_seq_cst(&epoch->pins, &pins, 0)) {
         retire_at_once(thread, epoch);
         return;
@@ -79,19 +84,21 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
     epoch_unpin(epoch);
 }
 
-/* Finishing an epoch closes the one that serves its handles, which has none of its own: two deep at most. */
+/* The recursion is two deep at most: finishing an epoch closes the one that serves its handles, which has none itself.
+ */
 /* NOLINTBEGIN(misc-no-recursion) */
 
-/* Closes the epoch that serves the handles of one that is closed; false: there is none. */
+/* Closes the epoch that serves the handles of one that is being finished. False: there is none. */
 static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     struct epoch *handles = epoch_serving(epoch);
     if (handles == NULL) {
         return false;
     }
+    invariant(load_plain(&handles->owner) == epoch && load_plain(&handles->handles) == NULL);
     const uint32_t policy = load_plain(&epoch->policy);
-    store_plain(&handles->policy,
-                policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy); /* one line, which the epoch says */
+    /* The epoch itself writes the one line of a report. */
+    store_plain(&handles->policy, policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy);
     return ending_close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
@@ -102,7 +109,7 @@ static void add_report(struct tslab_epoch_report *report, const struct tslab_epo
     report->recycled_bytes += part->recycled_bytes;
 }
 
-/* What was not recycled when it emptied is now (uncounted: only a build of the lab's has recycling wait for close). */
+/* Recycles slabs that emptied before the close (uncounted: only a build of the lab's lets recycling wait for it). */
 static void recycle_at_last(struct epoch *epoch)
 {
     enum { AT_ONCE = 64 };
@@ -124,10 +131,12 @@ static void recycle_at_last(struct epoch *epoch)
     } while (n == AT_ONCE);
 }
 
-/* All holds are empty: treats the survivors. Whoever brought the count to 0. */
+/* Treats the survivors of an epoch whose holds are all empty. By the thread that brought the count to 0. */
 static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
     const uint64_t word = load_plain(&epoch->word);
+    invariant(thread->gate.is_inside && epoch_word_held(word) == 0 && epoch_threads_inside(epoch) == 0);
+    invariant(epoch_word_state(word) == EPOCH_CLOSED || epoch_word_state(word) == EPOCH_FINISHING);
     store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
     const bool reclaims = load_plain(&epoch->reclaims) != 0;
     const bool doomed = epoch_is_doomed(epoch);
@@ -157,7 +166,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
         recycle_at_last(epoch);
     }
     if (report != NULL) {
-        /* What it had when closing began, less what its survivors keep. */
+        /* The memory that the epoch had when closing began, less the memory that its survivors keep. */
         const uint64_t kept = survivors_kept_bytes(epoch);
         report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
         if (has_handles) {
@@ -170,7 +179,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
         const size_t bytes = reclaim_all();
         if (report != NULL) {
             report->reclaimed_bytes = bytes;
-            /* Unless the system did not tell, before or now. */
+            /* Resident bytes of 0 mean that the system did not tell. */
             const int64_t resident = (int64_t)os_resident_bytes();
             const bool known = report->rss_change_bytes != 0 && resident != 0;
             report->rss_change_bytes = known ? report->rss_change_bytes + resident : 0;
@@ -178,10 +187,11 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
     }
 }
 
-/* So many holds, or shares of who closes, are empty. True: the epoch is finished. */
+/* Subtracts n emptied holds, and the closing thread's own share, from the count. True: this finished the epoch. */
 static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct tslab_epoch_report *report)
 {
     const uint64_t old = fetch_sub_seq_cst(&epoch->word, n << EPOCH_HELD_SHIFT);
+    invariant(n != 0 && epoch_word_held(old) >= n);
     if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
         return false;
     }
@@ -189,9 +199,11 @@ static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, st
     return true;
 }
 
-/* Empties what is idle in a closed epoch. In the gate. */
+/* Empties the idle holds of a closed epoch. In the gate. The record may have been opened again since the caller's look:
+ * then the holds are taken from that later epoch, whose threads make other ones. */
 static void help_in_gate(struct thread *thread, struct epoch *epoch)
 {
+    invariant(thread->gate.is_inside);
     const uint64_t n = hold_empty_idle(epoch);
     if (n > 0) {
         (void)drop_held(thread, epoch, n, NULL);
@@ -206,8 +218,6 @@ noinline void ending_help(struct thread *thread, struct epoch *epoch)
     ending_unlock_gate(thread);
 }
 
-/* Until it is finished, its survivors are what is alive now, recycled_bytes is all the memory of the epoch, and what is
- * resident counts as gone. */
 void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors tally;
@@ -220,12 +230,13 @@ void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_
     report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
 }
 
-/* Nobody is inside of an open epoch: takes all its holds, links them by `outer` in *taken_holds, and makes it FINISHING
- * at one stroke. False: somebody is inside, or it is not open (any more), and nothing has changed. */
+/* Takes all holds of an open epoch that no thread is inside of, links them by `outer` in *taken_holds, and changes the
+ * word to FINISHING. False: a thread is inside, or the epoch is not open (any more), and nothing has changed. */
 static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, struct hold **taken_holds)
 {
     struct hold *all = NULL;
     uint64_t taken = 0;
+    invariant(thread->gate.is_inside);
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (hold_claim_to_close(hold)) {
             hold->outer = all;
@@ -250,10 +261,11 @@ static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value,
     return false;
 }
 
-/* The epoch is FINISHING, with these holds. */
+/* Empties all holds of a FINISHING epoch, which the caller has taken, and finishes it. */
 static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
                               struct tslab_epoch_report *report)
 {
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
     ending_count(thread, epoch);
     store_plain(&epoch->reclaims, reclaims);
     for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
@@ -262,7 +274,6 @@ static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct
     finish_epoch(thread, epoch, report);
 }
 
-/* Changes an OPEN epoch's word to CLOSED. */
 int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
 {
     uint64_t word = load_seq_cst(&epoch->word);
@@ -274,13 +285,11 @@ int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
             return epoch_word_state(word) == EPOCH_FREE ? TSLAB_STALE : TSLAB_CLOSED;
         }
     } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
-    /* Nobody finishes it before we drop our share. */
+    /* No thread can finish the epoch before the closing thread drops its share. */
     store_plain(&epoch->reclaims, reclaims);
     return TSLAB_OK;
 }
 
-/* The closing thread itself is inside: it gets nothing more from what it holds, and its plain malloc lands in the
- * process. */
 void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     if (thread->scope == NULL) {
@@ -291,6 +300,7 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
             hold->ambient = NULL;
         }
         if (hold->epoch == epoch && hold->value == value) {
+            invariant(load_plain(&hold->real->holder) == thread);
             chunk_freeze(&hold->cursor);
             if (hold->heap != NULL) {
                 heap_empty(hold->heap);
@@ -300,18 +310,19 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
     ambient_set(thread);
 }
 
-/* The epoch is CLOSED by the caller, who was the first: empties what is idle. */
 int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
+    invariant(thread->gate.is_inside && epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
+    invariant(epoch_word_held(load_plain(&epoch->word)) != 0);
     const uint64_t n = hold_empty_idle(epoch) + 1;
     if (epoch_word_held(load_plain(&epoch->word)) != n) {
-        store_plain(&epoch->closed_ms, os_now_ms()); /* it may take a while */
+        store_plain(&epoch->closed_ms, os_now_ms()); /* the close may take a while */
     }
     if (drop_held(thread, epoch, n, report)) {
         return TSLAB_OK;
     }
     if (report != NULL) {
-        report->recycled_bytes = 0; /* so far */
+        report->recycled_bytes = 0; /* nothing was recycled yet */
         report->rss_change_bytes = 0;
     }
     return TSLAB_PENDING;
@@ -320,6 +331,7 @@ int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epo
 int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *epoch = epoch_by_value(value);
+    invariant(thread->gate.is_inside);
     if (epoch == NULL || !epoch_is_open_as(epoch, value)) {
         return epoch_refusal(value);
     }
@@ -351,20 +363,21 @@ int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct ts
 
 static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
-/* An epoch that drains: nobody is inside, and what is in it is to end now. */
+/* Releases an epoch that drains: no thread is inside, and its survivors end now. */
 static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
                             struct tslab_epoch_report *report)
 {
     uint32_t pins = load_relaxed(&epoch->pins);
     do {
         if (pins == 0) {
-            return TSLAB_STALE; /* its last object has just died */
+            return TSLAB_STALE; /* the last object has just died */
         }
     } while (!cas_seq_cst(&epoch->pins, &pins, pins + 1));
     if (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_FINISHING))) {
         epoch_unpin(epoch);
         return TSLAB_BUSY;
     }
+    invariant(thread->gate.is_inside && epoch_word_held(word) == 0);
     store_plain(&epoch->reclaims, reclaims);
     if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
         store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);

@@ -1,9 +1,11 @@
+/* The start is a row of steps under one lock: options, diagnosis, arena, last record, process epoch, lists. */
 #include "core/engine.h"
 
 #include "core/diagnosis.h"
 #include "core/option.h"
 #include "core/partial.h"
 #include "core/thread.h"
+#include "os/fatal.h"
 
 #include <unistd.h>
 
@@ -22,15 +24,18 @@ noinline bool engine_start_slow(void)
     lock_acquire(&engine.lock);
     bool running = load_plain(&engine.running) != 0;
     if (!running) {
-        engine_load_options(environ); /* before libc's constructors there is none: the library's own brings it */
+        /* Before libc's constructors there is no environ. The library's own constructor brings one. */
+        engine_load_options(environ);
         diagnosis_start();
         running = (arena.span_units != 0 || arena_start(option_get(OPTION_ARENA_BYTES))) && thread_reserve_last();
         if (running) {
             epoch_start();
             partial_lists_begin();
+            invariant(epoch_is_open(&epoch_process));
             store_release(&engine.running, 1);
         }
     }
+    invariant(!running || (arena.span_units != 0 && registry.last != NULL));
     lock_release(&engine.lock);
     return running;
 }

@@ -1,7 +1,9 @@
 /* The engine as a whole: whether it runs, and its start.
  *
- * It starts with the first allocation, or with the library's constructor if that comes first, and never stops. A start
- * that fails for want of memory is tried again by the next allocation; steps that succeeded are kept.
+ * It starts with the first allocation, or with the library's constructor if that comes first, and never stops. The next
+ * allocation retries a start that failed for want of memory. Steps that succeeded are kept.
+ *
+ * Invariants: an engine that runs has an arena, and a last record set aside.
  *
  * Threads: any. `lock` is also held from before a fork until after it, so that nothing starts meanwhile. */
 #ifndef TSLAB_CORE_ENGINE_H
@@ -18,7 +20,7 @@ struct engine {
 
 extern struct engine engine;
 
-/* Starts the engine where that has not happened; false: no memory. */
+/* Starts the engine, if that has not happened. False: no memory. */
 bool engine_start_slow(void);
 
 static inline bool engine_start(void)
@@ -26,7 +28,8 @@ static inline bool engine_start(void)
     return load_acquire(&engine.running) != 0 || engine_start_slow();
 }
 
-/* Reads the options, if that has not happened and there is an environment. In silence, for it may be under the lock. */
+/* Reads the options, if that has not happened and there is an environment. Writes nothing, because it runs under the
+ * lock. */
 void engine_load_options(char *const *environment);
 
 #endif

@@ -1,3 +1,5 @@
+/* Records live in blocks of a table. Two levels of bits say which ones are out of the pool, so that walks visit those
+ * alone. The runs of an epoch are a doubly linked list in their descriptors. */
 #include "core/epoch.h"
 
 #include "core/depot.h"
@@ -18,10 +20,9 @@ atomic_u64 epoch_visits;
 
 static struct {
     _Alignas(CACHE_LINE) struct lock lock;
-    struct epoch *idle; /* linked by next_idle */
-    uint32_t limit;     /* records that were ever made have lower indices */
-    /* A bit a block: some of its records are out. */
-    atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64];
+    struct epoch *idle;                              /* the pool, linked by next_idle */
+    uint32_t limit;                                  /* all records that were ever made have lower indices */
+    atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64]; /* bit set: that block has records that are out of the pool */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
 void epoch_start(void)
@@ -29,9 +30,9 @@ void epoch_start(void)
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
-/* Which records are out of the pool. The bits change under the lock; walks read them without. A store that clears one
- * bit is a release, too: a walk may see in it the bits that earlier stores have set, and reads their records. */
-
+/* Records whether a record is out of the pool. The bits change under the lock, and walks read them without it. A store
+ * that clears a bit is a release, too: a walk may see in it the bits that earlier stores have set, and then reads the
+ * records of those bits. */
 static void record_set_out(uint32_t id, bool out)
 {
     const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
@@ -54,7 +55,7 @@ static void record_set_out(uint32_t id, bool out)
     }
 }
 
-/* The first bit from `from` on of so many words; the bits that the words have when there is none. */
+/* The first set bit at or after `from` in `count` words. If there is none, the number of bits in the words. */
 static uint32_t next_bit(const atomic_u64 *words, uint32_t count, uint32_t from)
 {
     for (uint32_t at = from; at < count * 64; at = (at / 64 + 1) * 64) {
@@ -109,7 +110,7 @@ bool epoch_is_hidden(uint64_t value)
     return epoch != NULL && load_plain(&epoch->owner) != NULL;
 }
 
-/* Makes the record with the next index. Under the lock. */
+/* Makes the record with the next index. NULL: no memory. Under the lock. */
 static struct epoch *record_make(void)
 {
     const uint32_t id = epochs.limit;
@@ -144,6 +145,8 @@ struct epoch *epoch_take_record(void)
         epoch = record_make();
     }
     if (epoch != NULL) {
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+        invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN);
         record_set_out(epoch->id, true);
     }
     lock_release(&epochs.lock);
@@ -156,13 +159,13 @@ uint64_t epoch_passed(const struct epoch *epoch)
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct cursor *cursor = &hold->cursor;
         const uint64_t start = load_plain(&cursor->start), here = load_plain(&cursor->at) - start;
-        /* A look between two writes of the holder finds parts of two chunks. */
+        /* Between two writes of the holder, a look may find `start` of one chunk and `at` of another. */
         sum += counter_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
     }
     return sum;
 }
 
-/* Takes over what the record counted. Under the lock. */
+/* Takes over what the record counted. Under the lock of the pool. */
 static void record_take_counts(struct epoch *epoch)
 {
     invariant(counter_get(&epoch->chunks) == 0);
@@ -177,6 +180,8 @@ static void record_take_counts(struct epoch *epoch)
 
 void epoch_put_record(struct epoch *epoch)
 {
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && cursor_start(&epoch->first.cursor) == NULL);
     lock_acquire(&epochs.lock);
     record_take_counts(epoch);
     epoch->next_idle = epochs.idle;
@@ -211,6 +216,8 @@ void epoch_set_label(struct epoch *epoch, const char *label)
 void epoch_link_run(struct epoch *epoch, uint32_t first)
 {
     struct run *run = &arena.runs[first];
+    invariant(first != 0 && word_epoch(load_plain(&run->word)) == epoch->id);
+    invariant(load_plain(&epoch->pins) != 0);
     lock_acquire(&epoch->lock);
     run->of_epoch.prev = 0;
     run->of_epoch.next = epoch->runs;
@@ -226,6 +233,8 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
 {
     struct run *run = &arena.runs[first];
     lock_acquire(&epoch->lock);
+    invariant((run->of_epoch.prev == 0 ? epoch->runs : arena.runs[run->of_epoch.prev].of_epoch.next) == first);
+    invariant(run->of_epoch.next == 0 || arena.runs[run->of_epoch.next].of_epoch.prev == first);
     *(run->of_epoch.prev == 0 ? &epoch->runs : &arena.runs[run->of_epoch.prev].of_epoch.next) = run->of_epoch.next;
     if (run->of_epoch.next != 0) {
         arena.runs[run->of_epoch.next].of_epoch.prev = run->of_epoch.prev;
@@ -262,6 +271,7 @@ struct hold *epoch_link_hold(struct epoch *epoch)
         }
         hold_start(hold, epoch);
     }
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN && cursor_start(&hold->cursor) == NULL);
     hold->heap = NULL;
     hold->filled_kib = 0;
     store_release(&hold->next, epoch_first_hold(epoch));
@@ -286,6 +296,7 @@ void epoch_unlink_holds(struct epoch *epoch)
 
 void hold_drop_chunk(struct hold *hold)
 {
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN);
     if (cursor_start(&hold->cursor) != NULL) {
         lock_acquire(&hold->epoch->lock);
         chunk_drop(&hold->cursor);
@@ -294,13 +305,16 @@ void hold_drop_chunk(struct hold *hold)
     }
 }
 
-/* An epoch that serves another's handles unpins that one, which serves none: two deep at most. */
+/* The recursion is two deep at most: an epoch that serves the handles of another one unpins that one, which serves
+ * none. */
 /* NOLINTBEGIN(misc-no-recursion) */
 
-/* Nothing refers to the epoch any more but its record. Its chunks are empty: they go to the depot, unless who closed it
- * keeps them warm (scope.h), and then it is not here that it retires. */
+/* Retires a record that nothing refers to any more. Its chunks are empty and go to the depot. A record that its closing
+ * thread keeps warm retires elsewhere (ending.c). */
 static void epoch_retire(struct epoch *epoch)
 {
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_DRAINING);
+    invariant(epoch->runs == 0 && load_plain(&epoch->pins) == 0);
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         hold_drop_chunk(hold);
     }
@@ -316,6 +330,7 @@ static void epoch_retire(struct epoch *epoch)
 
 void epoch_unpin(struct epoch *epoch)
 {
+    invariant(load_plain(&epoch->pins) != 0);
     if (fetch_sub_seq_cst(&epoch->pins, 1) == 1) {
         epoch_retire(epoch);
     }
@@ -340,6 +355,7 @@ noinline int epoch_refusal(uint64_t value)
 
 void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
 {
+    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
     arena_untag(first, CHUNK_UNITS);
     epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);

@@ -1,26 +1,31 @@
-/* Epochs: their records, and the runs of memory that belong to each. What users do with them is scope.h.
+/* Epochs: their records, and the runs of memory that belong to each. What users do with epochs is in scope.h.
  *
- * An epoch's word is one atomic: its generation, how many holds are not emptied (and one for who closes it), and its
- * state. Every change of state is a compare-and-swap of that word, or is made by the one who brought the count to 0.
+ * An epoch's word is one atomic that holds its generation, a count and its state. The count is the number of holds that
+ * are not emptied, plus one for the thread that will close the epoch. Every change of state is a compare-and-swap of
+ * that word, or is made by the thread that brought the count to 0.
  *
- *   FREE       nobody's; in the pool, or with a thread that keeps it warm
+ *   FREE       no epoch; the record is in the pool, or a thread keeps it warm
  *   OPEN       allocates and frees
  *   CLOSED     allocates no more; its holds are being emptied
- *   FINISHING  all are empty: who made that so treats the survivors
+ *   FINISHING  all holds are empty; the thread that emptied the last one treats the survivors
  *   DRAINING   waits for the frees of its survivors; the last pin retires the record
  *
- * A hold is a place from which one thread at a time allocates in an epoch: it has a cursor in a chunk, or, when the
- * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when it was emptied or is
- * about to be.
+ * A hold is a place from which one thread at a time allocates in an epoch. It has a cursor in a chunk, or, when the
+ * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when the hold was emptied
+ * or is about to be.
  *
- * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of it. Records and holds are
- * never unmapped, and a hold stays with its record: who comes late may look. But only the holds that this life of the
- * record needed are linked. The value that names an epoch to users holds generation and index: a value of another
- * generation is stale.
+ * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of the pool. Records and
+ * holds are never unmapped, and a hold stays with its record, so a thread that comes late may still look at them. Only
+ * the holds that this life of the record needed are linked. The value that names an epoch to users consists of
+ * generation and index. A value of another generation is stale.
  *
- * pins: one until DRAINING, one for each run that is linked. Runs are linked before anybody could find them empty.
+ * pins: one until DRAINING, and one for each run that is linked. A run is linked before any thread could find it empty.
  *
- * The card of the protocol is docs/protocols/epoch.md. Threads: any, inside a gate, but for what says otherwise. */
+ * Invariants: a record in the pool is FREE, without runs, without chunks, and its holds are TAKEN; a finished epoch has
+ * no holder.
+ *
+ * The card of the protocol is docs/protocols/epoch.md. Threads: any, inside a gate, except where a function says
+ * otherwise. */
 #ifndef TSLAB_CORE_EPOCH_H
 #define TSLAB_CORE_EPOCH_H
 
@@ -49,74 +54,75 @@ enum {
 #define HOLD_IDLE  ((struct thread *)0)
 #define HOLD_TAKEN ((struct thread *)1)
 
-/* A thread that enters what it is inside of already just counts; with another scope in between, it puts an *echo* on
- * top: a struct hold of the thread's alone, that is no place of the epoch, and stands for the one that `real` names. */
+/* A thread that enters its innermost epoch once more only counts. If there is another scope in between, it puts an
+ * *echo* on top: a struct hold that belongs to the thread alone and stands for the hold that `real` names. */
 struct hold {
     /* What other threads look at, and what changes rarely. */
     _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;
-    _Atomic(struct hold *) next;      /* of the same epoch */
-    struct epoch *epoch;              /* never changes, but in an echo */
-    _Atomic(struct heap *) kept_heap; /* made when it was first needed */
-    struct hold *real;                /* itself, but in an echo */
-    /* The holder: */
-    struct hold *serving; /* a hold of the epoch that serves handles, which this scope has, too; NULL: none */
-    uint32_t nested;      /* how often the scope was entered once more; in an echo all times */
-    uint32_t filled_kib;  /* of chunks and large runs, in this life of the epoch, while that matters (scope.c) */
+    _Atomic(struct hold *) next;      /* the next hold of the same epoch */
+    struct epoch *epoch;              /* never changes, except in an echo */
+    _Atomic(struct heap *) kept_heap; /* the heap of this hold, made when it was first needed */
+    struct hold *real;                /* the hold itself, except in an echo */
+    /* Private to the holder. */
+    struct hold *serving; /* a hold of the epoch that serves handles, kept until this scope ends; NULL: none */
+    uint32_t nested;      /* how often the scope was entered once more; in an echo, how often it was entered */
+    uint32_t filled_kib;  /* KiB of chunks and large runs in this life of the epoch, up to a limit (epoch_alloc.c) */
     struct hold *outer;   /* the scope around this one */
 
-    /* What the holder works with, on a line that others leave alone. */
+    /* What the holder works with, on a cache line that other threads leave alone. */
     _Alignas(CACHE_LINE) struct cursor cursor;
-    struct heap *heap;    /* NULL: fills chunks */
-    uint64_t value;       /* of the epoch, when it was entered */
+    struct heap *heap;    /* NULL: the hold fills chunks */
+    uint64_t value;       /* the value of the epoch when it was entered */
     struct hold *ambient; /* the hold in which plain malloc lands while this one is innermost; NULL: the process */
 };
 
 _Static_assert(sizeof(struct hold) == (size_t)2 * CACHE_LINE, "neighbours share no line");
-_Static_assert(offsetof(struct hold, cursor) == CACHE_LINE, "who walks by does not touch what the holder works with");
+_Static_assert(offsetof(struct hold, cursor) == CACHE_LINE, "a walk over holds does not touch the holder's line");
 
-/* Lines of its own: what others read of a record is not in the line of its neighbour, nor in that of its first hold. */
+/* Aligned to cache lines: what other threads read of a record shares no line with its neighbour or its first hold. */
 struct epoch {
     _Alignas(CACHE_LINE) atomic_u64 word;
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
     _Atomic(struct partial_list *) partials; /* lists of partial slabs, one a class; NULL until there are slabs */
-    struct lock lock;                        /* of the list of runs, and of which holds are linked */
-    uint32_t runs;                           /* the first; the list is of_epoch in their descriptors */
+    struct lock lock;                        /* guards the list of runs, and which holds are linked */
+    uint32_t runs;                           /* the first run; the list is of_epoch in their descriptors; 0: none */
     atomic_u32 pins;
     atomic_u64 recycled_runs;
-    _Atomic(struct hold *) holds; /* of this life, the last of which is `first` */
-    atomic_u32 chunks;            /* how many it has: linked, or with a hold */
+    _Atomic(struct hold *) holds; /* the holds of this life; the last one of the list is `first` */
+    atomic_u32 chunks;            /* the number of its chunks, linked or with a hold */
     _Alignas(CACHE_LINE) struct hold first;
-    struct hold *spare_holds; /* that earlier lives had beside it: TAKEN; under the lock */
+    struct hold *spare_holds; /* unlinked holds of earlier lives, all TAKEN; under the lock */
 
-    /* Written by who opens or closes it; reports may read them meanwhile. */
+    /* Written by the thread that opens or closes the epoch. Reports may read them meanwhile. */
     atomic_u32 policy;
-    atomic_u32 plain;    /* 1: plain malloc may land here */
-    atomic_u32 reclaims; /* 1: when it is finished */
-    atomic_u32 is_instance;
-    atomic_u32 drains; /* 1: it had survivors when it was closed */
+    atomic_u32 plain;       /* 1: plain malloc may land here */
+    atomic_u32 reclaims;    /* 1: its end gives empty memory back to the system */
+    atomic_u32 is_instance; /* 1: it is the root of an instance */
+    atomic_u32 drains;      /* 1: it had survivors when it was closed */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
-    _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles, open while this one is */
-    _Atomic(struct epoch *) owner;   /* of such an epoch: the one that it serves, and pins */
+    _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles; open while this one is */
+    _Atomic(struct epoch *) owner;   /* in an epoch that serves handles: the epoch that it serves and pins */
 
-    struct epoch *next_idle; /* also links closed ones, for a moment, in the child of a fork */
+    struct epoch *next_idle; /* links idle and warm records, and, in the child of a fork, closed epochs for a moment */
 };
 
-_Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "one line is read by all who come and go");
+_Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "threads that come and go read one line");
 
 extern struct epoch epoch_process;
 
-/* What records have counted that went back to the pool, written under its lock. `passed` is written with release once
- * the holds say 0: who acquires it first, and then adds up the holds, counts nothing twice. */
+/* The counts of records that went back to the pool, written under its lock. `passed` is written with release after the
+ * counts of the holds were set to 0. So a reader that acquires it first and then adds up the holds counts nothing
+ * twice. */
 struct epoch_counters {
     _Alignas(CACHE_LINE) atomic_u64 drained; /* epochs that had survivors */
-    atomic_u64 passed;                       /* granules */
+    atomic_u64 passed;                       /* granules that were allocated in chunks */
 };
 extern struct epoch_counters epoch_counters;
 
-/* One more chunk belongs to the epoch, or one less. */
+/* Count a chunk that the epoch gets or gives away. */
 always_inline void epoch_add_chunk(struct epoch *epoch)
 {
     counter_add_shared(&epoch->chunks, 1);
@@ -124,14 +130,15 @@ always_inline void epoch_add_chunk(struct epoch *epoch)
 
 always_inline void epoch_drop_chunk(struct epoch *epoch)
 {
+    invariant(counter_get(&epoch->chunks) != 0);
     counter_add_shared(&epoch->chunks, UINT32_MAX);
 }
 
-/* Granules that have been allocated in chunks by the present holds of a record, and are counted nowhere else. */
+/* The granules that the linked holds of a record have allocated in chunks and that are counted nowhere else. */
 uint64_t epoch_passed(const struct epoch *epoch);
 
-/* A hold of no epoch, without a chunk: stands where there is none, so that the fast path need not ask. Never changes.
- */
+/* A hold of no epoch, without a chunk. It stands where there is none, so that the fast path needs no test. Never
+ * changes. */
 extern struct hold hold_none;
 
 always_inline enum epoch_state epoch_word_state(uint64_t word)
@@ -144,13 +151,13 @@ always_inline uint64_t epoch_word_held(uint64_t word)
     return (word & bit_mask(EPOCH_GENERATION_SHIFT)) >> EPOCH_HELD_SHIFT;
 }
 
-/* Whether a word, or a value, is of the same generation as another. */
+/* Whether two words or values are of the same generation. */
 always_inline bool epoch_same_generation(uint64_t a, uint64_t b)
 {
     return (a ^ b) >> EPOCH_GENERATION_SHIFT == 0;
 }
 
-/* The generation of a word or a value, in its place; and a word in another state. */
+/* A word or value with only its generation left, and a word with another state. */
 always_inline uint64_t epoch_generation(uint64_t word)
 {
     return word >> EPOCH_GENERATION_SHIFT << EPOCH_GENERATION_SHIFT;
@@ -166,7 +173,7 @@ always_inline uint64_t epoch_value(const struct epoch *epoch)
     return epoch_generation(load_plain(&epoch->word)) | epoch->id;
 }
 
-/* The epoch that serves the handles of this one; NULL when there is none (any more). */
+/* The epoch that serves the handles of this one. NULL: there is none, or none any more. */
 always_inline struct epoch *epoch_serving(const struct epoch *epoch)
 {
     struct epoch *handles = load_acquire(&epoch->handles);
@@ -183,24 +190,27 @@ always_inline struct hold *hold_next(const struct hold *hold)
     return load_acquire(&hold->next);
 }
 
-/* Makes an idle hold the holder's; false: it is not idle. */
+/* Claims an idle hold for a thread. False: the hold is not idle. */
 always_inline bool hold_claim(struct hold *hold, struct thread *holder)
 {
     struct thread *idle = HOLD_IDLE;
+    invariant(holder != HOLD_IDLE && holder != HOLD_TAKEN);
     return load_relaxed(&hold->holder) == HOLD_IDLE && cas_seq_cst(&hold->holder, &idle, holder);
 }
 
-/* The epoch's label as a string, and its length; and sets it, cut to fit. NULL: none. */
+/* Copies the epoch's label as a string and returns its length. */
 size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES]);
+
+/* Sets the label, cut to fit. NULL: no label. */
 void epoch_set_label(struct epoch *epoch, const char *label);
 
-/* A relaxed look. */
+/* A relaxed look: the answer may be out of date. */
 always_inline bool epoch_is_open(const struct epoch *epoch)
 {
     return epoch_word_state(load_plain(&epoch->word)) == EPOCH_OPEN;
 }
 
-/* Whether the epoch with this value is open, exactly. */
+/* Whether the epoch with this value is open. An exact look. */
 bool epoch_is_open_as(const struct epoch *epoch, uint64_t value);
 
 /* Whether the survivors of the epoch die when it is finished. */
@@ -209,7 +219,7 @@ bool epoch_is_doomed(const struct epoch *epoch);
 /* Why an epoch that is not open is refused: TSLAB_STALE or TSLAB_CLOSED. */
 int epoch_refusal(uint64_t value);
 
-/* The table of records, in blocks that are made as they are needed. */
+/* The table of records. Its blocks are made as they are needed. */
 enum {
     EPOCH_BLOCK_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     EPOCH_BLOCKS = TSLAB_SIM ? 1 : EPOCH_ID_LIMIT >> EPOCH_BLOCK_SHIFT,
@@ -218,13 +228,13 @@ enum {
 };
 
 struct epoch_block {
-    _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* a bit a record: it is not in the pool */
+    _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* bit set: that record is out of the pool */
     struct epoch records[EPOCH_BLOCK_RECORDS];
 };
 
 extern _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
 
-/* The record with an index that is in use or was; NULL when there never was one. No gate. */
+/* The record with this index. NULL: there never was one. No gate. */
 always_inline struct epoch *epoch_by_id(uint32_t id)
 {
     if (unlikely(id <= EPOCH_PROCESS)) {
@@ -235,7 +245,7 @@ always_inline struct epoch *epoch_by_id(uint32_t id)
     return unlikely(block == NULL) ? NULL : &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
 }
 
-/* The same where it is known that the record exists: the index is in a word of the engine. */
+/* The same for an index that comes from a word of the engine: the record exists. */
 always_inline struct epoch *epoch_existing(uint32_t id)
 {
     struct epoch *epoch = epoch_by_id(id);
@@ -243,66 +253,66 @@ always_inline struct epoch *epoch_existing(uint32_t id)
     return epoch;
 }
 
-/* The record that a value names, if it is of its generation and not FREE; else NULL. No gate. */
+/* The record that a value names, if it is of the same generation and not FREE; else NULL. No gate. */
 struct epoch *epoch_by_value(uint64_t value);
 
-/* Whether it serves the handles of another: such a one has no name that users are given. */
+/* Whether the value names an epoch that serves the handles of another one. Users are never given such a value. */
 bool epoch_is_hidden(uint64_t value);
 
-/* The first record with at least this index that is out of the pool: of an epoch that is not FREE, or kept warm by a
- * thread, or taken just now. NULL: there are no more. So all walks go over what is in use, not over what ever was: a
- * look at a word for each 16,384 records that there may be, and at the records that are out. The process is none of
- * them. What is taken or put back meanwhile may be found or not. No gate. */
+/* The first record with at least this index that is out of the pool: its epoch is not FREE, or a thread keeps it warm,
+ * or it was taken just now. NULL: there are no more. So a walk costs a look at one word for every 16,384 records that
+ * there may be, and at the records that are out, however many records were ever made. The process is none of them. A
+ * record that is taken or put back meanwhile may be found or not. No gate. */
 struct epoch *epoch_next(uint32_t from);
 
-/* Records that epoch_next has found since ever, where checks are on: tests count the steps of walks. */
+/* In checked builds, the number of records that epoch_next has found. Tests count the steps of walks with it. */
 extern atomic_u64 epoch_visits;
 
-/* How many threads are inside, as of a look at each hold. No gate. */
+/* How many threads are inside, by one look at each hold. No gate. */
 uint32_t epoch_threads_inside(const struct epoch *epoch);
 
 void epoch_start(void);
 
-/* A FREE record of the pool, or a new one; NULL: no memory. Its hold is TAKEN; the cursor may be in a chunk. */
+/* A FREE record of the pool, or a new one. Its hold is TAKEN. NULL: no memory. */
 struct epoch *epoch_take_record(void);
 
-/* Puts a FREE record back, whose holds have no chunk. */
+/* Puts a FREE record back to the pool. It has no runs, and its holds have no chunk. */
 void epoch_put_record(struct epoch *epoch);
 
-/* The lists of partial slabs, one a class; NULL while there are none. No gate. */
+/* The lists of partial slabs, one for each class. NULL: there are none yet. No gate. */
 always_inline struct partial_list *epoch_partials(const struct epoch *epoch)
 {
     return load_acquire(&epoch->partials);
 }
 
-/* Makes a hold of zeroed memory one of the epoch, TAKEN and not linked. */
+/* Makes zeroed memory a hold of the epoch. The hold is TAKEN and not linked. */
 void hold_start(struct hold *hold, struct epoch *epoch);
 
-/* Links a hold that earlier lives left, or a new one, TAKEN; NULL: no memory. Under the lock of the epoch. */
+/* Links one more hold, TAKEN: a spare one of earlier lives, or a new one. NULL: no memory. Under the epoch's lock. */
 struct hold *epoch_link_hold(struct epoch *epoch);
 
-/* The record is about to be FREE, and all holds are TAKEN: only the first stays linked. */
+/* Unlinks all holds but the first. The record is about to be FREE, and all holds are TAKEN. */
 void epoch_unlink_holds(struct epoch *epoch);
 
-/* Gives the chunk of a hold, if it has one, to the depot: nothing in it is alive, and no report is looking at it. */
+/* Gives the chunk of a TAKEN hold, if it has one, to the depot. Nothing in the chunk is alive. */
 void hold_drop_chunk(struct hold *hold);
 
-/* Links a used run, so that the epoch knows it, and is pinned by it. */
+/* Links a used run to the epoch. The run pins the epoch. */
 void epoch_link_run(struct epoch *epoch, uint32_t first);
 
-/* Unlinks a run that is empty, and is the caller's; it still pins the epoch. */
+/* Unlinks a run that is empty and the caller's. It still pins the epoch. */
 void epoch_unlink_run(struct epoch *epoch, uint32_t first);
 
-/* Unlinks a run that is empty, has no tags any more, and is the caller's, recycles it, and drops its pin. */
+/* Unlinks a run, recycles it, and drops its pin. The run is empty, has no tags any more, and is the caller's. */
 void epoch_recycle_run(struct epoch *epoch, uint32_t first);
 
-/* The same for a chunk, whose tags it clears. */
+/* The same for a chunk. Clears its tags. */
 void epoch_recycle_chunk(struct epoch *epoch, uint32_t first);
 
-/* Drops a pin; the last one retires the record. */
+/* Drops a pin. The last one retires the record. */
 void epoch_unpin(struct epoch *epoch);
 
-/* The forking thread is alone: all FREE records that are out, wherever they were, go to the pool. */
+/* In the child of a fork, where one thread is left: puts all FREE records that are out of the pool back. */
 void epoch_gather_free(void);
 
 #endif

@@ -1,3 +1,5 @@
+/* Chunks are filled by a cursor outside of the gate. A new chunk, the move to slabs, and large runs are slow operations
+ * in the gate. */
 #include "core/epoch_alloc.h"
 
 #include "core/ambient.h"
@@ -6,15 +8,17 @@
 #include "core/large.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
+#include "os/fatal.h"
 
 #include <errno.h>
 
-/* A hold that has filled so much in chunks goes over to slabs. */
+/* A hold that has filled this much goes over to slabs. */
 enum { SLABS_FROM_BYTES = EPOCH_SLABS_FROM_KIB * 1024 };
 
-/* The hold goes over to slabs. False: no memory; it goes on with chunks. */
+/* Makes the hold go over to slabs. False: no memory, and the hold stays with chunks. In the gate. */
 static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
 {
+    invariant(thread->gate.is_inside && hold->heap == NULL && load_plain(&hold->holder) == thread);
     if (!partial_lists_need(hold->epoch)) {
         return false;
     }
@@ -26,29 +30,31 @@ static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
     if (heap == NULL) {
         return false;
     }
+    invariant(heap->epoch == hold->epoch && !heap->enlisted);
     heap_retag(heap);
     heap->front.thread = thread;
     heap->gate = &thread->gate;
     hold->heap = heap;
     heaps_enlist(heap);
-    /* A borrowed record is inside of nothing, and its heap is not the thread's. */
+    /* A borrowed record is inside of nothing, and front_current does not point to its heap. */
     if (thread->scope != NULL) {
         ambient_set(thread);
     }
     return true;
 }
 
-/* Counts what a hold used up, as far as it matters. */
+/* Counts what a hold has filled, up to the limit from which it uses slabs. */
 static void hold_count_filled(struct hold *hold, size_t bytes)
 {
     const size_t kib = hold->filled_kib + bytes / 1024;
     hold->filled_kib = (uint32_t)min_size(kib, SLABS_FROM_BYTES / 1024);
 }
 
-/* The hold's chunk is full: another one, or slabs from now on. False: no memory, or the epoch is closed. */
+/* Replaces the hold's full chunk by another one, or by slabs. False: no memory, or the epoch is closed. In the gate. */
 static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
 {
     struct cursor *cursor = &hold->cursor;
+    invariant(thread->gate.is_inside && hold->heap == NULL && load_plain(&hold->holder) == thread);
     if (!epoch_is_open_as(hold->epoch, hold->value)) {
         return false;
     }
@@ -64,6 +70,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
         return true;
     }
     bool clean;
+    invariant(cursor_start(cursor) == NULL);
     const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id);
@@ -81,6 +88,7 @@ static void *alloc_from_chunk(struct hold *hold, size_t size, size_t alignment)
 static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
 {
     const unsigned class = class_of_aligned(size, alignment);
+    invariant(hold->heap->epoch == hold->epoch);
     if (class == CLASS_NONE) {
         return NULL;
     }
@@ -124,6 +132,7 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
 noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
     *zero = false;
+    invariant(load_plain(&hold->holder) == thread && is_power_of_two(alignment));
     if (hold->heap != NULL && !epoch_is_open(hold->epoch)) {
         return NULL;
     }
@@ -156,7 +165,8 @@ void *epoch_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t 
         return NULL;
     }
     void *p = epoch_alloc(thread, hold, size, alignment, zero);
-    *status = p != NULL || epoch_is_open_as(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED; /* maybe just now */
+    /* Another thread may have closed the epoch just now. */
+    *status = p != NULL || epoch_is_open_as(hold->epoch, value) ? TSLAB_NO_MEMORY : TSLAB_CLOSED;
     if (inside == NULL) {
         scope_return(thread, hold);
     }
@@ -166,7 +176,7 @@ void *epoch_alloc_in(struct thread *thread, uint64_t value, size_t size, size_t 
 void epoch_free_chunk(struct thread *thread, void *p)
 {
     const uint32_t first = arena.units[arena_unit(p)].first;
-    /* Fork may cut us between the two writes: its child counts the noted chunk anew. */
+    /* A fork may cut the thread between the two writes of chunk_free_other. Its child recounts the noted chunk. */
     gate_note(&thread->gate, first);
     if (chunk_free_other(p)) {
         const int saved = errno;
@@ -181,6 +191,7 @@ void epoch_free_chunk(struct thread *thread, void *p)
 void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
 {
     const uint32_t first = (uint32_t)arena_unit(p);
+    invariant(word_epoch(load_plain(&arena.runs[first].word)) == epoch->id && epoch != &epoch_process);
     gate_lock(&thread->gate);
     arena_untag(first, 1);
     epoch_unlink_run(epoch, first);
@@ -192,7 +203,7 @@ void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
 
 bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
 {
-    /* Reports look at how long it is. */
+    /* Reports read the length of the run under the lock. */
     lock_acquire(&epoch->lock);
     const bool resized = large_resize(p, size);
     lock_release(&epoch->lock);

@@ -1,3 +1,4 @@
+/* The chains of the thread's magazines are followed slot by slot; the seals of live objects are compared one by one. */
 #include "core/exit_check.h"
 
 #include "core/checked.h"
@@ -6,11 +7,11 @@
 #include "core/misuse.h"
 #include "core/room.h"
 
-/* At the end of the program there is no telling whether a slot was freed wrongly, or who wrote to a free one. */
+/* At the end of the program it cannot be told whether a slot was freed wrongly, or the program wrote to a free one. */
 static const char late_double[] = "found at exit: a double free, or a write into free memory, at";
 static const char late_interior[] = "found at exit: a free of an interior pointer, or a write into free memory, at";
 
-/* A chain is longer than it should be: has it come back to one of its first slots? */
+/* Looks whether a chain that is too long has come back to one of its first slots. */
 static void find_again(void *chain, unsigned slots)
 {
     void *p = chain;
@@ -24,7 +25,7 @@ static void find_again(void *chain, unsigned slots)
     }
 }
 
-/* Who has written to a free slot may have led the chain anywhere: it is followed only as far as it is one of slots. */
+/* A write to a free slot may have led the chain anywhere. It is followed only as long as it leads to slots. */
 static void check_chain(unsigned class, void *chain, unsigned slots)
 {
     void *p = chain;
@@ -51,7 +52,8 @@ static void check_heap(const struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         check_chain(c, magazine_head(&heap->front.magazine[c]),
-                    heap_magazine_slots(heap, c) + 1); /* the count may be cut short */
+                    heap_magazine_slots(heap, c) +
+                        1); /* a signal may have cut the thread before it counted the last push */
     }
 }
 
@@ -67,7 +69,8 @@ static void check_seals_in(size_t unit)
     }
 }
 
-/* The seals of all objects that live. Another thread might be just giving birth to one: so only where there is none. */
+/* Checks the seals of all objects that live, if there is no other thread: another thread might be allocating one now.
+ */
 /* uncounted: only the checked libraries call it */
 static void check_seals(void)
 {
@@ -86,8 +89,8 @@ void exit_check(void)
     }
     if (GUARDED) {
         check_seals();
-    } else if (lock_try(&thread->gate.lock)) { /* else a signal has cut the thread in a slow operation */
+    } else if (lock_try(&thread->gate.lock)) { /* fails if a signal has interrupted a slow operation of the thread */
         check_heap(&thread->heap);
-        gate_unlock(&thread->gate);
+        lock_release(&thread->gate.lock);
     }
 }

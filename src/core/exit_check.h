@@ -1,11 +1,13 @@
-/* What is looked for when the program ends: misuse that nothing has come by.
+/* The check at the end of the program: it looks for misuse that was not noticed before.
  *
- * In the release library: double frees and interior pointers among what the thread caches. In the checked libraries:
- * writes beyond the end of objects that were never freed. Ends the program when it finds any. */
+ * The release library looks for double frees and interior pointers among the slots that the thread caches. The checked
+ * libraries look for writes beyond the end of objects that were never freed. It ends the program when it finds any.
+ *
+ * Threads: the one that ends the program. */
 #ifndef TSLAB_CORE_EXIT_CHECK_H
 #define TSLAB_CORE_EXIT_CHECK_H
 
-/* By the thread that ends the program. */
+/* Runs the check, once, when the program ends. */
 void exit_check(void);
 
 #endif

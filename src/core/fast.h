@@ -1,13 +1,14 @@
-/* The fast path: allocating and freeing without a call, a lock or an atomic operation. This file is all of it.
+/* The fast path: allocating and freeing without a call, a lock or an atomic operation. It consists of this file and of
+ * the inline functions that it calls.
  *
- * An allocation pops the magazine of its class. A free reads the tag of the unit that the pointer lies in; the tag
- * names the magazine, and equals the magazine's own exactly when the slot may go there, whoever allocated it: the slot
- * is then adopted. While plain malloc lands in an epoch's chunk, the magazines are empty and accept nothing: then
- * objects come from the chunk, and go back to it. Everything else is object_alloc_slow and object_free_slow. Neither
- * looks at whether anything is initialised: the heap of a thread that has none yet has empty magazines, too, and a hold
- * without a chunk, as every heap has that fills none.
+ * An allocation pops the magazine of its class. A free reads the tag of the unit that the pointer lies in. The tag
+ * names the magazine, and equals the magazine's own tag exactly when the slot may go there, whichever thread allocated
+ * it: the heap then adopts the slot. While plain malloc lands in an epoch's chunk, the magazines are empty and accept
+ * nothing. Then objects come from the chunk and go back to it. Everything else is object_alloc_slow and
+ * object_free_slow. Nothing here tests whether anything is initialised: the front of a thread without a heap has empty
+ * magazines, too, and a hold without a chunk, like every front that fills none.
  *
- * tests/golden counts the instructions. */
+ * tests/golden counts the instructions. Threads: any. */
 #ifndef TSLAB_CORE_FAST_H
 #define TSLAB_CORE_FAST_H
 
@@ -16,15 +17,16 @@
 #include "core/guard.h"
 #include "core/object.h"
 
-/* The cursor that plain malloc fills, where the magazine does not serve. The heap is read anew: a compiler that kept it
- * from before would spend an instruction on that where the magazine does serve. */
+/* The cursor that plain malloc fills when the magazine does not serve. front_current is read again: a compiler that
+ * kept it would spend an instruction on that also where the magazine does serve. */
 always_inline struct cursor *fast_cursor(void)
 {
     __asm__("" ::: "memory");
     return &front_current->filling->cursor;
 }
 
-/* `slow` is called last, so that the caller needs no frame: it serves what the magazine cannot, and says errno. */
+/* `slow` serves what the magazine and the chunk cannot, and sets errno. It is called last, so that the caller needs no
+ * frame. */
 always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
 {
     if (TSLAB_CHECKED) {
@@ -61,7 +63,7 @@ always_inline void fast_free(void *p)
         const uint32_t tag = load_plain(&arena.units[unit].tag);
         struct magazine *m = front_magazine(front_current, (size_t)tag_class(tag) << CLASS_SCALE);
         void *head = magazine_head(m);
-        /* The slot freed last, freed again, goes to the slow path, which says so. */
+        /* If the slot freed last is freed again, the slow path reports it. */
         if (likely(tag == m->tag && magazine_room(m) != 0 && p != head)) {
             magazine_push(m, head, p);
             return;
@@ -73,8 +75,8 @@ always_inline void fast_free(void *p)
     object_free_slow(p);
 }
 
-/* The same where the caller says the size (SIZE_MAX: it does not) and the alignment, which only the checked libraries
- * look at. */
+/* The same with the size (SIZE_MAX: not given) and the alignment from the caller. Only the checked libraries look at
+ * them. */
 always_inline void fast_free_sized(void *p, size_t size, size_t alignment)
 {
     if (GUARDED) {

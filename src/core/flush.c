@@ -1,10 +1,14 @@
+/* A chain is grouped by bitmap word in a small table on the stack; each group becomes one give. */
 #include "core/flush.h"
 
 #include "core/magazine.h"
 #include "core/misuse.h"
+#include "os/fatal.h"
 
 void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask)
 {
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && word < class_geometry[class].words);
+    invariant(mask != 0 && (mask & ~class_word_mask(&class_geometry[class], word)) == 0);
     if (slab_give(slab, &class_geometry[class], word, mask)) {
         partial_evaluate(slab);
     }
@@ -12,7 +16,7 @@ void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask)
 
 enum { GIVE_WAYS = 16 };
 
-/* The groups wait in a small table; one that finds its place taken by another sends that one first. */
+/* The groups wait in a small table. A group that finds its place taken by another one gives that one back first. */
 noinline uint64_t flush_chain(unsigned class, void *chain)
 {
     struct slot waiting[GIVE_WAYS] = { { NULL, 0, 0 } };

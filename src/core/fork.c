@@ -1,3 +1,24 @@
+/* Three fork handlers, registered once.
+ *
+ * Before the fork:
+ *   1. Block signals, and take libc's streams where they allocate here.
+ *   2. Start the engine, and take its lock.
+ *   3. Borrow a record, if the thread has none.
+ *   4. Take the last record's lock, the registry's lock, and the gates of all other threads.
+ *
+ * In the parent:
+ *   1. Open the gates, and release the registry and the last record.
+ *   2. Release the engine's lock, and drop the streams.
+ *   3. Give the borrowed record back, and unblock signals.
+ *
+ * In the child, 1, 2, 4 and 6 only if the forking thread is in no operation itself:
+ *   1. Recount noted chunks, recover holds and epochs' words, clear scopes and warm epochs, gather FREE records.
+ *   2. Close the epochs of vanished threads' units of work.
+ *   3. Open the gates, and release the registry and the last record.
+ *   4. Recount noted slabs, and close the records of vanished threads.
+ *   5. Release the engine's lock, and drop the streams.
+ *   6. Complete the closes that only vanished threads delayed.
+ *   7. Give the borrowed record back, and unblock signals. */
 #include "core/fork.h"
 
 #include "core/ending.h"
@@ -11,25 +32,25 @@
 
 #include <pthread.h>
 
-/* What the forking thread remembers meanwhile; under the engine's lock. */
+/* What the forking thread remembers from before the fork until after it; under the engine's lock. */
 struct fork_state {
     struct os_signals signals;
-    bool has_streams;
-    uint32_t ranks;
-    struct thread *borrowed; /* the record that it has for the time of the fork, when it has none of its own */
-    struct front *front;     /* what it had in place of that record's */
+    bool has_streams;        /* libc's streams are taken */
+    uint32_t ranks;          /* the ranks of locks that the thread held before */
+    struct thread *borrowed; /* the record that it borrows for the fork; NULL: it has its own */
+    struct front *front;     /* its front_current before it borrowed a record */
 };
 
 static struct {
     struct fork_state state;
     atomic_u32 is_watched;           /* 1: the fork handlers are set, or are being set */
-    _Atomic(struct front **) thread; /* the forking thread, by the place of its front_current; NULL: none is forking */
+    _Atomic(struct front **) thread; /* the address of the forking thread's front_current; NULL: no thread forks */
 } forking;
 
 /* Before the fork. */
 
-/* The forking thread is in no slow operation, so its own gate stays open: fork handlers of others that run after ours
- * may allocate. */
+/* The forking thread's own gate stays open, because the thread is in no slow operation: fork handlers of other
+ * libraries that run after ours may allocate. */
 static void take_gates(struct thread *self)
 {
     if (self == NULL || self != registry.last) {
@@ -39,12 +60,13 @@ static void take_gates(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             lock_acquire(&thread->gate.lock);
+            invariant(!thread->gate.is_inside);
         }
     }
 }
 
-/* A thread that has no record borrows one for the time of the fork: fork handlers of others that run after ours may
- * allocate, and no record can be had while the registry is locked. */
+/* Borrows a record for the time of the fork, if the thread has none: fork handlers of other libraries that run after
+ * ours may allocate, and no record can be taken while the registry is locked. */
 static void borrow_record(struct fork_state *state)
 {
     state->front = front_current;
@@ -58,8 +80,9 @@ static void borrow_record(struct fork_state *state)
     front_current = &state->borrowed->heap.front;
 }
 
-/* No signal handler comes between our handlers, for it might fork as well and wait for its own thread. libc takes its
- * streams after all fork handlers have run: where they allocate here, they must come before our gates. */
+/* Signals are blocked between our handlers: a signal handler might fork as well, and would wait for its own thread.
+ * libc takes its streams after all fork handlers have run. Where the streams allocate here, they must be taken before
+ * our gates. */
 static void before_fork(void)
 {
     struct fork_state state = { .has_streams = heap_serves_malloc };
@@ -73,26 +96,27 @@ static void before_fork(void)
     }
     (void)engine_start();
     lock_acquire(&engine.lock);
+    invariant(load_plain(&forking.thread) == NULL);
     borrow_record(&state);
     forking.state = state;
     store_plain(&forking.thread, &front_current);
     take_gates(front_current->thread);
 }
 
-/* In the child: what vanished threads were cut in. */
+/* In the child: repairs what vanished threads were cut in. */
 
 enum { COUNT_ANEW = UINT32_MAX };
 
 static void recount_noted(const struct thread *thread)
 {
     const uint32_t noted = load_plain(&thread->gate.noted);
-    /* An old note may lie in the middle of what is a chunk by now. */
+    /* An old note may be a unit inside of a run that is a chunk by now. */
     if (noted == 0 || load_plain(&arena.units[noted].tag) != TAG_CHUNK || arena.units[noted].first != noted) {
         return;
     }
     struct run *chunk = &arena.runs[noted];
     if (load_plain(&chunk->live) >= CHUNK_OPEN / 2) {
-        store_plain(&chunk->live, COUNT_ANEW); /* by its cursor */
+        store_plain(&chunk->live, COUNT_ANEW); /* recover_hold counts it by its cursor */
         return;
     }
     const uint32_t live = chunk_granules(noted);
@@ -115,9 +139,10 @@ static void recover_hold(struct hold *hold, const struct thread *self)
             heap_recount(hold->heap);
         }
         hold->nested = 0;
-        hold->serving = NULL; /* which becomes idle as well */
+        hold->serving = NULL; /* that hold becomes idle as well */
         store_plain(&hold->holder, HOLD_IDLE);
     }
+    invariant(start == NULL || load_plain(&arena.runs[arena_unit(start)].live) != COUNT_ANEW);
 }
 
 static struct epoch *recover_epochs(struct thread *self)
@@ -130,13 +155,16 @@ static struct epoch *recover_epochs(struct thread *self)
     }
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(load_plain(&epoch->word));
-        uint64_t held = state == EPOCH_OPEN ? 1 : 0; /* who closes one has dropped his share: that is in the gate */
+        /* A closing thread marks the word and drops its share in one stay in the gate, so a CLOSED epoch has no share.
+         */
+        uint64_t held = state == EPOCH_OPEN ? 1 : 0;
         for (struct hold *hold = epoch_first_hold(epoch); hold != NULL && state != EPOCH_FREE; hold = hold_next(hold)) {
             recover_hold(hold, self);
             held += load_plain(&hold->holder) != HOLD_TAKEN;
         }
         if (state == EPOCH_OPEN || state == EPOCH_CLOSED) {
-            /* The opening thread may have been cut before it had made all holds idle. */
+            /* The opening thread may have been cut before it had made its hold idle. */
+            invariant(held <= EPOCH_HELD_MOST);
             const uint64_t word = load_plain(&epoch->word);
             store_plain(&epoch->word, (word & ~(bit_mask(EPOCH_GENERATION_SHIFT) & ~(uint64_t)EPOCH_STATE_MASK)) |
                                           held << EPOCH_HELD_SHIFT);
@@ -149,7 +177,7 @@ static struct epoch *recover_epochs(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         if (thread != self) {
             thread->scope = NULL;
-            thread->echoes = NULL; /* it may have been cut while it took one */
+            thread->echoes = NULL; /* the thread may have been cut while it took one */
             thread->paused = 0;
             thread->heap.front.innermost = &hold_none;
         }
@@ -164,6 +192,7 @@ static void close_epochs(struct thread *self, struct epoch *closed)
 {
     while (closed != NULL) {
         struct epoch *const epoch = closed;
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
         closed = epoch->next_idle;
         ending_help(self, epoch);
     }
@@ -171,8 +200,8 @@ static void close_epochs(struct thread *self, struct epoch *closed)
 
 static void close_vanished(struct thread *self)
 {
-    /* First make true again what a single give was cut in, then look, then take leave for the others. What the forking
-     * thread itself may be in the middle of, if a signal handler forks, it ends itself. */
+    /* First recount the slabs in which a single give was cut, and evaluate them. Then close the records. If a signal
+     * handler forks, the forking thread itself may be in the middle of something, and ends that itself. */
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         const uint32_t noted = load_plain(&thread->gate.noted);
         if (noted == 0 || thread == self) {
@@ -180,7 +209,7 @@ static void close_vanished(struct thread *self)
         }
         struct run *slab = &arena.runs[noted];
         const uint32_t word = load_plain(&slab->word);
-        if (word_state(word) != SLAB_EMPTY && word_class(word) != CLASS_NONE) { /* chunks: scope.h */
+        if (word_state(word) != SLAB_EMPTY && word_class(word) != CLASS_NONE) { /* recount_noted has seen to chunks */
             slab_recount(slab, &class_geometry[word_class(word)]);
             partial_evaluate(slab);
         }
@@ -188,7 +217,7 @@ static void close_vanished(struct thread *self)
     struct thread *next;
     for (struct thread *thread = registry.live; thread != NULL; thread = next) {
         next = thread->next;
-        if (thread != self && thread != registry.last) { /* which nobody had */
+        if (thread != self && thread != registry.last) { /* no thread had the last record: its lock was taken */
             heap_recount(&thread->heap);
             thread_close(thread);
         }
@@ -197,7 +226,8 @@ static void close_vanished(struct thread *self)
 
 /* After the fork. */
 
-/* In the child the words of locks tell of waiters that it does not have: letting go wakes nobody, and harms nothing. */
+/* In the child the words of locks tell of waiters that it does not have. To release them wakes nothing and does no
+ * harm. */
 static void open_gates(struct thread *self)
 {
     for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
@@ -211,16 +241,18 @@ static void open_gates(struct thread *self)
     }
 }
 
-/* Whether before_fork has taken anything in this thread's name. */
+/* Whether before_fork has taken locks for this thread. */
 static bool is_in_fork(void)
 {
     return load_plain(&forking.thread) == &front_current;
 }
 
-/* The gates are open. In the child, `closed` are epochs to see to. */
+/* What both sides do when the gates are open. In the child, `closed` is the list of epochs whose close is to be
+ * completed. */
 static void fork_done(bool in_child, struct epoch *closed)
 {
     const struct fork_state state = forking.state;
+    invariant(is_in_fork() && (in_child || closed == NULL));
     store_plain(&forking.thread, NULL);
     lock_release(&engine.lock);
     if (state.has_streams) {
@@ -252,8 +284,8 @@ static void after_fork_child(void)
     }
     struct thread *self = front_current->thread;
     struct epoch *closed = NULL;
-    /* Where the forking thread itself is in the middle of something, in a signal handler or because the program ends,
-     * all stays as it is: the child lacks what the others had, and can allocate. */
+    /* The forking thread itself may be in the middle of something, in a signal handler or because the program ends.
+     * Then everything stays as it is: the child loses what the other threads had, and can allocate. */
     const bool recovers = self != NULL && !self->gate.is_inside && load_plain(&engine.dying) == 0;
     if (recovers) {
         closed = recover_epochs(self);
@@ -270,13 +302,13 @@ static void after_fork_child(void)
     fork_done(true, closed);
 }
 
-/* One thread sets the handlers, and none waits for it: a fork that comes before they are set would cut it off, and the
- * child would wait for ever. When it fails, the next thread that joins tries again: it takes two threads to make a fork
- * dangerous. */
+/* One thread sets the handlers, and no thread waits for it: a fork that comes before they are set would cut that thread
+ * off, and the child would wait for ever. When it fails, the next thread that joins tries again. That is early enough,
+ * because a fork is dangerous only where there are two threads. */
 noinline void fork_watch(void)
 {
     /* pthread_atfork may allocate, and must not come here again from there. */
-    if (exchange_acquire(&forking.is_watched, 1) == 0 &&
+    if (load_relaxed(&forking.is_watched) == 0 && exchange_acquire(&forking.is_watched, 1) == 0 &&
         pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0) {
         store_relaxed(&forking.is_watched, 0);
     }

@@ -1,4 +1,5 @@
-/* Handles: what they say, whom they name, and where their objects come from. */
+/* A handle is packed and masked by arithmetic. The hidden epoch that serves an epoch's handles is made at the first
+ * one, and a scope keeps a hold of it. */
 #include "core/handle.h"
 
 #include "core/epoch_alloc.h"
@@ -15,14 +16,14 @@ enum { UNIT_BITS = 30, INDEX_BITS = 8, NUMBER_BITS = 26 };
 _Static_assert(UNIT_BITS + INDEX_BITS + NUMBER_BITS == 64, "a handle has 64 bits");
 _Static_assert(GENERATION_MOST <= (1 << NUMBER_BITS) - 1, "a handle has room for every generation");
 
-/* What a handle says. */
+/* The three parts of a handle. */
 struct name {
     uint64_t unit;
     uint32_t slot, generation;
 };
 
-/* Generations of different places are small numbers, and much alike. In a handle each is mixed with a number of the
- * place in this process: so what is almost right for one place is far from right for another. */
+/* The generations of different places are small and similar numbers. In a handle each is mixed with a number of the
+ * place in this process, so that a handle that is almost right for one place is far from right for another. */
 static uint32_t handle_mask(uint64_t place)
 {
     return (uint32_t)((place + (arena.base >> UNIT_SHIFT)) * 0x9e3779b97f4a7c15u >> (64 - NUMBER_BITS));
@@ -42,7 +43,8 @@ static struct name name_in(uint64_t handle)
                           (uint32_t)(handle & bit_mask(NUMBER_BITS)) ^ handle_mask(place) };
 }
 
-/* A hold of the epoch that serves the handles of an epoch, of which the thread has the hold `inside`, or NULL. */
+/* Borrows a hold of the epoch that serves the handles of the epoch with this value. `inside` is the thread's hold of
+ * that epoch, or NULL. NULL: *status says why. */
 static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct hold *inside, int *status)
 {
     struct epoch *epoch = epoch_by_value(value);
@@ -66,7 +68,7 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
         }
     }
     struct hold *hold = scope_borrow(thread, epoch_value(handles), status);
-    /* By then the user's epoch may be gone, and the other record serve somebody else. */
+    /* By now the user's epoch may be gone, and the other record may serve another epoch. */
     if (hold != NULL && !(epoch_serving(epoch) == hold->epoch && epoch_is_open(epoch) &&
                           epoch_same_generation(load_seq_cst(&epoch->word), value))) {
         scope_return(thread, hold);
@@ -76,9 +78,11 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
     return hold;
 }
 
-/* Lends a slot that was just allocated from the hold; 0: its generations are used up, and the hold's heap keeps it. */
+/* Lends a slot that was just allocated from the hold. Returns its handle. 0: the generations of the place are used up,
+ * and the hold's heap keeps the slot. */
 static uint64_t handle_lend(struct hold *hold, void *p)
 {
+    invariant(hold->heap != NULL && tag_has_handles(load_plain(&arena.units[arena_unit(p)].tag)));
     const unsigned class = tag_class(load_plain(&arena.units[arena_unit(p)].tag));
     const struct slot slot = slot_of(p, class);
     const uint32_t generation = place_next(p, slot.slab);
@@ -90,8 +94,8 @@ static uint64_t handle_lend(struct hold *hold, void *p)
     return handle_of((struct name){ run_index(slot.slab), slot.word * WORD_SLOTS + bit_lowest(slot.mask), generation });
 }
 
-/* A handle and *object from a hold of the serving epoch, which stays the caller's meanwhile: the slab cannot be
- * released. 0: no memory, or closed. */
+/* Allocates from a hold of the serving epoch. The hold stays the caller's meanwhile, so the slab cannot be released. 0:
+ * no memory, or the epoch is closed. */
 static uint64_t handle_lend_from(struct thread *thread, struct hold *hold, size_t size, void **object)
 {
     uint64_t handle;
@@ -104,7 +108,7 @@ static uint64_t handle_lend_from(struct thread *thread, struct hold *hold, size_
 
 uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status)
 {
-    /* Who is inside of the epoch keeps the hold until the scope ends. */
+    /* A thread that is inside of the epoch keeps the hold until the scope ends. */
     struct hold *const inside = scope_inside(thread, epoch);
     struct hold *hold = inside != NULL && epoch_is_open(inside->epoch) ? inside->serving : NULL;
     if (unlikely(hold == NULL)) {
@@ -126,18 +130,17 @@ uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void *
     return handle;
 }
 
-/* The place that a handle names in the epoch, whether it is lent to this handle or not; NULL: none. */
+/* The place in the epoch that a handle names, whether it is lent to this handle or not. NULL: there is none. */
 static void *named_place(uint64_t value, struct name name, unsigned *class)
 {
     const struct epoch *epoch = epoch_by_value(value);
     const struct epoch *handles = epoch == NULL ? NULL : epoch_serving(epoch);
-    /* A unit without a tag of a class has no slab, and if it lies in a gap of the arena, it has no descriptor either.
-     */
+    /* A unit whose tag has no class is in no slab. If it lies in a gap of the arena, it has no descriptor either. */
     if (handles == NULL || !arena_has_unit(name.unit) ||
         tag_class(load_plain(&arena.units[name.unit].tag)) == CLASS_NONE) {
         return NULL;
     }
-    /* A slab of that epoch starts at the unit, or has just been recycled, and then no slot in it is lent. */
+    /* A slab of that epoch starts at the unit, or it has just been recycled, and then none of its slots is lent. */
     const uint32_t word = load_seq_cst(&arena.runs[name.unit].word);
     *class = word_class(word);
     if (word_state(word) == SLAB_EMPTY || *class == CLASS_NONE || word_epoch(word) != handles->id ||
@@ -155,10 +158,12 @@ void *handle_get(uint64_t epoch, uint64_t handle)
     return p != NULL && load_acquire(place_word(p)) == place_lent(name.generation) ? p : NULL;
 }
 
-/* To the heap of a hold of the serving epoch that the thread has: where its next allocation finds it. */
+/* Frees a slot to the heap of a hold of the serving epoch that the thread has. Its next allocation finds the slot
+ * there. */
 static void handle_free_to(struct heap *heap, unsigned class, void *p)
 {
     struct magazine *m = &heap->front.magazine[class];
+    invariant(magazine_head(m) != p);
     invariant(m->tag == load_plain(&arena.units[arena_unit(p)].tag));
     if (likely(magazine_room(m) != 0)) {
         magazine_push(m, magazine_head(m), p);

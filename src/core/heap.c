@@ -1,3 +1,5 @@
+/* The slow paths of a heap: refill and overflow of magazines, claims of bitmap words, attaching of slabs, the bypass
+ * (decided by windows of allocations), and the ticks that give back what idle classes cache. */
 #include "core/heap.h"
 
 #include "core/depot.h"
@@ -9,17 +11,17 @@
 #include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Bypass: a window of so many allocations, in which fewer than one of HELP_MIN hits, turns the magazine off; one of
- * HELP_AGAIN turns it on again. */
+/* The bypass: a window of WINDOW allocations with fewer than one hit in HELP_MIN turns the magazine off. A window with
+ * at least one hit in HELP_AGAIN turns it on again. */
 enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
 
-/* How often a heap looks for classes that are idle: at most so often, and the clock is read every so many slow
- * operations. */
+/* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
 struct heap heap_none;
@@ -37,6 +39,7 @@ unsigned heap_magazine_slots(const struct heap *heap, unsigned class)
 
 static void heap_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
 {
+    invariant(heap_magazine_slots(heap, class) <= capacity);
     magazine_set_room(&heap->front.magazine[class], capacity - heap_magazine_slots(heap, class));
     store_plain(&heap->class[class].capacity, capacity);
 }
@@ -50,6 +53,7 @@ uint32_t heap_next_affinity(void)
 void heap_retag(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        invariant(magazine_head(&heap->front.magazine[c]) == NULL);
         heap->front.magazine[c].tag =
             tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
     }
@@ -58,6 +62,7 @@ void heap_retag(struct heap *heap)
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
 {
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
+    invariant((thread == NULL) == (gate == NULL) && affinity >= AFFINITY_FIRST_HEAP);
     heap->front.thread = thread;
     heap->front.innermost = &hold_none;
     heap->front.filling = &hold_none;
@@ -87,8 +92,8 @@ struct heap *heap_make(struct epoch *epoch)
 
 /* Counting. */
 
-/* What the magazine of a class has, and what has come and gone through it, as of one look at its count. A report may
- * look between two writes of a slow path: what comes out below zero then, is zero. */
+/* The slots in the magazine of a class, and what went through it, by one look at its count. A report may look between
+ * two writes of a slow path. A difference that is below zero then counts as zero. */
 struct traffic {
     uint64_t slots, allocs, frees;
 };
@@ -155,6 +160,7 @@ static void heap_flush_magazine(struct heap *heap, unsigned class)
     if (magazine_head(m) == NULL) {
         return;
     }
+    invariant(heap_magazine_slots(heap, class) <= load_plain(&hc->capacity));
     const uint64_t slots = flush_chain(class, magazine_head(m));
     magazine_set_head(m, NULL);
     magazine_set_room(m, load_plain(&hc->capacity));
@@ -164,7 +170,7 @@ static void heap_flush_magazine(struct heap *heap, unsigned class)
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* Hands the whole magazine over to the stock; false: there is no room. */
+/* Hands the whole magazine over to the stock. False: the stock has no room. */
 static bool heap_stock_magazine(struct heap *heap, unsigned class)
 {
     struct magazine *m = &heap->front.magazine[class];
@@ -190,11 +196,13 @@ static void heap_flush_stock(struct heap *heap, unsigned class)
         counter_add(&hc->counters.flushes, 1);
         counter_add(&hc->counters.flushed, slots);
     }
+    invariant(hc->stock.chains == 0);
 }
 
 /* Slabs. */
 
-/* A relaxed look, for it only says whether it is worth to go on: who leaves a closed epoch cleans up. */
+/* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
+ * cleans up. */
 static bool heap_is_open(const struct heap *heap)
 {
     return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
@@ -204,6 +212,7 @@ static void heap_detach_slab(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     const uint64_t claimed = load_plain(&hc->claimed);
+    invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
         flush_word(hc->slab, class, first.word, claimed);
@@ -211,13 +220,14 @@ static void heap_detach_slab(struct heap *heap, unsigned class)
     }
     if (hc->slab != NULL) {
         struct run *const slab = hc->slab;
+        invariant(load_plain(&slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
         hc->slab = NULL;
         partial_detach(slab);
     }
 }
 
-/* A run for a slab: for one with handles a run whose places have generations left. 0: no memory. Runs that have none
- * left are held back meanwhile, so that the depot does not return them again. */
+/* Takes a run for a slab. A slab with handles needs a run whose places have generations left. Runs without any are held
+ * back meanwhile, so that the depot does not return them again. 0: no memory. */
 static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
 {
     const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
@@ -233,11 +243,11 @@ static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
         depot_put(used_up, units, false);
         used_up = next;
     }
+    invariant(first == 0 || arena.runs[first].units == units);
     return first;
 }
 
-/* Attaches a slab of the class that has slots: a partial one, or a new one. False: no memory, or the epoch is closed.
- */
+/* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
 static bool heap_attach_slab(struct heap *heap, unsigned class)
 {
     if (!heap_is_open(heap)) {
@@ -245,9 +255,11 @@ static bool heap_attach_slab(struct heap *heap, unsigned class)
     }
     const struct class_geometry *geometry = &class_geometry[class];
     struct heap_class *hc = &heap->class[class];
+    invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
     const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
     hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
     if (hc->slab != NULL) {
+        invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
         counter_add(&hc->counters.attached, 1);
         if (geometry->shares_lines) {
             slab_set_affinity(hc->slab, class, affinity);
@@ -267,11 +279,12 @@ static bool heap_attach_slab(struct heap *heap, unsigned class)
     return true;
 }
 
-/* Claims a word of slots: the lowest of the attached slab that has any, so that objects pack into few pages. */
+/* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
 static bool heap_claim_word(struct heap *heap, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
     struct heap_class *hc = &heap->class[class];
+    invariant(load_plain(&hc->claimed) == 0);
     for (;;) {
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
@@ -294,6 +307,7 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
     unsigned n = 0;
     void **at = list;
     uint64_t claimed = load_plain(&hc->claimed);
+    invariant(claimed != 0 && most != 0);
     while (claimed != 0 && n < most) {
         char *const p = hc->claimed_start + bit_lowest(claimed) * size;
         claimed &= claimed - 1;
@@ -306,8 +320,6 @@ static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, 
     return n;
 }
 
-/* Bypass, decided by windows of allocations. */
-
 static void window_of_allocs(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
@@ -317,7 +329,7 @@ static void window_of_allocs(struct heap *heap, unsigned class)
     if (n < WINDOW) {
         return;
     }
-    /* Every slot that did not come from a free before is a miss. */
+    /* Every slot that did not come from an earlier free is a miss. */
     const uint64_t misses = min_size(n, missed - hc->window_refilled);
     const uint64_t hits = n - misses;
     if (!hc->bypass_alloc) {
@@ -329,9 +341,10 @@ static void window_of_allocs(struct heap *heap, unsigned class)
     hc->window_refilled = missed;
 }
 
-/* Classes and hot runs that nobody used between two ticks give back what they cache, and start small again. */
+/* Flushes the classes and hot runs that were not used between two ticks. Their magazines start small again. */
 static noinline void heap_tick(struct heap *heap)
 {
+    invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
         struct class_sums sums = { 0 };
@@ -355,6 +368,7 @@ static noinline void heap_tick(struct heap *heap)
 
 static void slow_operation_end(struct heap *heap)
 {
+    invariant(heap->gate->is_inside);
     if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
         const uint64_t now_ms = os_now_ms();
         if (now_ms - heap->tick_ms >= TICK_MS) {
@@ -367,13 +381,14 @@ static void slow_operation_end(struct heap *heap)
     gate_unlock(heap->gate);
 }
 
-/* In the gate: the magazine is empty. */
+/* In the gate. The magazine is empty. */
 static void *heap_refill(struct heap *heap, unsigned class)
 {
     struct magazine *m = &heap->front.magazine[class];
     struct heap_class *hc = &heap->class[class];
     const bool magazines = option_get(OPTION_MAGAZINES) != 0;
     const uint16_t capacity = load_plain(&hc->capacity);
+    invariant(heap->gate->is_inside && magazine_head(m) == NULL);
     if (counter_get(&hc->stock.slots) != 0) {
         unsigned slots;
         void *const chain = stock_take(&heap->stock, &hc->stock, class, &slots);
@@ -397,6 +412,7 @@ static void *heap_refill(struct heap *heap, unsigned class)
     }
     void *list;
     const unsigned n = link_claimed(hc, class_geometry[class].size, hc->batch < capacity ? hc->batch : capacity, &list);
+    invariant(n != 0 && n <= capacity);
     hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, magazine_batch_most(class));
     magazine_set_head(m, list);
     magazine_set_room(m, capacity - n);
@@ -406,7 +422,7 @@ static void *heap_refill(struct heap *heap, unsigned class)
     return magazine_pop(m, magazine_head(m));
 }
 
-/* Nothing is to be had, but something may be: what this heap keeps of other classes. */
+/* There is no memory for the class. The last resort is to give back what this heap caches of other classes. */
 static noinline void *heap_refill_at_last(struct heap *heap, unsigned class)
 {
     heap_empty(heap);
@@ -424,21 +440,24 @@ void *heap_alloc_slow(struct heap *heap, unsigned class)
     return p;
 }
 
-/* In the gate: the magazine takes the slot, once it has room. */
+/* Makes room in a full magazine: enlarges it, hands it to the stock, or flushes it. In the gate. */
 static void heap_make_room(struct heap *heap, unsigned class)
 {
     const struct heap_class *hc = &heap->class[class];
     const uint16_t most = magazine_capacity_most(class);
     const uint16_t capacity = load_plain(&hc->capacity);
+    invariant(heap->gate->is_inside && magazine_room(&heap->front.magazine[class]) == 0);
     if (capacity < most) {
         heap_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
     } else if (!heap_stock_magazine(heap, class)) {
         heap_flush_magazine(heap, class);
     }
+    invariant(magazine_room(&heap->front.magazine[class]) != 0);
 }
 
 void heap_free_full(struct heap *heap, unsigned class, void *p)
 {
+    invariant(magazine_room(&heap->front.magazine[class]) == 0);
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         counter_add(&heap->class[class].counters.bypassed_frees, 1);
         heap_free_direct(heap, class, p);
@@ -450,7 +469,7 @@ void heap_free_full(struct heap *heap, unsigned class, void *p)
     slow_operation_end(heap);
 }
 
-/* The give of a single slot has brought its slab to where somebody must look. */
+/* Evaluates a slab after the give of a single slot, when the give found that the slab's state may have to change. */
 static noinline void look_after_free(struct gate *gate, struct run *slab)
 {
     const int saved = errno;
@@ -473,10 +492,11 @@ void heap_free_direct(struct heap *heap, unsigned class, void *p)
 void heap_retire(struct heap *heap, unsigned class, void *p)
 {
     struct heap_class *hc = &heap->class[class];
+    invariant(slot_starts(p, class));
     *slot_link(p) = hc->retired;
     hc->retired = p;
     counter_add(&hc->retired_slots, 1);
-    counter_add(&hc->counters.remote_frees, 1); /* it was counted as allocated, and is nobody's */
+    counter_add(&hc->counters.remote_frees, 1); /* the slot was counted as allocated, but no user has it */
 }
 
 void heap_unretire(struct heap *heap)
@@ -488,9 +508,11 @@ void heap_unretire(struct heap *heap)
             const struct slot slot = slot_of(p, c);
             hc->retired = *slot_link(p);
             *slot_link(p) = NULL; /* free memory of the checked library is zero */
+            invariant(counter_get(&hc->retired_slots) != 0);
             counter_set(&hc->retired_slots, counter_get(&hc->retired_slots) - 1);
             flush_word(slot.slab, c, slot.word, slot.mask);
         }
+        invariant(counter_get(&hc->retired_slots) == 0);
     }
 }
 
@@ -501,6 +523,7 @@ void heap_recount(struct heap *heap)
         for (void *p = magazine_head(&heap->front.magazine[c]); p != NULL; p = *slot_link(p)) {
             slots++;
         }
+        invariant(slots <= load_plain(&heap->class[c].capacity));
         magazine_set_room(&heap->front.magazine[c], load_plain(&heap->class[c].capacity) - slots);
     }
 }
@@ -514,4 +537,5 @@ void heap_empty(struct heap *heap)
         heap_flush_stock(heap, c);
         heap_detach_slab(heap, c);
     }
+    invariant(heap->stock.bytes == 0 && counter_get(&heap->hot.total) == 0);
 }

@@ -1,3 +1,4 @@
+/* A doubly linked list under a lock, and the sums of the heaps that have left it. */
 #include "core/heaps.h"
 
 #include "os/fatal.h"
@@ -7,17 +8,18 @@ static struct {
     struct heap *first;
 } heaps = { .lock = LOCK_INIT(RANK_HEAPS) };
 
-/* What those counted that are not in use any more; under the same lock. */
+/* What the heaps counted that have left the list; under the same lock. */
 static struct class_sums heaps_gone[CLASS_LIMIT];
 
 void heaps_enlist(struct heap *heap)
 {
     lock_acquire(&heaps.lock);
-    invariant(!heap->enlisted);
+    invariant(!heap->enlisted && heap->epoch != &epoch_process);
     heap->enlisted = true;
     heap->prev = NULL;
     heap->next = heaps.first;
     if (heaps.first != NULL) {
+        invariant(heaps.first->enlisted && heaps.first->prev == NULL);
         heaps.first->prev = heap;
     }
     heaps.first = heap;
@@ -28,6 +30,7 @@ void heaps_delist(struct heap *heap)
 {
     lock_acquire(&heaps.lock);
     if (heap->enlisted) {
+        invariant((heap->prev == NULL ? heaps.first : heap->prev->next) == heap);
         heap->enlisted = false;
         *(heap->prev == NULL ? &heaps.first : &heap->prev->next) = heap->next;
         if (heap->next != NULL) {
@@ -62,6 +65,7 @@ void heaps_add(unsigned class, struct class_sums *sums)
     lock_acquire(&heaps.lock);
     class_sums_add(sums, &heaps_gone[class]);
     for (const struct heap *heap = heaps.first; heap != NULL; heap = heap->next) {
+        invariant(heap->enlisted);
         heap_add(heap, class, sums);
     }
     lock_release(&heaps.lock);

@@ -1,4 +1,5 @@
-/* The heaps of epochs that are in use: reports walk these alone. What a heap has counted is kept for all when it ends.
+/* The list of the heaps of epochs that are in use. Reports walk these heaps alone. When a heap leaves the list, its
+ * counts are added to sums that stay.
  *
  * Threads: any, in a gate. */
 #ifndef TSLAB_CORE_HEAPS_H
@@ -6,11 +7,12 @@
 
 #include "core/heap.h"
 
-/* Enlists the heap of a hold that begins to use slabs; takes it off again when it is empty. */
+/* Puts the heap of a hold that begins to use slabs on the list, and takes it off when it is empty. heaps_delist does
+ * nothing where the heap is not on the list. */
 void heaps_enlist(struct heap *heap);
 void heaps_delist(struct heap *heap);
 
-/* Adds up one class over these heaps, and over those that are gone. */
+/* Adds the counts of one class, of all heaps that are on the list or have been on it. */
 void heaps_add(unsigned class, struct class_sums *sums);
 
 #endif

@@ -1,6 +1,9 @@
+/* Every change of holder is a compare-and-swap or an exchange of the hold's `holder`. A hold that is missing is linked
+ * TAKEN and then counted in the epoch's word. */
 #include "core/hold.h"
 
 #include "core/heaps.h"
+#include "os/fatal.h"
 
 bool hold_claim_to_close(struct hold *hold)
 {
@@ -8,15 +11,17 @@ bool hold_claim_to_close(struct hold *hold)
     return cas_seq_cst(&hold->holder, &found, HOLD_TAKEN);
 }
 
-/* Whether the word, of this generation and OPEN, can count one hold more. */
+/* Whether the word is OPEN, of this generation, and can count one more hold. */
 static bool epoch_has_room(uint64_t word, uint64_t value)
 {
     return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
            epoch_word_held(word) < EPOCH_HELD_MOST;
 }
 
-/* One more place in an epoch: all others are held. NULL: no memory, or it is closed. What is linked and not counted
- * stays TAKEN, and nobody's, until the record is FREE: it is not unlinked before, for who closes may be walking by. */
+/* Makes one more hold in an epoch whose holds are all in use. NULL: no memory, or the epoch is closed. A hold that was
+ * linked but not counted stays TAKEN and without a holder until the holds of the record are unlinked. It is not
+ * unlinked here, because the closing thread may be walking over it. If the record has retired by then, its next life
+ * has the hold, too. */
 static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     gate_lock(&thread->gate);
@@ -34,7 +39,7 @@ static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64
     return hold;
 }
 
-/* Claims an idle hold between two of the epoch; NULL: there is none. */
+/* Claims an idle hold of the epoch from `from` on and before `end`. NULL: there is none. */
 static struct hold *hold_claim_between(struct thread *thread, struct hold *from, const struct hold *end)
 {
     for (struct hold *hold = from; hold != end && hold != NULL; hold = hold_next(hold)) {
@@ -45,7 +50,7 @@ static struct hold *hold_claim_between(struct thread *thread, struct hold *from,
     return NULL;
 }
 
-/* A hold that is TAKEN may be linked no more. */
+/* The remembered hold may be of another epoch. If it is TAKEN, it may not be linked any more. */
 noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     struct hold **const remembered = &thread->remembered[epoch->id % REMEMBERED_HOLDS];
@@ -59,6 +64,7 @@ noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint
     if (hold == NULL) {
         hold = hold_make(thread, epoch, value);
     }
+    invariant(hold == NULL || (hold->epoch == epoch && load_plain(&hold->holder) == thread));
     if (hold != NULL) {
         *remembered = hold;
     }
@@ -68,14 +74,18 @@ noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint
 void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor)
 {
     const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
+    invariant(cursor_start(cursor) != NULL && load_plain(&arena.units[first].tag) == TAG_CHUNK);
     epoch_link_run(epoch, first);
     if (chunk_seal(cursor)) {
         epoch_recycle_chunk(epoch, first);
     }
+    invariant(cursor_start(cursor) == NULL);
 }
 
 void hold_empty(struct epoch *epoch, struct hold *hold)
 {
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN && hold->epoch == epoch);
+    invariant(hold->nested == 0 && hold->serving == NULL);
     if (hold->heap != NULL) {
         heap_unretire(hold->heap);
         heap_empty(hold->heap);
@@ -106,6 +116,8 @@ uint64_t hold_empty_idle(struct epoch *epoch)
 bool hold_make_idle(struct hold *hold)
 {
     const struct epoch *const epoch = hold->epoch;
+    invariant(load_plain(&hold->holder) != HOLD_IDLE && hold->real == hold);
+    invariant(hold->nested == 0 && hold->serving == NULL);
     (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
     return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
 }

@@ -1,6 +1,8 @@
+/* To close an instance is to release each epoch that names it, and the root last, with one report for all. */
 #include "core/instance.h"
 
 #include "core/ending.h"
+#include "os/fatal.h"
 
 struct epoch *instance_root(uint64_t value)
 {
@@ -13,7 +15,7 @@ static bool is_member(const struct epoch *epoch, uint64_t instance)
     return load_plain(&epoch->instance) == instance && epoch_word_state(load_seq_cst(&epoch->word)) != EPOCH_FREE;
 }
 
-/* A first look: nothing is released where a thread is inside of any of the epochs. */
+/* A first look whether a thread is inside of any epoch of the instance. Then nothing is released. */
 static bool is_busy(const struct epoch *root, uint64_t instance)
 {
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
@@ -47,10 +49,11 @@ int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct 
         if (!is_member(epoch, value)) {
             continue;
         }
+        invariant(epoch != root); /* an instance is in no other one */
         struct tslab_epoch_report part = { 0 };
         const int status = ending_release(thread, epoch_value(epoch), reclaims, &part);
         if (status == TSLAB_BUSY || status == TSLAB_NO_MEMORY) {
-            return status; /* a thread came in between; what is over is over */
+            return status; /* a thread came in between; the epochs that were released stay so */
         }
         instance_add_report(&sum, &part);
     }

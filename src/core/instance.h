@@ -1,15 +1,15 @@
-/* Instances: an epoch that is the root of others, which end with it.
+/* Instances: an instance is an epoch that is the root of others, which end with it.
  *
- * Threads: any. They enter gates themselves. */
+ * Threads: any. The functions enter the gate themselves. */
 #ifndef TSLAB_CORE_INSTANCE_H
 #define TSLAB_CORE_INSTANCE_H
 
 #include "core/thread.h"
 
-/* The root epoch of an instance by value; NULL when there is no such instance. */
+/* The root epoch of the instance with this value. NULL: there is no such instance. */
 struct epoch *instance_root(uint64_t value);
 
-/* As tslab_instance_close; report may be NULL. */
+/* As tslab_instance_close. report may be NULL. */
 int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 #endif

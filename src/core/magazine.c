@@ -1,8 +1,9 @@
+/* The capacities of magazines and the sizes of refills, computed for each class from bounds in bytes and in slots. */
 #include "core/magazine.h"
 
 #include "core/class.h"
 
-/* Bounds of magazines, by bytes and by slots. A magazine starts small, doubles each time it overflows, and starts again
+/* The bounds, by bytes and by slots. A magazine starts small, doubles each time it overflows, and becomes small again
  * when its class was idle between two ticks. */
 enum {
     CAPACITY_BYTES_FIRST = 1024,
@@ -18,6 +19,7 @@ enum {
 
 static uint16_t between_bounds(size_t bytes, size_t size, size_t most, size_t least)
 {
+    invariant(size != 0 && least <= most && most <= MAGAZINE_ROOM_MASK);
     return (uint16_t)max_size(least, min_size(most, bytes / size));
 }
 

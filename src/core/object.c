@@ -1,3 +1,5 @@
+/* Allocation tries the place where plain malloc lands, then the process. A free decides by the tag of p's unit whether
+ * p is in a chunk, in a slab or a large block, and one function for each frees it. */
 #include "core/object.h"
 
 #include "core/ambient.h"
@@ -10,6 +12,7 @@
 #include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/room.h"
+#include "os/fatal.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -23,9 +26,9 @@ static void *or_enomem(void *p)
     return p;
 }
 
-/* From the heap of the process, or, past its end, of a borrowed record. */
 void *object_alloc_slot(struct thread *thread, unsigned class)
 {
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     struct magazine *m = &thread->heap.front.magazine[class];
     void *head = magazine_head(m);
     return head != NULL ? magazine_pop(m, head) : heap_alloc_slow(&thread->heap, class);
@@ -33,6 +36,7 @@ void *object_alloc_slot(struct thread *thread, unsigned class)
 
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero)
 {
+    invariant(is_power_of_two(alignment));
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
     }
@@ -57,7 +61,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     if (unlikely(hold != NULL)) {
         p = epoch_alloc(thread, hold, size, alignment, zero);
     }
-    /* A closed epoch has no room for more: what is allocated before it is left is of the process. */
+    /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
     if (likely(hold == NULL) || (p == NULL && !epoch_is_open(hold->epoch))) {
         p = class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
     }
@@ -81,44 +85,65 @@ static _Noreturn noinline void freed_without_handle(const void *p)
     misuse("free, without its handle, of", p);
 }
 
-/* A slot, by a thread whose fast path did not take it: it may still be one for the heap of the process. */
-static void small_free(struct thread *thread, uint32_t tag, void *p)
+/* Freeing: object_free_slow decides once where p is, and each answer has a function. */
+
+/* The heap whose magazine accepts slots with this tag: that of the process, or that of the epoch in which plain malloc
+ * lands. NULL: neither does. */
+static struct heap *heap_accepting(struct thread *thread, uint32_t tag)
 {
     const unsigned class = tag_class(tag);
-    struct heap *heap = &thread->heap;
-    struct magazine *m = &heap->front.magazine[class];
-    void *head = magazine_head(m);
+    if (tag == thread->heap.front.magazine[class].tag) {
+        return &thread->heap;
+    }
+    return tag == front_current->magazine[class].tag ? front_current->heap : NULL;
+}
+
+/* Frees a slot into the magazine that accepts it, or straight to its slab if none does. */
+static void free_slot(struct thread *thread, uint32_t tag, void *p)
+{
+    const unsigned class = tag_class(tag);
     if (unlikely(tag_has_handles(tag))) {
         freed_without_handle(p);
     }
-    if (tag != m->tag) {
-        /* The full magazine of an epoch's heap, or a slot that is not ours to keep. */
-        heap = front_current->heap;
-        m = &heap->front.magazine[class];
-        if (tag != m->tag) {
-            counter_add(&thread->heap.class[class].counters.remote_frees, 1);
-            heap_free_direct(&thread->heap, class, p);
-            return;
-        }
-        head = magazine_head(m);
+    struct heap *const heap = heap_accepting(thread, tag);
+    if (GUARDED || heap == NULL) {
+        struct class_counters *const counters = &thread->heap.class[class].counters;
+        counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
+        heap_free_direct(&thread->heap, class, p);
+        return;
     }
+    struct magazine *const m = &heap->front.magazine[class];
+    void *const head = magazine_head(m);
+    invariant(m->tag == tag && heap->gate == &thread->gate);
     if (head == p) {
         misuse("double free of", p);
     } else if (magazine_room(m) != 0) {
-        (void)slot_of(p, class); /* on the way, it costs little to look */
+        (void)slot_of(p, class); /* the look costs little here */
         magazine_push(m, head, p);
     } else {
+        const int saved = errno;
         heap_free_full(heap, class, p);
+        errno = saved;
     }
 }
 
-static void big_free(struct thread *thread, void *p)
+/* Frees an object of a chunk: one that plain malloc or the innermost scope fills, or any other. */
+static void free_in_chunk(struct thread *thread, void *p)
 {
-    const uint32_t epoch = large_epoch(p);
-    if (epoch != 0) {
-        epoch_free_run(thread, epoch_existing(epoch), p);
-        return;
+    struct cursor *const filling = &front_current->filling->cursor;
+    struct hold *const scope = thread->scope;
+    if (chunk_is_own(filling, p)) {
+        chunk_free_own(filling, p);
+    } else if (scope != NULL && chunk_is_own(&scope->real->cursor, p)) {
+        chunk_free_own(&scope->real->cursor, p);
+    } else {
+        epoch_free_chunk(thread, p);
     }
+}
+
+/* Frees a large block of the process. Ends the program when there is none at p. */
+static void free_large_of_process(struct thread *thread, void *p)
+{
     if (large_free_hot(&thread->heap.hot, p)) {
         /* It may be the last thing that the program frees before it rests. */
         if (unlikely(reclaim_is_over_budget())) {
@@ -139,63 +164,56 @@ static void big_free(struct thread *thread, void *p)
     }
 }
 
-/* All that needs a record, which may have to be made or borrowed. */
-static noinline void free_with_record(uint32_t tag, void *p)
+/* Frees a large block, of an epoch or of the process. */
+static void free_large(struct thread *thread, void *p)
 {
     const int saved = errno;
-    struct thread *thread = current_get_surely();
-    if (thread == NULL) {
-        errno = saved;
-        return; /* nothing was ever allocated: it is the object of another malloc, and stays what it is */
-    }
-    if (tag == TAG_CHUNK) {
-        epoch_free_chunk(thread, p);
-    } else if (tag_class(tag) != CLASS_NONE) {
-        small_free(thread, tag, p);
+    const uint32_t epoch = large_epoch(p);
+    if (epoch != 0) {
+        epoch_free_run(thread, epoch_existing(epoch), p);
     } else {
-        big_free(thread, p);
+        free_large_of_process(thread, p);
     }
-    current_put(thread);
     errno = saved;
 }
 
-static noinline void free_past_chunk(void *p)
+/* Decides where p is. */
+static void free_with(struct thread *thread, void *p)
 {
-    if (p == NULL) {
-        return;
-    }
-    struct thread *const thread = front_current->thread;
     const uint32_t tag = arena_tag(p);
-    if (likely(thread != NULL)) {
-        if (tag == TAG_CHUNK) {
-            if (thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)) {
-                chunk_free_own(&thread->scope->real->cursor, p);
-            } else {
-                epoch_free_chunk(thread, p);
-            }
-            return;
-        }
-        const unsigned class = tag_class(tag);
-        const bool ours = tag == front_current->magazine[class].tag || tag == thread->heap.front.magazine[class].tag;
-        if (class != CLASS_NONE && (GUARDED || !ours) && !tag_has_handles(tag)) {
-            /* Home to another heap, or there are no magazines: straight to its slab. */
-            struct class_counters *counters = &thread->heap.class[class].counters;
-            counter_add(ours ? &counters->bypassed_frees : &counters->remote_frees, 1);
-            heap_free_direct(&thread->heap, class, p);
-            return;
-        }
+    if (tag == TAG_CHUNK) {
+        free_in_chunk(thread, p);
+    } else if (tag_class(tag) != CLASS_NONE) {
+        free_slot(thread, tag, p);
+    } else {
+        free_large(thread, p);
     }
-    free_with_record(tag, p);
+}
+
+/* Frees for a thread without a record: it joins now, or borrows a record. */
+static noinline void free_without_record(void *p)
+{
+    const int saved = errno;
+    struct thread *const thread = current_get_surely();
+    /* NULL: nothing was ever allocated, so p is an object of another malloc, and stays what it is. */
+    if (thread != NULL) {
+        free_with(thread, p);
+        current_put(thread);
+    }
+    errno = saved;
 }
 
 noinline void object_free_slow(void *p)
 {
-    struct cursor *const cursor = &front_current->filling->cursor;
-    if (chunk_is_own(cursor, p)) {
-        chunk_free_own(cursor, p);
+    struct thread *const thread = front_current->thread;
+    if (p == NULL) {
         return;
     }
-    free_past_chunk(p);
+    if (likely(thread != NULL)) {
+        free_with(thread, p);
+    } else {
+        free_without_record(p);
+    }
 }
 
 void *object_begin_checked(void *p, size_t size)
@@ -239,7 +257,7 @@ void object_check_size(const void *p, size_t size, size_t alignment)
     }
     checked_lives(p);
     const struct room room = room_at(p);
-    /* What is no object's, or has a handle, the free tells. */
+    /* The free itself reports a pointer that is no object's, or whose object has a handle. */
     if (size != SIZE_MAX && room.sealed && room.bytes != 0) {
         const size_t asked = guard_sealed(p, room.bytes);
         if (asked != size) {
@@ -257,6 +275,7 @@ size_t object_usable(const void *p)
 struct epoch *object_epoch(const void *p)
 {
     const uint32_t tag = arena_tag(p);
+    invariant(tag != TAG_NEVER);
     if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {
         return epoch_existing(word_epoch(load_plain(&arena.runs[arena.units[arena_unit(p)].first].word)));
     }

@@ -1,3 +1,4 @@
+/* The tag of the unit says where p lies: in a slab (the class's size), in a chunk (its code), or in a large block. */
 #include "core/room.h"
 
 #include "core/checked.h"
@@ -6,6 +7,7 @@
 #include "core/guard.h"
 #include "core/large.h"
 #include "core/misuse.h"
+#include "os/fatal.h"
 
 static size_t large_room(const void *p)
 {
@@ -41,6 +43,7 @@ size_t room_usable(const void *p, struct room *room)
     if (room->bytes == 0) {
         misuse_no_object(p);
     }
+    invariant(room->bytes > SEAL_BYTES);
     return GUARDED && room->sealed ? guard_sealed(p, room->bytes) : room->bytes;
 }
 

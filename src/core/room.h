@@ -1,4 +1,4 @@
-/* The room at an address: what the engine made available to the object there.
+/* The room at an address: the memory that the engine made available to the object there.
  *
  * Threads: any; the object is the caller's. */
 #ifndef TSLAB_CORE_ROOM_H
@@ -7,21 +7,22 @@
 #include "core/arena.h"
 
 struct room {
-    size_t bytes;        /* 0: nothing lives there */
-    bool sealed;         /* in the checked library; objects with handles are not */
-    bool zero_when_free; /* in the checked library: memory that is zero while it is free */
+    size_t bytes;        /* 0: no object lives there */
+    bool sealed;         /* in the checked library, the object has a seal; objects with handles have none */
+    bool zero_when_free; /* in the checked library, the memory is zero while it is free */
 };
 
-/* Ends the program where p lies in a slab or a chunk, and no object starts there. */
+/* The room at p. Ends the program when p lies in a slab or a chunk and no object starts there. */
 struct room room_at(const void *p);
 
-/* The bytes that the user of the object at p may touch, and its room. Ends the program when no object starts at p. */
+/* The bytes that the user of the object at p may touch. *room receives its room. Ends the program when no object starts
+ * at p. */
 size_t room_usable(const void *p, struct room *room);
 
-/* In the checked library: ends the program when the seal of the object at p is broken. */
+/* Ends the program when the seal of the object at p is broken (in the checked library). */
 void room_check_seal(const void *p);
 
-/* The class of the slot that p lies in; CLASS_NONE when p is not in a slab. */
+/* The class of the slot that p lies in. CLASS_NONE: p is not in a slab. */
 always_inline unsigned room_class(const void *p)
 {
     return tag_class(arena_tag(p));

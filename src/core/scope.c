@@ -1,3 +1,5 @@
+/* The scopes of a thread are a stack, linked by `outer`, of the holds that it has, and of echoes for scopes that it
+ * entered once more. Each change of the stack sets the ambient anew. */
 #include "core/scope.h"
 
 #include "core/ambient.h"
@@ -11,9 +13,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* Makes a FREE record an OPEN epoch; returns its value. */
+/* Makes a FREE record an OPEN epoch. Returns its value. */
 static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
 {
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && epoch->first.serving == NULL);
     store_plain(&epoch->policy, options->policy);
     store_plain(&epoch->plain, options->plain);
     store_plain(&epoch->reclaims, 0);
@@ -30,8 +34,9 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_relaxed(&epoch->pins, 1);
     epoch->first.heap = NULL;
     epoch->first.filled_kib = 0;
-    /* The word comes before the hold: one who comes late to help with a close of the record's earlier life may claim it
-     * as soon as it is idle, and counts it in the word. It counts the hold, and one for who will close. */
+    /* The word comes before the hold. A thread that comes late to help with a close of the record's earlier life may
+     * claim the hold as soon as it is idle, and subtracts it from the word. The word counts the hold, and one for the
+     * thread that will close the epoch. */
     const uint64_t generation = (load_plain(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
     store_release(&epoch->first.holder, HOLD_IDLE);
@@ -57,7 +62,7 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
 {
     const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy), .serves = owner };
     struct epoch *there = NULL;
-    /* All in the gate: the child of a fork must not find the one without the other. */
+    /* All of it is in the gate: the child of a fork must not find one change without the other. */
     gate_lock(&thread->gate);
     struct epoch *made = thread_take_warm(thread);
     if (made == NULL) {
@@ -70,6 +75,7 @@ struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
             (void)ending_close_in_gate(thread, value, false, NULL); /* another thread was first */
             made = there;
         }
+        invariant(made != owner && load_plain(&made->owner) == owner);
     }
     gate_unlock(&thread->gate);
     return made;
@@ -91,12 +97,13 @@ always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, in
             return NULL;
         }
     }
-    /* Who closed meanwhile may have passed by this hold. */
+    /* A thread that closed the epoch meanwhile may have passed by this hold. */
     if (unlikely(!epoch_is_open_as(epoch, value))) {
         scope_return(thread, hold);
         *status = epoch_refusal(value);
         return NULL;
     }
+    invariant(hold->epoch == epoch && hold->real == hold && load_plain(&hold->holder) == thread);
     hold->value = value;
     if (hold->heap != NULL) {
         hold->heap->front.thread = thread;
@@ -112,6 +119,7 @@ struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
 
 void scope_return(struct thread *thread, struct hold *hold)
 {
+    invariant(load_plain(&hold->holder) == thread);
     if (unlikely(hold_make_idle(hold))) {
         ending_help(thread, hold->epoch);
     }
@@ -126,7 +134,7 @@ struct hold *scope_inside(const struct thread *thread, uint64_t value)
     return hold == NULL ? NULL : hold->real;
 }
 
-/* An echo of the thread's own; NULL: no memory. */
+/* Takes an unused echo of the thread, or makes one. NULL: no memory. */
 static struct hold *take_echo(struct thread *thread)
 {
     struct hold *echo = thread->echoes;
@@ -155,9 +163,10 @@ static int entered_status(bool plain)
     return plain && heap_serves_malloc ? TSLAB_OK : TSLAB_EXPLICIT;
 }
 
-/* Enters an epoch in which the thread has that hold already: it needs no other. */
+/* Enters an epoch once more, of which the thread has the hold `real`. */
 static noinline int scope_enter_again(struct thread *thread, struct hold *real)
 {
+    invariant(thread->scope != NULL && real->real == real && load_plain(&real->holder) == thread);
     if (!epoch_is_open_as(real->epoch, real->value)) {
         return epoch_refusal(real->value);
     }
@@ -185,14 +194,14 @@ static noinline int scope_enter_again(struct thread *thread, struct hold *real)
     return entered_status(plain);
 }
 
-/* Undoes one enter_again of a scope; true: it was an echo, and is over. */
+/* Undoes one scope_enter_again of a scope. True: the scope was an echo, and is over. */
 static bool scope_leave_again(struct hold *hold)
 {
     invariant(hold->nested != 0);
     return --hold->nested == 0 && hold->real != hold;
 }
 
-/* The scope of a hold ends: gives back what it had of the epoch that serves handles, before the hold itself. */
+/* Gives back the hold of the epoch that serves handles, when a scope ends. The scope's own hold is given back later. */
 always_inline void return_serving(struct thread *thread, struct hold *hold)
 {
     struct hold *const serving = hold->serving;
@@ -211,9 +220,10 @@ always_inline int scope_enter_new(struct thread *thread, uint64_t value)
     }
     const bool plain = load_plain(&hold->epoch->plain) != 0;
     if (unlikely(!plain && load_plain(&hold->epoch->owner) != NULL)) {
-        scope_return(thread, hold); /* hidden: never plain */
+        scope_return(thread, hold); /* a hidden epoch never takes plain malloc */
         return TSLAB_STALE;
     }
+    invariant(hold->nested == 0 && hold->serving == NULL);
     hold->outer = thread->scope;
     hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
     thread->scope = hold;
@@ -221,7 +231,7 @@ always_inline int scope_enter_new(struct thread *thread, uint64_t value)
     return entered_status(plain);
 }
 
-/* By a thread that is inside of something. */
+/* scope_enter for a thread that is inside of some scope. */
 static noinline int scope_enter_inside(struct thread *thread, uint64_t value)
 {
     struct hold *const real = scope_inside(thread, value);
@@ -233,7 +243,7 @@ int scope_enter(struct thread *thread, uint64_t value)
     return thread->scope != NULL ? scope_enter_inside(thread, value) : scope_enter_new(thread, value);
 }
 
-/* Leaves a scope that was entered once more, or that has a hold of the epoch that serves handles. */
+/* Leaves a scope that was entered once more, or that has a hold of an epoch that serves handles. */
 static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
 {
     if (hold->nested == 0) {
@@ -251,6 +261,7 @@ static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
 static void scope_leave_innermost(struct thread *thread)
 {
     struct hold *hold = thread->scope;
+    invariant(hold != NULL && load_plain(&hold->real->holder) == thread);
     if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
         scope_leave_more(thread, hold);
         return;
@@ -290,6 +301,7 @@ uint32_t scope_count(const struct thread *thread)
 
 void scope_pause(struct thread *thread)
 {
+    invariant(thread->paused != UINT32_MAX);
     thread->paused++;
     ambient_set(thread);
 }
@@ -302,6 +314,67 @@ bool scope_resume(struct thread *thread)
     thread->paused--;
     ambient_set(thread);
     return true;
+}
+
+/* Advances from an epoch that is not the thread's innermost one: the thread's scopes stay as they are. */
+static int advance_outside(struct thread *thread, uint64_t value, uint64_t next, bool reclaims,
+                           struct tslab_epoch_report *report)
+{
+    const int status = ending_close(thread, value, reclaims, report);
+    if (status < 0) {
+        (void)ending_close(thread, next, false, NULL);
+    }
+    return status;
+}
+
+/* Takes the scope `hold`, which lies right below the innermost one, off the stack: gives the hold back, or counts one
+ * entry less. In the gate. */
+static void scope_replace(struct thread *thread, struct hold *hold)
+{
+    invariant(thread->gate.is_inside && thread->scope->outer == hold);
+    if (hold->nested == 0) {
+        thread->scope->outer = hold->outer;
+        (void)hold_make_idle(hold); /* the caller, which closes the epoch, looks for idle holds itself */
+    } else if (scope_leave_again(hold)) {
+        thread->scope->outer = hold->outer;
+        put_echo(thread, hold);
+    }
+}
+
+/* Advances from the epoch that the thread is innermost in: `next` replaces it as the innermost scope. */
+static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t value, uint64_t next, bool reclaims,
+                          struct tslab_epoch_report *report)
+{
+    /* It enters before it is in the gate. A thread that comes late to help with a close of the record's earlier life
+     * may take the only hold of the next epoch, and then the entry makes another one. */
+    struct hold *const hold = thread->scope;
+    if (scope_enter(thread, next) < 0) {
+        (void)ending_close(thread, next, false, NULL);
+        return TSLAB_NO_MEMORY;
+    }
+    if (hold->nested == 0) {
+        return_serving(thread, hold);
+    }
+    /* The thread that marks the epoch first closes it. A second one that tries has changed nothing. */
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    int status = ending_mark_closed(epoch, value, reclaims);
+    if (status == TSLAB_OK) {
+        ending_count(thread, epoch);
+        /* The next epoch's scope replaces the innermost one. Further out, the thread may be inside of the old epoch. */
+        scope_replace(thread, hold);
+        ending_freeze_holds(thread, epoch, value);
+        status = ending_complete(thread, epoch, report);
+    }
+    ending_unlock_gate(thread);
+    if (status < 0) {
+        scope_leave_innermost(thread);
+        (void)ending_close(thread, next, false, NULL);
+    }
+    return status;
 }
 
 int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
@@ -323,54 +396,11 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
     if (next == 0) {
         return TSLAB_NO_MEMORY;
     }
-    if (scope_value(thread) != *value) {
-        const int status = ending_close(thread, *value, reclaims, report);
-        if (status < 0) {
-            (void)ending_close(thread, next, false, NULL);
-        } else {
-            *value = next;
-        }
-        return status;
+    const int status = scope_value(thread) != *value ? advance_outside(thread, *value, next, reclaims, report)
+                                                     : advance_inside(thread, epoch, *value, next, reclaims, report);
+    if (status >= 0) {
+        *value = next;
     }
-    /* Before the gate: who comes late to help with a close of the record's earlier life may take the only hold of the
-     * next one, and then another is made. */
-    struct hold *const hold = thread->scope;
-    if (scope_enter(thread, next) < 0) {
-        (void)ending_close(thread, next, false, NULL);
-        return TSLAB_NO_MEMORY;
-    }
-    const bool leaves = hold->nested == 0;
-    if (leaves) {
-        return_serving(thread, hold);
-    }
-    /* Whoever marks it first closes it, and another who tries has changed nothing. */
-    struct survivors_line line;
-    ending_lock_gate(thread, &line);
-    if (report != NULL) {
-        ending_begin_report(epoch, reclaims, report);
-    }
-    int status = ending_mark_closed(epoch, *value, reclaims);
-    if (status == TSLAB_OK) {
-        ending_count(thread, epoch);
-        /* The scope that was innermost is replaced by the next one's; the thread may be inside of the old one further
-         * out. */
-        if (leaves) {
-            thread->scope->outer = hold->outer;
-            (void)hold_make_idle(hold); /* we look ourselves */
-        } else if (scope_leave_again(hold)) {
-            thread->scope->outer = hold->outer;
-            put_echo(thread, hold);
-        }
-        ending_freeze_holds(thread, epoch, *value);
-        status = ending_complete(thread, epoch, report);
-    }
-    ending_unlock_gate(thread);
-    if (status < 0) {
-        scope_leave_innermost(thread);
-        (void)ending_close(thread, next, false, NULL);
-        return status;
-    }
-    *value = next;
     return status;
 }
 
@@ -380,4 +410,5 @@ void scope_leave_all(struct thread *thread)
     while (thread->scope != NULL) {
         scope_leave_innermost(thread);
     }
+    invariant(front_current->innermost == &hold_none && front_current->filling == &hold_none);
 }

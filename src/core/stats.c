@@ -1,3 +1,5 @@
+/* Each figure is read where it is counted, at its own moment. Differences of counts of different threads are cut at 0.
+ */
 #include "core/stats.h"
 #include "core/heaps.h"
 
@@ -8,11 +10,12 @@
 #include "core/reclaim.h"
 #include "core/scope.h"
 #include "core/trap.h"
+#include "os/fatal.h"
 #include "os/text.h"
 
 #include <string.h>
 
-/* A record of a thread is live or idle; its counters go on over all the threads that it served. */
+/* A thread's record is live or idle. Its counters go on over all threads that it serves. */
 static void add_threads(unsigned class, struct class_sums *sums)
 {
     lock_acquire(&registry.lock);
@@ -25,11 +28,11 @@ static void add_threads(unsigned class, struct class_sums *sums)
     lock_release(&registry.lock);
 }
 
-/* Not under the registry's lock, for there may be many: threads begin and end meanwhile. */
+/* Not under the registry's lock, because there may be many heaps, and threads begin and end meanwhile. */
 static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
 {
     struct thread *self = current_get_surely();
-    if (self != NULL) { /* else the engine has not started */
+    if (self != NULL) { /* NULL: the engine has not started */
         gate_lock(&self->gate);
         heaps_add(class, sums);
         gate_unlock(&self->gate);
@@ -40,6 +43,7 @@ static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
 void stats_class(unsigned class, struct class_sums *sums)
 {
     const struct partial_counters *lists = &partial_counters[class];
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     memset(sums, 0, sizeof *sums);
     add_threads(class, sums);
     add_heaps_of_epochs(class, sums);
@@ -50,7 +54,7 @@ void stats_class(unsigned class, struct class_sums *sums)
     sums->queue_longest = counter_get(&lists->queue_longest);
 }
 
-/* Counters of different threads are of different moments, so a difference may come out below zero for a while. */
+/* The counters of different threads are read at different moments, so a difference may be below zero for a while. */
 static uint64_t not_below_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -77,16 +81,17 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
 }
 
-/* What epochs hold in chunks, what was allocated there, and how many there are. */
+/* The bytes of chunks of epochs, what was allocated there, and how many epochs there are. */
 static void add_epochs(struct tslab_stats *stats)
 {
-    static atomic_u64 told; /* a record that goes to the pool meanwhile may be missed: but the sum never falls */
+    /* A record that goes to the pool meanwhile may be missed. `told` makes sure that the sum never falls. */
+    static atomic_u64 told;
     uint64_t chunks = 0;
     uint64_t granules = load_acquire(&epoch_counters.passed);
     stats->epochs_drained += counter_get(&epoch_counters.drained);
     for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
-        const bool users = load_plain(&epoch->owner) == NULL; /* not one that serves another's handles */
+        const bool users = load_plain(&epoch->owner) == NULL; /* false: it serves the handles of another one */
         stats->epochs_open += users && state == EPOCH_OPEN;
         stats->epochs_draining += users && state == EPOCH_DRAINING;
         chunks += counter_get(&epoch->chunks);

@@ -1,5 +1,6 @@
-/* Statistics: sums of what all heaps have and count, and of what the depot, the lists and the epochs count. Threads:
- * any; not in the gate. */
+/* Statistics: sums over all heaps, and over the counts of the depot, the lists and the epochs.
+ *
+ * Threads: any, outside of the gate. */
 #ifndef TSLAB_CORE_STATS_H
 #define TSLAB_CORE_STATS_H
 

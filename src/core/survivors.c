@@ -1,3 +1,5 @@
+/* Objects are counted from the bitmaps of slabs, the codes of chunks and the tags of large runs, less what heaps cache.
+ * They are ended run by run, and each run is recycled or trapped. */
 #include "core/survivors.h"
 
 #include "core/checked.h"
@@ -8,6 +10,7 @@
 #include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/trap.h"
+#include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
 
@@ -47,7 +50,7 @@ static void count_run(uint32_t first, struct survivors *sum)
     }
 }
 
-/* Slots that a heap caches are in no bitmap, and not alive. */
+/* Takes off the slots that a heap caches: they are in no bitmap, and not alive. */
 static void discount_cached(const struct heap *heap, struct survivors *sum)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -57,8 +60,8 @@ static void discount_cached(const struct heap *heap, struct survivors *sum)
     }
 }
 
-/* What a hold has that no run tells: as it is while nobody allocates from it. Under the lock of the epoch: no chunk
- * that a hold has, and no chunk that it had, is recycled before that is let go. */
+/* Counts what a hold has and the linked runs do not tell. Exact while no thread allocates from the hold. Under the
+ * epoch's lock: no chunk that a hold has or had is recycled before the lock is released. */
 static void count_hold(const struct hold *hold, struct survivors *sum)
 {
     const char *start = cursor_start(&hold->cursor);
@@ -95,9 +98,10 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
     return units << UNIT_SHIFT;
 }
 
-/* Ends all objects in a run, which is out of its epoch's reach, and recycles it or traps it. */
+/* Ends all objects in a run that the epoch no longer reaches, and recycles or traps the run. */
 static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
+    invariant(first != 0 && units == arena.runs[first].units);
     const uint32_t tag = load_plain(&arena.units[first].tag);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
@@ -116,11 +120,12 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     }
 }
 
-/* Ends all objects in the chunks of holds. Under the lock of the epoch, for a report may be looking at them. */
+/* Ends all objects in the chunks of holds. Under the epoch's lock, because a report may be looking at them. */
 static void end_holds(struct epoch *epoch, bool trap)
 {
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         char *const start = cursor_start(&hold->cursor);
+        invariant(load_plain(&hold->holder) == HOLD_TAKEN);
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);
             end_run(epoch, (uint32_t)arena_unit(start), CHUNK_UNITS, trap);
@@ -133,6 +138,7 @@ static void end_holds(struct epoch *epoch, bool trap)
 void survivors_end(struct epoch *epoch)
 {
     const bool trap = GUARDED || load_plain(&epoch->policy) == TSLAB_POLICY_TRAP;
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && epoch_is_doomed(epoch));
     misuse_expect_released();
     bool any = false;
     lock_acquire(&epoch->lock);
@@ -149,6 +155,7 @@ void survivors_end(struct epoch *epoch)
         epoch_unpin(epoch);
         lock_acquire(&epoch->lock);
     }
+    invariant(epoch->runs == 0);
     lock_release(&epoch->lock);
     if (any && load_plain(&epoch->reclaims) == 0) {
         reclaim_tick();
@@ -198,6 +205,7 @@ void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct
 {
     char label[EPOCH_LABEL_BYTES];
     struct text text = { .buffer = line->buffer, .capacity = sizeof line->buffer - 1 };
+    invariant(sum->objects != 0 && line->length == 0);
     text_string(&text, "tslab: epoch ");
     if (epoch_label(epoch, label) > 0) {
         text_string(&text, "'");
@@ -220,6 +228,7 @@ void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct
     if (sum->objects > naming.named) {
         text_string(&text, ", ...");
     }
+    invariant(text.length < sizeof line->buffer);
     line->buffer[text.length++] = '\n';
     line->length = text.length;
 }

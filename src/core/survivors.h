@@ -1,37 +1,37 @@
-/* Survivors: the objects of an epoch that are alive, counted, named on stderr, or ended.
+/* Survivors: the objects of an epoch that are alive. Here they are counted, named on stderr, or ended.
  *
- * Linked runs, and what a hold has (a chunk that is being filled, a heap that caches), are looked at under the epoch's
- * lock, also while a thread allocates from the hold: all that is read there is atomic.
+ * Counting looks at linked runs and at what holds have (a chunk that is being filled, a heap that caches). It does so
+ * under the epoch's lock, also while a thread allocates from the hold: everything that it reads there is atomic.
  *
- * Threads: any, inside a gate but for survivors_say. */
+ * Threads: any, inside a gate, except survivors_say. */
 #ifndef TSLAB_CORE_SURVIVORS_H
 #define TSLAB_CORE_SURVIVORS_H
 
 #include "core/epoch.h"
 
 struct survivors {
-    uint64_t objects, bytes, memory_bytes; /* memory: of all runs that the epoch has, empty ones too */
+    uint64_t objects, bytes, memory_bytes; /* memory_bytes: all runs of the epoch, also those without survivors */
 };
 
-/* Counts, exactly but for what other threads allocate and free meanwhile. */
+/* Counts the survivors. The result is exact except for what other threads allocate and free meanwhile. */
 void survivors_count(struct epoch *epoch, struct survivors *sum);
 
-/* The memory of the epoch's linked runs. */
+/* The bytes of the epoch's linked runs. */
 uint64_t survivors_kept_bytes(struct epoch *epoch);
 
-/* A line for stderr, and nothing yet where its length is 0. */
+/* A line for stderr. Length 0: there is nothing to say yet. */
 struct survivors_line {
     size_t length;
     char buffer[640];
 };
 
-/* Makes the line: how many, and some of them. The caller has all holds. */
+/* Makes the line: how many survivors there are, and the addresses of some. The caller has all holds. */
 void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct survivors_line *line);
 
-/* Writes the line, if there is one. It may take as long as the reader of stderr does, so: outside of the gate. */
+/* Writes the line, if there is one. Outside of the gate, because it may take as long as the reader of stderr does. */
 void survivors_say(const struct survivors_line *line);
 
-/* Ends them all, as the policy says: nobody uses one, frees one, or holds a place in the epoch. */
+/* Ends all survivors, as the policy says. No thread uses one, frees one, or has a hold of the epoch. */
 void survivors_end(struct epoch *epoch);
 
 #endif

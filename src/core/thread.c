@@ -1,3 +1,4 @@
+/* The registry is two lists under one lock, live records and idle ones. A record is made once and then reused. */
 #include "core/thread.h"
 
 #include "core/meta.h"
@@ -30,9 +31,11 @@ static void live_link(struct thread *thread)
     registry.live = thread;
 }
 
-/* Moves a live record, whose heap is empty, to the idle ones. */
+/* Moves a live record, whose heap is empty, to the idle ones. Under the registry's lock. */
 static void live_to_idle(struct thread *thread)
 {
+    invariant((thread->prev == NULL ? registry.live : thread->prev->next) == thread);
+    invariant(counter_get(&registry.live_count) != 0);
     *(thread->prev == NULL ? &registry.live : &thread->prev->next) = thread->next;
     if (thread->next != NULL) {
         thread->next->prev = thread->prev;
@@ -56,6 +59,7 @@ struct thread *thread_open(void)
         }
     }
     if (thread != NULL) {
+        invariant(thread->scope == NULL && thread->warm == NULL && thread->work.epoch == 0);
         live_link(thread);
         counter_add(&registry.live_count, 1);
     }
@@ -74,6 +78,7 @@ bool thread_reserve_last(void)
 struct thread *thread_open_last(void)
 {
     struct thread *const last = registry.last;
+    invariant(last != NULL);
     lock_acquire(&registry.last_lock);
     if (last->heap.front.thread == NULL) {
         record_start(last);
@@ -87,6 +92,7 @@ struct thread *thread_open_last(void)
 void thread_keep_warm(struct thread *thread, struct epoch *epoch)
 {
     invariant(thread_has_room_for_warm(thread));
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE);
     epoch->next_idle = thread->warm;
     thread->warm = epoch;
     thread->warm_count++;
@@ -96,6 +102,7 @@ struct epoch *thread_take_warm(struct thread *thread)
 {
     struct epoch *epoch = thread->warm;
     if (epoch != NULL) {
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE);
         thread->warm = epoch->next_idle;
         thread->warm_count--;
     }
@@ -115,11 +122,13 @@ void thread_flush_warm(struct thread *thread)
 
 void thread_close(struct thread *thread)
 {
+    invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
     gate_lock(&thread->gate);
     thread_flush_warm(thread);
     heap_empty(&thread->heap);
     reclaim_tick();
     gate_unlock(&thread->gate);
+    invariant(thread->warm == NULL && thread->warm_count == 0);
     if (thread == registry.last) {
         lock_release(&registry.last_lock);
         return;

@@ -1,7 +1,10 @@
+/* The outermost unit enters the thread's epoch and leaves it. At the end of a unit the policy decides whether the epoch
+ * is closed; the next unit opens another. */
 #include "core/work.h"
 
 #include "core/ending.h"
 #include "core/option.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 static atomic_u32 rotations;
@@ -13,19 +16,21 @@ void work_rotate(void)
 
 static void close_epoch(struct thread *closer, struct work *work)
 {
+    invariant(work->epoch != 0);
     (void)ending_close(closer, work->epoch, false, NULL);
     work->epoch = 0;
 }
 
 void work_close(struct thread *closer, struct thread *thread)
 {
+    invariant(thread->scope == NULL);
     thread->work.depth = 0;
     if (thread->work.epoch != 0) {
         close_epoch(closer, &thread->work);
     }
 }
 
-/* Whether the epoch of a thread's units is over, at the end of one. */
+/* Whether the policy ends the epoch of a thread's units, at the end of a unit. */
 static bool is_due(const struct work *work)
 {
     const uint64_t number = option_policy_number();
@@ -57,6 +62,7 @@ static void open_epoch(struct thread *thread, const char *label)
 int work_begin(struct thread *thread, const char *label)
 {
     struct work *work = &thread->work;
+    invariant(work->depth != UINT32_MAX);
     if (work->depth++ > 0) {
         return TSLAB_OK;
     }
@@ -69,7 +75,7 @@ int work_begin(struct thread *thread, const char *label)
     }
     int status = work->epoch == 0 ? TSLAB_STALE : scope_enter(thread, work->epoch);
     if (status == TSLAB_STALE || status == TSLAB_CLOSED) {
-        /* There is none, or the program has closed it by hand. */
+        /* There is no epoch, or the program has closed it by hand. */
         open_epoch(thread, label);
         status = work->epoch == 0 ? TSLAB_NO_MEMORY : scope_enter(thread, work->epoch);
     }
@@ -84,8 +90,9 @@ void work_advanced(struct thread *thread, uint64_t before, uint64_t value)
     }
 }
 
-/* Leaves the epoch of the outermost unit, if the thread is still inside: a unit may have had no memory for its scope,
- * and the program may have left it by hand. False: the thread has entered another epoch in the unit and not left it. */
+/* Leaves the epoch of the outermost unit, if the thread is still inside. A unit may have had no memory for its scope,
+ * or the program may have left the epoch by hand. False: the thread has entered another epoch in the unit and not left
+ * it. */
 static bool leave_epoch(struct thread *thread, const struct work *work)
 {
     const uint32_t scopes = scope_count(thread);
