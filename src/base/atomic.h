@@ -1,15 +1,15 @@
 /* Atomic operations with the memory order in the name.
  *
- * In the simulation build (TSLAB_SIM=1) every operation is first a point where the deterministic scheduler may switch
- * to another thread, so that the protocols are explored in the code that ships. There are no standalone fences: orders
- * are properties of operations, which ThreadSanitizer can see.
+ * In the simulation build (TSLAB_SIM=1) every operation starts with a point where the deterministic scheduler may
+ * switch to another thread. So the protocols are explored in the code that ships. There are no standalone fences:
+ * orders are properties of operations, which ThreadSanitizer can see.
  *
  * Three kinds of access are no scheduling points:
  *
- *   load_plain, store_plain   relaxed, for words that nobody else writes meanwhile (the caller owns them, or holds the
- *                             lock that guards them), or whose value at any recent moment will do
- *   counter_...               the same for counts. get, set and add want one writer at a time, add_shared and raise
- *                             allow several
+ *   load_plain, store_plain   relaxed. For words that no other thread writes meanwhile (the caller owns them, or holds
+ *                             the lock that guards them), and for readers that accept any recent value
+ *   counter_...               the same for counts. get, set, add and sub need one writer at a time; add_shared and
+ *                             raise allow several
  *   owned_...                 for words that one thread writes on its fast path */
 #ifndef TSLAB_BASE_ATOMIC_H
 #define TSLAB_BASE_ATOMIC_H
@@ -29,7 +29,7 @@
 #if TSLAB_SIM
 void sim_point(void);
 #endif
-#if TSLAB_SIM && !defined(TSLAB_SIM_RIG) /* what the simulation's own code looks at is no step of the engine's */
+#if TSLAB_SIM && !defined(TSLAB_SIM_RIG) /* accesses by the simulation's own code are no steps of the engine */
 #define ATOMIC_POINT() sim_point()
 #else
 #define ATOMIC_POINT() ((void)0)
@@ -51,7 +51,7 @@ void sim_point(void);
 #define fetch_sub_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_relaxed))
 #define fetch_add_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
-/* Compare-and-swap: true when *p was *expected and is now v; else *expected is what was found. */
+/* Compare-and-swap. True: *p was *expected and is now v. False: *expected receives the value that was found. */
 #define cas_acquire(p, expected, v)                                                                                    \
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acquire, memory_order_relaxed))
@@ -62,7 +62,7 @@ void sim_point(void);
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_relaxed))
 
-/* Also when it fails it is a look that the other side of a pair may rely on. */
+/* A failed one is a seq_cst load, which the other side of a pair may rely on. */
 #define cas_seq_cst(p, expected, v)                                                                                    \
     (ATOMIC_POINT(),                                                                                                   \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst))
@@ -76,8 +76,8 @@ void sim_point(void);
 #define counter_sub(p, v)        counter_set((p), counter_get(p) - (v))
 #define counter_add_shared(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
-/* A word that its owner alone writes, and reads plainly, while others may read it at any time: what one does on every
- * call is one instruction on x86-64, which compilers do not make of an atomic load and store. */
+/* For a word that only its owner writes, and reads plainly, while other threads may read it at any time. On x86-64 the
+ * addition is one instruction. Compilers do not make that of an atomic load and store. */
 static inline void owned_add(uint64_t *word, uint64_t v)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
@@ -102,11 +102,11 @@ typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 
-/* Sets or clears bits of a word that others change as well; returns what the word was. */
+/* Sets or clears bits of a word that other threads change as well. Returns the word's previous value. */
 #define fetch_or_plain(p, v)  atomic_fetch_or_explicit((p), (v), memory_order_relaxed)
 #define fetch_and_plain(p, v) atomic_fetch_and_explicit((p), (v), memory_order_relaxed)
 
-/* Makes the word at least v; returns what it is then. */
+/* Raises the word to v if it is lower. Returns the resulting value. */
 static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
 {
     uint64_t found = counter_get(p);
@@ -116,8 +116,8 @@ static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
     return found < v ? v : found;
 }
 
-/* Stores 0 into words in a row. What is not to be seen word for word, by a scheduler or a sanitizer, is one instruction
- * on x86-64, which stores many of them at once (docs/decisions/chunks.md). */
+/* Stores 0 into words in a row. On x86-64 this is one instruction that stores many words at once
+ * (docs/decisions/chunks.md). Builds whose scheduler or sanitizer must see each word store them one by one. */
 static inline void store_plain_zeros(atomic_u64 *first, size_t words)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN

@@ -1,4 +1,4 @@
-/* Bit arithmetic and the few compiler words that the engine uses. Knows nothing of memory management. */
+/* Bit arithmetic, and the few compiler keywords that the engine uses. Knows nothing of memory management. */
 #ifndef TSLAB_BASE_BITS_H
 #define TSLAB_BASE_BITS_H
 
@@ -46,7 +46,7 @@ always_inline bool is_power_of_two(size_t x)
     return x != 0 && (x & (x - 1)) == 0;
 }
 
-/* Both want a power of two; round_up wraps to 0 when the result does not fit. */
+/* unit must be a power of two. round_up wraps to 0 when the result does not fit. */
 always_inline size_t round_down(size_t x, size_t unit)
 {
     return x & ~(unit - 1);

@@ -1,6 +1,6 @@
-/* The numbers that the simulation build makes small, to give bugs a chance: full tables, used-up generations and
- * wrapped counts are what its few threads and steps can reach. What is derived from these numbers follows by itself;
- * size classes have a table of their own for each build (core/class.h). */
+/* The numbers that the simulation build makes small, to give bugs a chance: its few threads and steps can reach full
+ * tables, used-up generations and wrapped counts. Numbers that derive from these follow by themselves. Size classes
+ * have a table for each build (core/class.h). */
 #ifndef TSLAB_BASE_LIMITS_H
 #define TSLAB_BASE_LIMITS_H
 
@@ -12,18 +12,18 @@ enum {
     LIMIT(WORD_SLOTS,                        2,           64), /* slots in a word of a slab's bitmap */
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
     LIMIT(SMALL_MAX,                     16384,        32768), /* bytes of the largest size class */
-    LIMIT(HOT_RUNS,                          2,            8), /* runs of large blocks that a heap keeps at hand */
-    LIMIT(HOT_RUN_UNITS,                     2,           16), /* units of the longest of them */
-    LIMIT(HOT_UNITS,                         3,           32), /* units of all of them together */
+    LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */
+    LIMIT(HOT_RUN_UNITS,                     2,           16), /* units of the longest hot run */
+    LIMIT(HOT_UNITS,                         3,           32), /* units of all hot runs of a heap */
     LIMIT(TRAPPED_RUNS,                      2,         4096), /* runs that the library traps at once */
-    LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* the same in the checked library, where runs are larger */
-    LIMIT(SWEEP_STEP_SLABS,                  1,           16), /* slabs that one slow operation looks at for free pages */
+    LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
+    LIMIT(SWEEP_STEP_SLABS,                  1,           16), /* slabs that one slow operation looks at in a sweep */
     LIMIT(CHUNK_UNITS,                       1,            4), /* units of a chunk */
     LIMIT(CHUNK_OBJECT_MOST,              4096,        18304), /* bytes of the largest object in a chunk */
-    LIMIT(GENERATION_BITS,                   3,           26), /* generations of a place that is lent to handles */
+    LIMIT(GENERATION_BITS,                   3,           26), /* bits of a generation of handles */
     LIMIT(EPOCH_GENERATION_SHIFT,            7,           22), /* bits of an epoch's index, in its value and its word */
-    LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* records in a block of the table of epochs, as a power */
-    LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* filled in chunks by one hold before it uses slabs */
+    LIMIT(EPOCH_BLOCK_SHIFT,                 4,            8), /* log2 of the records in a block of epochs */
+    LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* KiB of chunks that one hold fills before slabs */
     LIMIT(REMEMBERED_HOLDS,                  2,            8), /* holds that a thread finds again without a search */
     LIMIT(LABELS_KNOWN,                     24,          256), /* labels that a report of epochs tells apart */
 };

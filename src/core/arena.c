@@ -1,3 +1,5 @@
+/* Lays the side tables out below the units at fixed distances, and extends both by mappings at exact addresses. Where
+ * an address is taken, the arena skips it in growing steps. */
 #include "core/arena.h"
 
 #include "core/guard.h"
@@ -9,10 +11,10 @@ enum {
     STEP_UNITS_MAX = (1 << 30) / UNIT_BYTES,
     STEP_SHIFT = 3, /* a step is an eighth of what is committed */
     SPAN_UNITS_MIN = 64,
-    SPAN_UNITS_SUGGESTED = 1 << 26, /* a TiB: where the kernel chooses the place, which it does beside other mappings */
+    SPAN_UNITS_SUGGESTED = 1 << 26, /* a TiB, the most where the kernel chooses the place, beside other mappings */
     PLACES_TRIED = 4,
-    /* Parts of the address space: the base lies behind the first eighth, where programs and their data are, and all of
-     * the arena before the fifth eighth ends, behind which the kernel puts programs, libraries and stacks. */
+    /* The base lies behind the first eighth of the address space, where programs and their data are. The arena ends
+     * before the end of the fifth eighth, behind which the kernel puts programs, libraries and stacks. */
     SPACE_PART = 8,
     SPACE_PARTS_BEFORE = 1,
     SPACE_PARTS_WITH = 5,
@@ -20,13 +22,13 @@ enum {
 
 _Alignas(CACHE_LINE) struct arena arena;
 
-/* Committed when the arena was started, to see that the place is good, and not handed out yet. */
+/* Committed by arena_start, to make sure that the place is good. No units: handed out by now. */
 static struct stretch first_step;
 
-/* The side tables. Each is mapped from its start up to `end`, but for gaps. */
+/* A side table. It is mapped from its start up to `end`, except for gaps. */
 struct table {
     uintptr_t start, end;
-    size_t unit_bytes; /* that it has for a unit */
+    size_t unit_bytes; /* bytes for each unit */
 };
 
 enum table_name {
@@ -59,11 +61,13 @@ static uint32_t page_units(void)
 
 uint32_t arena_page_up(uint32_t unit)
 {
+    invariant(unit != 0);
     return (uint32_t)round_up(unit - 1, page_units()) + 1;
 }
 
 uint32_t arena_page_down(uint32_t unit)
 {
+    invariant(unit != 0);
     return (uint32_t)round_down(unit - 1, page_units()) + 1;
 }
 
@@ -74,7 +78,7 @@ static size_t table_align(void)
     return max_size(os_page_bytes(), UNIT_BYTES);
 }
 
-/* The addresses that an arena of so many units needs: there is a page between the tables, and at both ends. */
+/* The bytes of addresses that an arena of this many units needs, with a page between the tables and at both ends. */
 static size_t window_bytes(size_t units)
 {
     size_t bytes = (units << UNIT_SHIFT) + (size_t)(2 * (TABLES + 2)) * table_align();
@@ -84,8 +88,8 @@ static size_t window_bytes(size_t units)
     return bytes;
 }
 
-/* Lays the arena out from an address on: the tables lie below the units, so that no overflow of an object runs into
- * them. */
+/* Lays the arena out from an address on. The tables lie below the units, so that an object that overflows never runs
+ * into them. */
 static void lay_out(uintptr_t start, size_t units)
 {
     const size_t align = table_align();
@@ -94,7 +98,7 @@ static void lay_out(uintptr_t start, size_t units)
         tables[t].start = tables[t].end = at;
         at = round_up(at + units * tables[t].unit_bytes, align) + align;
     }
-    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever its size */
+    at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
     arena.base = at;
     arena.units = (struct unit *)tables[TABLE_TAGS].start;
     arena.runs = (struct run *)tables[TABLE_RUNS].start;
@@ -104,13 +108,14 @@ static void lay_out(uintptr_t start, size_t units)
 #if TSLAB_CHECKED
     arena.live = (atomic_u64 *)tables[TABLE_LIVE].start;
 #endif
-    arena.span_units = arena_page_down((uint32_t)units); /* what is committed is whole pages */
+    arena.span_units = arena_page_down((uint32_t)units); /* whole pages, as everything that is committed */
+    invariant(at % UNIT_BYTES == 0 && (at + UNIT_BYTES) % os_page_bytes() == 0);
+    invariant(arena.span_units <= ARENA_UNITS_MOST && tables[TABLES - 1].start < at);
 }
 
 /* Committing. */
 
-/* The pages of a table that say something of the units from `first` to `end`: from the start of one to the end of one.
- */
+/* The ends of the pages of a table that have entries of the units from `first` to `end`. */
 static uintptr_t table_from(const struct table *table, size_t first)
 {
     return round_down(table->start + first * table->unit_bytes, os_page_bytes());
@@ -127,6 +132,7 @@ static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t t
     if (to <= from) {
         return OS_PLACED;
     }
+    invariant(from % os_page_bytes() == 0 && to % os_page_bytes() == 0 && from >= table->start);
     const enum os_placed placed = os_place((void *)from, to - from, access);
     if (placed == OS_PLACED) {
         table->end = to;
@@ -134,8 +140,8 @@ static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t t
     return placed;
 }
 
-/* Makes what a table says of the units from `first` to `end` accessible. The tags of a gap can be read, too. What was
- * mapped before a failure stays so, and the next attempt maps what is missing. */
+/* Makes the entries of a table about the units from `first` to `end` accessible. The tags of a gap become readable,
+ * too. Parts that were mapped before a failure stay mapped. The next attempt maps only the rest. */
 static enum os_placed table_extend(enum table_name name, size_t first, size_t end)
 {
     struct table *const table = &tables[name];
@@ -149,9 +155,10 @@ static enum os_placed table_extend(enum table_name name, size_t first, size_t en
     return table_map(table, from, table_to(table, end), OS_ACCESS_WRITE);
 }
 
-/* Makes the units from `first` to `end` accessible, and what the tables say of them. */
+/* Makes the units from `first` to `end` accessible, and their entries in the tables. */
 static enum os_placed commit_units(size_t first, size_t end)
 {
+    invariant(first > 0 && first < end && end <= arena.span_units);
     char *const start = arena_address((uint32_t)first);
     const size_t bytes = (end - first) << UNIT_SHIFT;
     enum os_placed placed = os_place(start, bytes, OS_ACCESS_WRITE);
@@ -163,13 +170,13 @@ static enum os_placed commit_units(size_t first, size_t end)
     }
     invariant(first == arena_page_up((uint32_t)first) && end == arena_page_up((uint32_t)end));
     if (placed != OS_PLACED && !os_unmap(start, bytes)) {
-        /* It cannot be mapped there again: what is ours there is a gap. */
+        /* These addresses cannot be mapped again: they become a gap, although the mapping there is ours. */
         return OS_TAKEN;
     }
     return placed;
 }
 
-/* The end of n units from a multiple of align units at or after a unit; 0 when it lies beyond the span. */
+/* The end of n units that start at a multiple of align units at or after `from`. 0 when it lies beyond the span. */
 static size_t aligned_end(size_t from, size_t n, size_t align)
 {
     const uintptr_t address = arena.base + (from << UNIT_SHIFT);
@@ -178,6 +185,7 @@ static size_t aligned_end(size_t from, size_t n, size_t align)
     if (start < address || first >= arena.span_units || n > arena.span_units - first) {
         return 0;
     }
+    invariant(first >= from && first + n <= arena.span_units);
     return first + n;
 }
 
@@ -187,8 +195,8 @@ static size_t step_units(void)
     return step < STEP_UNITS_MIN ? STEP_UNITS_MIN : min_size(step, STEP_UNITS_MAX);
 }
 
-/* Commits from a unit on: up to *end, and a step where that can be had; what is asked for may still fit where the step
- * does not. *end receives where it ended. */
+/* Commits units from `first` on: at least up to *end, and a whole step where that succeeds. What is needed may still
+ * fit where the step does not. *end receives the end of what was committed. */
 static enum os_placed commit_step(size_t first, size_t *end)
 {
     const size_t least = arena_page_up((uint32_t)*end);
@@ -198,11 +206,12 @@ static enum os_placed commit_step(size_t first, size_t *end)
         target = arena_page_up((uint32_t)(least + (target - least) / 2 / page_units() * page_units()));
         target = target - least < STEP_UNITS_MIN / 4 ? least : target;
     }
+    invariant(max_size(target, least) >= *end && max_size(target, least) <= arena.span_units);
     *end = max_size(target, least);
     return placed;
 }
 
-/* Tries to begin at an address, with a first step. */
+/* Tries to place the arena at an address, and to commit the first step. */
 static enum os_placed begin_at(uintptr_t start, size_t units)
 {
     lay_out(start, units);
@@ -219,7 +228,8 @@ static enum os_placed begin_at(uintptr_t start, size_t units)
     return placed;
 }
 
-/* A place in the middle of the address space. False when all that were tried are taken, or there is no memory. */
+/* Starts at a random place in the middle of the address space. False when the tried places are all taken, or there is
+ * no memory. */
 static bool start_at_random(size_t units)
 {
     const size_t space = os_address_space();
@@ -238,7 +248,7 @@ static bool start_at_random(size_t units)
     return placed == OS_PLACED;
 }
 
-/* Where the kernel itself would put it: under emulators and sanitizers, whose address spaces are other ones. */
+/* Starts where the kernel itself would put the arena: for emulators and sanitizers, whose address spaces differ. */
 static bool start_where_the_kernel_says(size_t units)
 {
     for (units = min_size(units, SPAN_UNITS_SUGGESTED); units >= SPAN_UNITS_MIN; units /= 2) {
@@ -253,6 +263,7 @@ static bool start_where_the_kernel_says(size_t units)
 
 bool arena_start(size_t bytes)
 {
+    invariant(load_plain(&arena.committed_units) == 0);
     const size_t most = os_address_space() / SPACE_PART / UNIT_BYTES;
     const size_t units = min_size(min_size(bytes / UNIT_BYTES, ARENA_UNITS_MOST), most);
     if (!(os_may_choose_addresses() && start_at_random(units)) && !start_where_the_kernel_says(units)) {
@@ -269,6 +280,7 @@ bool arena_start(size_t bytes)
 
 struct stretch arena_extend(size_t n, size_t align, size_t tail)
 {
+    invariant(n > 0 && is_power_of_two(align) && arena.span_units != 0);
     struct stretch fresh = first_step;
     if (fresh.units != 0) {
         first_step.units = 0;
@@ -276,6 +288,7 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
         return fresh;
     }
     const size_t top = load_relaxed(&arena.committed_units);
+    invariant(tail < top && top <= arena.span_units);
     size_t from = top;
     size_t end = aligned_end(top - tail, n, align);
     enum os_placed placed = OS_TAKEN;
@@ -285,15 +298,16 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
             fresh = (struct stretch){ (uint32_t)from, (uint32_t)(end - from) };
             store_release(&arena.committed_units, end);
         }
-        from += skip; /* what is in the way may be long, so the steps over it get longer, too */
+        from += skip; /* the mapping in the way may be long, so the steps over it grow */
         end = aligned_end(from, n, align);
     }
+    invariant(fresh.units == 0 || fresh.first + fresh.units == load_plain(&arena.committed_units));
     return fresh;
 }
 
 /* Leaving, and coming back. */
 
-/* What a table says of the units from `first` to `end` and of no other, in whole pages; false: there is no such page.
+/* The whole pages of a table that have entries of the units from `first` to `end` only. False: there is no such page.
  */
 static bool table_inside(const struct table *table, size_t first, size_t end, char **start, size_t *bytes)
 {
@@ -304,12 +318,13 @@ static bool table_inside(const struct table *table, size_t first, size_t end, ch
     return to > from;
 }
 
-/* The tables that are long, and say nothing of an empty run but in the descriptor of its first unit. */
+/* The long tables. For an empty run, only the descriptor of its first unit in them means anything. */
 static const enum table_name long_tables[] = { TABLE_RUNS, TABLE_CODES };
 enum { LONG_TABLES = sizeof long_tables / sizeof long_tables[0] };
 
 void arena_sweep_tables(uint32_t first, uint32_t n)
 {
+    invariant(first != 0 && n != 0 && first + n <= load_plain(&arena.committed_units));
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         char *start;
         size_t bytes;
@@ -322,6 +337,8 @@ void arena_sweep_tables(uint32_t first, uint32_t n)
 bool arena_leave(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
+    invariant(n != 0 && first + n <= load_plain(&arena.committed_units));
+    invariant(load_plain(&arena.units[first].tag) == TAG_NONE);
     if (!os_unmap(arena_address(first), (size_t)n << UNIT_SHIFT)) {
         return false;
     }
@@ -329,7 +346,7 @@ bool arena_leave(uint32_t first, uint32_t n)
         char *start;
         size_t bytes;
         if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes) && !os_seal(start, bytes)) {
-            (void)os_purge(start, bytes); /* it is still charged, and that is all */
+            (void)os_purge(start, bytes); /* the part stays writable and charged, which does no harm */
         }
     }
     return true;
@@ -337,9 +354,11 @@ bool arena_leave(uint32_t first, uint32_t n)
 
 enum arena_returned arena_return(uint32_t first, uint32_t n)
 {
+    invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
+    invariant(n != 0 && first + n <= load_plain(&arena.committed_units));
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         const struct table *const table = &tables[long_tables[i]];
-        /* The unit behind may be the first of what stays away, and then has a descriptor, too. */
+        /* The unit behind may become the first of a run that stays absent, and then needs a descriptor, too. */
         const uintptr_t from = table_from(table, first);
         const uintptr_t to = min_size(table_to(table, first + n + 1), table->end);
         if (!os_commit((void *)from, to - from)) {
@@ -358,6 +377,7 @@ enum arena_returned arena_return(uint32_t first, uint32_t n)
 
 void arena_untag(uint32_t first, uint32_t units)
 {
+    invariant(first != 0 && units != 0 && first + units <= load_plain(&arena.committed_units));
     for (uint32_t i = 0; i < units; i++) {
         store_plain(&arena.units[first + i].tag, TAG_NONE);
     }

@@ -1,34 +1,38 @@
 /* The arena: the range of addresses that all objects live in, and the side tables about its units.
  *
- * Nothing is reserved. The arena chooses a base at random where the kernel puts nothing of its own accord, and grows
- * upward from there by mapping pages at exactly the next addresses, on condition that nobody has them. What somebody
- * else has is a gap: its units are never handed out, and the arena goes on behind it. The side tables have fixed
- * distances from the base and grow in the same way, so that unit and tables follow from an address by arithmetic, and
- * the process has mapped what it uses (docs/decisions/addresses.md).
+ * Nothing is reserved. The arena chooses a random base in a part of the address space where the kernel puts nothing of
+ * its own accord. It grows upward from there by mapping pages at exactly the next addresses, provided that they are
+ * free. Addresses that have another mapping are a gap: its units are never handed out, and the arena continues behind
+ * it. The side tables have fixed distances from the base and grow in the same way. So the unit and the place in a table
+ * follow from an address by arithmetic, and the process maps only what it uses (docs/decisions/addresses.md).
  *
- * Owns: for every unit its tag and the first unit of its run; for every unit a descriptor, used by the run that starts
- * there; revisit links and code bytes.
+ * Owns: for each unit its tag, the first unit of its run, a descriptor (used by the run that starts there), revisit
+ * links and code bytes.
  *
- * Invariants: unit 0 is never used, so that 0 can mean none. A unit that is not part of a slab, nor the first of a
- * large run, has tag 0; so has every unit of a gap, whose `first` is 0, too. The tags of all units below
- * committed_units can be read. The descriptor, the revisit links and the codes of every unit that was ever handed out
- * can be read for ever: a latecomer that looks at one finds EMPTY, or zeros, which is the same, where the pages of
- * those inside of a purged run were given back.
+ * Invariants:
  *
- * Threads: arena_start once, before others; arena_extend, arena_leave and arena_return under the depot's lock or by the
- * owner of the units; reading tags and descriptors from anywhere. */
+ *   - Unit 0 is never used, so that 0 can mean none.
+ *   - A unit has tag 0 unless it is part of a slab or a chunk, or the first of a large run.
+ *   - A unit of a gap has tag 0, and its `first` is 0.
+ *   - The tags of all units below committed_units can be read.
+ *   - The descriptor, the revisit links and the codes of every unit that was ever handed out can be read for ever. A
+ *     late reader finds EMPTY there, or zeros, which mean the same, where a purged run gave the tables' pages back.
+ *
+ * Threads: arena_start once, before others run. arena_extend, arena_leave and arena_return under the depot's lock, or
+ * by the owner of the units. Tags and descriptors may be read by any. */
 #ifndef TSLAB_CORE_ARENA_H
 #define TSLAB_CORE_ARENA_H
 
 #include "base/atomic.h"
 #include "core/class.h"
+#include "os/fatal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A tag says, in one load, which magazine may take a slot: the class in the low byte, the affinity above. A magazine
- * accepts only its own tag. The affinity is the epoch's id, or, for classes whose objects share cache lines, that of
- * the heap which the slab is home to. Tag 0: no object starts or lies here. */
+/* A tag tells, in one load, which magazine may take a slot: the class is in the low byte, the affinity above. A
+ * magazine accepts only slots with its own tag. The affinity names an epoch, or, for classes whose objects share cache
+ * lines, the heap that owns the slab. Tag 0: no object starts or lies here. */
 enum {
     TAG_NONE = 0,
     TAG_LARGE = 1 << 8 /* class 0 */,
@@ -45,84 +49,84 @@ enum {
 
 struct unit {
     atomic_u32 tag;
-    uint32_t first; /* in slabs: the first unit of the run; else valid in the first and the last unit of a run */
+    uint32_t first; /* the first unit of the run: in all units of a slab or chunk, else in the run's first and last */
 };
 
-/* What a unit keeps whatever it serves as, apart from what is purged with empty runs. The queue is that of the slab
- * which starts there (partial.h): who comes late may write it. */
+/* The part of a unit's record that survives every change of use, and is never purged. The queue belongs to the slab
+ * that starts there (partial.h). A late thread may still write it when the slab is gone. */
 struct revisit {
     atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
     atomic_u32 queue_next; /* belongs to the queue while queued */
-    uint32_t generation;   /* of handles: the highest that a place in the unit has had (generation.h) */
+    uint32_t generation;   /* the highest generation of handles that a place in the unit has had (generation.h) */
 };
 
-/* What a run is: used, or empty in one of four ways (depot.h). */
+/* The kinds of runs: used, or empty in one of four ways (depot.h). */
 enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
 
-/* The descriptor of a run: a slab, a large block, or empty units in the depot. Its `kind` is RUN_USED where no run was
- * ever. */
+/* The descriptor of a run: a slab, a chunk, a large block, or empty units in the depot. Where no run has ever started,
+ * `kind` is RUN_USED. */
 struct run {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
     atomic_u32 full;     /* words of the bitmap that are whole */
-    uint32_t prev, next; /* in the list of its present life: partial slabs, a bin of the depot, or trapped runs */
+    uint32_t prev, next; /* neighbours in the run's present list: partial slabs, a bin of the depot, or trapped runs */
 
-    /* The run (depot.h), under the depot's lock. */
+    /* The run (depot.h). Written under the depot's lock; the owner of a used run may read them. */
     uint32_t units;
     uint32_t kind; /* enum run_kind */
 
-    /* What else the run is, by the life that it leads. */
+    /* Links and figures that depend on what the run serves as. */
     union {
-        /* RUN_DIRTY: in the depot's list by age. RUN_CLEAN: perhaps in its list of runs to be swept. */
+        /* RUN_DIRTY: the depot's list by age. RUN_CLEAN: its list of runs to be swept, if the run is on it. */
         struct {
             uint32_t prev, next;
             union {
                 uint64_t dirty_since_ms;
-                uint64_t is_swept; /* of a clean run: the side tables have no pages for it (depot.c) */
+                uint64_t is_swept; /* clean run: not 0 when its part of the side tables has no pages (depot.c) */
             };
         } empty;
-        /* RUN_USED, and an epoch's (epoch.h): in the list of its runs, under its lock. */
+        /* RUN_USED by an epoch (epoch.h): the list of the epoch's runs, under the epoch's lock. */
         struct {
             uint32_t prev, next;
         } of_epoch;
     };
     union {
-        size_t large_bytes;    /* of a large block: what its user may touch (large.h) */
-        size_t unpurged_bytes; /* of a trapped run (trap.h) */
+        size_t large_bytes;    /* large block: the bytes that its user may touch (large.h) */
+        size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
     };
-    uint32_t purged_slots; /* a slab: free slots when its free pages were last purged (holes.h); the holder, or the
-                              list's lock */
-    atomic_u32 live;       /* a chunk: see chunk.h */
-    bool is_guarded;       /* a large run, in the checked library: the page behind it has no access (large.c) */
+    uint32_t purged_slots; /* slab: free slots when its free pages were last purged. By the holder, or under the list's
+                              lock (holes.h) */
+    atomic_u32 live;       /* chunk: granules that live, as counted by chunk.h */
+    bool is_guarded;       /* large run, in the checked library: the page behind it has no access (large.c) */
 
-    /* Bit set: the slot is in the slab. Its own cache lines: givers write here, and only here. */
+    /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
 };
 
-/* No unit has a higher number: those below fit a place in the queue of a lock (lock.h) beside its two flags. */
+/* Units have lower numbers than this, so that a number fits into the word of a lock (lock.h) beside its two flags. */
 enum { ARENA_UNITS_MOST = 1 << 30 };
 
 struct arena {
-    /* What the fast paths read, in a line that is written only when the arena grows. */
+    /* The fast paths read this line. It is written only when the arena grows. */
     _Alignas(CACHE_LINE) uintptr_t base;
-    atomic_size_t committed_units; /* the units below, but for gaps and absent runs, are accessible */
+    atomic_size_t committed_units; /* units below this are accessible, except gaps and absent runs */
     struct unit *units;
     struct run *runs;
     struct revisit *revisits;
-    atomic_u8 *codes;         /* a byte a granule: chunk.h, generation.h */
-    atomic_u8 *codes_of_zero; /* where that of address 0 would be */
+    atomic_u8 *codes;         /* a byte for each granule (code.h) */
+    atomic_u8 *codes_of_zero; /* where the code of address 0 would be */
 #if TSLAB_CHECKED
-    atomic_u64 *live; /* a bit a granule: an object of the user starts here */
+    atomic_u64 *live; /* a bit for each granule: an object of the user starts here (checked.h) */
 #endif
-    _Alignas(CACHE_LINE) size_t span_units; /* the arena may have so many units, gaps included; 0: not started */
+    _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
 };
 
 extern struct arena arena;
 
 _Static_assert(offsetof(struct arena, codes_of_zero) < CACHE_LINE, "what the fast paths read is in one line");
 
-/* Chooses the place of an arena that may grow to so many bytes, fewer where the address space is small. False when
- * nothing useful can be had; a later call may succeed. */
+/* Chooses the place of an arena that may grow to this many bytes, or fewer where the address space is small. False when
+ * no useful place is found. A later call may succeed. */
 bool arena_start(size_t bytes);
 
 /* Units in a row. */
@@ -131,27 +135,30 @@ struct stretch {
     uint32_t units; /* 0: none */
 };
 
-/* Makes units accessible that were never used, and read as zero: so many that n units from a multiple of align units (a
- * power of two, counted in addresses) lie in them, or in them and the `tail` units before the end of the arena, which
- * the caller has. The first call returns what was committed at the start, which may not do: then call again. None when
- * the span or the memory is exhausted. What is returned starts a page and ends with one. */
+/* Makes units accessible that were never used, and that read as zero. They are enough for n units at a multiple of
+ * align units (a power of two, counted in addresses). The n units may begin in the last `tail` units of the arena,
+ * which the caller has. Returns no units when the span or the memory is exhausted. What is returned is whole pages.
+ *
+ * The first call returns what arena_start committed. That may be too short: then call again. */
 struct stretch arena_extend(size_t n, size_t align, size_t tail);
 
-/* Units in whole pages, empty and the caller's, are given back: the mapping, and what the side tables say of all units
- * but the first, which can only be read from then on. False: the system refuses, and nothing has changed. */
+/* Gives back the mapping of units that the caller owns, in whole pages, and their part of the side tables except that
+ * of the first unit. Their part of the tables can only be read from then on. False: the system refuses, and nothing has
+ * changed. */
 bool arena_leave(uint32_t first, uint32_t n);
 
-/* Makes such units accessible again, or a part of them that is whole pages; they read as zero. */
-enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* somebody else lives there by now */ };
+/* Makes such units, or whole pages of them, accessible again. They read as zero. */
+enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* there is another mapping by now */ };
 enum arena_returned arena_return(uint32_t first, uint32_t n);
 
-/* Gives back the pages of the side tables about units inside of an empty run, which say nothing. */
+/* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
 void arena_sweep_tables(uint32_t first, uint32_t n);
 
-/* Clears the tags of a run that is to be recycled, and is the caller's. */
+/* Clears the tags of a run that the caller owns, and is about to recycle. */
 void arena_untag(uint32_t first, uint32_t units);
 
-/* Pages may have several units: the first unit at or after this one that starts a page, and the one at or before it. */
+/* The first unit at or after this one that starts a page, and the last one at or before it. Pages may have several
+ * units. */
 uint32_t arena_page_up(uint32_t unit);
 uint32_t arena_page_down(uint32_t unit);
 
@@ -160,7 +167,7 @@ always_inline char *arena_address(uint32_t unit)
     return (char *)arena.base + ((size_t)unit << UNIT_SHIFT);
 }
 
-/* The unit of an address; a number beyond every unit for one outside the arena. */
+/* The unit of an address. For an address outside of the arena: a number beyond every unit. */
 always_inline size_t arena_unit(const void *p)
 {
     return ((uintptr_t)p - arena.base) >> UNIT_SHIFT;
@@ -173,6 +180,7 @@ always_inline bool arena_has_unit(size_t unit)
 
 always_inline uint32_t run_index(const struct run *slab)
 {
+    invariant(slab >= arena.runs);
     return (uint32_t)(slab - arena.runs);
 }
 
@@ -183,6 +191,7 @@ always_inline struct revisit *revisit_of(const struct run *slab)
 
 always_inline uint32_t tag_of(unsigned class, uint32_t affinity)
 {
+    invariant(class < CLASS_LIMIT && affinity <= UINT32_MAX >> AFFINITY_SHIFT);
     return (affinity << AFFINITY_SHIFT) | class;
 }
 

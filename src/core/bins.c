@@ -1,9 +1,11 @@
+/* Each bin is a list through the runs' descriptors. A bitmap of the bins that are not empty makes a search one look at
+ * a few words. */
 #include "core/bins.h"
 
 #include "os/fatal.h"
 
 enum {
-    EXACT_BINS = 32, /* a bin for each length up to here, then four a doubling */
+    EXACT_BINS = 32, /* lengths that have a bin each; longer ones have four a doubling */
     EXACT_SHIFT = 5,
     UNITS_LOG = 30,
 };
@@ -19,18 +21,22 @@ unsigned bins_of(uint32_t n)
         return n - 1;
     }
     const unsigned log = bit_highest(n);
-    return EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
+    const unsigned bin = EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
+    invariant(bin < BINS);
+    return bin;
 }
 
 void bins_link(struct bins *bins, uint32_t first)
 {
     struct run *const run = &arena.runs[first];
-    invariant(run->kind != RUN_USED);
+    invariant(first != 0 && run->kind > RUN_USED && run->kind < RUN_KINDS);
     const unsigned bin = bins_of(run->units);
     uint32_t *const head = &bins->heads[run->kind - 1][bin];
+    invariant(*head != first && (*head != 0) == bins_has(bins, run->kind, bin));
     run->prev = 0;
     run->next = *head;
     if (*head != 0) {
+        invariant(arena.runs[*head].kind == run->kind && arena.runs[*head].prev == 0);
         arena.runs[*head].prev = first;
     }
     *head = first;
@@ -43,7 +49,9 @@ void bins_unlink(struct bins *bins, uint32_t first)
     const unsigned bin = bins_of(run->units);
     uint32_t *const head = &bins->heads[run->kind - 1][bin];
     invariant(run->kind != RUN_USED && (run->prev == 0) == (*head == first));
+    invariant(bins_has(bins, run->kind, bin));
     if (run->prev != 0) {
+        invariant(arena.runs[run->prev].next == first);
         arena.runs[run->prev].next = run->next;
     } else {
         *head = run->next;
@@ -52,12 +60,14 @@ void bins_unlink(struct bins *bins, uint32_t first)
         }
     }
     if (run->next != 0) {
+        invariant(arena.runs[run->next].prev == first);
         arena.runs[run->next].prev = run->prev;
     }
 }
 
 unsigned bins_occupied(const struct bins *bins, unsigned kind, unsigned bin)
 {
+    invariant(kind > RUN_USED && kind < RUN_KINDS);
     for (; bin < BINS; bin = (bin | 63) + 1) {
         const uint64_t occupied = bins->occupied[kind - 1][bin / 64] >> (bin % 64);
         if (occupied != 0) {

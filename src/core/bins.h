@@ -1,6 +1,6 @@
 /* Empty runs by kind and length: a bin for each length up to 32 units, then four for each doubling.
  *
- * Threads: under the depot's lock. */
+ * Invariant: a bit of `occupied` is set exactly where the bin's head is not 0. Threads: under the depot's lock. */
 #ifndef TSLAB_CORE_BINS_H
 #define TSLAB_CORE_BINS_H
 
@@ -10,7 +10,7 @@ enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_ABSENT + 1 };
 
 struct bins {
     uint64_t occupied[RUN_KINDS - 1][BINS / 64]; /* the bins that are not empty */
-    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each, linked by next and prev */
+    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each bin; runs are linked by next and prev */
 };
 
 /* The bin that a run of n units waits in. */
@@ -20,8 +20,14 @@ unsigned bins_of(uint32_t n);
 void bins_link(struct bins *bins, uint32_t run);
 void bins_unlink(struct bins *bins, uint32_t run);
 
-/* The first bin from one on that has runs of the kind; BINS when there is none. */
+/* The first bin at or after `bin` that has runs of the kind; BINS when there is none. */
 unsigned bins_occupied(const struct bins *bins, unsigned kind, unsigned bin);
+
+/* Whether the bit of a bin is set. */
+always_inline bool bins_has(const struct bins *bins, unsigned kind, unsigned bin)
+{
+    return (bins->occupied[kind - 1][bin / 64] >> (bin % 64) & 1) != 0;
+}
 
 /* The first run in a bin; 0: none. */
 always_inline uint32_t bins_first(const struct bins *bins, unsigned kind, unsigned bin)

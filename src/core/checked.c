@@ -1,7 +1,9 @@
+/* The bits are changed by atomic operations, and a change that finds the bit as it should become is the misuse. */
 #include "core/checked.h"
 
 #include "core/arena.h"
 #include "core/misuse.h"
+#include "os/fatal.h"
 
 #if TSLAB_CHECKED
 
@@ -15,6 +17,7 @@ static atomic_u64 *live_word(const void *p, uint64_t *mask)
 void *checked_born(void *p)
 {
     if (p != NULL && arena_has_unit(arena_unit(p))) {
+        invariant((uintptr_t)p % GRANULE_BYTES == 0);
         uint64_t mask;
         atomic_u64 *word = live_word(p, &mask);
         if ((fetch_or_plain(word, mask) & mask) != 0) {
@@ -24,7 +27,7 @@ void *checked_born(void *p)
     return p;
 }
 
-/* Units without a tag have no objects, and those of a gap in the arena no bits either. */
+/* Units without a tag have no objects. The units of a gap in the arena have no bits either. */
 static bool can_live(const void *p)
 {
     return (uintptr_t)p % GRANULE_BYTES == 0 && load_plain(&arena.units[arena_unit(p)].tag) != TAG_NONE;
@@ -33,7 +36,7 @@ static bool can_live(const void *p)
 void checked_dies(void *p)
 {
     if (p == NULL || !arena_has_unit(arena_unit(p))) {
-        return; /* outside the arena nothing of ours lives */
+        return; /* no object of ours lives outside the arena */
     }
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
@@ -44,6 +47,8 @@ void checked_dies(void *p)
 
 void checked_forget(const void *start, size_t bytes)
 {
+    invariant((uintptr_t)start % GRANULE_BYTES == 0 && bytes % GRANULE_BYTES == 0);
+    invariant(arena_has_unit(arena_unit(start)));
     const size_t end = (((uintptr_t)start - arena.base) + bytes) >> GRANULE_SHIFT;
     size_t granule = ((uintptr_t)start - arena.base) >> GRANULE_SHIFT;
     while (granule < end) {
@@ -67,6 +72,7 @@ void checked_lives(const void *p)
 
 uint64_t checked_live_from(const void *start)
 {
+    invariant(((uintptr_t)start - arena.base) % ((size_t)64 * GRANULE_BYTES) == 0);
     uint64_t mask;
     return load_plain(live_word(start, &mask));
 }

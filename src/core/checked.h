@@ -1,22 +1,25 @@
-/* Checked builds know of every object whether it lives: a bit for every granule of the arena says that an object starts
- * there. So a double, interior or wild free is seen at the call itself, wherever the object is. In other builds these
- * functions are never called. */
+/* Checked builds know which objects live: a bit for each granule of the arena says that an object starts there. So a
+ * double, interior or wild free is found at the call itself, wherever the object is. In other builds these functions do
+ * nothing.
+ *
+ * Threads: any. */
 #ifndef TSLAB_CORE_CHECKED_H
 #define TSLAB_CORE_CHECKED_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* An object was handed out at p (or NULL). Returns p. */
+/* An object is handed out at p, which may be NULL. Returns p. Ends the program when an object starts there already. */
 void *checked_born(void *p);
 
-/* An object is freed, or moved: ends the program when none starts at p. */
+/* The object at p is freed or moved. Ends the program when none starts at p. */
 void checked_dies(void *p);
 
-/* All objects in a part of the arena are dead, without having been freed. */
+/* All objects in a part of the arena are dead, whether or not they were freed. */
 void checked_forget(const void *start, size_t bytes);
 
-/* Which of the 64 granules from start on, which is aligned to as many, objects start at: in a unit that has a tag. */
+/* A bit for each of the 64 granules from start on: an object starts there. start is a multiple of 64 granules from the
+ * arena's base, in a unit that has a tag. */
 uint64_t checked_live_from(const void *start);
 
 /* Ends the program when no object starts at p. */

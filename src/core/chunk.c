@@ -1,3 +1,4 @@
+/* The slow parts of chunks: opening, sealing, resetting, counting, and frees by threads that do not hold the cursor. */
 #include "core/chunk.h"
 
 #include "core/checked.h"
@@ -7,6 +8,7 @@
 
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
 {
+    invariant(is_power_of_two(alignment) && alignment >= GRANULE_BYTES && alignment <= CHUNK_ALIGN_MOST);
     const uint64_t before = load_plain(&cursor->at);
     const uint64_t aligned = round_up(before, alignment >> GRANULE_SHIFT);
     if (aligned + code_granules(code_of_size(size)) > cursor->end) {
@@ -17,9 +19,10 @@ void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
     return chunk_alloc(cursor, size);
 }
 
-/* Granules of objects in the cursor's chunk, as far as its holder knows. */
+/* The granules of objects in the cursor's chunk that the holder has not freed. */
 static uint32_t cursor_alive(const struct cursor *cursor)
 {
+    invariant(load_plain(&cursor->freed) <= load_plain(&cursor->at));
     return (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->freed));
 }
 
@@ -28,13 +31,14 @@ static bool chunk_is_frozen(const struct cursor *cursor)
     return cursor->end != load_plain(&cursor->start) + CHUNK_GRANULES;
 }
 
-/* Before the cursor leaves its chunk, or starts anew in it. */
+/* Counts the passed granules, before the cursor leaves its chunk or starts anew in it. */
 static void cursor_count_passed(struct cursor *cursor)
 {
+    invariant(load_plain(&cursor->at) - load_plain(&cursor->start) <= CHUNK_GRANULES);
     counter_add(&cursor->passed, load_plain(&cursor->at) - load_plain(&cursor->start));
 }
 
-/* Puts the cursor on a chunk that has nothing alive in it, or on none. */
+/* Attaches the cursor to a chunk in which no object lives, or to none. */
 static void cursor_set(struct cursor *cursor, uint64_t start)
 {
     const uint64_t at = start == NO_CHUNK ? 0 : start;
@@ -96,8 +100,10 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
 {
     struct run *const slab = &arena.runs[first];
+    invariant(cursor_start(cursor) == NULL && slab->kind == RUN_USED && slab->units == CHUNK_UNITS);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY && load_plain(&arena.units[first].tag) == TAG_NONE);
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
-        arena.units[first + i].first = first; /* the depot set both ends */
+        arena.units[first + i].first = first; /* the depot has set both ends */
     }
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
@@ -109,6 +115,7 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
 
 static struct run *chunk_of(const struct cursor *cursor)
 {
+    invariant(cursor_start(cursor) != NULL && arena_tag(cursor_start(cursor)) == TAG_CHUNK);
     return &arena.runs[arena_unit(cursor_start(cursor))];
 }
 
@@ -128,6 +135,7 @@ bool chunk_seal(struct cursor *cursor)
 
 uint32_t chunk_count(uint32_t first, size_t *bytes)
 {
+    invariant(first != 0); /* a report may not read plain words of the run */
     uint32_t objects = 0;
     *bytes = 0;
     const char *const start = arena_address(first);
@@ -154,6 +162,7 @@ void chunk_reset(struct cursor *cursor)
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
     cursor_count_passed(cursor);
     cursor_set(cursor, load_plain(&cursor->start));
+    invariant(cursor_alive(cursor) == 0 && !chunk_is_frozen(cursor));
 }
 
 void chunk_recount(struct cursor *cursor)
@@ -173,6 +182,7 @@ void chunk_abandon(struct cursor *cursor)
 
 void chunk_freeze(struct cursor *cursor)
 {
+    invariant(cursor->end >= load_plain(&cursor->at));
     cursor->end = load_plain(&cursor->at);
 }
 

@@ -1,21 +1,24 @@
 /* A chunk: a run of units that an epoch fills with objects of mixed sizes, one after another.
  *
- * Out of line there is a byte for each granule (arena.codes): the size code of the object that starts there, 0
- * elsewhere and after its free. The code gives the usable size, tells a start from an interior pointer, and sees a
- * double free.
+ * Out of line there is a byte for each granule (code.h): the size code of the object that starts there. It is 0 where
+ * no object starts, and after the object's free. The code gives the usable size, tells a start from an interior
+ * pointer, and shows a double free.
  *
- * Granules are what is counted, so that allocating counts by moving on: all that the cursor has passed is alive, but
- * for what was freed. How many objects that are, the codes tell who asks.
+ * A chunk counts granules, not objects, so that allocating counts by advancing the cursor: all granules that the cursor
+ * has passed live, except those that were freed. The number of objects follows from the codes.
  *
- * One holder fills a chunk at a time (epoch.h): it writes and clears codes with plain stores and counts for itself.
- * Everybody else clears a code by an exchange and counts in `live` of the descriptor, which is CHUNK_OPEN less the
- * granules that they freed while the chunk is open, and the granules of the objects in it once it is sealed. Who brings
- * it to 0 has the chunk.
+ * One holder at a time fills a chunk (epoch.h). It writes and clears codes by plain stores, and counts in its cursor.
+ * Every other thread clears a code by an exchange, and subtracts its granules from `live` of the descriptor. While the
+ * chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is sealed, `live` is the
+ * granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
- * Invariants: the codes of a run that is no chunk, nor a slab with handles, are 0; a slot freed in a chunk is not used
- * again before all of the chunk is empty; objects are dense, but for what alignment skips.
+ * Invariants:
  *
- * The card of the protocol is docs/protocols/epoch.md. */
+ *   - The codes of a run that is neither a chunk nor a slab with handles are 0.
+ *   - The place of a freed object is not used again before the whole chunk is empty.
+ *   - Objects are dense, except for granules that alignment skips.
+ *
+ * The protocol's card is docs/protocols/epoch.md. Threads: the holder where a function says so, else any. */
 #ifndef TSLAB_CORE_CHUNK_H
 #define TSLAB_CORE_CHUNK_H
 
@@ -32,16 +35,16 @@ enum {
 
 _Static_assert(CHUNK_OBJECT_MOST <= CODE_EXACT_BYTES + (255 - CODE_EXACT) * CODE_STEP_BYTES, "a code is a byte");
 
-/* The place where a holder fills a chunk, by numbers of granules: addresses / GRANULE_BYTES. */
+/* Where a holder fills a chunk. Positions are addresses / GRANULE_BYTES. */
 struct cursor {
-    atomic_u64 at;     /* what is left begins here */
-    uint64_t end;      /* and ends here; both 0: no chunk */
-    atomic_u64 start;  /* of the chunk, or NO_CHUNK */
-    atomic_u64 freed;  /* start, and what the holder freed or passed by: equals `at` when it freed all */
-    atomic_u64 passed; /* granules that it has passed before it left a chunk, or started anew */
+    atomic_u64 at;     /* start of the free rest of the chunk; 0: no chunk */
+    uint64_t end;      /* end of the free rest; 0: no chunk */
+    atomic_u64 start;  /* start of the chunk, or NO_CHUNK */
+    atomic_u64 freed;  /* start plus the granules that the holder freed or skipped; equals `at` when it freed all */
+    atomic_u64 passed; /* total granules passed in chunks that it left, or in which it started anew */
 };
 
-/* The start of a cursor without a chunk: no granule is less than a chunk beyond it. */
+/* `start` of a cursor without a chunk. No granule lies less than a chunk beyond it. */
 #define NO_CHUNK ((uint64_t)1 << (63 - GRANULE_SHIFT))
 
 /* The start of the cursor's chunk; NULL when it has none. */
@@ -51,8 +54,8 @@ always_inline char *cursor_start(const struct cursor *cursor)
     return start == NO_CHUNK ? NULL : (char *)(start << GRANULE_SHIFT);
 }
 
-/* The granule that starts at p. Where none does, the rotation puts the bits that are wrong on top: that is in no chunk.
- */
+/* The granule that starts at p. Where none starts there, the rotation moves the misaligned bits to the top, and the
+ * result lies in no chunk. */
 always_inline uint64_t granule_at(const void *p)
 {
     const uint64_t address = (uintptr_t)p;
@@ -65,57 +68,61 @@ always_inline void *chunk_bump(struct cursor *cursor, uint64_t granules, unsigne
     if (unlikely(granules > cursor->end - at)) {
         return NULL;
     }
+    invariant(code != 0 && code_granules(code) == granules);
+    invariant(load_plain(arena.codes_of_zero + at) == 0);
     store_plain(&cursor->at, at + granules);
     store_plain(arena.codes_of_zero + at, (uint8_t)code);
     void *const p = (void *)(at << GRANULE_SHIFT);
     if (p == NULL) {
-        __builtin_unreachable(); /* callers need not look once more */
+        __builtin_unreachable(); /* so that callers do not test p again */
     }
     return p;
 }
 
-/* The next object of the chunk, of at most CODE_EXACT_BYTES and at least 1; NULL when it is none of these, or does not
- * fit. The holder. */
+/* Allocates the next object of the chunk. NULL when size is 0 or above CODE_EXACT_BYTES, or it does not fit. The
+ * holder. */
 always_inline void *chunk_alloc_small(struct cursor *cursor, size_t size)
 {
-    const uint64_t granules = (size + GRANULE_BYTES - 1) >> GRANULE_SHIFT; /* 0, too, where the sum does not fit */
+    const uint64_t granules = (size + GRANULE_BYTES - 1) >> GRANULE_SHIFT; /* 0 where the sum overflows */
     if (unlikely(granules - 1 >= CODE_EXACT)) {
         return NULL;
     }
     return chunk_bump(cursor, granules, (unsigned)granules);
 }
 
-/* The next object of the chunk; NULL when it does not fit. Size is at most CHUNK_OBJECT_MOST. The holder. */
+/* Allocates the next object of the chunk, of at most CHUNK_OBJECT_MOST bytes. NULL when it does not fit. The holder. */
 always_inline void *chunk_alloc(struct cursor *cursor, size_t size)
 {
+    invariant(size <= CHUNK_OBJECT_MOST);
     const unsigned code = code_of_size(size);
     return chunk_bump(cursor, code_granules(code), code);
 }
 
-/* The same at a multiple of alignment, a power of two of at most CHUNK_ALIGN_MOST. */
+/* The same, at a multiple of alignment, a power of two from GRANULE_BYTES to CHUNK_ALIGN_MOST. */
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment);
 
-/* Whether p is where a granule starts of the chunk that the cursor fills. */
+/* Whether p is the start of a granule in the cursor's chunk. */
 always_inline bool chunk_is_own(const struct cursor *cursor, const void *p)
 {
     return granule_at(p) - load_plain(&cursor->start) < CHUNK_GRANULES;
 }
 
-/* The rest of a free by the holder, after which it may have freed all that it allocated. */
+/* Starts anew at the chunk's start if the chunk is empty: called when the holder has freed all that it allocated. */
 void chunk_try_reset(struct cursor *cursor);
 
+/* Frees the object of a code: what the frees of the holder have in common. */
 always_inline void chunk_take_back(struct cursor *cursor, atomic_u8 *code, uint64_t granules)
 {
     store_plain(code, 0);
     const uint64_t freed = load_plain(&cursor->freed) + granules;
+    invariant(granules != 0 && freed <= load_plain(&cursor->at));
     store_plain(&cursor->freed, freed);
     if (unlikely(freed == load_plain(&cursor->at))) {
         chunk_try_reset(cursor);
     }
 }
 
-/* Frees an object of the cursor's chunk, of at most CODE_EXACT_BYTES; false: that is not what starts at p. The holder.
- */
+/* Frees an object of the cursor's chunk, of at most CODE_EXACT_BYTES. False: no such object starts at p. The holder. */
 always_inline bool chunk_free_small(struct cursor *cursor, void *p)
 {
     const uint64_t granule = granule_at(p);
@@ -134,6 +141,7 @@ always_inline bool chunk_free_small(struct cursor *cursor, void *p)
 /* Frees an object at a granule of the cursor's chunk. The holder. Ends the program when no object starts at p. */
 always_inline void chunk_free_own(struct cursor *cursor, void *p)
 {
+    invariant(chunk_is_own(cursor, p));
     atomic_u8 *const code = code_at(p);
     const unsigned found = load_plain(code);
     if (unlikely(found == 0)) {
@@ -142,46 +150,49 @@ always_inline void chunk_free_own(struct cursor *cursor, void *p)
     chunk_take_back(cursor, code, code_granules(found));
 }
 
-/* Frees an object of any chunk that the caller does not fill. True: it was the last, and the chunk is the caller's to
- * recycle. The two writes are not one: the caller notes the chunk first (thread.h). */
+/* Frees an object of a chunk that the caller does not fill. True: it was the last one, and the caller owns the chunk
+ * and must recycle it. A fork may come between the two writes, so the caller notes the chunk first (thread.h). */
 bool chunk_free_other(void *p);
 
 /* The usable size of the object at p. Ends the program when no object starts there. */
 size_t chunk_usable(const void *p);
 
-/* Makes the object at p, in the cursor's chunk, hold `size` bytes where it is; false when it cannot. The holder. */
+/* Resizes the object at p, in the cursor's chunk, to `size` bytes without moving it. False when it cannot. The holder.
+ */
 bool chunk_resize(struct cursor *cursor, void *p, size_t size);
 
-/* Makes a run from the depot, CHUNK_UNITS long, the cursor's chunk. */
+/* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. */
 void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
 
-/* Whether nothing in the cursor's chunk is alive, and nobody is about to free in it. */
+/* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);
 
-/* Takes the cursor off its chunk. True: the chunk is empty, and the caller's to recycle; else the last free will find
- * it so. `first` was linked where that free looks for it, before. */
+/* Detaches the cursor from its chunk. True: the chunk is empty, and the caller owns it and must recycle it. False: the
+ * thread that frees the last object will own it. The caller has linked the run before, where that thread looks for
+ * it. */
 bool chunk_seal(struct cursor *cursor);
 
-/* Counts anew, for the child of a fork: who filled the chunk, or freed in it, may have been cut anywhere. */
+/* Counts anew, for the child of a fork: threads that filled the chunk, or freed in it, may have been interrupted
+ * anywhere. */
 void chunk_recount(struct cursor *cursor);
 
-/* Counts the objects in a chunk by their codes; *bytes receives what they occupy. Exact but for what others allocate
- * and free in it meanwhile; they must not recycle it. */
+/* Counts the objects in a chunk by their codes. *bytes receives the bytes that they occupy. Exact, except for objects
+ * that other threads allocate and free meanwhile. They must not recycle the chunk. */
 uint32_t chunk_count(uint32_t first, size_t *bytes);
 
-/* The granules that they occupy. */
+/* The granules that the objects in a chunk occupy, counted in the same way. */
 uint32_t chunk_granules(uint32_t first);
 
-/* Starts anew at the chunk's start: everything in it is dead. The holder. */
+/* Starts anew at the chunk's start. All objects in it are dead. The holder. */
 void chunk_reset(struct cursor *cursor);
 
-/* Takes the cursor off its chunk, if it has one, which is the caller's now. So a cursor begins. */
+/* Detaches the cursor. The caller owns its chunk, if it had one. Also initialises a new cursor. */
 void chunk_abandon(struct cursor *cursor);
 
-/* Nothing more is allocated from the cursor's chunk. */
+/* Lets nothing more be allocated from the cursor's chunk. */
 void chunk_freeze(struct cursor *cursor);
 
-/* Gives the cursor's chunk, if it has one, to the depot: nothing in it is alive. */
+/* Gives the cursor's chunk, if it has one, to the depot. All objects in it are dead. */
 void chunk_drop(struct cursor *cursor);
 
 #endif

@@ -1,3 +1,4 @@
+/* The tables about size classes, all generated from CLASS_TABLE, and checked when they are compiled. */
 #include "core/class.h"
 
 #define SLOTS(size, units) ((units)*UNIT_BYTES / (size))
@@ -23,7 +24,7 @@ const struct class_geometry class_geometry[CLASS_LIMIT] = { { .size = 0 }, CLASS
     _Static_assert((units)*UNIT_BYTES <= 1 << 20, "offsets in a slab are small enough for the reciprocal");
 CLASS_TABLE(FITS_BITMAP, 0)
 
-/* A class has the granules from one more than those of the class before it, which is how enumerators count. */
+/* A class serves the sizes from one granule more than the class before it: FROM_ is the enumerator that follows TO_. */
 #define GRANULES(a, bytes, units) FROM_##bytes, TO_##bytes = (bytes) / GRANULE_BYTES,
 enum { CLASS_TABLE(GRANULES, 0) };
 #define SCALED(a, bytes, units) [FROM_##bytes... TO_##bytes] = CLASS_##bytes << CLASS_SCALE,
@@ -32,6 +33,7 @@ const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = { CLASS
 
 unsigned class_of_aligned(size_t size, size_t alignment)
 {
+    invariant(is_power_of_two(alignment));
     if (size > SMALL_MAX || alignment > UNIT_BYTES) {
         return CLASS_NONE;
     }
@@ -40,5 +42,6 @@ unsigned class_of_aligned(size_t size, size_t alignment)
     while (c < CLASS_LIMIT && class_geometry[c].size % alignment != 0) {
         c++;
     }
+    invariant(c != CLASS_NONE && (c == CLASS_LIMIT || class_geometry[c].size >= size));
     return c < CLASS_LIMIT ? c : CLASS_NONE;
 }

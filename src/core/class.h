@@ -1,15 +1,19 @@
-/* Size classes: which sizes slots have, and how a slab of each is laid out.
+/* Size classes: the sizes that slots have, and the layout of a slab of each.
  *
- * One table gives everything: the size of a slot and the units of a slab. Steps of 16 bytes to 128, eight a doubling to
- * 2 KiB, four a doubling to 32 KiB. A slab has at least 32 slots to 1 KiB, 16 to 4 KiB and 8 beyond, and its tail waste
- * is below 3 % (docs/decisions). Class 0 is no class: what has no slots (free units, large runs) has a tag of class 0.
+ * One table gives everything: the size of a slot and the units of a slab. The steps are 16 bytes up to 128, then eight
+ * a doubling up to 2 KiB, then four a doubling up to 32 KiB. A slab has at least 32 slots of up to 1 KiB, 16 of up to
+ * 4 KiB, and 8 beyond. Its tail waste is below 3 % (docs/decisions). Class 0 is no class: units without slots (free
+ * units, large runs, chunks) have tags of class 0.
  *
- * The simulation build has a table of its own: few slots and words of two bits, to give bugs a chance. */
+ * The simulation build has another table, with few slots and words of two bits, to give bugs a chance.
+ *
+ * Threads: any; the tables are constant. */
 #ifndef TSLAB_CORE_CLASS_H
 #define TSLAB_CORE_CLASS_H
 
 #include "base/bits.h"
 #include "base/limits.h"
+#include "os/fatal.h"
 
 enum {
     UNIT_SHIFT = 14,
@@ -42,21 +46,21 @@ enum { CLASS_NONE = 0, CLASS_TABLE(CLASS_CONSTANT, 0) CLASS_LIMIT };
 
 struct class_geometry {
     uint64_t reciprocal; /* 2^40 / size, rounded up: slot = offset * reciprocal >> 40, exact for offsets in a slab */
-    uint64_t last_word;  /* the bits that the last word of the bitmap has; all others have all */
+    uint64_t last_word;  /* the bits of the bitmap's last word; all other words have ALL_SLOTS */
     uint32_t size;
     uint16_t slots;
     uint8_t words; /* words of the bitmap */
     uint8_t units;
-    bool shares_lines; /* objects do not fill cache lines, so two of them can share one */
+    bool shares_lines; /* the size is no multiple of a cache line, so that two objects can share one */
 };
 
 extern const struct class_geometry class_geometry[CLASS_LIMIT];
 
-/* The bits of a word in n slots, n from 1 to WORD_SLOTS. */
+/* The bits of a word that has n slots, n from 1 to WORD_SLOTS. */
 #define SLOT_BITS(n) (UINT64_MAX >> (64 - (n)))
 #define ALL_SLOTS    SLOT_BITS(WORD_SLOTS)
 
-/* The class of a size in granules, rounded up, times 2^CLASS_SCALE: so the fast path has the place of the class's
+/* The class of a size in granules, rounded up, times 2^CLASS_SCALE: so the fast path gets the offset of the class's
  * magazine without a shift. The index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
 enum { CLASS_SCALE = 5 };
 extern const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
@@ -69,16 +73,18 @@ always_inline size_t class_scaled_of_size(size_t size)
 /* The class for a size of at most SMALL_MAX. */
 always_inline unsigned class_of_size(size_t size)
 {
+    invariant(size <= SMALL_MAX);
     return (unsigned)(class_scaled_of_size(size) >> CLASS_SCALE);
 }
 
-/* The smallest class whose slots have at least size bytes and are aligned to alignment (a power of two of at most
- * UNIT_BYTES); CLASS_NONE when there is none. */
+/* The smallest class whose slots have at least size bytes and are aligned to alignment, a power of two. CLASS_NONE when
+ * there is none. */
 unsigned class_of_aligned(size_t size, size_t alignment);
 
-/* The bits that a whole word of the bitmap has: fewer in a slab's last word. */
+/* The bits of a whole word of the bitmap. The last word of a slab may have fewer than the others. */
 always_inline uint64_t class_word_mask(const struct class_geometry *geometry, unsigned word)
 {
+    invariant(word < geometry->words);
     return word + 1 == geometry->words ? geometry->last_word : ALL_SLOTS;
 }
 

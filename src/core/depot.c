@@ -1,20 +1,22 @@
+/* Boundary tags and bins: a run finds its neighbours by `first` of the units before and behind it, and a search finds a
+ * run that fits by its bin. Cutting and joining keep every run marked and linked. */
 #include "core/depot.h"
 
 #include "os/fatal.h"
 #include "os/os.h"
 
-/* is_swept of a clean run. It takes the place of a time: a run that merges with an unswept one is unswept. */
+/* is_swept of a clean run, in place of a time. A run that merges with an unswept one is unswept. */
 enum { UNSWEPT = 0, SWEPT = 1 };
 
 enum {
-    FIT_TRIES = 8,      /* runs of a bin that are looked at before a larger bin serves, */
-    FIT_TRIES_ALL = 32, /* and of all bins whose runs may be too short */
+    FIT_TRIES = 8,      /* runs of one bin that a search looks at before it turns to a larger bin */
+    FIT_TRIES_ALL = 32, /* runs that a search looks at in all bins whose runs may be too short */
 };
 
 struct depot depot = { .lock = LOCK_INIT(RANK_DEPOT), .oldest_ms = UINT64_MAX };
 
-/* Everybody waits for this lock, so what happens under it must not grow with the number of runs: checked builds count
- * the runs and bins that an operation looks at. */
+/* All threads wait for this lock, so the work under it must not grow with the number of runs. Checked builds count the
+ * runs and bins that an operation looks at. */
 enum { STEPS_MOST = 512 };
 static unsigned steps;
 
@@ -35,7 +37,7 @@ static void depot_unlock(void)
     lock_release(&depot.lock);
 }
 
-/* Dirty runs by age, and long clean ones to be swept: at most one of the two lists has a run. */
+/* Two lists share their links: dirty runs by age, and long clean runs to be swept. A run is on at most one of them. */
 
 static struct run_list *age_list_of(const struct run *run)
 {
@@ -51,10 +53,12 @@ static void age_publish(void)
     store_plain(&depot.oldest_ms, depot.aged.head == 0 ? UINT64_MAX : arena.runs[depot.aged.head].empty.dirty_since_ms);
 }
 
-/* Links a run behind another; 0: at the head. */
+/* Links a run behind another. Behind 0: at the head. */
 static void age_link(struct run_list *list, uint32_t first, uint32_t behind)
 {
     struct run *const run = &arena.runs[first];
+    invariant(first != behind && (list->head == 0) == (list->tail == 0));
+    invariant(behind == 0 || age_list_of(&arena.runs[behind]) == list);
     run->empty.prev = behind;
     run->empty.next = behind == 0 ? list->head : arena.runs[behind].empty.next;
     *(behind == 0 ? &list->head : &arena.runs[behind].empty.next) = first;
@@ -64,6 +68,8 @@ static void age_link(struct run_list *list, uint32_t first, uint32_t behind)
 static void age_unlink(struct run_list *list, uint32_t first)
 {
     const struct run *const run = &arena.runs[first];
+    invariant(run->empty.prev == 0 ? list->head == first : arena.runs[run->empty.prev].empty.next == first);
+    invariant(run->empty.next == 0 ? list->tail == first : arena.runs[run->empty.next].empty.prev == first);
     *(run->empty.prev == 0 ? &list->head : &arena.runs[run->empty.prev].empty.next) = run->empty.next;
     *(run->empty.next == 0 ? &list->tail : &arena.runs[run->empty.next].empty.prev) = run->empty.prev;
 }
@@ -72,6 +78,7 @@ static void age_unlink(struct run_list *list, uint32_t first)
 
 static void run_mark(uint32_t first, uint32_t n, unsigned kind)
 {
+    invariant(first != 0 && n != 0 && first + n <= load_plain(&arena.committed_units) && kind < RUN_KINDS);
     arena.runs[first].units = n;
     arena.runs[first].kind = kind;
     arena.units[first].first = first;
@@ -82,14 +89,18 @@ static void run_mark(uint32_t first, uint32_t n, unsigned kind)
 static void run_unmark(uint32_t first)
 {
     const struct run *const run = &arena.runs[first];
+    invariant(arena.units[first].first == first && arena.units[first + run->units - 1].first == first);
+    invariant(run->kind < RUN_KINDS && counter_get(&depot.units[run->kind]) >= run->units);
     counter_set(&depot.units[run->kind], counter_get(&depot.units[run->kind]) - run->units);
 }
 
-/* Links an empty run that was marked: on its list behind another run, or, for AT_END, at the end. */
+/* Marks an empty run and links it: into its bin, and on its list behind another run, or for AT_END at the end. */
 enum { AT_END = UINT32_MAX };
 
 static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
+    invariant(lock_is_held(&depot.lock) && kind != RUN_USED && load_plain(&arena.units[first].tag) == TAG_NONE);
+    invariant(kind < RUN_CLEAN || (first == arena_page_up(first) && first + n == arena_page_up(first + n)));
     run_mark(first, n, kind);
     arena.runs[first].empty.dirty_since_ms = since_ms;
     bins_link(&depot.bins, first);
@@ -97,7 +108,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     if (list != NULL) {
         if (behind == AT_END) {
             behind = list->tail;
-            /* Clocks were read before the lock was taken: who was last is the youngest. */
+            /* Threads read the clock before they take the lock. The run that is linked last counts as the youngest. */
             if (kind == RUN_DIRTY && behind != 0 && arena.runs[behind].empty.dirty_since_ms > since_ms) {
                 arena.runs[first].empty.dirty_since_ms = arena.runs[behind].empty.dirty_since_ms;
             }
@@ -109,6 +120,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
 
 static void run_unlink(uint32_t first)
 {
+    invariant(lock_is_held(&depot.lock) && arena.runs[first].kind != RUN_USED);
     struct run_list *const list = age_list_of(&arena.runs[first]);
     bins_unlink(&depot.bins, first);
     if (list != NULL) {
@@ -118,7 +130,7 @@ static void run_unlink(uint32_t first)
     run_unmark(first);
 }
 
-/* The first of n units in an empty run that are aligned, counted in addresses; 0 when it has none. */
+/* The first of n units in an empty run whose address is a multiple of align units. 0 when the run has none. */
 static uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
 {
     const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
@@ -127,8 +139,9 @@ static uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* A run of the kind that has n aligned units, still linked; 0 when there is none. From the bin `surely` on each run is
- * long enough for any alignment; of those that may be too short, or lie badly, only some are looked at. */
+/* A run of the kind that has n aligned units. It stays linked. 0 when there is none. From the bin `surely` on, each run
+ * is long enough for the alignment. Of the runs in lower bins, which may be too short or lie badly, the search looks
+ * only at some. */
 static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
     const unsigned surely = bins_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
@@ -144,6 +157,7 @@ static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
         for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.runs[run].next, i++, tries++) {
             count_step();
             if (bin >= surely || run_place(run, n, align) != 0) {
+                invariant(arena.runs[run].kind == kind && arena.runs[run].units >= n);
                 return run;
             }
         }
@@ -151,7 +165,7 @@ static uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
     return 0;
 }
 
-/* The run that starts behind a unit or ends before one, if it is of the kind; else 0. A gap has no runs. */
+/* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */
 static uint32_t run_behind(uint32_t behind, unsigned kind)
 {
     const bool is = behind < load_plain(&arena.committed_units) && arena.units[behind].first == behind &&
@@ -165,13 +179,15 @@ static uint32_t run_before(uint32_t first, unsigned kind)
     return before != 0 && arena.runs[before].kind == kind ? before : 0;
 }
 
-/* Links an empty run, merged with empty neighbours of the same kind. What merges is as young as its youngest part. */
+/* Links an empty run, merged with its empty neighbours of the same kind. The result is as young as its youngest part.
+ */
 static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     const uint32_t neighbours[] = { run_behind(first + n, kind), run_before(first, kind) };
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t run = neighbours[i];
         if (run != 0) {
+            invariant(run == first + n || run + arena.runs[run].units == first);
             const uint64_t other_ms = arena.runs[run].empty.dirty_since_ms;
             since_ms = kind == RUN_CLEAN ? min_size(since_ms, other_ms) : max_size(since_ms, other_ms);
             n += arena.runs[run].units;
@@ -179,14 +195,16 @@ static void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
             first = run < first ? run : first;
         }
     }
+    invariant(run_behind(first + n, kind) == 0 && run_before(first, kind) == 0);
     run_link(first, n, kind, since_ms, AT_END);
 }
 
-/* Leaves the units from first to end empty: what is left of an empty run that was cut, in its place on its list. Of
- * what has no pages, the part of the page that the used units touch is dirty. That part is joined last: its neighbour
- * may be dirty too. */
+/* Leaves the units from first to end empty. They are the rest of an empty run that was cut, and keep its place on its
+ * list. Where the run had no pages, the part of a page that the used units touch is dirty. That part is joined last,
+ * because its neighbour may be dirty too. */
 static void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
+    invariant(first <= end && kind != RUN_USED);
     if (first == end) {
         return;
     }
@@ -216,19 +234,20 @@ static uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
     run_mark(first, n, RUN_USED);
     run_rest(run, first, kind, since_ms, behind);
     run_rest(first + n, end, kind, since_ms, behind);
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     return first;
 }
 
 /* More memory. */
 
-/* The clean run at the end of the arena; 0: there is none. */
+/* The clean run at the end of the arena. 0: there is none. */
 static uint32_t run_at_end(void)
 {
     const size_t end = load_plain(&arena.committed_units);
     return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
 }
 
-/* Has the arena grow until a clean run has n aligned units; returns that run, 0 when there is no memory. */
+/* Lets the arena grow until a clean run has n aligned units. Returns that run, or 0 when there is no memory. */
 static uint32_t depot_extend(uint32_t n, uint32_t align)
 {
     uint32_t run = 0;
@@ -244,7 +263,7 @@ static uint32_t depot_extend(uint32_t n, uint32_t align)
     return run;
 }
 
-/* How much is mapped again at once of an absent run, if it is so long. */
+/* The units of an absent run to map again at once, if the run is that long. */
 static uint32_t return_units(uint32_t n)
 {
     enum { RETURN_UNITS_MIN = (4 << 20) / UNIT_BYTES, RETURN_SHIFT = 3 };
@@ -252,20 +271,22 @@ static uint32_t return_units(uint32_t n)
     return (uint32_t)max_size(n, max_size(RETURN_UNITS_MIN, in_use >> RETURN_SHIFT));
 }
 
-/* A part of an absent run that cannot be mapped any more is a gap. */
+/* Makes a part of an absent run that cannot be mapped again a gap. */
 static void run_lose(uint32_t first, uint32_t n)
 {
+    invariant(n != 0 && lock_is_held(&depot.lock));
     arena.runs[first].kind = RUN_USED;
     arena.units[first].first = 0;
     arena.units[first + n - 1].first = 0;
     counter_add(&depot.lost_units, n);
 }
 
-/* Maps units of an absent run again, from one that starts a page: `least` of them, or more where that can be had. They
- * are clean then, or a gap. */
+/* Maps units of an absent run again, from `first` on, which starts a page: `least` of them, or more where that
+ * succeeds. They become clean, or a gap. */
 static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least)
 {
     const uint32_t end = run + arena.runs[run].units;
+    invariant(arena.runs[run].kind == RUN_ABSENT && first >= run && first < end && least <= end - first);
     uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
     enum arena_returned returned = arena_return(first, units);
     if (returned != ARENA_RETURNED && units > least) {
@@ -286,8 +307,8 @@ static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t lea
     return returned;
 }
 
-/* Maps a part of an absent run again that has n aligned units; returns the clean run that they are in, 0 when there is
- * none or no memory. */
+/* Maps a part of an absent run again that has n aligned units. Returns the clean run that has them, or 0 when there is
+ * none, or no memory. */
 static uint32_t depot_return(uint32_t n, uint32_t align)
 {
     uint32_t run;
@@ -300,7 +321,7 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
     return returned == ARENA_RETURNED ? run_find(RUN_CLEAN, n, align) : 0;
 }
 
-/* What users call. */
+/* Taking and putting back. */
 
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
@@ -324,6 +345,8 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
     }
     const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
     counter_add(&depot.fresh_units, first != 0 && *clean ? n : 0);
+    invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
+    invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
     depot_unlock();
     return first;
 }
@@ -333,13 +356,14 @@ void depot_put(uint32_t first, uint32_t n, bool clean)
     const uint64_t now_ms = clean ? 0 : os_now_ms();
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
+    invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
     run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : now_ms);
     depot_unlock();
 }
 
-/* The empty run behind a unit that has so many units, if it has. Where the arena ends there, it grows, and what is
- * absent there is mapped again. */
+/* The empty run that starts at `behind`, if it has at least `more` units; else 0. Where the arena ends there, it grows,
+ * and an absent run there is mapped again. */
 static uint32_t run_to_grow(uint32_t behind, uint32_t more)
 {
     const uint32_t clean = run_behind(behind, RUN_CLEAN);
@@ -365,6 +389,7 @@ static uint32_t run_to_grow(uint32_t behind, uint32_t more)
 
 bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
 {
+    invariant(wanted > n);
     const uint32_t behind = first + n;
     const uint32_t more = wanted - n;
     depot_lock();
@@ -386,6 +411,7 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
     const uint64_t now_ms = os_now_ms();
     invariant(keep > 0 && keep < n);
     depot_lock();
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
     run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
@@ -408,6 +434,7 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
         const uint32_t units = arena.runs[first].units;
         const uint32_t whole = arena_page_down(first + max_units);
         *n = units <= max_units ? units : whole > first ? whole - first : max_units;
+        invariant(*n != 0 && *n <= max_units && *n <= units);
         first = run_cut(first, *n, 1);
         purging_add(*n);
     } else {
@@ -422,6 +449,7 @@ uint32_t depot_take_unswept(uint32_t *n)
     depot_lock();
     uint32_t first = depot.unswept.head;
     if (first != 0) {
+        invariant(age_list_of(&arena.runs[first]) == &depot.unswept);
         *n = arena.runs[first].units;
         first = run_cut(first, *n, 1);
         purging_add(*n);
@@ -434,6 +462,7 @@ static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
 {
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
+    invariant(counter_get(&depot.purging_units) >= n);
     purging_add(-(size_t)n);
     counter_add(&depot.put_backs, 1);
     run_unmark(first);
@@ -459,7 +488,7 @@ void depot_put_swept(uint32_t first, uint32_t n, bool absent)
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
 {
     depot_lock();
-    invariant(cut > 0 && cut < n && arena.runs[first].units == n);
+    invariant(cut > 0 && cut < n && arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     run_unmark(first);
     run_mark(first, cut, RUN_USED);
     run_mark(first + cut, n - cut, RUN_USED);
@@ -471,6 +500,7 @@ void depot_put_purged(uint32_t first, uint32_t n)
     const uint32_t end = first + n;
     const uint32_t from = arena_page_up(first);
     const uint32_t to = arena_page_down(end);
+    invariant(from < to);
     if (first < from) {
         depot_split_taken(first, n, from - first);
         depot_put_unpurged(first, from - first);

@@ -1,4 +1,4 @@
-/* Generations of places: what a unit keeps of them from one slab with handles to the next. */
+/* Carries the highest generation from one slab with handles to the next, through the records of their units. */
 #include "core/generation.h"
 
 #include "os/fatal.h"
@@ -21,7 +21,7 @@ static uint32_t highest_of_units(uint32_t first, uint32_t units)
     return highest;
 }
 
-/* All units of a run get the same: who comes late with a handle of a longer slab may look at a place in any of them. */
+/* Gives all units of a run the same generation: an old handle of a longer slab may name a place in any of them. */
 static void set_units(uint32_t first, uint32_t units, uint32_t generation)
 {
     for (uint32_t i = 0; i < units; i++) {
@@ -32,7 +32,9 @@ static void set_units(uint32_t first, uint32_t units, uint32_t generation)
 
 bool generation_begin(uint32_t first, uint32_t units)
 {
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == units);
     const uint32_t highest = highest_of_units(first, units);
+    invariant(highest <= GENERATION_MOST);
     if (highest == GENERATION_MOST) {
         return false;
     }
@@ -44,6 +46,7 @@ void generation_end(uint32_t first, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
     const char *const start = arena_address(first);
+    invariant(tag_has_handles(load_plain(&arena.units[first].tag)) && arena.runs[first].units == geometry->units);
     uint32_t highest = highest_of_units(first, geometry->units);
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
         const uint32_t word = load_plain(place_word(start + (size_t)slot * geometry->size));
@@ -51,6 +54,7 @@ void generation_end(uint32_t first, unsigned class)
             highest = place_generation(word);
         }
     }
+    invariant(highest <= GENERATION_MOST);
     set_units(first, geometry->units, highest);
     code_clear_run(first, geometry->units);
 }

@@ -1,13 +1,16 @@
+/* Seals are computed from the address and a secret, so they need no table. Guard pages are the ends of a reservation
+ * that stay without access. */
 #include "core/guard.h"
 
 #if TSLAB_CHECKED > 1
 
 #include "core/misuse.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <string.h>
 
-/* The low bits of the word come first in memory: there the first byte that runs over is sure to hit. */
+/* The low bits of the word come first in memory, so the first byte of an overflow is sure to hit them. */
 enum { PROOF_BITS = 16, FILLING = 0x5e };
 #define FILLING_WORD ((uint64_t)FILLING * 0x0101010101010101u)
 
@@ -25,7 +28,7 @@ static uint64_t guard_mix(uint64_t x)
     return x ^ x >> 29;
 }
 
-/* The last word of a sealed place: the size, and some bits that depend on it, both disguised by the address. */
+/* The last word of a sealed place: the size, and PROOF_BITS that depend on it, both disguised by the address. */
 static uint64_t seal_of(const void *p, size_t size)
 {
     const uint64_t disguise = guard_mix((uintptr_t)p);
@@ -34,6 +37,7 @@ static uint64_t seal_of(const void *p, size_t size)
 
 void guard_seal(void *p, size_t room, size_t size)
 {
+    invariant(room >= SEAL_BYTES && size <= room - SEAL_BYTES);
     char *const end = (char *)p + room - SEAL_BYTES;
     const uint64_t seal = seal_of(p, size);
     memset((char *)p + size, FILLING, (size_t)(end - (char *)p) - size);
@@ -62,6 +66,7 @@ static bool is_filled(const char *at, const char *end)
 
 size_t guard_sealed(const void *p, size_t room)
 {
+    invariant(room >= SEAL_BYTES);
     const char *const end = (const char *)p + room - SEAL_BYTES;
     uint64_t seal;
     memcpy(&seal, end, sizeof seal);
@@ -77,8 +82,9 @@ size_t guard_sealed(const void *p, size_t room)
 
 void guard_check_free(const void *p, size_t room)
 {
+    invariant(room % (2 * sizeof(uint64_t)) == 0); /* places are whole granules */
     const char *const bytes = p;
-    for (size_t at = 0; at < room; at += 16) { /* places are granules */
+    for (size_t at = 0; at < room; at += 2 * sizeof(uint64_t)) {
         uint64_t words[2];
         memcpy(words, bytes + at, sizeof words);
         if (unlikely((words[0] | words[1]) != 0)) {
@@ -98,6 +104,7 @@ void guard_wipe(void *start, size_t bytes)
 
 void *guard_map(size_t bytes, size_t alignment, void **mapping, size_t *mapping_bytes)
 {
+    invariant(bytes != 0 && is_power_of_two(alignment));
     const size_t page = os_page_bytes();
     const size_t slack = alignment > page ? alignment : 0;
     const size_t inside = round_up(bytes, page);
@@ -111,6 +118,7 @@ void *guard_map(size_t bytes, size_t alignment, void **mapping, size_t *mapping_
         (void)os_unmap(*mapping, *mapping_bytes);
         return NULL;
     }
+    invariant(start >= (char *)*mapping + page && start + inside + page <= (char *)*mapping + *mapping_bytes);
     return start;
 }
 

@@ -1,27 +1,31 @@
+/* A sweep goes through the classes in order, and through the slabs that each had when the sweep reached it. Its state
+ * is a class and a count. */
 #include "core/holes.h"
 
 #include "core/depot.h"
 #include "core/reclaim.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 enum {
-    GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* a sweep begins after so much growth, */
-    GROWTH_SHIFT = 5,                      /* or this share of what is in use, whichever is more */
-    FREED_PAGES = 2,                       /* freed in a slab since the last time make it worth a look on the way */
+    GROWTH_UNITS = (1 << 20) / UNIT_BYTES, /* the least growth after which a sweep begins */
+    GROWTH_SHIFT = 5,                      /* the growth, as a fraction of the units in use, after which it begins */
+    FREED_PAGES = 2,                       /* pages freed in a slab since its last purge that make a new one worth it */
 };
 
-/* Under the lock, but for the two that say whether there is anything to do. */
+/* The state of the sweep. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
-    atomic_u64 fresh_units; /* of the depot, when the last sweep began */
-    atomic_u32 class;       /* where the sweep is; CLASS_NONE: none is under way */
-    uint32_t left;          /* slabs of that class still to look at */
+    atomic_u64 fresh_units; /* depot.fresh_units when the last sweep began */
+    atomic_u32 class;       /* the class that the sweep has reached; CLASS_NONE: no sweep is under way */
+    uint32_t left;          /* slabs of that class that are still to be looked at */
 } sweep = { .lock = LOCK_INIT(RANK_SWEEP) };
 
 /* Gives back the pages that lie wholly between two addresses, and adds their bytes to *purged. False when the kernel
  * refuses. */
 static bool purge_between(char *start, char *end, size_t *purged)
 {
+    invariant(start < end);
     const size_t page = os_page_bytes();
     char *const from = (char *)round_up((uintptr_t)start, page);
     char *const to = (char *)round_down((uintptr_t)end, page);
@@ -38,12 +42,13 @@ static bool is_taken(const uint64_t *taken, unsigned slot)
     return (taken[slot / WORD_SLOTS] >> (slot % WORD_SLOTS) & 1) != 0;
 }
 
-/* The slab is the caller's; afterwards it is not. */
+/* Purges the free pages of a slab that the caller holds attached, and detaches it. Returns the bytes given back. */
 static size_t purge_slab(struct run *slab)
 {
     const unsigned class = word_class(load_plain(&slab->word));
     const struct class_geometry *geometry = &class_geometry[class];
     char *const start = arena_address(run_index(slab));
+    invariant(lock_is_held(&sweep.lock) && word_state(load_plain(&slab->word)) == SLAB_ATTACHED);
     uint64_t taken[BITMAP_WORDS] = { 0 };
     uint32_t free_slots = 0;
     size_t purged = 0;
@@ -52,6 +57,7 @@ static size_t purge_slab(struct run *slab)
         taken[w] = slab_take(slab, geometry, w);
         free_slots += bit_count(taken[w]);
     }
+    invariant(free_slots <= geometry->slots);
     for (unsigned slot = 0; slot < geometry->slots;) {
         unsigned end = slot;
         while (end < geometry->slots && is_taken(taken, end)) {
@@ -64,7 +70,7 @@ static size_t purge_slab(struct run *slab)
     }
     for (unsigned w = 0; w < geometry->words; w++) {
         if (taken[w] != 0) {
-            (void)slab_give(slab, geometry, w, taken[w]); /* attached: nobody has to look */
+            (void)slab_give(slab, geometry, w, taken[w]); /* no thread has to look at an attached slab */
         }
     }
     slab->purged_slots = done ? free_slots : 0;
@@ -74,6 +80,7 @@ static size_t purge_slab(struct run *slab)
 
 static void sweep_class(struct epoch *epoch, unsigned class)
 {
+    invariant(lock_is_held(&sweep.lock) && class < CLASS_LIMIT);
     store_plain(&sweep.class, class);
     sweep.left = class == CLASS_NONE ? 0 : counter_get(&epoch_partials(epoch)[class].length);
 }
@@ -84,7 +91,8 @@ static void sweep_begin(struct epoch *epoch)
     sweep_class(epoch, CLASS_NONE + 1);
 }
 
-/* Looks at the next slab of the sweep: it is worth it when at least min_bytes were freed in it since the last time. */
+/* Looks at the next slab of the sweep. Purges it if at least min_bytes were freed in it since its last purge. Returns
+ * the bytes given back. */
 static size_t sweep_next(struct epoch *epoch, size_t min_bytes)
 {
     unsigned class;

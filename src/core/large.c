@@ -1,3 +1,5 @@
+/* The length of a run follows from large_bytes of its descriptor, by units_for. Setting and clearing the tag is what
+ * makes and ends a block. */
 #include "core/large.h"
 
 #include "core/guard.h"
@@ -5,11 +7,12 @@
 #include "core/reclaim.h"
 #include "core/slab.h"
 #include "core/trap.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <stdint.h>
 
-/* What the checked library adds to every large run: a page behind what its user may touch, without access (trap.h). */
+/* The bytes that the checked library adds to each large run: a page without access behind the usable bytes (trap.h). */
 static size_t large_guard_bytes(void)
 {
     return GUARDED && os_page_bytes() <= UNIT_BYTES ? os_page_bytes() : 0;
@@ -20,13 +23,13 @@ static uint32_t whole_units(size_t bytes)
     return bytes > (size_t)UINT32_MAX << UNIT_SHIFT ? 0 : (uint32_t)((bytes + UNIT_BYTES - 1) >> UNIT_SHIFT);
 }
 
-/* The size of the run that serves so many bytes; 0 when no run could. */
+/* The units of a run that serves this many bytes. 0 when no run can. */
 static uint32_t units_for(size_t bytes)
 {
     return whole_units(bytes + large_guard_bytes());
 }
 
-/* Whole pages, but never beyond the run (pages may be larger than units). */
+/* The usable bytes of such a run: whole pages, but never beyond the run, since pages may be larger than units. */
 static size_t usable_bytes(size_t bytes)
 {
     return min_size(round_up(bytes, os_page_bytes()), (size_t)units_for(bytes) << UNIT_SHIFT);
@@ -43,7 +46,14 @@ static struct run *large_at(const void *p)
     return &arena.runs[unit];
 }
 
-/* What lies behind the user's part of a run: the guard page, perhaps more. */
+/* Asserts of a used run that the caller owns that it has this many units and this tag. */
+static inline void large_check(uint32_t first, uint32_t units, uint32_t tag)
+{
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == units);
+    invariant(load_plain(&arena.units[first].tag) == tag);
+}
+
+/* The bytes behind the usable ones of a run: the guard page, and perhaps more. */
 static char *large_guard_of(uint32_t first, size_t *bytes)
 {
     const size_t usable = arena.runs[first].large_bytes;
@@ -51,7 +61,7 @@ static char *large_guard_of(uint32_t first, size_t *bytes)
     return arena_address(first) + usable;
 }
 
-/* Takes the access to it away, while there are not too many guards, and if the kernel agrees. */
+/* Takes the access to them away, unless there are too many guards or the kernel refuses. */
 /* uncounted: only the checked libraries call it */
 static void large_raise_guard(uint32_t first)
 {
@@ -65,7 +75,7 @@ static void large_raise_guard(uint32_t first)
     }
 }
 
-/* And gives it back. */
+/* Gives the access to them back. False when the kernel has no memory for that. */
 /* uncounted: only the checked libraries call it */
 static bool large_lower_guard(uint32_t first)
 {
@@ -81,6 +91,8 @@ static bool large_lower_guard(uint32_t first)
 /* Makes a run that the caller took a large block. */
 static void *large_open(uint32_t first, size_t bytes)
 {
+    large_check(first, units_for(bytes), TAG_NONE);
+    invariant(usable_bytes(bytes) >= bytes);
     arena.runs[first].large_bytes = usable_bytes(bytes);
     if (GUARDED) {
         large_raise_guard(first);
@@ -91,6 +103,7 @@ static void *large_open(uint32_t first, size_t bytes)
 
 void *large_alloc(size_t bytes, size_t alignment, bool *zero)
 {
+    invariant(bytes != 0 && bytes <= PTRDIFF_MAX && is_power_of_two(alignment));
     const uint32_t units = units_for(bytes);
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     uint32_t first = 0;
@@ -102,6 +115,7 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
 
 void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
 {
+    invariant(epoch != 0 && bytes != 0 && bytes <= PTRDIFF_MAX && is_power_of_two(alignment));
     const uint32_t units = units_for(bytes);
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     const uint32_t first =
@@ -109,6 +123,7 @@ void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
     if (first == 0) {
         return NULL;
     }
+    invariant(word_state(load_plain(&arena.runs[first].word)) == SLAB_EMPTY);
     store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     return large_open(first, bytes);
 }
@@ -132,8 +147,9 @@ bool large_free_hot(struct hot_runs *hot, void *p)
     if (run == NULL || GUARDED) {
         return false;
     }
-    /* Without its tag it is nobody's block any more; should there be no room for it, it becomes one again. */
+    /* Without its tag it is no block any more. If there is no room for it, it becomes one again. */
     const uint32_t first = run_index(run);
+    large_check(first, units_for(run->large_bytes), TAG_LARGE);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     const bool kept = hot_put(hot, first, units_for(run->large_bytes));
     if (!kept) {
@@ -150,6 +166,7 @@ size_t large_usable(const void *p)
 
 void large_retire(uint32_t first, uint32_t units)
 {
+    large_check(first, units, TAG_NONE);
     if (GUARDED) {
         trap_run(first, units);
     } else {
@@ -165,6 +182,8 @@ bool large_free(struct hot_runs *hot, void *p)
     }
     const uint32_t first = run_index(run);
     const uint32_t units = units_for(run->large_bytes);
+    large_check(first, units, TAG_LARGE);
+    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
     if (units <= HOT_RUN_UNITS) {
         hot_flush(hot);
     }
@@ -182,6 +201,7 @@ bool large_resize(void *p, size_t bytes)
     }
     const uint32_t first = run_index(run);
     const uint32_t units = units_for(run->large_bytes);
+    large_check(first, units, TAG_LARGE);
     bool clean;
     if (GUARDED && !large_lower_guard(first)) {
         return false;
@@ -192,10 +212,12 @@ bool large_resize(void *p, size_t bytes)
             guard_wipe(arena_address(first + wanted), (size_t)(units - wanted) << UNIT_SHIFT);
         }
         depot_trim(first, units, wanted);
-        reclaim_tick(); /* it may be much, and the last that is freed before the program rests */
+        reclaim_tick(); /* much may have become free, and it may be the program's last free for a while */
     }
     if (fits) {
         run->large_bytes = usable_bytes(bytes);
+        large_check(first, wanted, TAG_LARGE);
+        invariant(run->large_bytes >= bytes);
     }
     if (GUARDED) {
         large_raise_guard(first);

@@ -1,7 +1,10 @@
+/* Cuts records off the start of a mapping, under a lock, and maps the next when it is used up. What was left of the old
+ * mapping is lost. */
 #include "core/meta.h"
 
 #include "core/class.h"
 #include "core/guard.h"
+#include "os/fatal.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -26,6 +29,7 @@ static char *map_chunk(size_t bytes)
 
 void *meta_alloc(size_t bytes)
 {
+    invariant(bytes != 0 && bytes <= PTRDIFF_MAX);
     bytes = round_up(bytes, CACHE_LINE);
     lock_acquire(&meta.lock);
     void *start = NULL;
@@ -42,6 +46,7 @@ void *meta_alloc(size_t bytes)
         meta.at += bytes;
         counter_add(&meta_bytes, bytes);
     }
+    invariant(meta.at <= meta.end && (uintptr_t)start % CACHE_LINE == 0);
     lock_release(&meta.lock);
     return start;
 }

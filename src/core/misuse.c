@@ -1,3 +1,5 @@
+/* Hands the pointer to the report that the engine set. Before the engine starts there is none, and every pointer is
+ * foreign. */
 #include "core/misuse.h"
 
 #include "base/atomic.h"
@@ -6,7 +8,7 @@
 
 void (*misuse_report)(const char *what, const void *p);
 
-static atomic_u32 released; /* 1: an epoch was; an address where no object lives is no proof of a free any more */
+static atomic_u32 released; /* 1: an epoch was released, so a dead object may have died without a free */
 
 void misuse_expect_released(void)
 {
@@ -36,6 +38,7 @@ _Noreturn noinline void misuse_no_object(const void *p)
 /* uncounted: only the checked libraries call it */
 _Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
 {
+    invariant(p != NULL && given != asked);
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
     text_string(&text, " with ");
@@ -49,6 +52,7 @@ _Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
 /* uncounted: only the checked libraries call it */
 _Noreturn noinline void misuse_alignment(const void *p, size_t given)
 {
+    invariant(p != NULL);
     char about[96];
     struct text text = { .buffer = about, .capacity = sizeof about - 1 };
     text_string(&text, " with an alignment of ");

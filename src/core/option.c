@@ -1,5 +1,8 @@
+/* Parses the environment twice with the same code: silently at the start, when values are set, and later to complain on
+ * stderr. */
 #include "core/option.h"
 
+#include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
 
@@ -7,7 +10,7 @@
 #include <unistd.h>
 
 struct option_row {
-    const char *name; /* as in TSLAB_OPTIONS; TSLAB_<NAME> is the same in capitals */
+    const char *name; /* as in TSLAB_OPTIONS; the variable TSLAB_<NAME> has it in capitals */
     uint64_t fallback, smallest, largest;
     const char *unit, *doc;
 };
@@ -55,11 +58,12 @@ static void complain_about_value(struct part name, struct part value, const char
             text_string(&line, rows[i].name);
         }
     }
+    invariant(line.length < sizeof buffer);
     buffer[line.length++] = '\n';
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
-/* A decimal number with an optional K, M, G or T (times 1,024 each); false when it is none or does not fit. */
+/* Parses a decimal number with an optional K, M, G or T (1,024 and its powers). False when it is none, or too large. */
 static bool parse_number(struct part part, uint64_t *number)
 {
     static const char suffixes[] = "KMGT";
@@ -95,7 +99,7 @@ static bool parse_number(struct part part, uint64_t *number)
 struct policy_word {
     const char *word;
     enum work_policy policy;
-    uint64_t largest; /* of the number that follows; 0: none does */
+    uint64_t largest; /* value of the number that follows the word; 0: no number follows */
 };
 
 static const struct policy_word policy_words[] = {
@@ -105,7 +109,7 @@ static const struct policy_word policy_words[] = {
 };
 enum { POLICY_WORDS = sizeof policy_words / sizeof policy_words[0] };
 
-/* One of the words, with its number; false when it is none. */
+/* Parses a policy: one of the words, with its number. False when it is none. */
 static bool parse_policy(struct part part, uint64_t *value)
 {
     for (unsigned i = 0; i < POLICY_WORDS; i++) {
@@ -119,6 +123,7 @@ static bool parse_policy(struct part part, uint64_t *value)
         const bool fits = known->largest == 0 ? rest.length == 0
                                               : parse_number(rest, &number) && number >= 1 && number <= known->largest;
         if (fits) {
+            invariant(known->policy < 1 << WORK_POLICY_SHIFT && number <= UINT64_MAX >> WORK_POLICY_SHIFT);
             *value = number << WORK_POLICY_SHIFT | known->policy;
             return true;
         }
@@ -149,6 +154,7 @@ static void complain_about_policy(struct part name, struct part value)
     text_string(&line,
                 " is ignored: it must be never, per-request, batch-N (N from 1 to 1000000), interval-MS (MS from 1 to "
                 "86400000) or manual; it keeps its default never");
+    invariant(line.length < sizeof buffer);
     buffer[line.length++] = '\n';
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
@@ -165,7 +171,7 @@ static bool name_is(struct part part, const char *name)
     return name[part.length] == 0;
 }
 
-/* What is done with a variable: all of them are set first, and complained about later. */
+/* What a pass over the variables does: the first sets the values, a later one complains. */
 enum pass { PASS_SET, PASS_COMPLAIN };
 
 static bool parse_value(unsigned option, struct part value, uint64_t *number)
@@ -176,7 +182,7 @@ static bool parse_value(unsigned option, struct part value, uint64_t *number)
     return parse_number(value, number) && *number >= rows[option].smallest && *number <= rows[option].largest;
 }
 
-/* `full` is the name as the user wrote it, for messages; `name` the part of it that names the option. */
+/* `full` is the name as the user wrote it, for messages. `name` is the part of it that names the option. */
 static void option_pass(enum pass pass, struct part full, struct part name, struct part value)
 {
     unsigned i = 0;
@@ -186,6 +192,7 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     uint64_t number;
     const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
     if (valid && pass == PASS_SET) {
+        invariant(i == OPTION_EPOCH_POLICY || (number >= rows[i].smallest && number <= rows[i].largest));
         option_values[i] = number;
     }
     if (valid || pass == PASS_SET) {
@@ -200,7 +207,7 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     }
 }
 
-/* The part of `list` up to the separator; advances past it. */
+/* The part of `list` up to the separator. Advances `list` past it. */
 static struct part next_part(const char **list, char separator)
 {
     const char *end = strchr(*list, separator);
@@ -265,6 +272,7 @@ void option_describe(struct text *text)
             char word[24];
             struct text policy = { .buffer = word, .capacity = sizeof word - 1 };
             text_policy(&policy);
+            invariant(policy.length > 0 && policy.length < sizeof word);
             word[policy.length] = 0;
             text_right(text, word, 14);
         } else {

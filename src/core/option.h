@@ -1,12 +1,14 @@
 /* Run-time options: one table gives the names, units, defaults, ranges, documentation, parser and help.
  *
- * Each is read once from the environment, as TSLAB_<NAME>, or all of them from TSLAB_OPTIONS="name=value,name=value".
- * What is unknown or out of range is said on stderr once and ignored. A process that runs with more rights than its
- * user reads none. Threads: option_load before others run; all else from anywhere. */
+ * Options are read once from the environment: each from TSLAB_<NAME>, or several from
+ * TSLAB_OPTIONS="name=value,name=value". Unknown or out-of-range options are reported once on stderr and ignored. A
+ * process that has more rights than its user reads none. Threads: option_load before other threads run; all else from
+ * any. */
 #ifndef TSLAB_CORE_OPTION_H
 #define TSLAB_CORE_OPTION_H
 
 #include "core/guard.h"
+#include "os/fatal.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,16 +37,17 @@ struct text;
 #define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
 enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
 
-/* Read on slow paths of all threads: no other variable shares its cache lines. */
+/* The values. All threads read them on slow paths, so no other variable shares their cache lines. */
 enum { OPTION_ROOM = (OPTION_COUNT + 7) / 8 * 8 };
 extern _Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM];
 
 static inline uint64_t option_get(enum option option)
 {
+    invariant(option < OPTION_COUNT);
     return option_values[option];
 }
 
-/* epoch_policy is a word, and a number for some: batch-64 is WORK_BATCH and 64. */
+/* The value of epoch_policy is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum { WORK_POLICY_SHIFT = 3 };
 
@@ -58,13 +61,13 @@ static inline uint64_t option_policy_number(void)
     return option_values[OPTION_EPOCH_POLICY] >> WORK_POLICY_SHIFT;
 }
 
-/* Reads the variables of an environment, in silence. */
+/* Sets the options from the variables of an environment. Ignores what is wrong in them, silently. */
 void option_load(char *const *variables);
 
-/* Says what was wrong in them: on stderr, which may block, so not under a lock. */
+/* Reports what was wrong in them on stderr. That may block, so call it without a lock. */
 void option_complain(char *const *variables);
 
-/* Appends a line for every option: name, value, range, what it does. */
+/* Appends a line for each option: name, value, unit, and what it does. */
 void option_describe(struct text *text);
 
 #endif

@@ -1,3 +1,5 @@
+/* The changes of a slab's state, under its list's lock. Work that needs no lock, such as recycling, is collected in
+ * struct afterwards, and done when the lock is released. */
 #include "core/partial.h"
 
 #include "core/depot.h"
@@ -42,6 +44,7 @@ bool partial_lists_need(struct epoch *epoch)
 /* The list that a slab's word names. */
 static struct partial_list *partial_of(uint32_t word)
 {
+    invariant(word_class(word) != CLASS_NONE && word_class(word) < CLASS_LIMIT);
     return &epoch_partials(epoch_existing(word_epoch(word)))[word_class(word)];
 }
 
@@ -50,10 +53,21 @@ static bool is_evaluable(uint32_t word)
     return word_state(word) == SLAB_FULL || word_state(word) == SLAB_PARTIAL;
 }
 
-/* At the end: what has just got its first free slot is attached last, when it has more of them. */
+/* Asserts that the lock is held, and that the list has slabs exactly if its length is not 0. */
+static inline void partial_check(const struct partial_list *partial)
+{
+    invariant(lock_is_held(&partial->lock));
+    invariant((load_plain(&partial->head) == 0) == (counter_get(&partial->length) == 0));
+    invariant((partial->tail == 0) == (counter_get(&partial->length) == 0));
+}
+
+/* Links at the end: a slab that has just got its first slot is attached last, when it has more of them. */
 static void partial_link(struct partial_list *partial, struct run *slab)
 {
     const uint32_t index = run_index(slab);
+    partial_check(partial);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_PARTIAL);
+    invariant(slab->kind == RUN_USED && partial_of(load_plain(&slab->word)) == partial);
     slab->prev = partial->tail;
     slab->next = 0;
     if (slab->prev == 0) {
@@ -67,6 +81,10 @@ static void partial_link(struct partial_list *partial, struct run *slab)
 
 static void partial_unlink(struct partial_list *partial, struct run *slab)
 {
+    partial_check(partial);
+    invariant(counter_get(&partial->length) != 0);
+    invariant((slab->prev == 0 ? load_plain(&partial->head) : arena.runs[slab->prev].next) == run_index(slab));
+    invariant((slab->next == 0 ? partial->tail : arena.runs[slab->next].prev) == run_index(slab));
     if (slab->prev == 0) {
         store_plain(&partial->head, slab->next);
     } else {
@@ -76,25 +94,26 @@ static void partial_unlink(struct partial_list *partial, struct run *slab)
     counter_set(&partial->length, counter_get(&partial->length) - 1);
 }
 
-/* What a holder of a list's lock has to do once he let go. */
+/* The work that the holder of a list's lock has to do when it has released the lock. */
 struct afterwards {
-    struct run *claimed;  /* empty slabs, linked by next: to the depot */
-    struct run *followed; /* slabs that were queued here but belong to another list by now, linked by queue_next */
+    struct run *claimed;  /* EMPTY slabs that go to the depot, linked by next */
+    struct run *followed; /* slabs from the queue that belong to another list by now, linked by queue_next */
 };
 
-/* In a build of the lab's alone (TSLAB_DEFERRED) an emptied slab is recycled only when its epoch is closed, to show
- * what that costs. */
+/* In TSLAB_DEFERRED builds, which only the lab uses, an emptied slab is recycled when its epoch is closed, to show what
+ * that costs. */
 static bool recycles_now(uint32_t word)
 {
     return !TSLAB_DEFERRED || !epoch_is_open(epoch_existing(word_epoch(word)));
 }
 
-/* The protocol's table, under the lock that `word`, the slab's word, names. */
+/* The protocol's table. Under the lock that `word`, the slab's word, names. */
 static void partial_evaluate_locked(struct partial_list *partial, struct run *slab, uint32_t word,
                                     struct afterwards *after)
 {
     const struct class_geometry *geometry = &class_geometry[word_class(word)];
     enum slab_state state = word_state(word);
+    invariant(lock_is_held(&partial->lock) && is_evaluable(word) && load_plain(&slab->word) == word);
     if (state == SLAB_FULL && slab_has_any(slab, geometry)) {
         store_seq_cst(&slab->word, word_with_state(word, SLAB_PARTIAL));
         partial_link(partial, slab);
@@ -102,7 +121,7 @@ static void partial_evaluate_locked(struct partial_list *partial, struct run *sl
     }
     if (state == SLAB_PARTIAL && slab_has_all(slab, geometry) && recycles_now(word)) {
         partial_unlink(partial, slab);
-        /* Nobody gives to it, for nobody has a slot of it; who still comes to look finds EMPTY. */
+        /* No thread gives to it, for none has a slot of it. A thread that still comes to look finds EMPTY. */
         store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));
         counter_add_shared(&partial_counters[partial->class].recycled, 1);
         slab->next = after->claimed == NULL ? 0 : run_index(after->claimed);
@@ -110,14 +129,15 @@ static void partial_evaluate_locked(struct partial_list *partial, struct run *sl
     }
 }
 
-/* Looks at every slab of a queue that was taken from the lock, which is still held. */
+/* Looks at each slab of a queue that was taken from the lock, which is still held. */
 static void partial_harvest(struct partial_list *partial, uint32_t queue, struct afterwards *after)
 {
     uint64_t length = 0;
+    invariant(lock_is_held(&partial->lock) && queue != 0);
     while (queue != 0) {
         struct run *slab = &arena.runs[queue];
-        /* The order is the protocol: the link, then the flag, then the word. Who sets the flag after us pushes the slab
-         * again; who saw it set before us relies on the look that follows. */
+        /* The order is the protocol: the link, then the flag, then the word. A thread that sets the flag later pushes
+         * the slab again. A thread that found it set earlier relies on the look that follows. */
         queue = load_relaxed(&revisit_of(slab)->queue_next);
         (void)exchange_seq_cst(&revisit_of(slab)->queued, 0);
         const uint32_t word = load_seq_cst(&slab->word);
@@ -125,9 +145,9 @@ static void partial_harvest(struct partial_list *partial, uint32_t queue, struct
             if (partial_of(word) == partial) {
                 partial_evaluate_locked(partial, slab, word, after);
             } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) == 0) {
-                /* It was recycled and belongs to another list. A free of its new life may have relied on the flag, so
-                 * it is not dropped: it waits on a queue of our own. Had the flag been set again, another would look.
-                 */
+                /* The slab was recycled and belongs to another list. A free in its new life may have relied on the
+                 * flag, so the slab is not dropped: it waits on the list `followed`. Where another thread has set the
+                 * flag again, that thread makes sure of the look. */
                 store_relaxed(&revisit_of(slab)->queue_next, after->followed == NULL ? 0 : run_index(after->followed));
                 after->followed = slab;
             }
@@ -140,7 +160,7 @@ static void partial_harvest(struct partial_list *partial, uint32_t queue, struct
     (void)counter_raise(&counters->queue_longest, length);
 }
 
-/* Lets go of a list's lock, after harvesting what was queued meanwhile. */
+/* Releases a list's lock, after harvesting the queue. */
 static void partial_unlock(struct partial_list *partial, struct afterwards *after)
 {
     uint32_t queue;
@@ -159,18 +179,18 @@ static void partial_look(struct run *slab, struct afterwards *after)
     struct partial_list *partial = partial_of(word);
     if (lock_try(&partial->lock)) {
         const uint32_t now = load_seq_cst(&slab->word);
-        /* Another list's by now: it was recycled, and others have looked. */
+        /* Where it belongs to another list by now, it was recycled, and other threads have looked. */
         if (is_evaluable(now) && partial_of(now) == partial) {
             partial_evaluate_locked(partial, slab, now, after);
         }
     } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0 ||
                !lock_push(&partial->lock, run_index(slab), &revisit_of(slab)->queue_next)) {
-        return; /* somebody will look */
+        return; /* another thread will look */
     }
     partial_unlock(partial, after);
 }
 
-/* Does what had to wait until no lock is held. */
+/* Does the work that had to wait until the lock was released. */
 static void partial_settle(struct afterwards *after)
 {
     for (;;) {
@@ -178,6 +198,8 @@ static void partial_settle(struct afterwards *after)
             struct run *slab = after->claimed;
             after->claimed = slab->next == 0 ? NULL : &arena.runs[slab->next];
             const uint32_t word = load_plain(&slab->word);
+            invariant(word_state(word) == SLAB_EMPTY && slab->units == class_geometry[word_class(word)].units);
+            invariant(load_plain(&slab->full) == class_geometry[word_class(word)].words);
             struct epoch *epoch = epoch_existing(word_epoch(word));
             if (tag_has_handles(load_plain(&arena.units[run_index(slab)].tag))) {
                 generation_end(run_index(slab), word_class(word));
@@ -207,7 +229,7 @@ void partial_evaluate(struct run *slab)
     partial_settle(&after);
 }
 
-/* Takes the first slab of the list, if there is one, for a holder. Under the lock. */
+/* Takes the first slab off the list, if there is one, and attaches it. Under the lock. */
 static struct run *attach_first(struct partial_list *partial)
 {
     const uint32_t head = load_plain(&partial->head);
@@ -215,6 +237,8 @@ static struct run *attach_first(struct partial_list *partial)
         return NULL;
     }
     struct run *slab = &arena.runs[head];
+    invariant(word_state(load_plain(&slab->word)) == SLAB_PARTIAL);
+    invariant(word_class(load_plain(&slab->word)) == partial->class && slab->prev == 0);
     partial_unlink(partial, slab);
     store_seq_cst(&slab->word, word_with_state(load_plain(&slab->word), SLAB_ATTACHED));
     return slab;
@@ -222,7 +246,7 @@ static struct run *attach_first(struct partial_list *partial)
 
 struct run *partial_attach(struct partial_list *partial)
 {
-    /* A glance without the lock: a miss costs no more than a new slab. */
+    /* A look without the lock. If it misses a slab, that costs no more than a new one. */
     if (load_relaxed(&partial->head) == 0) {
         return NULL;
     }
@@ -261,12 +285,13 @@ struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_byt
 
 void partial_detach(struct run *slab)
 {
-    /* Nobody else changes the word of an attached slab. */
+    /* No other thread changes the word of an attached slab. */
+    invariant(word_state(load_plain(&slab->word)) == SLAB_ATTACHED);
     const uint32_t word = word_with_state(load_plain(&slab->word), SLAB_FULL);
     struct partial_list *partial = partial_of(word);
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
-    /* First FULL, then a look at the bits: a give writes its bits, then reads the word. One of the two sees the other.
+    /* First FULL, then a look at the bits. A give writes its bits, then reads the word. One of the two sees the other.
      */
     (void)exchange_seq_cst(&slab->word, word);
     partial_evaluate_locked(partial, slab, word, &after);
@@ -280,6 +305,7 @@ void partial_discard(struct run *slab)
     struct partial_list *partial = partial_of(load_plain(&slab->word));
     lock_acquire(&partial->lock);
     const uint32_t word = load_plain(&slab->word);
+    invariant(is_evaluable(word) && partial_of(word) == partial);
     if (word_state(word) == SLAB_PARTIAL) {
         partial_unlink(partial, slab);
     }

@@ -1,52 +1,56 @@
+/* One purger at a time works under the purger's lock. The budget learns from how much of the purged memory is wanted
+ * back within the delay. */
 #include "core/reclaim.h"
 
 #include "core/depot.h"
 #include "core/option.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 enum {
-    /* One madvise at a time covers at most this much: in larger ranges a page is no cheaper. */
+    /* The longest range of one madvise. In longer ranges a page is no cheaper. */
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
-    /* What one slow operation purges of runs that are merely old. */
+    /* The most that one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* so much purged is worth a look for long clean runs, */
-    SWEEP_RUNS = 64,                      /* at most so many */
-    /* Runs as long as the arena's shortest step lose their addresses, too, in an arena that is not much longer; there
-     * are never more than so many absent runs, since each of them costs the process some mappings. */
+    SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
+    SWEEP_RUNS = 64,                      /* runs that one such look takes at most */
+    /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
+     * arena. So there are at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
-    PAUSE_MS_MIN = 10,                        /* after a refusal, however short purge_delay_ms is */
-    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the budget is never more than this for what was learned */
-    RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of what is in use */
+    PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
+    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the most that the learned budget can be */
+    RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of the units in use */
 };
 
 struct reclaim_counters reclaim_counters;
 
-/* What the purger knows; under the lock, but for the budget, which anyone reads. */
+/* The state of the purger. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
-    atomic_size_t budget_units; /* learned: what programs wanted back soon after it was purged */
-    size_t unswept_units;       /* purged since the side tables were swept */
-    size_t purged_units;        /* for the sake of the budget, and not wanted back so far */
-    atomic_size_t dirty_units;  /* the most that was dirty when that was done, since the budget last shrank */
-    uint64_t purged_ms;         /* when that was last done */
-    uint64_t fresh_units;       /* what the depot had handed out without pages by then */
-    atomic_u64 paused_until_ms; /* the system has refused: nothing is tried before; 0: it has not. Anyone reads it */
+    atomic_size_t budget_units; /* learned: units that were wanted back soon after they were purged */
+    size_t unswept_units;       /* units purged since the side tables were swept */
+    size_t purged_units;        /* units purged because of the budget, and not wanted back so far */
+    atomic_size_t dirty_units;  /* the most dirty units at a purge because of the budget, since it last shrank */
+    uint64_t purged_ms;         /* time of the last purge because of the budget */
+    uint64_t fresh_units;       /* depot.fresh_units at that time */
+    atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-/* Dirty units that may wait for reuse: the option, what was learned, or a share of what is in use, whichever is most.
- */
+/* The dirty units that may wait for reuse: the option, the learned budget, or a share of the units in use, whichever is
+ * most. */
 static size_t retain_units(void)
 {
     const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, load_plain(&purger.budget_units));
     return max_size(learned, counter_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT);
 }
 
-/* A program that fills and empties its memory again and again should fault its pages in once, and one that is done
- * should lose them at once. So the budget grows by what was purged and wanted again within the delay, and halves for
- * each delay in which nothing had to be purged for its sake. Under the lock. */
+/* A program that fills and empties its memory again and again should fault its pages in once. A program that is done
+ * should lose them at once. So the budget grows by the memory that was purged and wanted again within the delay, and
+ * halves for each delay in which nothing was purged because of it. Under the lock. */
 static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
 {
+    invariant(lock_is_held(&purger.lock));
     const uint64_t age_ms = now_ms - purger.purged_ms;
     const uint64_t wanted = counter_get(&depot.fresh_units) - purger.fresh_units;
     size_t budget = load_plain(&purger.budget_units);
@@ -62,33 +66,36 @@ static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
     store_plain(&purger.budget_units, min_size(budget, LEARNED_UNITS));
     purger.purged_ms = now_ms;
     purger.fresh_units = counter_get(&depot.fresh_units);
+    invariant(load_plain(&purger.budget_units) <= LEARNED_UNITS);
 }
 
 size_t reclaim_learned_bytes(void)
 {
-    /* The budget grows in leaps, and may lie far above what was ever there. */
+    /* The budget grows in leaps, and may exceed all that was ever dirty. */
     return min_size(load_plain(&purger.budget_units), load_plain(&purger.dirty_units)) << UNIT_SHIFT;
 }
 
 bool reclaim_pages(char *start, size_t bytes)
 {
+    invariant(bytes != 0 && bytes % os_page_bytes() == 0 && (uintptr_t)start % os_page_bytes() == 0);
     const bool purged = os_purge(start, bytes);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(purged ? &reclaim_counters.bytes : &reclaim_counters.refused, purged ? bytes : 1);
     return purged;
 }
 
-/* What the side tables say of a long empty run is 0, or nothing: pages full of that have done their work too. So the
- * longest clean runs lose them, each time that much was purged; and the longest of these lose their addresses, which
- * count for limits and for what the system promises. Under the lock. */
+/* The side tables' entries about the inside of a long empty run are 0 or mean nothing, so their pages can go. Each time
+ * that enough was purged, long clean runs lose those pages. The longest runs also lose their addresses, which
+ * count for limits and for the memory that the system promises. Under the lock. */
 static void sweep_clean(size_t purged_units, bool all)
 {
+    invariant(lock_is_held(&purger.lock));
     purger.unswept_units += purged_units;
     if (!all && purger.unswept_units < SWEEP_UNITS) {
         return;
     }
     purger.unswept_units = 0;
-    /* A program that fills and empties its memory again and again would have it mapped as often. */
+    /* A program that fills and empties its memory again and again would map absent runs as often. */
     const bool leaves = all || load_plain(&purger.budget_units) == 0;
     const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
     for (unsigned i = 0; all || i < SWEEP_RUNS; i++) {
@@ -97,6 +104,7 @@ static void sweep_clean(size_t purged_units, bool all)
         if (first == 0) {
             return;
         }
+        invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n && n >= RUN_SWEEP_UNITS_MIN);
         const bool absent = leaves && n >= leave_units && arena_leave(first, n);
         if (!absent) {
             arena_sweep_tables(first, n);
@@ -107,18 +115,19 @@ static void sweep_clean(size_t purged_units, bool all)
 
 static bool purge_units(uint32_t first, uint32_t end)
 {
+    invariant(first < end && first == arena_page_up(first) && end == arena_page_up(end));
     return reclaim_pages(arena_address(first), (size_t)(end - first) << UNIT_SHIFT);
 }
 
-/* The system has refused the whole pages of a run: somewhere in it is memory that it does not take (a locked page, for
- * one). Finds the first such place by halves, and puts back what lies before as purged, the place as stuck, and the
- * rest as it was. Returns the bytes given to the system. */
+/* The system has refused the whole pages of a run: some of it is memory that it does not take, such as a locked page.
+ * Finds the first such place by bisection. Puts the part before it back as purged, the place as stuck, and the rest as
+ * unpurged. Returns the bytes given to the system. */
 static size_t purge_to_refusal(uint32_t first, uint32_t n)
 {
     const uint32_t end = first + n;
     const uint32_t start = arena_page_up(first);
-    uint32_t good = start;               /* purged up to here; */
-    uint32_t bad = arena_page_down(end); /* up to here, a part is refused */
+    uint32_t good = start;               /* the units before it are purged */
+    uint32_t bad = arena_page_down(end); /* a part of the units from good to bad is refused */
     for (uint32_t middle; (middle = arena_page_down(good + (bad - good) / 2)) > good;) {
         if (purge_units(good, middle)) {
             good = middle;
@@ -126,6 +135,7 @@ static size_t purge_to_refusal(uint32_t first, uint32_t n)
             bad = middle;
         }
     }
+    invariant(start <= good && good < bad && bad <= end);
     const size_t bytes = (size_t)(good - start) << UNIT_SHIFT;
     if (good > start) {
         depot_split_taken(first, n, good - first);
@@ -140,14 +150,16 @@ static size_t purge_to_refusal(uint32_t first, uint32_t n)
     return bytes;
 }
 
-/* Purges a run that was taken out of the depot and puts it back, and adds the bytes given to the system. False: the
- * system has refused. */
+/* Purges a run that was taken out of the depot, puts it back, and adds the bytes given to the system to *bytes. False:
+ * the system has refused. */
 static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
 {
+    invariant(lock_is_held(&purger.lock) && counter_get(&depot.purging_units) >= n);
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     const uint32_t from = arena_page_up(first);
     const uint32_t to = arena_page_down(first + n);
     if (to <= from) {
-        depot_put_unpurged(first, n); /* no whole page */
+        depot_put_unpurged(first, n); /* it has no whole page */
     } else if (purge_units(from, to)) {
         depot_put_purged(first, n);
         *bytes += (size_t)(to - from) << UNIT_SHIFT;
@@ -158,10 +170,11 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
     return true;
 }
 
-/* Where the system refuses, it will refuse again: locked memory stays locked, and a sandbox closed. So there is a pause
- * after each refusal. Under the lock. */
+/* A system that refused is likely to refuse again: locked memory stays locked, and a sandbox stays closed. So purging
+ * pauses after each refusal. Under the lock. */
 static void pause_purging(void)
 {
+    invariant(lock_is_held(&purger.lock));
     store_plain(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
 }
 
@@ -170,10 +183,11 @@ static bool is_paused(uint64_t now_ms)
     return unlikely(load_plain(&purger.paused_until_ms) != 0) && now_ms < load_plain(&purger.paused_until_ms);
 }
 
-/* Purges, oldest first, at most max_units; for the sake of a tick only to the first refusal. Returns the bytes given to
- * the system. Under the lock. */
+/* Purges dirty runs, oldest first, until max_units are reached. Stops at the first refusal unless it insists. Returns
+ * the bytes given to the system. Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units, bool insists)
 {
+    invariant(lock_is_held(&purger.lock));
     size_t bytes = 0;
     bool granted = true;
     for (size_t units = 0; units < max_units && (granted || insists);) {
@@ -203,7 +217,7 @@ bool reclaim_is_refused(void)
     return load_plain(&purger.paused_until_ms) != 0;
 }
 
-/* What is due. Under the lock. */
+/* Purges the runs that are due. Under the lock. */
 static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t before_ms)
 {
     size_t bytes = 0;
@@ -244,7 +258,7 @@ size_t reclaim_all(void)
     lock_acquire(&purger.lock);
     while (depot_unstick()) {
     }
-    /* No more than was dirty at the start: others may be freeing all the time. */
+    /* No more than was dirty at the start: other threads may be freeing all the time. */
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), true);
     sweep_clean(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
@@ -254,6 +268,7 @@ size_t reclaim_all(void)
 uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
 {
     const uint64_t put_backs = counter_get(&depot.put_backs);
+    invariant(n != 0 && is_power_of_two(align));
     const uint32_t first = depot_take(n, align, clean);
     if (likely(first != 0) || (!depot_could_merge() && counter_get(&depot.put_backs) == put_backs)) {
         return first;

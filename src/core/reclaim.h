@@ -1,13 +1,13 @@
-/* Reclaiming: when the pages of empty runs go back to the operating system. A policy, apart from recycling (partial.h),
- * which it does not know: it sees only the depot.
+/* Reclaiming: when the pages of empty runs go back to the operating system. It is a policy, apart from recycling
+ * (partial.h): it sees only the depot.
  *
  * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when there are more of them
- * than the retain budget allows. Who purges takes the run out of the depot, lets the kernel work without any lock but
- * the purger's own, and puts it back clean. Long clean runs also give back their part of the side tables, and the
+ * than the retain budget allows. The purger takes a run out of the depot, lets the kernel work under no lock but the
+ * purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables, and the
  * longest of them their addresses.
  *
- * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first unit that it
- * refuses is set apart as stuck, and nothing is tried again before purge_delay_ms have passed.
+ * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
+ * refuses become a stuck run, and purging pauses for purge_delay_ms.
  *
  * Threads: any, inside its gate. */
 #ifndef TSLAB_CORE_RECLAIM_H
@@ -19,34 +19,34 @@
 #include <stddef.h>
 
 struct reclaim_counters {
-    atomic_u64 calls;   /* of madvise */
-    atomic_u64 bytes;   /* given back */
+    atomic_u64 calls;   /* calls of madvise */
+    atomic_u64 bytes;   /* bytes given back */
     atomic_u64 refused; /* calls that the kernel refused */
 };
 
 extern struct reclaim_counters reclaim_counters;
 
-/* Gives whole pages back to the system, and counts it; false when the kernel refuses. */
+/* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
-/* What the program has shown that it wants back soon after it freed it; 0 while it did not. */
+/* The bytes that the program has shown to want back soon after it freed them; 0 when it has not. */
 size_t reclaim_learned_bytes(void);
 
-/* Whether more is dirty than the budget allows: a few loads, no gate needed. */
+/* Whether more is dirty than the budget allows, and purging does not pause. A few loads; needs no gate. */
 bool reclaim_is_over_budget(void);
 
-/* Called at the end of slow operations: purges what is due. Cheap when nothing is. */
+/* Called at the end of slow operations: purges the runs that are due. Cheap when none is. */
 void reclaim_tick(void);
 
-/* Whether the system refused to take pages lately, and purging pauses. */
+/* Whether the system refused to take pages lately, so that purging pauses. */
 bool reclaim_is_refused(void);
 
-/* Purges everything that is dirty, also what was refused before; returns the bytes. Waits for another purger first, so
- * that afterwards nothing that was dirty before the call is in anyone's hands. */
+/* Purges everything that is dirty, and tries stuck runs again. Returns the bytes given back. Waits for another purger
+ * first: so when it returns, no purger holds a run that was dirty before the call. */
 size_t reclaim_all(void);
 
-/* As depot_take. When there is no run that is long enough, purges what is dirty, so that it merges with what is clean,
- * and waits for another purger, who may hold what is needed, before it gives up. */
+/* As depot_take. When no run is long enough, it waits for another purger, which may hold the run that is needed, and
+ * purges what is dirty, so that it merges with clean runs. Only then it gives up. */
 uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean);
 
 #endif

@@ -1,3 +1,5 @@
+/* The operations of the bitmap. A give counts a word that becomes whole, and looks at the state only when its bits may
+ * change it. */
 #include "core/slab.h"
 
 #include "core/misuse.h"
@@ -14,14 +16,16 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
 {
     const struct class_geometry *geometry = &class_geometry[class];
     struct run *slab = &arena.runs[first];
-    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    invariant(slab->kind == RUN_USED && slab->units == geometry->units);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY && load_plain(&arena.units[first].tag) == TAG_NONE);
     for (unsigned w = 0; w < geometry->words; w++) {
         store_relaxed(&slab->bitmap[w], class_word_mask(geometry, w));
     }
     store_relaxed(&slab->full, geometry->words);
     slab->purged_slots = 0;
     for (uint32_t i = 1; i + 1 < geometry->units; i++) {
-        arena.units[first + i].first = first; /* the depot set both ends */
+        arena.units[first + i].first = first; /* the depot has set both ends */
     }
     set_tags(first, geometry->units, tag_of(class, affinity));
     store_release(&slab->word, slab_word(SLAB_ATTACHED, class, epoch));
@@ -29,11 +33,14 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
 
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
 {
+    invariant(word_state(load_plain(&slab->word)) == SLAB_ATTACHED && word_class(load_plain(&slab->word)) == class);
     set_tags(run_index(slab), class_geometry[class].units, tag_of(class, affinity));
 }
 
 void slab_untag(struct run *slab, unsigned class)
 {
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
+    invariant(tag_class(load_plain(&arena.units[run_index(slab)].tag)) == class);
     set_tags(run_index(slab), class_geometry[class].units, TAG_NONE);
 }
 
@@ -46,10 +53,12 @@ static _Noreturn noinline void slab_double_free(const struct run *slab, const st
 
 bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask)
 {
+    invariant(word < geometry->words && mask != 0 && (mask & ~class_word_mask(geometry, word)) == 0);
     /* All of the geometry is read before the bits are given: afterwards the slab may be recycled. */
     const uint64_t whole = class_word_mask(geometry, word);
     const uint32_t words = geometry->words;
-    /* The bits are known to be clear, so an add is an or; it returns the old word in one instruction. */
+    /* The bits are clear, so that adding them sets them. Unlike an or, an add returns the old word in one instruction.
+     */
     const uint64_t old = fetch_add_seq_cst(&slab->bitmap[word], mask);
     if (unlikely((old & mask) != 0)) {
         slab_double_free(slab, geometry, word, old & mask);
@@ -70,10 +79,13 @@ bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned
 
 uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsigned word)
 {
+    invariant(word_state(load_plain(&slab->word)) == SLAB_ATTACHED && word < geometry->words);
+    invariant(&class_geometry[word_class(load_plain(&slab->word))] == geometry);
     if (load_relaxed(&slab->bitmap[word]) == 0) {
         return 0;
     }
     const uint64_t taken = exchange_acquire(&slab->bitmap[word], 0);
+    invariant((taken & ~class_word_mask(geometry, word)) == 0);
     if (taken == class_word_mask(geometry, word)) {
         (void)fetch_sub_relaxed(&slab->full, 1);
     }
@@ -101,6 +113,7 @@ unsigned slab_count(const struct run *slab, const struct class_geometry *geometr
     for (unsigned w = 0; w < geometry->words; w++) {
         count += bit_count(load_relaxed(&slab->bitmap[w]));
     }
+    invariant(count <= geometry->slots);
     return count;
 }
 

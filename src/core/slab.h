@@ -1,17 +1,18 @@
-/* A slab: a run of units that holds slots of one size class, and the protocol of its free bitmap.
+/* A slab: a run of units that has slots of one size class, and the protocol of its free bitmap.
  *
- * The bitmap is the truth: bit set = the slot is in the slab. Only the holder of an attached slab takes bits; anyone
- * gives them back. `full` counts the words of the bitmap that are whole. `word` holds state, class and epoch in one
- * atomic, and so names the list that the slab belongs to (partial.h), whose lock guards the changes of state.
+ * The bitmap is the truth: a set bit means that the slot is in the slab. Only the holder of an attached slab takes
+ * bits. Any thread gives them back. `full` counts the words of the bitmap that are whole. `word` has state, class and
+ * epoch in one atomic, and so names the list that the slab belongs to (partial.h). The lock of that list guards the
+ * changes of state.
  *
- *   EMPTY     in the depot, or with the thread that took it out
- *   ATTACHED  one holder's; only it takes bits
- *   FULL      on no list
+ *   EMPTY     in the depot, or owned by the thread that took it out
+ *   ATTACHED  owned by one holder, the only thread that takes bits
+ *   FULL      on no list; no slot is in it
  *   PARTIAL   on the list of its class and epoch
  *
- * The card of the protocol, with the pairs of orders, is docs/protocols/slab.md.
+ * The protocol's card, with the pairs of orders, is docs/protocols/slab.md.
  *
- * Not here: lists and who looks when (partial.h); magazines (heap.h). */
+ * Not here: lists, and who looks when (partial.h); magazines (heap.h). Threads: any, as each function says. */
 #ifndef TSLAB_CORE_SLAB_H
 #define TSLAB_CORE_SLAB_H
 
@@ -24,6 +25,7 @@ enum { WORD_CLASS_SHIFT = 2, WORD_EPOCH_SHIFT = 10 };
 
 always_inline uint32_t slab_word(enum slab_state state, unsigned class, uint32_t epoch)
 {
+    invariant(class < CLASS_LIMIT && epoch <= UINT32_MAX >> WORD_EPOCH_SHIFT);
     return (epoch << WORD_EPOCH_SHIFT) | (class << WORD_CLASS_SHIFT) | state;
 }
 
@@ -47,44 +49,43 @@ always_inline uint32_t word_epoch(uint32_t word)
     return word >> WORD_EPOCH_SHIFT;
 }
 
-/* Makes a run that the caller took from the depot into an attached slab of the caller's, all slots in it. The tag is
- * set last but for `word`. */
+/* Makes a run that the caller took from the depot a slab that the caller holds attached, with all slots in it. Sets the
+ * tags, and after them `word`. */
 void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity);
 
 /* Sets the affinity of a slab that the caller holds attached. */
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity);
 
-/* Clears the tags of a slab that the caller claimed (EMPTY); then it may go to the depot. */
+/* Clears the tags of a slab that the caller claimed (EMPTY). Then the run may go to the depot. */
 void slab_untag(struct run *slab, unsigned class);
 
-/* Gives back the slots of mask in one word of the bitmap: they are nobody's from here on. Returns true when somebody
- * should now look at the slab (partial_evaluate): the caller no longer owns a slot of it, so it may be another's by
- * then. Ends the program on a double free. From any thread. */
+/* Gives back the slots of mask in one word of the bitmap. The caller no longer owns them, so the slab may have another
+ * owner when the function returns. Returns true when the caller must now look at the slab (partial_evaluate). Ends the
+ * program on a double free. Any thread. */
 bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned word, uint64_t mask);
 
-/* Takes all slots of one word of the bitmap. Only the holder of an attached slab. Returns the slots taken, 0 when none.
- */
+/* Takes all slots of one word of the bitmap. Only the holder of an attached slab. Returns the slots, 0 for none. */
 uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsigned word);
 
 /* Whether a slot, or every slot, is in the slab right now. */
 bool slab_has_any(const struct run *slab, const struct class_geometry *geometry);
 bool slab_has_all(const struct run *slab, const struct class_geometry *geometry);
 
-/* The slots that are in the slab right now; only a lower bound while others free. */
+/* The number of slots that are in the slab right now: a lower bound while other threads free. */
 unsigned slab_count(const struct run *slab, const struct class_geometry *geometry);
 
-/* Counts `full` anew: for the child of a fork, alone in its process, whose parent was cut between the two writes of a
- * give. */
+/* Counts `full` anew. For the child of a fork, which is alone in its process: a thread of the parent may have been
+ * interrupted between the two writes of a give. */
 void slab_recount(struct run *slab, const struct class_geometry *geometry);
 
-/* Where a slot is: slab, word of the bitmap, bit. */
+/* The place of a slot: slab, word of the bitmap, bit. */
 struct slot {
     struct run *slab;
     unsigned word;
     uint64_t mask;
 };
 
-/* Whether a slot starts at p, which lies in a unit whose tag says `class`. */
+/* Whether a slot starts at p, which lies in a unit whose tag names `class`. */
 always_inline bool slot_starts(const void *p, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
@@ -92,11 +93,11 @@ always_inline bool slot_starts(const void *p, unsigned class)
     return offset % geometry->size == 0 && offset / geometry->size < geometry->slots;
 }
 
-/* The slot at p, which lies in a unit whose tag says `class`. Ends the program, as a free of it, when p is not the
- * start of a slot. */
+/* The slot at p, which lies in a unit whose tag names `class`. Ends the program when p is not the start of a slot: it
+ * is an invalid free. */
 always_inline struct slot slot_of(const void *p, unsigned class);
 
-/* The program ends: p lies in a slab but is not the start of a slot. */
+/* Ends the program: p lies in a slab, but is not the start of a slot. */
 _Noreturn void slot_is_interior(const void *p);
 
 always_inline struct slot slot_of(const void *p, unsigned class)

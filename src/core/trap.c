@@ -1,16 +1,19 @@
+/* A queue of runs, linked through their descriptors. A new one is forbidden before it enters the queue, and the oldest
+ * is made accessible before it leaves. */
 #include "core/trap.h"
 
 #include "core/depot.h"
 #include "core/reclaim.h"
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <string.h>
 
-/* Of the arena as it is one part of so many is trapped at most, or so many units where that is more: as many chunks
- * as there may be runs. */
+/* At most 1/TRAP_PART of the arena's present units is trapped, or TRAP_UNITS_MIN units where that is more: one chunk
+ * for each run that may be trapped. */
 enum { TRAP_PART = 8, TRAP_UNITS_MIN = TRAP_RUNS * 4 };
 
-/* The runs, linked through their descriptors; under the lock. */
+/* The trapped runs, linked by next of their descriptors. Under the lock. */
 static struct {
     struct lock lock;
     uint32_t oldest, newest, count;
@@ -42,6 +45,7 @@ void guard_count_down(uint32_t first)
 static void trap_append(uint32_t first, uint32_t units, bool purged)
 {
     struct run *const run = &arena.runs[first];
+    invariant(lock_is_held(&trapped.lock) && run->kind == RUN_USED && run->units == units);
     run->next = 0;
     run->units = units;
     run->unpurged_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
@@ -51,7 +55,7 @@ static void trap_append(uint32_t first, uint32_t units, bool purged)
     (void)fetch_add_relaxed(&trap_units, units);
 }
 
-/* An accessible run goes to the depot. */
+/* Puts an accessible run into the depot. */
 static void trap_hand_over(uint32_t first, uint32_t units, bool purged)
 {
     if (GUARDED && !purged) {
@@ -60,10 +64,11 @@ static void trap_hand_over(uint32_t first, uint32_t units, bool purged)
     depot_put(first, units, purged);
 }
 
-/* The run that is trapped longest is empty memory again. False when the kernel has no memory for that: it stays
- * trapped. Under the lock. */
+/* Makes the run that was trapped longest empty memory again. False when the kernel has no memory for that: the run
+ * stays trapped. Under the lock. */
 static bool trap_evict(void)
 {
+    invariant(lock_is_held(&trapped.lock) && trapped.count != 0 && trapped.oldest != 0);
     const uint32_t first = trapped.oldest;
     const uint32_t next = arena.runs[first].next;
     const uint32_t units = arena.runs[first].units;
@@ -71,6 +76,7 @@ static bool trap_evict(void)
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }
+    invariant((next == 0) == (trapped.count == 1) && (next == 0) == (first == trapped.newest));
     trapped.oldest = next;
     trapped.count--;
     (void)fetch_sub_relaxed(&trap_units, units);
@@ -78,7 +84,7 @@ static bool trap_evict(void)
     return true;
 }
 
-/* Makes room for a run of so many units. False: the kernel has no memory for that. Under the lock. */
+/* Makes room for a run of this many units. False: the kernel has no memory for that. Under the lock. */
 static bool trap_make_room(uint32_t units)
 {
     const size_t most = min_size(arena.span_units / TRAP_PART,
@@ -91,15 +97,15 @@ static bool trap_make_room(uint32_t units)
     return true;
 }
 
-/* False: all of it is accessible. The kernel may refuse after it has forbidden a part, and may refuse to take that
- * back: memory that might fault is not for use. */
+/* Takes the access to a run away. False: all of it is accessible. The kernel may refuse after it has forbidden a part.
+ * If it then refuses to open that part again, the run counts as forbidden, because its memory might fault. */
 static bool trap_forbid(char *start, size_t bytes)
 {
     return os_forbid(start, bytes) || !os_commit(start, bytes);
 }
 
-/* The guard page of a large run (large.c) goes with the rest of a run that is not trapped. False: it stays, and the run
- * waits among the trapped until the kernel has memory again. */
+/* Opens the guard page of a large run (large.c) that is not to be trapped. False: the guard stays, and the run waits
+ * among the trapped ones until the kernel has memory again. */
 static bool open_up(char *start, size_t bytes)
 {
     return !GUARDED || os_page_bytes() > UNIT_BYTES || os_commit(start, bytes);
@@ -109,6 +115,9 @@ void trap_run(uint32_t first, uint32_t units)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)units << UNIT_SHIFT;
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == units);
+    invariant(load_plain(&arena.units[first].tag) == TAG_NONE);
+    invariant(load_plain(&arena.units[first + units - 1].tag) == TAG_NONE);
     guard_count_down(first);
     /* Pages larger than a unit may be shared with neighbours. */
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;

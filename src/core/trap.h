@@ -1,6 +1,8 @@
-/* Trapped runs: memory of released epochs whose policy is TRAP. It has no pages and no access, so that a late touch of
- * it faults, until so many further runs were trapped, or so much of the arena's addresses. In the checked library also
- * memory of large blocks that were freed, and of all released epochs (guard.h).
+/* Trapped runs: memory of released epochs whose policy is TRAP. It has no pages and no access, so that a late access to
+ * it faults. That ends when TRAP_RUNS more runs were trapped, or when a share of the arena's addresses is trapped. The
+ * checked library also traps the memory of freed large blocks, and of all released epochs (guard.h).
+ *
+ * Invariants: a trapped run is RUN_USED to the depot, and has no tags.
  *
  * Threads: any, inside a gate. */
 #ifndef TSLAB_CORE_TRAP_H
@@ -12,22 +14,22 @@
 
 #include <stdbool.h>
 
-/* What a trapped run leaves behind in the side tables are pages: the checked library traps more runs, and larger ones.
- */
+/* The most runs that are trapped at once. Each keeps pages of the side tables. The checked library traps larger runs,
+ * and so fewer. */
 enum { TRAP_RUNS = GUARDED ? TRAPPED_RUNS_CHECKED : TRAPPED_RUNS };
 
-/* Units of all trapped runs. */
+/* The units of all trapped runs. */
 extern atomic_size_t trap_units;
 
-/* Guard pages behind large runs (large.c) are counted: each splits a mapping in two, and of the mappings that a process
- * may have (65,530, unless vm.max_map_count says otherwise) the program needs its share. True: there may be one more.
- * Down: the run has none any more, if it had one. */
+/* Guard pages behind large runs (large.c) are counted. Each splits a mapping in two, and the program needs its share of
+ * the mappings that a process may have (65,530, unless vm.max_map_count differs). guard_count_up returns true, and
+ * counts, when there may be one more. guard_count_down notes that the run has no guard any more, if it had one. */
 enum { GUARDS_MOST = 8192 };
 bool guard_count_up(void);
 void guard_count_down(uint32_t first);
 
-/* Takes over a used run without tags: traps it, and gives the run that was trapped longest to the depot when there are
- * too many. Where the kernel refuses the one or the other, the run itself goes to the depot. */
+/* Takes over a used run without tags, and traps it. When there are too many, the run that was trapped longest goes to
+ * the depot. Where the kernel refuses to trap the one or to open the other, the new run itself goes to the depot. */
 void trap_run(uint32_t first, uint32_t units);
 
 #endif

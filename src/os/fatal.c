@@ -1,3 +1,5 @@
+/* Composes the last line in a buffer on the stack, and writes it by one system call, so that it is whole even where
+ * several processes share stderr. */
 #include "os/fatal.h"
 
 #include "os/os.h"
@@ -21,7 +23,7 @@ static _Noreturn void fatal_line(struct text *line)
     abort();
 }
 
-/* Which process speaks, for its lines may be among those of others. */
+/* Names the process: its lines may stand among those of other processes. */
 static void begin_line(struct text *line)
 {
     enum { NAME_MOST = 32 };

@@ -1,12 +1,12 @@
-/* The end of the program, in one line on stderr: a misuse by pointer, or, in checked builds, a broken invariant of
- * ours. Nothing here allocates (the assert of libc does). */
+/* The end of the program, with one line on stderr: for a misuse by pointer, or, in checked builds, for a broken
+ * invariant of the engine. Nothing here allocates (libc's assert does). Threads: any. */
 #ifndef TSLAB_OS_FATAL_H
 #define TSLAB_OS_FATAL_H
 
 #include "base/bits.h"
 
-/* Called before all else, for the thread that ends the program; NULL: nothing to call yet. The engine sees to it that a
- * handler of SIGABRT can allocate and fork, also where the thread was in the middle of one of its operations. */
+/* Called first on the thread that ends the program; NULL: nothing to call yet. The engine sets it, and makes sure that
+ * a handler of SIGABRT can allocate and fork even where the thread was in the middle of an operation. */
 extern void (*fatal_prepare)(void);
 
 /* "tslab[<process> <program>]: <what> <pointer><about>", for example "tslab[1234 redis-server]: double free of
@@ -19,6 +19,8 @@ _Noreturn void fatal(const char *what);
 /* "tslab[<process> <program>]: broken invariant: <expression> at <file>:<line>"; then abort. */
 _Noreturn void fatal_invariant(const char *expression, const char *file, unsigned line);
 
+/* An assertion: ends checked builds with the line above when x is false. In other builds x is compiled, but never
+ * evaluated. x must have no side effects, and no scheduling point (base/atomic.h). */
 #if TSLAB_CHECKED
 #define invariant(x) (likely(x) ? (void)0 : fatal_invariant(#x, __FILE_NAME__, __LINE__))
 #else

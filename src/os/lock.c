@@ -1,13 +1,18 @@
+/* Taking a free lock and releasing it is one compare-and-swap each. A thread that waits spins for a while, then sets
+ * WAITERS and sleeps on the word. Checked builds also verify the order of ranks. */
 #include "os/lock.h"
 
 #include "base/limits.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
-enum { HELD = 1, WAITERS = 2, HEAD_SHIFT = 2 };
+enum { HELD = LOCK_HELD, WAITERS = 2, HEAD_SHIFT = 2 };
 
-/* Checked builds remember which ranks a thread holds. The simulation runs its threads on one stack of thread-local
- * variables and therefore does not. */
+/* A free lock has no queue. */
+#define IS_SOUND(word) (((word)&HELD) != 0 || (word) >> HEAD_SHIFT == 0)
+
+/* Checked builds record which ranks a thread holds. The simulation does not: all its threads share one set of
+ * thread-local variables. */
 #if TSLAB_CHECKED && !TSLAB_SIM
 static _Thread_local uint32_t held_ranks;
 
@@ -20,6 +25,7 @@ static void rank_take(const struct lock *lock)
 
 static void rank_drop(const struct lock *lock)
 {
+    invariant(lock->rank == RANK_GATE || (held_ranks >> lock->rank & 1) != 0);
     held_ranks &= ~(1u << lock->rank);
 }
 
@@ -49,10 +55,12 @@ uint32_t lock_ranks_swap(uint32_t ranks)
 
 bool lock_try(struct lock *lock)
 {
+    invariant(lock->rank >= RANK_START && lock->rank <= RANK_META);
     uint32_t word = load_relaxed(&lock->word);
     if ((word & HELD) != 0 || !cas_acquire(&lock->word, &word, word | HELD)) {
         return false;
     }
+    invariant(IS_SOUND(word));
     rank_take(lock);
     return true;
 }
@@ -69,7 +77,7 @@ static noinline void lock_wait(struct lock *lock)
     }
     for (;;) {
         if ((word & HELD) == 0) {
-            /* Others may still sleep, and who wakes us cleared the flag for all: set it for them. */
+            /* Other threads may still sleep, and the thread that woke this one cleared the flag: set it again. */
             if (cas_acquire(&lock->word, &word, word | HELD | WAITERS)) {
                 return;
             }
@@ -82,10 +90,12 @@ static noinline void lock_wait(struct lock *lock)
 
 void lock_acquire(struct lock *lock)
 {
+    invariant(lock->rank >= RANK_START && lock->rank <= RANK_META);
     uint32_t word = 0;
     if (unlikely(!cas_acquire(&lock->word, &word, HELD))) {
         lock_wait(lock);
     }
+    invariant(lock_is_held(lock));
     rank_take(lock);
 }
 
@@ -99,6 +109,7 @@ uint32_t lock_release_or_harvest(struct lock *lock)
                 return word >> HEAD_SHIFT;
             }
         } else if (cas_release(&lock->word, &word, 0)) {
+            invariant(word >> HEAD_SHIFT == 0);
             rank_drop(lock);
             if (unlikely((word & WAITERS) != 0)) {
                 os_futex_wake_one(&lock->word);
@@ -117,12 +128,14 @@ void lock_release(struct lock *lock)
 
 bool lock_push(struct lock *lock, uint32_t number, atomic_u32 *next)
 {
+    invariant(number != 0 && number <= UINT32_MAX >> HEAD_SHIFT);
     uint32_t word = load_relaxed(&lock->word);
     for (;;) {
         store_relaxed(next, word >> HEAD_SHIFT);
         const uint32_t pushed = (number << HEAD_SHIFT) | (word & WAITERS) | HELD;
         const uint32_t found = word;
         if (cas_acq_rel(&lock->word, &word, pushed)) {
+            invariant(IS_SOUND(found));
             if ((found & HELD) != 0) {
                 return false;
             }

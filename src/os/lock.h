@@ -1,15 +1,16 @@
-/* A lock of one 32-bit word that sleeps on a futex, and that can carry a queue.
+/* A lock of one 32-bit word, whose waiters sleep on a futex, and that can carry a queue.
  *
- * word = HELD | WAITERS | (head << 2). The head names the first of a queue of numbered things that somebody pushed
- * while the lock was held, because he must not wait for it; whoever holds the lock harvests the queue before he lets
- * go. The queue is non-empty only while HELD: releasing is one compare-and-swap of HELD to 0, which fails while there
- * is a queue. Because holding and queueing are the same word, no push can slip in between the last look and the
- * release.
+ * word = HELD | WAITERS | (head << 2). The queue has items, by number, that were pushed by threads that may not wait
+ * for the lock. The head is the number of its first item. The holder of the lock harvests the queue before it releases
+ * the lock. The queue is empty unless HELD is set: releasing is one compare-and-swap of HELD to 0, which fails while
+ * there is a queue. Because HELD and the queue share a word, no push can slip in between the holder's last look and
+ * the release.
  *
- * WAITERS says that somebody may sleep on the word. Source: Drepper, "Futexes Are Tricky", the second mutex.
+ * WAITERS says that a thread may sleep on the word. Source: Drepper, "Futexes Are Tricky", the second mutex.
  *
- * Ranks order the locks: a thread takes a lock only while all that it holds have a lower rank (checked builds check it;
- * gates may be taken several at once, by fork). A lock is valid when zeroed but for its rank. */
+ * Ranks order the locks: a thread takes a lock only while all locks that it holds have a lower rank. Checked builds
+ * check that. Gates are an exception: fork takes several at once. A lock is valid when it is zeroed but for its
+ * rank. */
 #ifndef TSLAB_OS_LOCK_H
 #define TSLAB_OS_LOCK_H
 
@@ -22,16 +23,18 @@ enum lock_rank {
     RANK_REGISTRY,  /* the list of threads and heaps */
     RANK_GATE,      /* a thread's slow operations, against fork */
     RANK_LABELS,    /* the table of a report */
-    RANK_SWEEP,     /* the one who looks for free pages in used slabs */
+    RANK_SWEEP,     /* the sweep for free pages in used slabs */
     RANK_LIST,      /* a list of partial slabs */
     RANK_RUNS,      /* the runs of an epoch */
     RANK_EPOCHS,    /* idle records of epochs */
-    RANK_PURGE,     /* the one who gives pages back */
+    RANK_PURGE,     /* the purger, which gives pages back */
     RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
     RANK_HEAPS,     /* the heaps of epochs that are in use */
     RANK_META,      /* memory for the engine's own records */
 };
+
+enum { LOCK_HELD = 1 }; /* in the word: a thread holds the lock */
 
 struct lock {
     atomic_u32 word;
@@ -43,23 +46,32 @@ struct lock {
         .rank = (r)                                                                                                    \
     }
 
-/* Sets which ranks the thread is said to hold, and returns what was said before: for what runs in the middle of an
- * operation of the same thread and takes none of its locks. 0 where ranks are not checked. */
+/* Sets which ranks the thread is recorded to hold, and returns the previous record: for code that runs in the middle of
+ * an operation of the same thread and takes none of its locks. Returns 0 where ranks are not checked. */
 uint32_t lock_ranks_swap(uint32_t ranks);
 
+/* Whether any thread holds the lock. For assertions of a caller that must be the holder. */
+always_inline bool lock_is_held(const struct lock *lock)
+{
+    return (load_plain(&lock->word) & LOCK_HELD) != 0;
+}
+
+/* Takes the lock; waits for it. */
 void lock_acquire(struct lock *lock);
+
+/* Takes the lock if it is free; false when it is not. Never waits. */
 bool lock_try(struct lock *lock);
 
-/* Lets go of a lock that nobody pushes on. */
+/* Releases a lock on which no thread pushes. */
 void lock_release(struct lock *lock);
 
-/* Lets go of the lock and returns 0; or, when something is queued, takes the whole queue and returns its head (a number
- * above 0) with the lock still held. Call again until it returns 0. */
+/* Releases the lock and returns 0. When the queue is not empty, it takes the whole queue instead and returns its head
+ * (a number above 0) with the lock still held. Call it again until it returns 0. */
 uint32_t lock_release_or_harvest(struct lock *lock);
 
-/* Pushes number (above 0) on the queue and returns false, or, if the lock is free by now, returns true with the lock
- * held and number queued. Never waits. next receives the queue's previous head; it belongs to the queue until
- * harvested. */
+/* Pushes number (above 0) on the queue of a held lock and returns false. If the lock is free by now, it takes the lock
+ * and returns true, with number queued. Never waits. next receives the queue's previous head, and belongs to the queue
+ * until the item is harvested. */
 bool lock_push(struct lock *lock, uint32_t number, atomic_u32 *next);
 
 #endif

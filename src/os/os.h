@@ -1,8 +1,8 @@
-/* The operating system, as the engine sees it: the only place that makes system calls.
+/* The operating system, as the engine sees it. Only this layer makes system calls.
  *
- * Every call goes through one small table. Tests replace entries, to make calls fail in turn or to inject a clock; the
- * simulation replaces the futex by its scheduler. Functions that return bool say true on success and leave errno alone
- * where they succeed. */
+ * The calls that matter for memory, time and waiting go through one small table. Tests replace entries, to make calls
+ * fail in turn or to inject a clock. The simulation replaces the futex by its scheduler. Functions that return bool
+ * return true on success, and then leave errno alone. Threads: any. */
 #ifndef TSLAB_OS_OS_H
 #define TSLAB_OS_OS_H
 
@@ -13,34 +13,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What os_place can answer, and what access it gives. */
+/* The answers of os_place, and the access that it can give. */
 enum os_placed { OS_PLACED, OS_TAKEN, OS_NO_MEMORY };
 enum os_access { OS_ACCESS_READ, OS_ACCESS_WRITE };
 
 struct os_calls {
-    /* Maps fresh pages, which read as zero, at just these addresses. OS_TAKEN: somebody has some of them, or the kernel
-     * does not let anybody have them. OS_NO_MEMORY: memory is short, or a limit is reached. */
+    /* Maps fresh pages, which read as zero, at exactly these addresses. OS_TAKEN: there is another mapping at some of
+     * them, or the kernel allows none there. OS_NO_MEMORY: memory is short, or a limit is reached. */
     enum os_placed (*place)(void *start, size_t bytes, enum os_access access);
-    /* Takes writing away from pages of ours, with what they hold: they read as zero, and count as no memory, until they
-     * are committed again. False when the kernel refuses. */
+    /* Drops the contents of pages of ours and makes them read-only. They read as zero, and are not charged as memory,
+     * until they are committed again. False when the kernel refuses. */
     bool (*seal)(void *start, size_t bytes);
-    /* Reserves addresses without access, wherever the kernel likes; NULL when it refuses. */
+    /* Reserves addresses without access, where the kernel chooses. NULL when it refuses. */
     void *(*reserve)(size_t bytes);
-    /* Gives back a reservation or a mapping. False when the kernel refuses, which it does where it would have to split
-     * a mapping of its own and may not have one more: nothing has changed then. */
+    /* Gives back a reservation or a mapping. False when the kernel refuses, and then nothing has changed. It refuses
+     * where it would have to split a mapping, and the process has the most mappings that it may have. */
     bool (*unmap)(void *start, size_t bytes);
     /* Makes pages of ours readable and writable (again). False when memory is short. */
     bool (*commit)(void *start, size_t bytes);
-    /* Takes the access to pages away, until they are committed again. False when the kernel refuses: it may have taken
-     * that to a part of them. */
+    /* Takes the access to pages away until they are committed again. False when the kernel refuses: a part of them may
+     * have lost its access by then. */
     bool (*forbid)(void *start, size_t bytes);
-    /* Gives pages back to the system; they keep their addresses and read as zero. False: they keep their contents. */
+    /* Gives pages back to the system. They keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
-    /* A readable and writable mapping of its own; NULL when memory is short. */
+    /* A new readable and writable mapping. NULL when memory is short. */
     void *(*map)(size_t bytes);
-    /* Milliseconds of a clock that never goes back, coarse to a few milliseconds; 0 when the system does not tell. */
+    /* Milliseconds of a clock that never goes back, in steps of a few milliseconds. 0 when the system has none. */
     uint64_t (*now_ms)(void);
+    /* Sleeps while the word is what is expected. May return early. */
     void (*futex_wait)(atomic_u32 *word, uint32_t expected);
+    /* Wakes one thread that sleeps on the word. */
     void (*futex_wake_one)(atomic_u32 *word);
 };
 
@@ -91,7 +93,7 @@ static inline uint64_t os_now_ms(void)
     return os_calls.now_ms();
 }
 
-/* For reports: how long ago that was, by a clock that may have failed then or now. */
+/* For reports: the milliseconds since a reading of the clock. 0 where the clock failed at either reading. */
 static inline uint64_t os_ms_since(uint64_t then_ms)
 {
     const uint64_t now_ms = os_now_ms();
@@ -108,53 +110,55 @@ static inline void os_futex_wake_one(atomic_u32 *word)
     os_calls.futex_wake_one(word);
 }
 
-/* The size of a page: asked once, then remembered. */
+/* The size of a page. It is asked for once, then remembered. */
 size_t os_page_bytes(void);
 
-/* The addresses that a process of this kind has, a power of two. */
+/* The size of this process's address space in bytes, a power of two. */
 size_t os_address_space(void);
 
-/* Whether mappings may be put anywhere in it. ThreadSanitizer and MemorySanitizer keep most of it for themselves, and
- * end a program that maps something there. */
+/* Whether mappings may lie anywhere in the address space. ThreadSanitizer and MemorySanitizer keep most of it for
+ * themselves, and end a program that maps something there. */
 bool os_may_choose_addresses(void);
 
-/* A number to choose a place by: nobody can guess it, unless the process asked for addresses that are the same in each
- * run (debuggers do): then it is the same in each, too. */
+/* A number by which to choose a place. It cannot be guessed, unless the process asked for the same addresses in each
+ * run, as debuggers do. Then this number is the same in each run, too. */
 uint64_t os_random_place(void);
 
-/* The resident memory of this process; 0 when the system does not tell. Some microseconds. */
+/* The resident memory of this process in bytes; 0 when the system does not tell. Takes some microseconds. */
 size_t os_resident_bytes(void);
 
-/* A number that nobody can guess. */
+/* A number that cannot be guessed. */
 uint64_t os_random(void);
 
-/* Whether the process runs with more rights than who started it: nothing of the environment is trusted then. */
+/* Whether the process has more rights than the user who started it. Then its environment is not trusted. */
 bool os_is_privileged(void);
 
-/* Whether the process may have more threads than the calling one. False is certain; true stays, where libc knows no
- * better, also when the others have ended. */
+/* Whether the process may have other threads than the calling one. False is certain. Where libc knows no better, it
+ * stays true after the other threads have ended. */
 bool os_has_threads(void);
 
-/* The lock of libc's list of streams, which libc's fork takes after all fork handlers when there are threads, and which
- * another thread may hold while it waits for a stream whose holder allocates. Recursive. In the child of a fork it is
- * free afterwards, however often it was taken. Nothing where libc has no such lock. */
+/* Takes and drops the lock of libc's list of streams. When there are threads, libc's fork takes it after all fork
+ * handlers. Another thread may hold it while it waits for a stream whose holder allocates. The lock is recursive. In
+ * the child of a fork, dropping it once frees it, however often it was taken. Both do nothing where libc has no such
+ * lock. */
 void os_streams_take(void);
 void os_streams_drop(bool in_child);
 
-/* Holds all signals back from the calling thread, and restores what was held back before. */
+/* Blocks all signals for the calling thread, and restores the mask from before. */
 struct os_signals {
     sigset_t before;
     bool held;
 };
 void os_signals_hold(struct os_signals *signals);
 void os_signals_restore(const struct os_signals *signals);
-/* Which process this is, and what program it runs: the last part of its path, "" before libc has started. Both may be
- * asked for anywhere, also in a signal handler. */
+
+/* The number of this process, and the name of its program: the last part of its path, "" before libc has started. Both
+ * may be called anywhere, also in a signal handler. */
 uint64_t os_process_id(void);
 const char *os_program_name(void);
 
-/* Writes all of it, or gives up silently, for there is nobody to tell: false, and what was not written is lost. Raises
- * no signal where nobody reads any more, or a file may not grow. Preserves errno. */
+/* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no
+ * signal where the reader is gone or a file may not grow. Preserves errno. */
 bool os_write(int fd, const char *text, size_t length);
 
 #endif

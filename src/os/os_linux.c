@@ -1,3 +1,5 @@
+/* Linux behind the table of calls, and what else the engine asks of the system. Each function preserves errno where it
+ * succeeds, and where its failure is no error of the caller's. */
 #include "os/os.h"
 
 #include "base/bits.h"
@@ -16,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Linux 4.17. An older kernel takes the address for a hint, and may put the mapping elsewhere. */
+/* Linux has it since 4.17. An older kernel takes the address as a hint, and may put the mapping elsewhere. */
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -138,15 +140,15 @@ size_t os_page_bytes(void)
 
 size_t os_address_space(void)
 {
-    /* The kernel puts stacks at the upper end, and on the first of them a gift to every new program. */
+    /* The kernel puts the first stack at the upper end, and on it the random bytes of AT_RANDOM. */
     const int here = 0;
-    const uintptr_t gift = getauxval(AT_RANDOM);
-    const uintptr_t high = gift != 0 ? gift : (uintptr_t)&here;
+    const uintptr_t seed = getauxval(AT_RANDOM);
+    const uintptr_t high = seed != 0 ? seed : (uintptr_t)&here;
     return (size_t)2 << bit_highest(high);
 }
 
-/* Below, system calls are made directly: libc's open, read, write and close are cancellation points, and a thread that
- * is cancelled in the middle of an operation of ours would end with its locks held. */
+/* The functions below make system calls directly, because libc's open, read, write and close are cancellation points: a
+ * thread that is cancelled in the middle of an operation of ours would end with its locks held. */
 
 size_t os_resident_bytes(void)
 {
@@ -173,19 +175,20 @@ uint64_t os_random(void)
 {
     const int saved = errno;
     uint64_t number = 0;
-    /* Early at boot there may be no randomness yet; the kernel's gift to every new program is there always. */
+    /* Early at boot there may be no randomness yet. Fall back to AT_RANDOM, which the kernel always supplies. It is
+     * mixed, because the stack protector uses it too. */
     if (syscall(SYS_getrandom, &number, sizeof number, GRND_NONBLOCK) != sizeof number) {
-        const void *const gift = (const void *)getauxval(AT_RANDOM);
-        if (gift != NULL) {
-            memcpy(&number, gift, sizeof number);
+        const void *const seed = (const void *)getauxval(AT_RANDOM);
+        if (seed != NULL) {
+            memcpy(&number, seed, sizeof number);
         }
-        number *= 0x9e3779b97f4a7c15u; /* it is the stack protector's, too */
+        number *= 0x9e3779b97f4a7c15u;
     }
     errno = saved;
     return number;
 }
 
-/* Of the sanitizer that the program runs under; NULL: it runs under none. */
+/* Defined by the sanitizer that the program runs under; NULL where it runs under none. */
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
@@ -208,7 +211,7 @@ bool os_is_privileged(void)
     return getauxval(AT_SECURE) != 0;
 }
 
-/* What libc may have or not: glibc has all since 2.32, and what is not there is NULL. */
+/* Libc may lack these, and then they are NULL. glibc has all of them since 2.32. */
 extern char __libc_single_threaded __attribute__((weak));
 extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
@@ -231,8 +234,8 @@ void os_streams_take(void)
     }
 }
 
-/* Whether libc has reset it in the child depends on what libc thought of threads before the first handler ran: to reset
- * it once more is right either way, and to unlock it would not be. */
+/* Libc resets the lock in the child only if it believed, before the first fork handler ran, that there were threads. To
+ * reset it once more is right in both cases. To unlock it would not be. */
 void os_streams_drop(bool in_child)
 {
     if (has_streams_lock()) {
@@ -282,8 +285,8 @@ static bool write_all(int fd, const char *text, size_t length)
 
 bool os_write(int fd, const char *text, size_t length)
 {
-    /* A write that fails may send its thread a signal whose default is to end the program: it is held back, and taken
-     * away again, but for one that was waiting before. */
+    /* A failing write may raise a signal that ends the program by default. The signal is blocked during the write and
+     * consumed afterwards, unless one was pending before. */
     static const int deadly[] = { SIGPIPE, SIGXFSZ };
     const int saved = errno;
     const struct timespec no_time = { 0 };

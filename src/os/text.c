@@ -1,3 +1,4 @@
+/* Every function appends by text_part, which cuts off what does not fit: so no text can overrun its buffer. */
 #include "os/text.h"
 
 #include "os/os.h"
