@@ -77,6 +77,27 @@ uint64_t checked_live_from(const void *start)
     return load_plain(live_word(start, &mask));
 }
 
+bool checked_is_live(const void *p)
+{
+    uint64_t mask;
+    const atomic_u64 *word = live_word(p, &mask);
+    return (load_plain(word) & mask) != 0;
+}
+
+bool checked_mark(void *p)
+{
+    uint64_t mask;
+    atomic_u64 *word = live_word(p, &mask);
+    return (fetch_or_plain(word, mask) & mask) == 0;
+}
+
+void checked_unmark(void *p)
+{
+    uint64_t mask;
+    atomic_u64 *word = live_word(p, &mask);
+    (void)fetch_and_plain(word, ~mask);
+}
+
 #else
 
 /* uncounted: only checked builds call it */

@@ -6,6 +6,7 @@
 #ifndef TSLAB_CORE_CHECKED_H
 #define TSLAB_CORE_CHECKED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,14 @@ void checked_forget(const void *start, size_t bytes);
 /* A bit for each of the 64 granules from start on: an object starts there. start is a multiple of 64 granules from the
  * arena's base, in a unit that has a tag. */
 uint64_t checked_live_from(const void *start);
+
+/* Whether an object starts at p, in a unit that has a tag. */
+bool checked_is_live(const void *p);
+
+/* For a walk that runs alone (verify.h): the slot at p is cached, and counts as live until it is unmarked. False: it
+ * does already. */
+bool checked_mark(void *p);
+void checked_unmark(void *p);
 
 /* Ends the program when no object starts at p. */
 void checked_lives(const void *p);

@@ -92,8 +92,15 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     if (code_granules(code) > cursor->end - start) {
         return false;
     }
-    store_relaxed(&cursor->at, start + code_granules(code));
-    store_relaxed(code_at(p), (uint8_t)code);
+    /* A fork may cut the holder between the two: in the child nothing is allocated inside of what the code says. */
+    const uint64_t end = start + code_granules(code);
+    if (end < load_plain(&cursor->at)) {
+        store_relaxed(code_at(p), (uint8_t)code);
+        store_relaxed(&cursor->at, end);
+    } else {
+        store_relaxed(&cursor->at, end);
+        store_relaxed(code_at(p), (uint8_t)code);
+    }
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "core/partial.h"
 #include "core/reclaim.h"
 #include "core/survivors.h"
+#include "core/verify.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -352,11 +353,26 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
     return ending_complete(thread, epoch, report);
 }
 
+/* By now the record may be another epoch's, for which the same holds. */
+/* uncounted: only checked builds call it */
+static void verify_record(uint64_t value)
+{
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    struct epoch *epoch = epoch_by_id(id);
+    if (id > EPOCH_PROCESS && epoch != NULL && epoch->id == id) {
+        verify_epoch(epoch);
+        verify_partials(epoch);
+    }
+}
+
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
     ending_lock_gate(thread, &line);
     const int status = ending_close_in_gate(thread, value, reclaims, report);
+    if (VERIFIES) {
+        verify_record(value);
+    }
     ending_unlock_gate(thread);
     return status;
 }
@@ -428,6 +444,9 @@ int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct 
     struct survivors_line line;
     ending_lock_gate(thread, &line);
     const int status = release_in_gate(thread, value, reclaims, report);
+    if (VERIFIES) {
+        verify_record(value);
+    }
     ending_unlock_gate(thread);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "core/guard.h"
 #include "core/misuse.h"
 #include "core/room.h"
+#include "core/verify.h"
 
 /* At the end of the program it cannot be told whether a slot was freed wrongly, or the program wrote to a free one. */
 static const char late_double[] = "found at exit: a double free, or a write into free memory, at";
@@ -92,5 +93,8 @@ void exit_check(void)
     } else if (lock_try(&thread->gate.lock)) { /* fails if a signal has interrupted a slow operation of the thread */
         check_heap(&thread->heap);
         lock_release(&thread->gate.lock);
+    }
+    if (VERIFIES) {
+        verify_if_alone(thread);
     }
 }

@@ -26,6 +26,7 @@
 #include "core/epoch.h"
 #include "core/partial.h"
 #include "core/thread.h"
+#include "core/verify.h"
 #include "core/work.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -101,6 +102,9 @@ static void before_fork(void)
     forking.state = state;
     store_plain(&forking.thread, &front_current);
     take_gates(front_current->thread);
+    if (VERIFIES) {
+        verify_at_fork(front_current->thread, state.ranks, load_plain(&engine.dying));
+    }
 }
 
 /* In the child: repairs what vanished threads were cut in. */
@@ -295,9 +299,15 @@ static void after_fork_child(void)
             }
         }
     }
+    if (TSLAB_CHECKED) {
+        verify_cut(counter_get(&registry.live_count));
+    }
     open_gates(self);
     if (recovers) {
         close_vanished(self);
+        if (VERIFIES) {
+            verify_at_fork(self, forking.state.ranks, 0);
+        }
     }
     fork_done(true, closed);
 }

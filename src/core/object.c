@@ -12,6 +12,7 @@
 #include "core/misuse.h"
 #include "core/reclaim.h"
 #include "core/room.h"
+#include "core/verify.h"
 #include "os/fatal.h"
 
 #include <errno.h>
@@ -64,6 +65,9 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
     if (likely(hold == NULL) || (p == NULL && !epoch_is_open(hold->epoch))) {
         p = class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
+    }
+    if (VERIFIES) {
+        verify_often(thread);
     }
     current_put(thread);
     return or_enomem(p);
@@ -173,6 +177,9 @@ static void free_large(struct thread *thread, void *p)
         epoch_free_run(thread, epoch_existing(epoch), p);
     } else {
         free_large_of_process(thread, p);
+    }
+    if (VERIFIES) {
+        verify_often(thread);
     }
     errno = saved;
 }
@@ -292,7 +299,14 @@ size_t object_trim(void)
     heap_empty(&thread->heap);
     thread_flush_warm(thread);
     const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
+    if (VERIFIES) {
+        verify_heap(&thread->heap);
+        verify_shared();
+    }
     gate_unlock(&thread->gate);
+    if (VERIFIES) {
+        verify_if_alone(thread);
+    }
     current_put(thread);
     return bytes;
 }

@@ -299,6 +299,20 @@ void partial_detach(struct run *slab)
     partial_settle(&after);
 }
 
+/* uncounted: only checked builds and tests call it */
+void partial_begin_look(struct partial_list *partial)
+{
+    lock_acquire(&partial->lock);
+}
+
+/* uncounted: only checked builds and tests call it */
+void partial_end_look(struct partial_list *partial)
+{
+    struct afterwards after = { NULL, NULL };
+    partial_unlock(partial, &after);
+    partial_settle(&after);
+}
+
 void partial_discard(struct run *slab)
 {
     struct afterwards after = { NULL, NULL };

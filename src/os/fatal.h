@@ -20,8 +20,9 @@ _Noreturn void fatal(const char *what);
 _Noreturn void fatal_invariant(const char *expression, const char *file, unsigned line);
 
 /* An assertion: ends checked builds with the line above when x is false. In other builds x is compiled, but never
- * evaluated. x must have no side effects, and no scheduling point (base/atomic.h). */
-#if TSLAB_CHECKED
+ * evaluated. x must have no side effects, and no scheduling point (base/atomic.h). TSLAB_VERIFY: a test of a build
+ * without checks compiles core/verify.c for itself. */
+#if TSLAB_CHECKED || defined TSLAB_VERIFY
 #define invariant(x) (likely(x) ? (void)0 : fatal_invariant(#x, __FILE_NAME__, __LINE__))
 #else
 #define invariant(x) ((void)sizeof(!(x)))

@@ -1,5 +1,7 @@
+#include "core/checked.h"
 #include "core/depot.h"
 #include "core/trap.h"
+#include "core/verify.h"
 #include "scheduler.h"
 #include "system.h"
 #include "world.h"
@@ -222,40 +224,11 @@ static uint8_t *place_of(const void *p)
     return &places[((uintptr_t)p - arena.base) / 1024];
 }
 
-static const char *count_chain(const void *chain, unsigned slots, unsigned class)
+static void count_place(void *p, unsigned class, void *context)
 {
-    unsigned n = 0;
-    for (; chain != NULL; chain = *(void *const *)chain) {
-        const size_t unit = arena_unit(chain);
-        if (unit == 0 || unit >= arena.committed_units || tag_class(load_plain(&arena.units[unit].tag)) != class) {
-            return WRONG("a chain of class %u leads astray", class);
-        }
-        if (n++ == slots) {
-            return WRONG("a chain of class %u is longer than it says", class);
-        }
-        (*place_of(chain))++;
-    }
-    return n == slots ? NULL : WRONG("a chain of class %u is shorter than it says", class);
-}
-
-/* Slots in magazine, stock and claimed word. */
-static const char *count_cached(const struct heap *heap, unsigned class)
-{
-    const struct heap_class *hc = &heap->class[class];
-    const struct magazine *m = &heap->front.magazine[class];
-    const char *bad = count_chain(magazine_head(m), hc->capacity - magazine_room(m), class);
-    if (bad == NULL) {
-        bad = count_chain(hc->retired, hc->retired_slots, class);
-    }
-    unsigned slots;
-    for (void *chain = stock_first(&hc->stock, &slots); bad == NULL && chain != NULL;
-         chain = stock_below(chain, &slots)) {
-        bad = count_chain(chain, slots, class);
-    }
-    for (uint64_t claimed = hc->claimed; claimed != 0; claimed &= claimed - 1) {
-        (*place_of(hc->claimed_start + bit_lowest(claimed) * class_geometry[class].size))++;
-    }
-    return bad;
+    (void)class;
+    (void)context;
+    (*place_of(p))++;
 }
 
 static const char *check_slab(uint32_t unit, unsigned *lost)
@@ -263,14 +236,7 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
     const struct run *slab = &arena.runs[unit];
     const uint32_t word = load_plain(&slab->word);
     const struct class_geometry *geometry = geometry_of(word);
-    if (slab->units != geometry->units) {
-        return WRONG("slab %u has %u units", unit, slab->units);
-    }
-    for (uint32_t i = 0; i < geometry->units; i++) {
-        if (tag_class(load_plain(&arena.units[unit + i].tag)) != word_class(word)) {
-            return WRONG("slab %u has the wrong tag", unit);
-        }
-    }
+    verify_slab_at_rest(slab);
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
         const bool bit = (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
         const unsigned count = bit + *place_of(arena_address(unit) + (size_t)slot * geometry->size);
@@ -279,13 +245,6 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
         }
         *lost += count == 0;
     }
-    unsigned full = 0;
-    for (unsigned w = 0; w < geometry->words; w++) {
-        full += load_plain(&slab->bitmap[w]) == class_word_mask(geometry, w);
-    }
-    if (load_plain(&slab->full) != full) {
-        return WRONG("slab %u counts %u full words of %u", unit, load_plain(&slab->full), full);
-    }
     const enum slab_state state = word_state(word);
     if ((state == SLAB_ATTACHED) != is_attached_somewhere(slab)) {
         return WRONG("slab %u: attached and in a heap are not the same", unit);
@@ -293,7 +252,7 @@ static const char *check_slab(uint32_t unit, unsigned *lost)
     if ((state == SLAB_PARTIAL) != is_listed(unit, word)) {
         return WRONG("slab %u: partial and on the list are not the same", unit);
     }
-    if (state != SLAB_ATTACHED && full == geometry->words) {
+    if (state != SLAB_ATTACHED && load_plain(&slab->full) == geometry->words) {
         return WRONG("slab %u is stranded: empty, and not in the depot", unit);
     }
     if (state != SLAB_ATTACHED && (state == SLAB_FULL) != bits_are_zero(slab, geometry)) {
@@ -329,23 +288,14 @@ static bool is_held_run(uint32_t unit, uint32_t units)
     return false;
 }
 
-/* Every unit is in one run, and every run in its place. */
+/* Every run is in its place. */
 static const char *check_runs(unsigned *lost)
 {
-    size_t units[RUN_KINDS] = { 0 };
     size_t trapped = 0;
-    uint32_t before = RUN_USED;
     for (uint32_t unit = 1; unit < arena.committed_units;) {
         const struct run *run = &arena.runs[unit];
-        if (run->units == 0 || run->kind >= RUN_KINDS || unit + run->units > arena.committed_units ||
-            arena.units[unit].first != unit || arena.units[unit + run->units - 1].first != unit) {
-            return WRONG("unit %u is not the start of a run", unit);
-        }
         const uint32_t word = load_plain(&run->word);
         const bool is_slab = word_state(word) != SLAB_EMPTY;
-        if (run->kind != RUN_USED && (is_slab || run->kind == before)) {
-            return WRONG(is_slab ? "slab %u is in the depot" : "unit %u: a run was not merged", unit);
-        }
         const bool is_held = run->kind == RUN_USED && !is_slab && is_held_run(unit, run->units);
         for (uint32_t i = 0; !is_slab && i < run->units; i++) {
             if (load_plain(&arena.units[unit + i].tag) != TAG_NONE && !(i == 0 && run->kind == RUN_USED)) {
@@ -371,38 +321,12 @@ static const char *check_runs(unsigned *lost)
         if (bad != NULL) {
             return bad;
         }
-        units[run->kind] += run->units;
-        before = run->kind;
         unit += run->units;
-    }
-    for (unsigned kind = 0; kind < RUN_KINDS; kind++) {
-        if (units[kind] != counter_get(&depot.units[kind])) {
-            return WRONG("the depot has lost count");
-        }
     }
     if (trapped != counter_get(&trap_units)) {
         return WRONG("%zu units are trapped, and counted are %zu", trapped, (size_t)counter_get(&trap_units));
     }
-    size_t linked = 0;
-    for (uint32_t at = depot.aged.head; at != 0; at = arena.runs[at].empty.next) {
-        linked += arena.runs[at].kind == RUN_DIRTY ? arena.runs[at].units : UNITS_MAX;
-        if (linked > UNITS_MAX) {
-            return WRONG("the list of ages is broken");
-        }
-    }
-    for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
-        for (unsigned bin = 0; bin < UNITS_MAX; bin++) {
-            for (uint32_t at = bins_first(&depot.bins, kind, bin); at != 0; at = arena.runs[at].next) {
-                linked += arena.runs[at].kind == kind ? arena.runs[at].units : UNITS_MAX;
-                if (linked > 3 * UNITS_MAX) {
-                    return WRONG("a bin is broken");
-                }
-            }
-        }
-    }
-    return linked == units[RUN_STUCK] + 2 * units[RUN_DIRTY] + units[RUN_CLEAN] + units[RUN_ABSENT]
-               ? NULL
-               : WRONG("an empty run is on no list");
+    return NULL;
 }
 
 static const char *check_locks(void)
@@ -453,34 +377,48 @@ static const char *check_registry(void)
     return n == world_record_count ? NULL : WRONG("%zu records on the registry", n);
 }
 
+/* What users hold is where it was born, and known to live. */
+static const char *check_objects(void)
+{
+    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
+        if (o->address != NULL && !o->leaves) {
+            check_object(o);
+            if (arena_has_unit(arena_unit(o->address)) && !checked_is_live(o->address)) {
+                return WRONG("object %p is not known to live", o->address);
+            }
+            (*place_of(o->address))++;
+        }
+    }
+    return NULL;
+}
+
 const char *oracle_rest(void)
 {
     memset(places, 0, sizeof places);
     const char *bad = check_locks();
     bad = bad != NULL ? bad : check_registry();
+    if (bad != NULL) {
+        return bad;
+    }
+    const size_t nowhere = verify_whole();
     for (unsigned i = 0; i < world_record_count; i++) {
-        for (unsigned c = 1; bad == NULL && c < CLASS_LIMIT; c++) {
-            bad = count_cached(&world_records[i]->heap, c);
-        }
+        verify_cached(&world_records[i]->heap, count_place, NULL);
     }
     const struct heap *heap;
     for (unsigned n = 0; (heap = epochs_heap(n)) != NULL; n++) {
-        for (unsigned c = 1; bad == NULL && c < CLASS_LIMIT; c++) {
-            bad = count_cached(heap, c);
-        }
-    }
-    bad = bad != NULL ? bad : epochs_rest();
-    for (const struct object *o = world.objects; o < world_objects_end(); o++) {
-        if (o->address != NULL && !o->leaves) {
-            (*place_of(o->address))++;
-        }
+        verify_cached(heap, count_place, NULL);
     }
     unsigned lost = 0;
+    bad = epochs_rest();
+    bad = bad != NULL ? bad : check_objects();
     bad = bad != NULL ? bad : check_runs(&lost);
+    if (bad != NULL) {
+        return bad;
+    }
     /* A fork may cut each thread that it leaves behind in one operation, and lose the slot of that. */
     unsigned cut = 0;
     for (int t = 0; t < ACTORS; t++) {
         cut += world.flights[t].on + (world.flights[t].on && world.flights[t].moves);
     }
-    return bad != NULL ? bad : lost > cut ? WRONG("%u slots are nowhere", lost) : NULL;
+    return lost > cut || nowhere > cut ? WRONG("%u slots are nowhere", lost) : NULL;
 }

@@ -200,6 +200,7 @@ static void start_engine(void)
     memset(arena.runs, 0, (UNITS_MAX + 1) * sizeof *arena.runs);
     memset(arena.units, 0, (UNITS_MAX + 1) * sizeof *arena.units);
     memset(&depot, 0, sizeof depot);
+    store_plain(&depot.oldest_ms, UINT64_MAX);
     depot.lock.rank = RANK_DEPOT;
     arena.committed_units = 1;
     save(&pristine);
