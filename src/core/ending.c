@@ -334,7 +334,9 @@ int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, s
     struct epoch *epoch = epoch_by_value(value);
     invariant(thread->gate.is_inside);
     if (epoch == NULL || !epoch_is_open_as(epoch, value)) {
-        return epoch_refusal(value);
+        const int why = epoch_refusal(value);
+        invariant(why < 0);
+        return why;
     }
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
