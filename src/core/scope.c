@@ -348,6 +348,7 @@ static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t v
     /* It enters before it is in the gate. A thread that comes late to help with a close of the record's earlier life
      * may take the only hold of the next epoch, and then the entry makes another one. */
     struct hold *const hold = thread->scope;
+    invariant(hold != NULL);
     if (scope_enter(thread, next) < 0) {
         (void)ending_close(thread, next, false, NULL);
         return TSLAB_NO_MEMORY;
