@@ -14,7 +14,7 @@ void work_rotate(void)
     (void)fetch_add_relaxed(&rotations, 1);
 }
 
-static void close_epoch(struct thread *closer, struct work *work)
+static void work_close_epoch(struct thread *closer, struct work *work)
 {
     invariant(work->epoch != 0);
     (void)ending_close(closer, work->epoch, false, NULL);
@@ -26,7 +26,7 @@ void work_close(struct thread *closer, struct thread *thread)
     invariant(thread->scope == NULL);
     thread->work.depth = 0;
     if (thread->work.epoch != 0) {
-        close_epoch(closer, &thread->work);
+        work_close_epoch(closer, &thread->work);
     }
 }
 
@@ -49,7 +49,7 @@ static bool is_due(const struct work *work)
     return false;
 }
 
-static void open_epoch(struct thread *thread, const char *label)
+static void work_open_epoch(struct thread *thread, const char *label)
 {
     const struct scope_options options = { .label = label, .policy = TSLAB_POLICY_DRAIN, .plain = true };
     struct work *work = &thread->work;
@@ -71,12 +71,12 @@ int work_begin(struct thread *thread, const char *label)
         return TSLAB_OK;
     }
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {
-        close_epoch(thread, work);
+        work_close_epoch(thread, work);
     }
     int status = work->epoch == 0 ? TSLAB_STALE : scope_enter(thread, work->epoch);
     if (status == TSLAB_STALE || status == TSLAB_CLOSED) {
         /* There is no epoch, or the program has closed it by hand. */
-        open_epoch(thread, label);
+        work_open_epoch(thread, label);
         status = work->epoch == 0 ? TSLAB_NO_MEMORY : scope_enter(thread, work->epoch);
     }
     return status >= 0 ? TSLAB_OK : TSLAB_NO_MEMORY;
@@ -93,7 +93,7 @@ void work_advanced(struct thread *thread, uint64_t before, uint64_t value)
 /* Leaves the epoch of the outermost unit, if the thread is still inside. A unit may have had no memory for its scope,
  * or the program may have left the epoch by hand. False: the thread has entered another epoch in the unit and not left
  * it. */
-static bool leave_epoch(struct thread *thread, const struct work *work)
+static bool work_leave_epoch(struct thread *thread, const struct work *work)
 {
     const uint32_t scopes = scope_count(thread);
     return scopes <= work->scopes || (scopes == work->scopes + 1 && scope_leave(thread, work->epoch) == TSLAB_OK);
@@ -102,13 +102,13 @@ static bool leave_epoch(struct thread *thread, const struct work *work)
 int work_end(struct thread *thread)
 {
     struct work *work = &thread->work;
-    if (work->depth == 0 || (work->depth == 1 && !leave_epoch(thread, work))) {
+    if (work->depth == 0 || (work->depth == 1 && !work_leave_epoch(thread, work))) {
         return TSLAB_NOT_INSIDE;
     }
     if (work->depth == 1 && work->epoch != 0) {
         work->units++;
         if (is_due(work)) {
-            close_epoch(thread, work);
+            work_close_epoch(thread, work);
         }
     }
     work->depth--;

@@ -3,7 +3,7 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-#include "epochs.h"
+#include "use_epochs.h"
 
 #include <errno.h>
 #include <stdbool.h>

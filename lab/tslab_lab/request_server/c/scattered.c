@@ -4,7 +4,7 @@
 // With --epochs each request allocates in an epoch of its own, which is closed with reclaim at its end, and what is to
 // live on in another; without, all is plain malloc and free, and the program runs on any allocator.
 
-#include "epochs.h"
+#include "use_epochs.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -3,7 +3,7 @@
 // a crowd of threads was inside of at once: what the crowd left behind is what the later epochs pay for.
 
 #include "crew.h"
-#include "epochs.h"
+#include "use_epochs.h"
 
 enum {
     CROWD_MOST = 4000,

@@ -1,8 +1,8 @@
 // tslab's epochs for programs that run on any allocator: the functions are weak, and the same binary runs where there
 // are none. What these do must succeed.
 
-#ifndef EPOCHS_H
-#define EPOCHS_H
+#ifndef USE_EPOCHS_H
+#define USE_EPOCHS_H
 
 #include "self.h"
 
