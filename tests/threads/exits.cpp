@@ -133,9 +133,18 @@ int main()
     for (auto &key : keys)
         CHECK(pthread_key_create(&key, destroy_value) == 0);
     CHECK(pthread_key_create(&last_key, allocate_at_last) == 0);
-    size_t settled = resident_after(settled_after), grown = resident_after(thread_count) - settled;
-    printf("%zu KiB after %d threads, %zd KiB more after %d\n", settled, settled_after, static_cast<ptrdiff_t>(grown),
-           thread_count);
-    CHECK_SAY(static_cast<ptrdiff_t>(grown) <= allowed_kib, "grown by %zu KiB with the number of threads", grown);
+    // On a busy machine more threads may be alive at once than ever before, and each needs a heap. What leaks grows
+    // always.
+    enum { windows = 3 };
+    size_t before = resident_after(settled_after), grown = 0;
+    for (int window = 1; window <= windows; window++) {
+        size_t now = resident_after(settled_after + window * (thread_count - settled_after));
+        grown = now - before;
+        printf("%zu KiB, %zd KiB more in window %d\n", before, static_cast<ptrdiff_t>(grown), window);
+        if (static_cast<ptrdiff_t>(grown) <= allowed_kib)
+            return 0;
+        before = now;
+    }
+    CHECK_SAY(false, "grown by %zu KiB with the number of threads, again and again", grown);
     return 0;
 }
