@@ -93,13 +93,11 @@ always_inline bool slot_starts(const void *p, unsigned class)
     return offset % geometry->size == 0 && offset / geometry->size < geometry->slots;
 }
 
-/* The slot at p, which lies in a unit whose tag names `class`. Ends the program when p is not the start of a slot: it
- * is an invalid free. */
-always_inline struct slot slot_of(const void *p, unsigned class);
-
 /* Ends the program: p lies in a slab, but is not the start of a slot. */
 _Noreturn void slot_is_interior(const void *p);
 
+/* The slot at p, which lies in a unit whose tag names `class`. Ends the program when p is not the start of a slot: it
+ * is an invalid free. */
 always_inline struct slot slot_of(const void *p, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
