@@ -97,6 +97,11 @@ static inline uint64_t owned_get(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+/* The same for a word of any type: the owner reads it plainly and writes it after all its writes before, so that a fork
+ * that cuts the owner off finds them. Other threads read it by owned_load. */
+#define owned_load(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
+#define owned_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
 typedef _Atomic(uint8_t) atomic_u8;
 typedef _Atomic(uint16_t) atomic_u16;
 typedef _Atomic(uint32_t) atomic_u32;

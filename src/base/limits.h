@@ -12,6 +12,8 @@ enum {
     LIMIT(WORD_SLOTS,                        2,           64), /* slots in a word of a slab's bitmap */
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
     LIMIT(SMALL_MAX,                     16384,        32768), /* bytes of the largest size class */
+    LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
+    LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
     LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */
     LIMIT(HOT_RUN_UNITS,                     2,           16), /* units of the longest hot run */
     LIMIT(HOT_UNITS,                         3,           32), /* units of all hot runs of a heap */

@@ -43,8 +43,9 @@ enum {
     AFFINITY_SHIFT = 8,
     AFFINITY_PROCESS = 2,
     AFFINITY_FIRST_HEAP = 16,
-    AFFINITY_EPOCH = 1 << 23,  /* plus the id of the epoch */
-    AFFINITY_HANDLE = 1 << 22, /* in addition: objects of the slab have handles */
+    AFFINITY_EPOCH = 1 << 23,    /* plus the id of the epoch */
+    AFFINITY_HANDLE = 1 << 22,   /* in addition: objects of the slab have handles */
+    AFFINITY_OF_EPOCH = 1 << 21, /* in place of these, plus a number: a heap of an epoch, not of a thread */
 };
 
 struct unit {
@@ -97,6 +98,7 @@ struct run {
     uint32_t purged_slots; /* slab: free slots when its free pages were last purged. By the holder, or under the list's
                               lock (holes.h) */
     atomic_u32 live;       /* chunk: granules that live, as counted by chunk.h */
+    uint16_t fresh_words;  /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
     bool is_guarded;       /* large run, in the checked library: the page behind it has no access (large.c) */
 
     /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */

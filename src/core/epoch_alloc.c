@@ -7,6 +7,7 @@
 #include "core/hold.h"
 #include "core/large.h"
 #include "core/reclaim.h"
+#include "core/refill.h"
 #include "core/scope.h"
 #include "os/fatal.h"
 
@@ -93,12 +94,8 @@ static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
         return NULL;
     }
     struct magazine *m = &hold->heap->front.magazine[class];
-    void *head = magazine_head(m);
-    if (head != NULL) {
-        return magazine_pop(m, head);
-    }
-    void *p = heap_alloc_claimed(hold->heap, class);
-    return p != NULL ? p : heap_alloc_slow(hold->heap, class);
+    void *p = magazine_pop(m);
+    return p != NULL ? p : refill_alloc(hold->heap, class);
 }
 
 void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)

@@ -1,4 +1,5 @@
-/* The chains of the thread's magazines are followed slot by slot; the seals of live objects are compared one by one. */
+/* The slots in the thread's magazines are compared with each other and with the bitmaps; the seals of live objects are
+ * compared one by one. */
 #include "core/exit_check.h"
 
 #include "core/checked.h"
@@ -8,53 +9,29 @@
 #include "core/room.h"
 #include "core/verify.h"
 
-/* At the end of the program it cannot be told whether a slot was freed wrongly, or the program wrote to a free one. */
-static const char late_double[] = "found at exit: a double free, or a write into free memory, at";
-static const char late_interior[] = "found at exit: a free of an interior pointer, or a write into free memory, at";
-
-/* Looks whether a chain that is too long has come back to one of its first slots. */
-static void find_again(void *chain, unsigned slots)
+/* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */
+static void check_magazine(unsigned class, void *const *places, unsigned slots)
 {
-    void *p = chain;
-    for (unsigned n = 0; n < slots; n++, p = *slot_link(p)) {
-        void *other = *slot_link(p);
-        for (unsigned k = n + 1; k < slots; k++, other = *slot_link(other)) {
-            if (other == p) {
-                misuse(late_double, p);
-            }
+    for (unsigned i = 1; i <= slots; i++) {
+        if (!slot_starts(places[i], class)) {
+            misuse("found at exit: a free of an interior pointer", places[i]);
         }
-    }
-}
-
-/* A write to a free slot may have led the chain anywhere. It is followed only as long as it leads to slots. */
-static void check_chain(unsigned class, void *chain, unsigned slots)
-{
-    void *p = chain;
-    unsigned n = 0;
-    for (; p != NULL && n < slots; n++, p = *slot_link(p)) {
-        const size_t unit = arena_unit(p);
-        if (!arena_has_unit(unit) || tag_class(load_plain(&arena.units[unit].tag)) != class) {
-            return;
+        const struct slot slot = slot_of(places[i], class);
+        bool twice = (load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0;
+        for (unsigned k = 1; k < i; k++) {
+            twice |= places[k] == places[i];
         }
-        if (!slot_starts(p, class)) {
-            misuse(late_interior, p);
+        if (twice) {
+            misuse("found at exit: a double free of", places[i]);
         }
-        const struct slot slot = slot_of(p, class);
-        if ((load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0) {
-            misuse(late_double, p);
-        }
-    }
-    if (p != NULL) {
-        find_again(chain, n);
     }
 }
 
 static void check_heap(const struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        check_chain(c, magazine_head(&heap->front.magazine[c]),
-                    heap_magazine_slots(heap, c) +
-                        1); /* a signal may have cut the thread before it counted the last push */
+        const struct magazine *const m = &heap->front.magazine[c];
+        check_magazine(c, magazine_places(m), magazine_slots(m));
     }
 }
 

@@ -34,11 +34,11 @@ always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
     }
     if (likely(size <= SMALL_MAX)) {
         struct magazine *m = front_magazine(front_current, class_scaled_of_size(size));
-        void *head = magazine_head(m);
-        if (likely(head != NULL)) {
-            return magazine_pop(m, head);
+        void *p = magazine_pop(m);
+        if (likely(p != NULL)) {
+            return p;
         }
-        void *p = chunk_alloc_small(fast_cursor(), size);
+        p = chunk_alloc_small(fast_cursor(), size);
         if (p != NULL) {
             return p;
         }
@@ -62,10 +62,9 @@ always_inline void fast_free(void *p)
     if (likely(arena_has_unit(unit))) {
         const uint32_t tag = load_plain(&arena.units[unit].tag);
         struct magazine *m = front_magazine(front_current, (size_t)tag_class(tag) << CLASS_SCALE);
-        void *head = magazine_head(m);
         /* If the slot freed last is freed again, the slow path reports it. */
-        if (likely(tag == m->tag && magazine_room(m) != 0 && p != head)) {
-            magazine_push(m, head, p);
+        if (likely(tag == m->tag && !magazine_is_full(m) && !magazine_has_last(m, p))) {
+            magazine_push(m, p);
             return;
         }
         if (chunk_free_small(fast_cursor(), p)) {

@@ -1,7 +1,7 @@
-/* A chain is grouped by bitmap word in a small table on the stack; each group becomes one give. */
+/* Slots that were freed one after another tend to lie in one word of a bitmap, so each is compared with that of its
+ * neighbour alone (docs/decisions/magazines.md). */
 #include "core/flush.h"
 
-#include "core/magazine.h"
 #include "core/misuse.h"
 #include "os/fatal.h"
 
@@ -14,35 +14,33 @@ void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask)
     }
 }
 
-enum { GIVE_WAYS = 16 };
-
-/* The groups wait in a small table. A group that finds its place taken by another one gives that one back first. */
-noinline uint64_t flush_chain(unsigned class, void *chain)
+noinline void flush_slots(unsigned class, void *const *slots, size_t n)
 {
-    struct slot waiting[GIVE_WAYS] = { { NULL, 0, 0 } };
-    uint64_t slots = 0;
-    while (chain != NULL) {
-        void *const p = chain;
-        chain = *slot_link(p);
-        const struct slot slot = slot_of(p, class);
-        struct slot *group = &waiting[(run_index(slot.slab) * 5 + slot.word) % GIVE_WAYS];
-        if (group->slab == slot.slab && group->word == slot.word) {
-            if (unlikely((group->mask & slot.mask) != 0)) {
-                misuse("double free of", p);
+    const struct class_geometry *const geometry = &class_geometry[class];
+    const uint64_t reciprocal = geometry->reciprocal;
+    const size_t size = geometry->size;
+    void *const *const end = slots + n;
+    while (slots != end) {
+        struct slot group = slot_of(*slots, class);
+        /* The slots that share the word. */
+        const unsigned first = group.word * WORD_SLOTS;
+        const char *const start = arena_address(run_index(group.slab)) + first * size;
+        const size_t bytes = min_size(WORD_SLOTS, geometry->slots - first) * size;
+        while (++slots != end) {
+            const size_t offset = (size_t)((const char *)*slots - start);
+            if (offset >= bytes) {
+                break;
             }
-            group->mask |= slot.mask;
-        } else {
-            if (group->slab != NULL) {
-                flush_word(group->slab, class, group->word, group->mask);
+            const uint64_t index = offset * reciprocal >> 40;
+            const uint64_t mask = (uint64_t)1 << index;
+            if (unlikely(index * size != offset)) {
+                slot_is_interior(*slots);
             }
-            *group = slot;
+            if (unlikely((group.mask & mask) != 0)) {
+                misuse("double free of", *slots);
+            }
+            group.mask |= mask;
         }
-        slots++;
+        flush_word(group.slab, class, group.word, group.mask);
     }
-    for (unsigned i = 0; i < GIVE_WAYS; i++) {
-        if (waiting[i].slab != NULL) {
-            flush_word(waiting[i].slab, class, waiting[i].word, waiting[i].mask);
-        }
-    }
-    return slots;
 }

@@ -10,8 +10,8 @@
  */
 void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask);
 
-/* Gives back a chain of slots, grouped by word of their bitmaps, with one atomic operation for up to 64 of them.
- * Returns how many slots there were. Ends the program when a slot is among them twice. */
-uint64_t flush_chain(unsigned class, void *chain);
+/* Gives back n slots of a class. Neighbours in the array that share a word of their bitmap go back by one atomic
+ * operation. Ends the program when a slot is among them twice, or is none. */
+void flush_slots(unsigned class, void *const *slots, size_t n);
 
 #endif

@@ -139,9 +139,6 @@ static void recover_hold(struct hold *hold, const struct thread *self)
         chunk_recount(&hold->cursor);
     }
     if (vanished) {
-        if (hold->heap != NULL) {
-            heap_recount(hold->heap);
-        }
         hold->nested = 0;
         hold->serving = NULL; /* that hold becomes idle as well */
         store_plain(&hold->holder, HOLD_IDLE);
@@ -222,7 +219,6 @@ static void close_vanished(struct thread *self)
     for (struct thread *thread = registry.live; thread != NULL; thread = next) {
         next = thread->next;
         if (thread != self && thread != registry.last) { /* no thread had the last record: its lock was taken */
-            heap_recount(&thread->heap);
             thread_close(thread);
         }
     }

@@ -5,6 +5,7 @@
 #include "core/epoch_alloc.h"
 #include "core/generation.h"
 #include "core/object.h"
+#include "core/overflow.h"
 #include "core/scope.h"
 #include "os/fatal.h"
 
@@ -79,15 +80,18 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
 }
 
 /* Lends a slot that was just allocated from the hold. Returns its handle. 0: the generations of the place are used up,
- * and the hold's heap keeps the slot. */
-static uint64_t handle_lend(struct hold *hold, void *p)
+ * and the hold's heap keeps the slot. If there is no memory for that, *object becomes NULL. */
+static uint64_t handle_lend(struct hold *hold, void **object)
 {
+    void *const p = *object;
     invariant(hold->heap != NULL && tag_has_handles(load_plain(&arena.units[arena_unit(p)].tag)));
     const unsigned class = tag_class(load_plain(&arena.units[arena_unit(p)].tag));
     const struct slot slot = slot_of(p, class);
     const uint32_t generation = place_next(p, slot.slab);
     if (unlikely(generation == 0)) {
-        heap_retire(hold->heap, class, p);
+        if (!heap_retire(hold->heap, class, p)) {
+            *object = NULL;
+        }
         return 0;
     }
     store_release(place_word(p), place_lent(generation));
@@ -101,7 +105,7 @@ static uint64_t handle_lend_from(struct thread *thread, struct hold *hold, size_
     uint64_t handle;
     do {
         *object = epoch_alloc_slot(thread, hold, size, PLACE_ALIGN);
-        handle = *object == NULL ? 0 : handle_lend(hold, *object);
+        handle = *object == NULL ? 0 : handle_lend(hold, object);
     } while (handle == 0 && *object != NULL);
     return handle;
 }
@@ -163,13 +167,13 @@ void *handle_get(uint64_t epoch, uint64_t handle)
 static void handle_free_to(struct heap *heap, unsigned class, void *p)
 {
     struct magazine *m = &heap->front.magazine[class];
-    invariant(magazine_head(m) != p);
     invariant(m->tag == load_plain(&arena.units[arena_unit(p)].tag));
-    if (likely(magazine_room(m) != 0)) {
-        magazine_push(m, magazine_head(m), p);
+    if (likely(!magazine_is_full(m))) {
+        invariant(!magazine_has_last(m, p));
+        magazine_push(m, p);
     } else {
         const int saved = errno;
-        heap_free_full(heap, class, p);
+        overflow_free(heap, class, p);
         errno = saved;
     }
 }
@@ -192,7 +196,7 @@ bool handle_free(struct thread *thread, uint64_t epoch, uint64_t handle)
         handle_free_to(inside->serving->heap, class, p);
     } else {
         counter_add(&thread->heap.class[class].counters.remote_frees, 1);
-        heap_free_direct(&thread->heap, class, p);
+        overflow_free_direct(&thread->heap, class, p);
     }
     return true;
 }

@@ -1,48 +1,34 @@
-/* The slow paths of a heap: refill and overflow of magazines, claims of bitmap words, attaching of slabs, the bypass
- * (decided by windows of allocations), and the ticks that give back what idle classes cache. */
+/* What a heap is, what it counts, how its trays change, and how it gives back what it has: when it ends, and class by
+ * class when they are idle. */
 #include "core/heap.h"
 
-#include "core/depot.h"
 #include "core/epoch.h"
+#include "core/exchange.h"
 #include "core/flush.h"
-#include "core/generation.h"
 #include "core/holes.h"
 #include "core/meta.h"
-#include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <string.h>
-
-/* The bypass: a window of WINDOW allocations with fewer than one hit in HELP_MIN turns the magazine off. A window with
- * at least one hit in HELP_AGAIN turns it on again. */
-enum { WINDOW = 256, HELP_MIN = 50, HELP_AGAIN = 8 };
 
 /* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
 struct heap heap_none;
-struct front front_none = { .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none };
-struct front front_gone = { .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none };
+/* clang-format off */
+#define NO_FRONT                                                                                                       \
+    { .magazine = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                         \
+      .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none }
+/* clang-format on */
+struct front front_none = NO_FRONT;
+struct front front_gone = NO_FRONT;
 
 _Thread_local struct front *front_current = &front_none;
 
 bool heap_serves_malloc;
-
-unsigned heap_magazine_slots(const struct heap *heap, unsigned class)
-{
-    return load_plain(&heap->class[class].capacity) - magazine_room(&heap->front.magazine[class]);
-}
-
-static void heap_set_capacity(struct heap *heap, unsigned class, uint16_t capacity)
-{
-    invariant(heap_magazine_slots(heap, class) <= capacity);
-    magazine_set_room(&heap->front.magazine[class], capacity - heap_magazine_slots(heap, class));
-    store_plain(&heap->class[class].capacity, capacity);
-}
 
 uint32_t heap_next_affinity(void)
 {
@@ -53,57 +39,61 @@ uint32_t heap_next_affinity(void)
 void heap_retag(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        invariant(magazine_head(&heap->front.magazine[c]) == NULL);
+        invariant(magazine_slots(&heap->front.magazine[c]) == 0);
         heap->front.magazine[c].tag =
             tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
     }
 }
 
+void front_start(struct front *front)
+{
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        magazine_reset(&front->magazine[c]);
+    }
+    front->magazine[CLASS_NONE].tag = TAG_NEVER;
+    front->innermost = &hold_none;
+    front->filling = &hold_none;
+}
+
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
 {
-    const bool magazines = option_get(OPTION_MAGAZINES) != 0;
     invariant((thread == NULL) == (gate == NULL) && affinity >= AFFINITY_FIRST_HEAP);
     heap->front.thread = thread;
-    heap->front.innermost = &hold_none;
-    heap->front.filling = &hold_none;
     heap->front.heap = heap;
     heap->gate = gate;
     heap->epoch = epoch;
     heap->affinity = affinity;
-    stock_start(&heap->stock, magazines);
-    heap->front.magazine[CLASS_NONE].tag = TAG_NEVER;
+    stock_start(&heap->stock, option_get(OPTION_MAGAZINES) != 0);
+    front_start(&heap->front);
     heap_retag(heap);
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = &heap->class[c];
-        hc->batch = magazine_batch_first(c);
-        hc->bypass_alloc = !magazines;
-        heap_set_capacity(heap, c, magazines ? magazine_capacity_first(c) : 0);
-    }
 }
 
 struct heap *heap_make(struct epoch *epoch)
 {
     struct heap *heap = meta_alloc(sizeof *heap);
     if (heap != NULL) {
-        heap_start(heap, NULL, NULL, epoch, heap_next_affinity());
+        heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
     }
     return heap;
 }
 
 /* Counting. */
 
-/* The slots in the magazine of a class, and what went through it, by one look at its count. A report may look between
- * two writes of a slow path. A difference that is below zero then counts as zero. */
+/* The slots in the magazine of a class, and what went through it. A report may look between two writes of the holder. A
+ * difference that is below zero then counts as zero. */
 struct traffic {
     uint64_t slots, allocs, frees;
 };
 
 static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
-    const uint64_t count = owned_get(&heap->front.magazine[class].count);
-    const uint64_t capacity = load_plain(&heap->class[class].capacity), room = count & MAGAZINE_ROOM_MASK;
-    const uint64_t slots = capacity > room ? capacity - room : 0;
-    const uint64_t allocs = count >> MAGAZINE_SERVED_SHIFT;
+    const struct magazine *const m = &heap->front.magazine[class];
+    const uint64_t allocs = owned_get(&m->served), limit = owned_load(&m->limit);
+    void **const places = owned_load(&m->end) - limit;
+    const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
+    if (slots > limit) { /* the magazine got another tray meanwhile */
+        return (struct traffic){ 0, allocs, allocs };
+    }
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
     const uint64_t frees = slots + allocs + counter_get(&heap->class[class].moved);
     return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
@@ -111,7 +101,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
-    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->retired_slots) +
+    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + counter_get(&hc->retired_slots) +
            bit_count(load_plain(&hc->claimed));
 }
 
@@ -136,6 +126,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->flushes += counter_get(&counters->flushes);
     sums->flushed += counter_get(&counters->flushed);
     sums->stocked += counter_get(&counters->stocked);
+    sums->exchanged += counter_get(&counters->exchanged);
     sums->bypassed_allocs += bypassed_allocs;
     sums->bypassed_frees += bypassed_frees;
     sums->remote_frees += remote_frees;
@@ -147,68 +138,131 @@ void heap_forget_counts(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     invariant(heap_cached(heap, class) == 0);
-    owned_set(&heap->front.magazine[class].count, magazine_room(&heap->front.magazine[class]));
+    owned_set(&heap->front.magazine[class].served, 0);
     counter_set(&hc->moved, 0);
-    hc->window_allocs = hc->window_refilled = hc->idle_allocs = hc->idle_frees = 0;
+    hc->idle_allocs = hc->idle_frees = 0;
     memset(&hc->counters, 0, sizeof hc->counters);
 }
 
-static void heap_flush_magazine(struct heap *heap, unsigned class)
+/* Trays. */
+
+static bool is_first_tray(const struct heap *heap, unsigned class, const struct tray *tray)
 {
-    struct magazine *m = &heap->front.magazine[class];
-    struct heap_class *hc = &heap->class[class];
-    if (magazine_head(m) == NULL) {
+    return tray == &heap->class[class].first.tray;
+}
+
+/* The magazine has other slots than before, and not only by pops and pushes. */
+static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
+{
+    magazine_set(&heap->front.magazine[class], places, limit, slots);
+    heap->class[class].fresh = UINT64_MAX;
+}
+
+void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    invariant(heap->gate->is_inside && slots <= magazine_limit_most(class));
+    if (m->limit == 0) {
+        struct tray *const first = &heap->class[class].first.tray;
+        first->length = TRAY_FIRST;
+        set_magazine(heap, class, tray_places(first), (unsigned)min_size(TRAY_FIRST, magazine_limit_most(class)), 0);
+    }
+    void **const places = magazine_places(m);
+    struct tray *const old = tray_of(places);
+    const unsigned n = magazine_slots(m);
+    const unsigned limit = (unsigned)max_size(m->limit, slots);
+    if (limit <= old->length) {
+        set_magazine(heap, class, places, limit, n);
         return;
     }
-    invariant(heap_magazine_slots(heap, class) <= load_plain(&hc->capacity));
-    const uint64_t slots = flush_chain(class, magazine_head(m));
-    magazine_set_head(m, NULL);
-    magazine_set_room(m, load_plain(&hc->capacity));
-    counter_add(&hc->moved, slots);
-    stock_missed(&heap->stock, &hc->stock, slots * class_geometry[class].size);
+    struct tray *const longer = tray_take(limit);
+    if (longer != NULL) {
+        memcpy(tray_places(longer), places, (1 + (size_t)n) * sizeof *places);
+        set_magazine(heap, class, tray_places(longer), limit, n);
+        if (!is_first_tray(heap, class, old)) {
+            tray_put(old);
+        }
+    }
+}
+
+struct tray *heap_swap_tray(struct heap *heap, unsigned class, struct tray *tray)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
+    const unsigned most = magazine_limit_most(class);
+    counter_add(&heap->class[class].moved, (uint64_t)magazine_slots(m) - tray->count);
+    set_magazine(heap, class, tray_places(tray), (unsigned)min_size(tray->length, most), tray->count);
+    return old == NULL || is_first_tray(heap, class, old) ? NULL : old;
+}
+
+/* Puts the trays of an empty class back into the pool. Its magazine starts short again. */
+static void put_trays(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && hc->stock.trays == NULL);
+    if (m->limit != 0 && !is_first_tray(heap, class, tray_of(magazine_places(m)))) {
+        tray_put(tray_of(magazine_places(m)));
+    }
+    if (hc->spare != NULL) {
+        tray_put(hc->spare);
+        hc->spare = NULL;
+    }
+    if (hc->outbox != NULL) {
+        tray_put(tray_of(hc->outbox));
+        hc->outbox = NULL;
+    }
+    magazine_reset(m);
+    hc->outbox_limit = 0;
+    hc->batch = 0;
+}
+
+/* Giving back. */
+
+static void count_flush(struct heap_class *hc, uint64_t slots)
+{
     counter_add(&hc->counters.flushes, 1);
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* Hands the whole magazine over to the stock. False: the stock has no room. */
-static bool heap_stock_magazine(struct heap *heap, unsigned class)
+void heap_flush_magazine(struct heap *heap, unsigned class, unsigned slots)
 {
-    struct magazine *m = &heap->front.magazine[class];
-    struct heap_class *hc = &heap->class[class];
-    const unsigned slots = heap_magazine_slots(heap, class);
-    if (!stock_put(&heap->stock, &hc->stock, class, magazine_head(m), slots)) {
-        return false;
-    }
-    magazine_set_head(m, NULL);
-    magazine_set_room(m, load_plain(&hc->capacity));
+    const struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    void **const places = magazine_places(m);
+    const unsigned rest = magazine_slots(m) - slots;
+    invariant(slots != 0 && slots <= magazine_slots(m));
+    flush_slots(class, places + 1, slots);
+    memmove(places + 1, places + 1 + slots, rest * sizeof *places);
+    set_magazine(heap, class, places, m->limit, rest);
     counter_add(&hc->moved, slots);
-    counter_add(&hc->counters.stocked, 1);
-    return true;
+    count_flush(hc, slots);
+    stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
 }
 
-static void heap_flush_stock(struct heap *heap, unsigned class)
+static void flush_stock(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = &heap->class[class];
-    while (counter_get(&hc->stock.slots) != 0) {
-        unsigned slots;
-        void *const chain = stock_take(&heap->stock, &hc->stock, class, &slots);
-        (void)flush_chain(class, chain);
-        counter_add(&hc->counters.flushes, 1);
-        counter_add(&hc->counters.flushed, slots);
+    struct heap_class *const hc = &heap->class[class];
+    struct tray *tray;
+    while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
+        flush_slots(class, tray_places(tray) + 1, tray->count);
+        count_flush(hc, tray->count);
+        tray_put(tray);
     }
-    invariant(hc->stock.chains == 0);
 }
 
-/* Slabs. */
-
-/* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
- * cleans up. */
-static bool heap_is_open(const struct heap *heap)
+void heap_flush_outbox(struct heap *heap, unsigned class)
 {
-    return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
+    struct heap_class *const hc = &heap->class[class];
+    const uint32_t slots = counter_get(&hc->outbox_slots);
+    if (slots != 0) {
+        flush_slots(class, hc->outbox + 1, slots);
+        counter_set(&hc->outbox_slots, 0);
+        count_flush(hc, slots);
+    }
 }
 
-static void heap_detach_slab(struct heap *heap, unsigned class)
+void heap_detach_slab(struct heap *heap, unsigned class)
 {
     struct heap_class *hc = &heap->class[class];
     const uint64_t claimed = load_plain(&hc->claimed);
@@ -226,123 +280,30 @@ static void heap_detach_slab(struct heap *heap, unsigned class)
     }
 }
 
-/* Takes a run for a slab. A slab with handles needs a run whose places have generations left. Runs without any are held
- * back meanwhile, so that the depot does not return them again. 0: no memory. */
-static uint32_t run_for_slab(const struct heap *heap, uint32_t units)
+static void empty_class(struct heap *heap, unsigned class)
 {
-    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
-    uint32_t used_up = 0;
-    uint32_t first;
-    bool clean;
-    while ((first = reclaim_take(units, 1, &clean)) != 0 && has_handles && !generation_begin(first, units)) {
-        arena.runs[first].next = used_up;
-        used_up = first;
+    const struct magazine *const m = &heap->front.magazine[class];
+    if (magazine_slots(m) != 0) {
+        heap_flush_magazine(heap, class, magazine_slots(m));
     }
-    while (used_up != 0) {
-        const uint32_t next = arena.runs[used_up].next;
-        depot_put(used_up, units, false);
-        used_up = next;
-    }
-    invariant(first == 0 || arena.runs[first].units == units);
-    return first;
+    flush_stock(heap, class);
+    heap_flush_outbox(heap, class);
+    heap_detach_slab(heap, class);
+    put_trays(heap, class);
 }
 
-/* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
-static bool heap_attach_slab(struct heap *heap, unsigned class)
+void heap_empty(struct heap *heap)
 {
-    if (!heap_is_open(heap)) {
-        return false;
+    stock_reset_budget(&heap->stock);
+    hot_flush(&heap->hot);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        empty_class(heap, c);
     }
-    const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = &heap->class[class];
-    invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
-    const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
-    hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
-    if (hc->slab != NULL) {
-        invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
-        counter_add(&hc->counters.attached, 1);
-        if (geometry->shares_lines) {
-            slab_set_affinity(hc->slab, class, affinity);
-        }
-        return true;
-    }
-    const uint32_t first = run_for_slab(heap, geometry->units);
-    if (first == 0) {
-        return false;
-    }
-    slab_open(first, class, heap->epoch->id, affinity);
-    if (heap->epoch != &epoch_process) {
-        epoch_link_run(heap->epoch, first);
-    }
-    hc->slab = &arena.runs[first];
-    counter_add(&hc->counters.opened, 1);
-    return true;
+    invariant(heap->stock.bytes == 0 && counter_get(&heap->hot.total) == 0);
 }
 
-/* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
-static bool heap_claim_word(struct heap *heap, unsigned class)
-{
-    const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = &heap->class[class];
-    invariant(load_plain(&hc->claimed) == 0);
-    for (;;) {
-        for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
-            const uint64_t taken = slab_take(hc->slab, geometry, w);
-            if (taken != 0) {
-                store_plain(&hc->claimed, taken);
-                hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
-                return true;
-            }
-        }
-        heap_detach_slab(heap, class);
-        if (!heap_attach_slab(heap, class)) {
-            return false;
-        }
-    }
-}
-
-/* Links up to `most` claimed slots into a list, in the order of their addresses. Returns how many. */
-static unsigned link_claimed(struct heap_class *hc, size_t size, unsigned most, void **list)
-{
-    unsigned n = 0;
-    void **at = list;
-    uint64_t claimed = load_plain(&hc->claimed);
-    invariant(claimed != 0 && most != 0);
-    while (claimed != 0 && n < most) {
-        char *const p = hc->claimed_start + bit_lowest(claimed) * size;
-        claimed &= claimed - 1;
-        *at = p;
-        at = slot_link(p);
-        n++;
-    }
-    *at = NULL;
-    store_plain(&hc->claimed, claimed);
-    return n;
-}
-
-static void window_of_allocs(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const uint64_t allocs = magazine_served(&heap->front.magazine[class]) + counter_get(&hc->counters.bypassed_allocs);
-    const uint64_t missed = counter_get(&hc->counters.refilled) + counter_get(&hc->counters.bypassed_allocs);
-    const uint64_t n = allocs - hc->window_allocs;
-    if (n < WINDOW) {
-        return;
-    }
-    /* Every slot that did not come from an earlier free is a miss. */
-    const uint64_t misses = min_size(n, missed - hc->window_refilled);
-    const uint64_t hits = n - misses;
-    if (!hc->bypass_alloc) {
-        hc->bypass_alloc = hits * HELP_MIN < n;
-    } else if (hits * HELP_AGAIN >= n) {
-        hc->bypass_alloc = false;
-    }
-    hc->window_allocs = allocs;
-    hc->window_refilled = missed;
-}
-
-/* Flushes the classes and hot runs that were not used between two ticks. Their magazines start small again. */
-static noinline void heap_tick(struct heap *heap)
+/* Gives back the classes and hot runs that were not used between two ticks. */
+static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
 {
     invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -350,11 +311,7 @@ static noinline void heap_tick(struct heap *heap)
         struct class_sums sums = { 0 };
         heap_add(heap, c, &sums);
         if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
-            heap_flush_magazine(heap, c);
-            heap_flush_stock(heap, c);
-            heap_detach_slab(heap, c);
-            hc->batch = magazine_batch_first(c);
-            heap_set_capacity(heap, c, magazine_capacity_first(c));
+            empty_class(heap, c);
         }
         hc->idle_allocs = sums.allocs;
         hc->idle_frees = sums.frees;
@@ -364,16 +321,22 @@ static noinline void heap_tick(struct heap *heap)
     }
     heap->hot.touched = false;
     stock_tick(&heap->stock);
+    /* One thread at a time looks after what is shared. */
+    static atomic_u64 exchange_ms;
+    if (now_ms - load_relaxed(&exchange_ms) >= TICK_MS) {
+        store_relaxed(&exchange_ms, now_ms);
+        exchange_tick(false);
+    }
 }
 
-static void slow_operation_end(struct heap *heap)
+void heap_operation_end(struct heap *heap)
 {
     invariant(heap->gate->is_inside);
     if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
         const uint64_t now_ms = os_now_ms();
         if (now_ms - heap->tick_ms >= TICK_MS) {
             heap->tick_ms = now_ms;
-            heap_tick(heap);
+            heap_tick(heap, now_ms);
         }
     }
     reclaim_tick();
@@ -381,122 +344,30 @@ static void slow_operation_end(struct heap *heap)
     gate_unlock(heap->gate);
 }
 
-/* In the gate. The magazine is empty. */
-static void *heap_refill(struct heap *heap, unsigned class)
-{
-    struct magazine *m = &heap->front.magazine[class];
-    struct heap_class *hc = &heap->class[class];
-    const bool magazines = option_get(OPTION_MAGAZINES) != 0;
-    const uint16_t capacity = load_plain(&hc->capacity);
-    invariant(heap->gate->is_inside && magazine_head(m) == NULL);
-    if (counter_get(&hc->stock.slots) != 0) {
-        unsigned slots;
-        void *const chain = stock_take(&heap->stock, &hc->stock, class, &slots);
-        if (slots > capacity) {
-            store_plain(&hc->capacity, (uint16_t)slots);
-        }
-        magazine_set_head(m, chain);
-        magazine_set_room(m, load_plain(&hc->capacity) - slots);
-        counter_add(&hc->moved, -(uint64_t)slots);
-        return magazine_pop(m, magazine_head(m));
-    }
-    if (magazines) {
-        window_of_allocs(heap, class);
-        stock_learn(&heap->stock, &hc->stock);
-    }
-    if (load_plain(&hc->claimed) == 0 && !heap_claim_word(heap, class)) {
-        return NULL;
-    }
-    if (hc->bypass_alloc) {
-        return heap_hand_out(heap, class);
-    }
-    void *list;
-    const unsigned n = link_claimed(hc, class_geometry[class].size, hc->batch < capacity ? hc->batch : capacity, &list);
-    invariant(n != 0 && n <= capacity);
-    hc->batch = (uint16_t)min_size((size_t)hc->batch * 2, magazine_batch_most(class));
-    magazine_set_head(m, list);
-    magazine_set_room(m, capacity - n);
-    counter_add(&hc->moved, -(uint64_t)n);
-    counter_add(&hc->counters.refills, 1);
-    counter_add(&hc->counters.refilled, n);
-    return magazine_pop(m, magazine_head(m));
-}
+/* Slots that are put aside. */
 
-/* There is no memory for the class. The last resort is to give back what this heap caches of other classes. */
-static noinline void *heap_refill_at_last(struct heap *heap, unsigned class)
-{
-    heap_empty(heap);
-    return heap_refill(heap, class);
-}
-
-void *heap_alloc_slow(struct heap *heap, unsigned class)
-{
-    gate_lock(heap->gate);
-    void *p = heap_refill(heap, class);
-    if (unlikely(p == NULL) && heap_is_open(heap)) {
-        p = heap_refill_at_last(heap, class);
-    }
-    slow_operation_end(heap);
-    return p;
-}
-
-/* Makes room in a full magazine: enlarges it, hands it to the stock, or flushes it. In the gate. */
-static void heap_make_room(struct heap *heap, unsigned class)
-{
-    const struct heap_class *hc = &heap->class[class];
-    const uint16_t most = magazine_capacity_most(class);
-    const uint16_t capacity = load_plain(&hc->capacity);
-    invariant(heap->gate->is_inside && magazine_room(&heap->front.magazine[class]) == 0);
-    if (capacity < most) {
-        heap_set_capacity(heap, class, (uint16_t)min_size((size_t)capacity * 2, most));
-    } else if (!heap_stock_magazine(heap, class)) {
-        heap_flush_magazine(heap, class);
-    }
-    invariant(magazine_room(&heap->front.magazine[class]) != 0);
-}
-
-void heap_free_full(struct heap *heap, unsigned class, void *p)
-{
-    invariant(magazine_room(&heap->front.magazine[class]) == 0);
-    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
-        counter_add(&heap->class[class].counters.bypassed_frees, 1);
-        heap_free_direct(heap, class, p);
-        return;
-    }
-    gate_lock(heap->gate);
-    heap_make_room(heap, class);
-    magazine_push(&heap->front.magazine[class], magazine_head(&heap->front.magazine[class]), p);
-    slow_operation_end(heap);
-}
-
-/* Evaluates a slab after the give of a single slot, when the give found that the slab's state may have to change. */
-static noinline void look_after_free(struct gate *gate, struct run *slab)
-{
-    const int saved = errno;
-    gate_lock(gate);
-    partial_evaluate(slab);
-    reclaim_tick();
-    gate_unlock(gate);
-    errno = saved;
-}
-
-void heap_free_direct(struct heap *heap, unsigned class, void *p)
-{
-    const struct slot slot = slot_of(p, class);
-    gate_note(heap->gate, run_index(slot.slab));
-    if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
-        look_after_free(heap->gate, slot.slab);
-    }
-}
-
-void heap_retire(struct heap *heap, unsigned class, void *p)
+bool heap_retire(struct heap *heap, unsigned class, void *p)
 {
     struct heap_class *hc = &heap->class[class];
     invariant(slot_starts(p, class));
-    *slot_link(p) = hc->retired;
-    hc->retired = p;
-    counter_add(&hc->retired_slots, 1);
+    gate_lock(heap->gate);
+    if (hc->retired == NULL || hc->retired->count == hc->retired->length) {
+        struct tray *const tray = tray_take(TRAY_MOST);
+        if (tray != NULL) {
+            tray->next = hc->retired;
+            hc->retired = tray;
+        }
+    }
     counter_add(&hc->counters.remote_frees, 1); /* the slot was counted as allocated, but no user has it */
+    const bool kept = hc->retired != NULL && hc->retired->count < hc->retired->length;
+    if (kept) {
+        tray_places(hc->retired)[++hc->retired->count] = p;
+        counter_add(&hc->retired_slots, 1);
+    } else {
+        flush_slots(class, &p, 1);
+    }
+    gate_unlock(heap->gate);
+    return kept;
 }
 
 void heap_unretire(struct heap *heap)
@@ -504,38 +375,12 @@ void heap_unretire(struct heap *heap)
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
         while (hc->retired != NULL) {
-            void *const p = hc->retired;
-            const struct slot slot = slot_of(p, c);
-            hc->retired = *slot_link(p);
-            *slot_link(p) = NULL; /* free memory of the checked library is zero */
-            invariant(counter_get(&hc->retired_slots) != 0);
-            counter_set(&hc->retired_slots, counter_get(&hc->retired_slots) - 1);
-            flush_word(slot.slab, c, slot.word, slot.mask);
+            struct tray *const tray = hc->retired;
+            hc->retired = tray->next;
+            flush_slots(c, tray_places(tray) + 1, tray->count);
+            counter_sub(&hc->retired_slots, tray->count);
+            tray_put(tray);
         }
         invariant(counter_get(&hc->retired_slots) == 0);
     }
-}
-
-void heap_recount(struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        unsigned slots = 0;
-        for (void *p = magazine_head(&heap->front.magazine[c]); p != NULL; p = *slot_link(p)) {
-            slots++;
-        }
-        invariant(slots <= load_plain(&heap->class[c].capacity));
-        magazine_set_room(&heap->front.magazine[c], load_plain(&heap->class[c].capacity) - slots);
-    }
-}
-
-void heap_empty(struct heap *heap)
-{
-    stock_reset_budget(&heap->stock);
-    hot_flush(&heap->hot);
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        heap_flush_magazine(heap, c);
-        heap_flush_stock(heap, c);
-        heap_detach_slab(heap, c);
-    }
-    invariant(heap->stock.bytes == 0 && counter_get(&heap->hot.total) == 0);
 }

@@ -1,18 +1,20 @@
-/* A heap: for every size class a magazine, a stock of full magazines, and an attached slab.
+/* A heap: for every size class a magazine, a stock of full trays, an outbox, and an attached slab.
  *
  * At most one thread at a time holds a heap, and it alone writes the heap. Other threads' reports read counts at any
  * time: the words that hold them are atomic, or owned (atomic.h). A report is exact while the holder is at rest. The
- * fast path (fast.h) touches only the magazines. Everything here happens when a magazine is empty or full:
+ * fast path (fast.h) touches only the magazines. Everything else happens when a magazine is empty (refill.h) or full,
+ * or does not accept a slot (overflow.h):
  *
- *   alloc, empty magazine   take a full one from the stock; else link a batch of slots from the attached slab's claimed
- *                           word; else attach a partial slab; else open a new one
- *   free, full magazine     grow it while it is small; else hand it over whole to the stock; else flush it to its slabs
- *   bypass                  when a window of allocations shows that the magazine does not help, slots go straight from
- *                           the claimed word to the caller, and nothing is linked
+ *   alloc, empty magazine   take a full tray from the stock, or from the exchange; else a batch of slots from the
+ *                           attached slab's claimed word; else attach a partial slab; else open a new one
+ *   free, full magazine     make it longer while it is short; else hand its tray over to the stock, or to the exchange;
+ *                           else flush the older half to the slabs
+ *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
+ *                           straight to their slabs
  *
- * Invariants: the tag of a magazine changes only while the heap is empty; room = capacity - slots in the magazine;
- * slots in magazine, stock and claimed word are in no bitmap; only an attached slab has claimed slots; a heap that
- * leaves the list of heaps of epochs is empty.
+ * Invariants: the tag of a magazine changes only while the heap is empty; slots in magazine, stock, outbox, exchange
+ * and claimed word are in no bitmap; only an attached slab has claimed slots; a heap that leaves the list of heaps of
+ * epochs is empty.
  *
  * Threads: the holder. Each function says whether it runs in the gate or enters it. */
 #ifndef TSLAB_CORE_HEAP_H
@@ -23,6 +25,7 @@
 #include "core/magazine.h"
 #include "core/partial.h"
 #include "core/stock.h"
+#include "core/tray.h"
 #include "os/fatal.h"
 
 struct hold;
@@ -30,14 +33,15 @@ struct thread;
 
 /* What the holder counts on slow paths. All other counts follow from these and from what the heap has. */
 struct class_counters {
-    atomic_u64 refills;         /* times that slots were linked from a slab */
-    atomic_u64 refilled;        /* slots linked */
-    atomic_u64 flushes;         /* times that a magazine or a chain of the stock was given back to slabs */
+    atomic_u64 refills;         /* times that a batch of slots was taken from a slab */
+    atomic_u64 refilled;        /* slots in these batches */
+    atomic_u64 flushes;         /* times that slots of a magazine, a stock or an outbox were given back to slabs */
     atomic_u64 flushed;         /* slots given back by flushes */
-    atomic_u64 stocked;         /* full magazines handed to the stock */
-    atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller */
-    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab because magazines are turned off */
-    atomic_u64 remote_frees;    /* slots that went straight to their slab because this heap may not keep them */
+    atomic_u64 stocked;         /* full trays handed to the stock */
+    atomic_u64 exchanged;       /* full trays handed to the exchange */
+    atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller: magazines are turned off */
+    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab: magazines are turned off */
+    atomic_u64 remote_frees;    /* slots that went to the outbox or to their slab: this heap may not keep them */
     atomic_u64 opened;          /* new slabs */
     atomic_u64 attached;        /* partial slabs taken over */
 };
@@ -45,27 +49,36 @@ struct class_counters {
 /* The sums for one class over heaps, and the counts of its lists of partial slabs (partial.h). */
 struct class_sums {
     uint64_t allocs, frees; /* by all ways */
-    uint64_t cached;        /* slots in magazines, stocks and claimed words */
-    uint64_t refills, refilled, flushes, flushed, stocked, bypassed_allocs, bypassed_frees, remote_frees;
+    uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
+    uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed_allocs, bypassed_frees, remote_frees;
     uint64_t opened, attached, recycled, harvests, harvested, queue_longest;
+};
+
+/* The tray that a magazine starts with lies in the heap, and never leaves it. */
+struct first_tray {
+    struct tray tray;
+    void *places[1 + TRAY_FIRST];
 };
 
 struct heap_class {
     struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
-    struct stock_class stock; /* full magazines */
-    atomic_u32 retired_slots; /* the number of slots in `retired` */
-    atomic_u16 capacity;      /* slots that the magazine may hold */
+    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
     uint16_t batch;           /* slots of the next refill */
-    bool bypass_alloc;
-    void *retired;            /* a list of slots that are not handed out again while the heap has them (heap_retire) */
+    atomic_u32 retired_slots; /* the number of slots in `retired` */
+    struct stock_class stock; /* full trays */
+    struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */
+    void **outbox;            /* the places of a tray for slots of other heaps' affinity; NULL: none */
+    atomic_u32 outbox_slots;  /* how many slots it has */
+    uint32_t outbox_limit;    /* how many it takes */
+    struct tray *retired;     /* trays of slots that are not handed out again while the heap has them (heap_retire) */
+    uint64_t fresh;           /* see heap_is_fresh */
     atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
-    uint64_t window_allocs;   /* allocations when the current window began */
-    uint64_t window_refilled; /* misses when the current window began */
     uint64_t idle_allocs;     /* allocations at the last tick */
     uint64_t idle_frees;      /* frees at the last tick */
     struct class_counters counters;
+    struct first_tray first;
 };
 
 /* The part of a heap that the fast path (fast.h) sees. A thread-local pointer names the front that plain malloc goes
@@ -117,6 +130,15 @@ always_inline struct magazine *front_magazine(struct front *front, size_t class_
     return m;
 }
 
+/* Whether all slots in the magazine of a class were never handed out since their pages came from the system, and so
+ * read as zero. A pop leaves the sum of slots and slots handed out as it is, and a push raises it: so the sum tells
+ * whether a slot came in by a free. */
+always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    return owned_get(&m->served) + magazine_slots(m) == heap->class[class].fresh;
+}
+
 /* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.
  */
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums);
@@ -130,54 +152,39 @@ uint32_t heap_next_affinity(void);
 /* Sets the tags of an empty heap to those of the present life of its epoch's record. */
 void heap_retag(struct heap *heap);
 
+/* Makes a front usable in zeroed memory: its magazines have no trays. */
+void front_start(struct front *front);
+
 /* Makes a heap usable in zeroed memory. */
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity);
 
-/* Allocates a slot of a class whose magazine is empty. NULL: no memory. Enters the gate. */
-void *heap_alloc_slow(struct heap *heap, unsigned class);
+/* Makes the magazine of a class that holds fewer than `slots` at most hold that many, if there is memory, or starts it
+ * if it has no tray. In the gate. */
+void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
 
-/* Hands the lowest claimed slot straight to the caller. There is one. */
-always_inline void *heap_hand_out(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const uint64_t claimed = load_plain(&hc->claimed);
-    invariant(claimed != 0 && hc->slab != NULL);
-    char *const p = hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size;
-    store_plain(&hc->claimed, claimed & (claimed - 1));
-    counter_add(&hc->counters.bypassed_allocs, 1);
-    return p;
-}
+/* Gives the magazine of a class another tray, whose count is set, and returns its empty one for another use. NULL: the
+ * old tray stays with the heap. In the gate. */
+struct tray *heap_swap_tray(struct heap *heap, unsigned class, struct tray *tray);
 
-/* Allocates a slot of a class that bypasses its magazine. NULL when the class does not, or when the claimed slots run
- * out. Changes private state only, so it needs no gate. */
-always_inline void *heap_alloc_claimed(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = &heap->class[class];
-    const uint64_t claimed = load_plain(&hc->claimed);
-    if (!hc->bypass_alloc || (claimed & (claimed - 1)) == 0 || counter_get(&hc->stock.slots) != 0) {
-        return NULL;
-    }
-    return heap_hand_out(heap, class);
-}
+/* Gives back the `slots` slots that have been in a magazine longest. In the gate. */
+void heap_flush_magazine(struct heap *heap, unsigned class, unsigned slots);
 
-/* Frees a slot that its magazine accepts but has no room for. Enters the gate. */
-void heap_free_full(struct heap *heap, unsigned class, void *p);
+/* Gives back the outbox of a class. In the gate. */
+void heap_flush_outbox(struct heap *heap, unsigned class);
 
-/* Frees a slot straight to its slab, for slots that no magazine of this heap takes. Enters the gate if the slab has to
- * be evaluated. */
-void heap_free_direct(struct heap *heap, unsigned class, void *p);
+/* Ends the heap's use of the slab that it has attached for a class, and of the slots claimed there. In the gate. */
+void heap_detach_slab(struct heap *heap, unsigned class);
 
-/* Puts aside a slot that was just allocated and cannot be used. The heap keeps it until heap_unretire. */
-void heap_retire(struct heap *heap, unsigned class, void *p);
+/* What a slow operation ends with: looks for idle classes and for memory to reclaim now and then, and leaves the gate.
+ */
+void heap_operation_end(struct heap *heap);
+
+/* Puts aside a slot that was just allocated and cannot be used. The heap keeps it until heap_unretire. False: no
+ * memory, and the slot went back to its slab. Enters the gate. */
+bool heap_retire(struct heap *heap, unsigned class, void *p);
 
 /* Gives back the slots that were put aside. In the gate. */
 void heap_unretire(struct heap *heap);
-
-/* Recounts the magazines in the child of a fork, which may have cut their holder between two writes. */
-void heap_recount(struct heap *heap);
-
-/* The slots in the magazine of a class. The holder. */
-unsigned heap_magazine_slots(const struct heap *heap, unsigned class);
 
 /* Sets the counts of a class to zero. The heap is empty. */
 void heap_forget_counts(struct heap *heap, unsigned class);
@@ -186,7 +193,7 @@ void heap_forget_counts(struct heap *heap, unsigned class);
  * holder, or of a thread that has claimed the hold. */
 void heap_empty(struct heap *heap);
 
-/* The slots in magazine, stock and claimed word, and the retired ones. Any thread, as with heap_add. */
+/* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
 
 #endif

@@ -53,6 +53,7 @@ static void class_sums_add(struct class_sums *sums, const struct class_sums *mor
     sums->flushes += more->flushes;
     sums->flushed += more->flushed;
     sums->stocked += more->stocked;
+    sums->exchanged += more->exchanged;
     sums->bypassed_allocs += more->bypassed_allocs;
     sums->bypassed_frees += more->bypassed_frees;
     sums->remote_frees += more->remote_frees;

@@ -1,44 +1,41 @@
-/* The capacities of magazines and the sizes of refills, computed for each class from bounds in bytes and in slots. */
+/* The lengths of magazines and the sizes of refills, computed for each class from bounds in bytes and in slots. */
 #include "core/magazine.h"
 
 #include "core/class.h"
 
-/* The bounds, by bytes and by slots. A magazine starts small, doubles each time it overflows, and becomes small again
- * when its class was idle between two ticks. */
+void *magazine_none[1];
+
+/* The bounds, by bytes and by slots. A magazine starts with TRAY_FIRST slots and doubles each time it overflows, a
+ * refill starts with as many and doubles each time. Both start anew when the class was idle between two ticks
+ * (docs/decisions/magazines.md). */
 enum {
-    CAPACITY_BYTES_FIRST = 1024,
-    CAPACITY_BYTES = 32 * 1024,
-    CAPACITY_SLOTS_FIRST = 16,
-    CAPACITY_SLOTS = 512,
-    CAPACITY_SLOTS_MIN = 2,
-    BATCH_BYTES_FIRST = 256,
-    BATCH_BYTES = 8 * 1024,
-    BATCH_SLOTS_FIRST = 4,
-    BATCH_SLOTS = 64,
+    LIMIT_BYTES_SMALL = 32 * 1024, /* slots up to 512 bytes: as many as fit */
+    LIMIT_SLOTS = 64,              /* larger ones: so many, up to LIMIT_BYTES */
+    LIMIT_BYTES = 256 * 1024,
+    LIMIT_SLOTS_MIN = 4,
+    BATCH_BYTES = 64 * 1024,
+    BATCH_SLOTS_MIN = 4,
 };
 
-static uint16_t between_bounds(size_t bytes, size_t size, size_t most, size_t least)
+static size_t between(size_t least, size_t n, size_t most)
 {
-    invariant(size != 0 && least <= most && most <= MAGAZINE_ROOM_MASK);
-    return (uint16_t)max_size(least, min_size(most, bytes / size));
+    return min_size(max_size(least, n), most);
 }
 
-uint16_t magazine_capacity_first(unsigned class)
+uint16_t magazine_limit_most(unsigned class)
 {
-    return between_bounds(CAPACITY_BYTES_FIRST, class_geometry[class].size, CAPACITY_SLOTS_FIRST, CAPACITY_SLOTS_MIN);
-}
-
-uint16_t magazine_capacity_most(unsigned class)
-{
-    return between_bounds(CAPACITY_BYTES, class_geometry[class].size, CAPACITY_SLOTS, CAPACITY_SLOTS_MIN);
+    const size_t size = class_geometry[class].size;
+    const size_t small = min_size(LIMIT_BYTES_SMALL / size, TRAY_MOST);
+    return (uint16_t)max_size(small, between(LIMIT_SLOTS_MIN, LIMIT_BYTES / size, min_size(LIMIT_SLOTS, TRAY_MOST)));
 }
 
 uint16_t magazine_batch_first(unsigned class)
 {
-    return between_bounds(BATCH_BYTES_FIRST, class_geometry[class].size, BATCH_SLOTS_FIRST, 1);
+    return (uint16_t)min_size(TRAY_FIRST, magazine_limit_most(class));
 }
 
 uint16_t magazine_batch_most(unsigned class)
 {
-    return between_bounds(BATCH_BYTES, class_geometry[class].size, BATCH_SLOTS, 1);
+    const size_t size = class_geometry[class].size;
+    return (uint16_t)between(BATCH_SLOTS_MIN, BATCH_BYTES / size, min_size(WORD_SLOTS, magazine_limit_most(class)));
 }

@@ -1,11 +1,12 @@
-/* A magazine: a heap's LIFO of free slots of one size class, linked through their first words. It has 32 bytes, and the
- * fast path touches nothing else. The term is Bonwick's ("Magazines and Vmem", 2001).
+/* A magazine: a heap's LIFO of free slots of one size class. Its slots are in a tray (tray.h), and its head has 32
+ * bytes. The fast path touches the head and the upper end of the tray's slots. The term is Bonwick's ("Magazines and
+ * Vmem", 2001).
  *
- * Counting costs nothing extra: the low 16 bits of one word hold the room that is left, and the bits above hold the
- * number of slots handed out. An allocation adds one constant to the word, and a free subtracts 1.
+ * A magazine without a tray is empty and full at once: its top is magazine_none. So the fast path needs no test for it.
  *
- * Threads: the holder of the heap. Reports read the count at any time. `head` is atomic for the compiler only: a fork
- * may cut a thread anywhere, and its child must find a whole list, so a push writes the link before the head. */
+ * Threads: the holder of the heap. Reports read the words at any time, and may find two that do not fit together. A
+ * fork may cut a thread anywhere, and its child must find a slot in each place up to the top, so a push writes the slot
+ * before the top. */
 #ifndef TSLAB_CORE_MAGAZINE_H
 #define TSLAB_CORE_MAGAZINE_H
 
@@ -14,69 +15,76 @@
 #include "os/fatal.h"
 
 struct magazine {
-    _Atomic(void *) head;
-    uint64_t count;            /* low 16 bits: slots that still fit; above: slots handed out. Owned (atomic.h) */
-    _Alignas(16) uint32_t tag; /* the tag of the slots that it accepts; changes only while it is empty */
+    void **top;      /* the place of the slot that came in last; it holds NULL when there is none. Owned (atomic.h) */
+    void **end;      /* the top of a full magazine. Owned */
+    uint64_t served; /* slots handed out. Owned */
+    uint32_t tag;    /* the tag of the slots that it accepts; changes only while it is empty */
+    uint32_t limit;  /* the most slots that it takes, at most the length of its tray; 0: it has no tray. Owned */
 };
 
-enum { MAGAZINE_SERVED_SHIFT = 16, MAGAZINE_ROOM_MASK = 0xffff, MAGAZINE_POP = (1 << MAGAZINE_SERVED_SHIFT) + 1 };
+/* The place that the top of a magazine without a tray points to. */
+extern void *magazine_none[1];
 
-always_inline void *magazine_head(const struct magazine *m)
+/* The places of the magazine's tray, from number 0 on. */
+always_inline void **magazine_places(const struct magazine *m)
 {
-    return load_plain(&m->head);
+    return m->end - m->limit;
 }
 
-always_inline void magazine_set_head(struct magazine *m, void *p)
+always_inline unsigned magazine_slots(const struct magazine *m)
 {
-    store_plain(&m->head, p);
+    return (unsigned)(m->top - magazine_places(m));
 }
 
-always_inline unsigned magazine_room(const struct magazine *m)
+always_inline bool magazine_is_full(const struct magazine *m)
 {
-    return (unsigned)(m->count & MAGAZINE_ROOM_MASK);
+    return m->top == m->end;
 }
 
-always_inline void magazine_set_room(struct magazine *m, unsigned room)
+/* Gives the magazine these places, of which it fills at most `limit`, and has filled `slots`. */
+always_inline void magazine_set(struct magazine *m, void **places, unsigned limit, unsigned slots)
 {
-    invariant(room <= MAGAZINE_ROOM_MASK);
-    owned_set(&m->count, (m->count & ~(uint64_t)MAGAZINE_ROOM_MASK) | room);
+    invariant(slots <= limit && places[0] == NULL);
+    owned_store(&m->top, places + slots);
+    owned_store(&m->end, places + limit);
+    owned_store(&m->limit, limit);
 }
 
-/* The slots that the magazine has ever handed out. */
-always_inline uint64_t magazine_served(const struct magazine *m)
+/* Takes the tray away from an empty magazine. */
+always_inline void magazine_reset(struct magazine *m)
 {
-    return m->count >> MAGAZINE_SERVED_SHIFT;
+    magazine_set(m, magazine_none, 0, 0);
 }
 
-/* The word of a free slot that links it to the next one. */
-always_inline void **slot_link(void *slot)
+/* Whether p is the slot that came in last. */
+always_inline bool magazine_has_last(const struct magazine *m, const void *p)
 {
-    return (void **)slot;
+    return *m->top == p;
 }
 
-/* Pops `head`, which is the magazine's head and not NULL. */
-always_inline void *magazine_pop(struct magazine *m, void *head)
+/* Hands out the slot that came in last. NULL: there is none. */
+always_inline void *magazine_pop(struct magazine *m)
 {
-    invariant(head != NULL && head == magazine_head(m));
-    magazine_set_head(m, *slot_link(head));
-    owned_add(&m->count, MAGAZINE_POP);
-    return head;
+    void **const top = m->top;
+    void *const p = *top;
+    if (likely(p != NULL)) {
+        owned_store(&m->top, top - 1);
+        owned_add(&m->served, 1);
+    }
+    return p;
 }
 
-/* Pushes a slot on `head`, the magazine's head. There is room. */
-always_inline void magazine_push(struct magazine *m, void *head, void *slot)
+/* Takes a slot in. There is room. */
+always_inline void magazine_push(struct magazine *m, void *slot)
 {
-    invariant(magazine_room(m) != 0);
-    invariant(slot != NULL && head == magazine_head(m));
-    *slot_link(slot) = head;
-    store_release(&m->head, slot);
-    owned_add(&m->count, (uint64_t)-1);
+    void **const top = m->top;
+    invariant(slot != NULL && top != m->end);
+    top[1] = slot;
+    owned_store(&m->top, top + 1);
 }
 
-/* How many slots a magazine of the class holds at first and at most, and how many slots a refill links at first and at
- * most. */
-uint16_t magazine_capacity_first(unsigned class);
-uint16_t magazine_capacity_most(unsigned class);
+/* How many slots a magazine of the class holds at most, and how many slots a refill takes at first and at most. */
+uint16_t magazine_limit_most(unsigned class);
 uint16_t magazine_batch_first(unsigned class);
 uint16_t magazine_batch_most(unsigned class);
 

@@ -6,11 +6,15 @@
 #include "core/checked.h"
 #include "core/current.h"
 #include "core/epoch_alloc.h"
+#include "core/exchange.h"
 #include "core/guard.h"
 #include "core/holes.h"
 #include "core/large.h"
 #include "core/misuse.h"
+#include "core/option.h"
+#include "core/overflow.h"
 #include "core/reclaim.h"
+#include "core/refill.h"
 #include "core/room.h"
 #include "core/verify.h"
 #include "os/fatal.h"
@@ -31,8 +35,8 @@ void *object_alloc_slot(struct thread *thread, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     struct magazine *m = &thread->heap.front.magazine[class];
-    void *head = magazine_head(m);
-    return head != NULL ? magazine_pop(m, head) : heap_alloc_slow(&thread->heap, class);
+    void *p = magazine_pop(m);
+    return p != NULL ? p : refill_alloc(&thread->heap, class);
 }
 
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero)
@@ -80,7 +84,7 @@ noinline void *object_alloc_slow(size_t size)
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }
     const unsigned class = class_of_size(size);
-    void *p = heap_alloc_claimed(front_current->heap, class);
+    void *p = option_get(OPTION_MAGAZINES) == 0 ? refill_alloc_claimed(front_current->heap, class) : NULL;
     return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
 }
 
@@ -110,24 +114,27 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
         freed_without_handle(p);
     }
     struct heap *const heap = heap_accepting(thread, tag);
+    if (heap == NULL && !GUARDED && overflow_may_wait(tag)) {
+        overflow_free_remote(&thread->heap, class, p);
+        return;
+    }
     if (GUARDED || heap == NULL) {
         struct class_counters *const counters = &thread->heap.class[class].counters;
         counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
-        heap_free_direct(&thread->heap, class, p);
+        overflow_free_direct(&thread->heap, class, p);
         return;
     }
     struct magazine *const m = &heap->front.magazine[class];
-    void *const head = magazine_head(m);
     invariant(m->tag == tag && heap->gate == &thread->gate);
-    if (head == p) {
+    if (magazine_has_last(m, p)) {
         misuse("double free of", p);
-    } else if (magazine_room(m) != 0) {
-        (void)slot_of(p, class); /* the look costs little here */
-        magazine_push(m, head, p);
-    } else {
+    } else if (magazine_is_full(m)) {
         const int saved = errno;
-        heap_free_full(heap, class, p);
+        overflow_free(heap, class, p);
         errno = saved;
+    } else {
+        (void)slot_of(p, class); /* the look costs little here */
+        magazine_push(m, p);
     }
 }
 
@@ -297,6 +304,7 @@ size_t object_trim(void)
     }
     gate_lock(&thread->gate);
     heap_empty(&thread->heap);
+    exchange_tick(true);
     thread_flush_warm(thread);
     const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
     if (VERIFIES) {

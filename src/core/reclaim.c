@@ -31,7 +31,7 @@ static struct {
     atomic_size_t budget_units; /* learned: units that were wanted back soon after they were purged */
     size_t unswept_units;       /* units purged since the side tables were swept */
     size_t purged_units;        /* units purged because of the budget, and not wanted back so far */
-    atomic_size_t dirty_units;  /* the most dirty units at a purge because of the budget, since it last shrank */
+    atomic_size_t dirty_units;  /* the most dirty units that a slow operation has met since the budget last shrank */
     uint64_t purged_ms;         /* time of the last purge because of the budget */
     uint64_t fresh_units;       /* depot.fresh_units at that time */
     atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
@@ -240,6 +240,9 @@ void reclaim_tick(void)
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     if (dirty == 0) {
         return;
+    }
+    if (dirty > load_plain(&purger.dirty_units) && load_plain(&purger.budget_units) != 0) {
+        store_plain(&purger.dirty_units, dirty);
     }
     const uint64_t now_ms = os_now_ms();
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);

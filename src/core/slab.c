@@ -12,7 +12,7 @@ static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
     }
 }
 
-void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity)
+void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity, bool clean)
 {
     const struct class_geometry *geometry = &class_geometry[class];
     struct run *slab = &arena.runs[first];
@@ -24,6 +24,7 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
     }
     store_relaxed(&slab->full, geometry->words);
     slab->purged_slots = 0;
+    slab->fresh_words = clean ? UINT16_MAX : 0;
     for (uint32_t i = 1; i + 1 < geometry->units; i++) {
         arena.units[first + i].first = first; /* the depot has set both ends */
     }

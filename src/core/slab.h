@@ -50,8 +50,8 @@ always_inline uint32_t word_epoch(uint32_t word)
 }
 
 /* Makes a run that the caller took from the depot a slab that the caller holds attached, with all slots in it. Sets the
- * tags, and after them `word`. */
-void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity);
+ * tags, and after them `word`. clean: the run reads as zero. */
+void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity, bool clean);
 
 /* Sets the affinity of a slab that the caller holds attached. */
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity);
@@ -66,6 +66,15 @@ bool slab_give(struct run *slab, const struct class_geometry *geometry, unsigned
 
 /* Takes all slots of one word of the bitmap. Only the holder of an attached slab. Returns the slots, 0 for none. */
 uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsigned word);
+
+/* Whether the slots that were just taken from a word are handed out for the first time since the run was clean, and so
+ * read as zero. False from then on. The holder. */
+always_inline bool slab_was_fresh(struct run *slab, unsigned word)
+{
+    const bool fresh = (slab->fresh_words >> word & 1) != 0;
+    slab->fresh_words &= (uint16_t) ~(1u << word);
+    return fresh;
+}
 
 /* Whether a slot, or every slot, is in the slab right now. */
 bool slab_has_any(const struct run *slab, const struct class_geometry *geometry);

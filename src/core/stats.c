@@ -5,6 +5,7 @@
 
 #include "core/current.h"
 #include "core/depot.h"
+#include "core/exchange.h"
 #include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
@@ -47,6 +48,7 @@ void stats_class(unsigned class, struct class_sums *sums)
     memset(sums, 0, sizeof *sums);
     add_threads(class, sums);
     add_heaps_of_epochs(class, sums);
+    sums->cached += exchange_slots(class);
     sums->frees += counter_get(&lists->released);
     sums->recycled = counter_get(&lists->recycled);
     sums->harvests = counter_get(&lists->harvests);

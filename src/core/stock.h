@@ -1,7 +1,5 @@
-/* A stock: the full magazines that a heap keeps for its next refills, in a budget of bytes for all its classes.
- *
- * A full magazine is a chain of free slots. A stock takes the chain over whole and gives it back whole. It touches only
- * the first slot, whose second word links it to the chain below.
+/* A stock: the full trays that a heap keeps for its next refills, in a budget of bytes for all its classes. A stock
+ * takes a tray over whole and gives it back whole.
  *
  * The budget starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
  * the slots. It halves when little of it was used between two ticks. A second bound limits what all heaps together may
@@ -14,7 +12,7 @@
 #ifndef TSLAB_CORE_STOCK_H
 #define TSLAB_CORE_STOCK_H
 
-#include "base/atomic.h"
+#include "core/tray.h"
 
 #include <stdbool.h>
 
@@ -26,24 +24,19 @@ struct stock {
 };
 
 struct stock_class {
-    uint64_t chains;  /* the chain that came in last, packed (stock.c); 0: none */
-    atomic_u32 slots; /* the slots in all chains */
-    uint64_t
-        flushed_at; /* the stock's flushed_bytes at the last flush of the class; 0: no flush since the last refill */
+    struct tray *trays;  /* the tray that came in last; NULL: none */
+    atomic_u32 slots;    /* the slots in all trays */
+    uint64_t flushed_at; /* flushed_bytes at the last flush of the class; 0: no flush since the last refill */
 };
 
 /* Starts an empty stock in zeroed memory. */
 void stock_start(struct stock *stock, bool has_budget);
 
-/* Takes a chain over. False: the budget does not allow it. */
-bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, void *chain, unsigned slots);
+/* Takes a tray over, whose count is set. False: the budget does not allow it. */
+bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, struct tray *tray);
 
-/* Gives the chain back that came in last; the class has one. *slots receives its length. */
-void *stock_take(struct stock *stock, struct stock_class *of_class, unsigned class, unsigned *slots);
-
-/* The chain that stock_take would give back, and the chain below another one. NULL: there is none. */
-void *stock_first(const struct stock_class *of_class, unsigned *slots);
-void *stock_below(void *chain, unsigned *slots);
+/* Gives the tray back that came in last. NULL: there is none. */
+struct tray *stock_take(struct stock *stock, struct stock_class *of_class, unsigned class);
 
 /* Records that a magazine was flushed to its slabs. */
 void stock_missed(struct stock *stock, struct stock_class *of_class, size_t bytes);

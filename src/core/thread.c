@@ -11,11 +11,9 @@ static void record_start(struct thread *thread)
 {
     thread->gate.lock.rank = RANK_GATE;
     heap_start(&thread->heap, thread, &thread->gate, &epoch_process, heap_next_affinity());
+    front_start(&thread->scope_front);
     thread->scope_front.thread = thread;
     thread->scope_front.heap = &heap_none;
-    thread->scope_front.innermost = &hold_none;
-    thread->scope_front.filling = &hold_none;
-    thread->scope_front.magazine[CLASS_NONE].tag = TAG_NEVER;
     for (unsigned i = 0; i < REMEMBERED_HOLDS; i++) {
         thread->remembered[i] = &hold_none;
     }

@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/exchange.h"
 #include "core/partial.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -82,25 +83,22 @@ static void verify_slot(void *p, unsigned class, void *context)
     invariant(!TSLAB_CHECKED || !checked_is_live(p));
 }
 
-static void visit_chain(void *chain, uint64_t slots, unsigned class, verify_visit *visit, void *context)
+static void visit_places(void *const *places, uint64_t slots, unsigned class, verify_visit *visit, void *context)
 {
-    for (; slots > 0; slots--) {
-        invariant(chain != NULL);
-        visit(chain, class, context);
-        chain = *slot_link(chain);
+    invariant(slots == 0 || places[0] == NULL);
+    for (uint64_t i = 1; i <= slots; i++) {
+        visit(places[i], class, context);
     }
-    invariant(chain == NULL);
 }
 
-/* Returns how many slots the stock has of the class. */
-static uint64_t visit_stock(const struct stock_class *stock, unsigned class, verify_visit *visit, void *context)
+/* Returns how many slots the trays of a list have. */
+static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_visit *visit, void *context)
 {
     uint64_t sum = 0;
-    unsigned slots;
-    for (void *chain = stock_first(stock, &slots); chain != NULL; chain = stock_below(chain, &slots)) {
-        visit_chain(chain, slots, class, visit, context);
-        sum += slots;
-        invariant(sum <= counter_get(&stock->slots));
+    for (const struct tray *tray = trays; tray != NULL; tray = tray->next) {
+        invariant(tray->count != 0 && tray->count <= tray->length);
+        visit_places((void *const *)(tray + 1), tray->count, class, visit, context);
+        sum += tray->count;
     }
     return sum;
 }
@@ -109,10 +107,13 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
 {
     const struct heap_class *hc = &heap->class[class];
     const struct magazine *m = &heap->front.magazine[class];
-    invariant(magazine_room(m) <= load_plain(&hc->capacity));
-    visit_chain(magazine_head(m), heap_magazine_slots(heap, class), class, visit, context);
-    invariant(visit_stock(&hc->stock, class, visit, context) == counter_get(&hc->stock.slots));
-    visit_chain(hc->retired, counter_get(&hc->retired_slots), class, visit, context);
+    const unsigned limit = m->limit;
+    invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
+    visit_places(magazine_places(m), magazine_slots(m), class, visit, context);
+    invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
+    invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
+    visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
+    invariant(visit_trays(hc->retired, class, visit, context) == counter_get(&hc->retired_slots));
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
         visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);
     }
@@ -122,6 +123,13 @@ void verify_cached(const struct heap *heap, verify_visit *visit, void *context)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         visit_class(heap, c, visit, context);
+    }
+}
+
+void verify_exchange(verify_visit *visit, void *context)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        invariant(visit_trays(exchange_first(c), c, visit, context) == exchange_slots(c));
     }
 }
 
@@ -387,9 +395,10 @@ void verify_shared(void)
 
 /* The whole. */
 
-/* Visits what the heaps of all records and of all epochs cache. */
+/* Visits what the heaps of all records and of all epochs cache, and what waits in the exchange. */
 static void visit_all(verify_visit *visit)
 {
+    verify_exchange(visit, NULL);
     const struct thread *const lists[] = { registry.live, registry.idle };
     for (unsigned i = 0; i < 2; i++) {
         for (const struct thread *thread = lists[i]; thread != NULL; thread = thread->next) {

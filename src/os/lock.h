@@ -30,6 +30,8 @@ enum lock_rank {
     RANK_PURGE,     /* the purger, which gives pages back */
     RANK_TRAP,      /* trapped runs */
     RANK_DEPOT,     /* empty runs */
+    RANK_EXCHANGE,  /* full trays that wait for any thread */
+    RANK_TRAYS,     /* empty trays */
     RANK_HEAPS,     /* the heaps of epochs that are in use */
     RANK_META,      /* memory for the engine's own records */
 };

@@ -8,6 +8,11 @@ void sim_point(void);
 #undef atomic_store_explicit
 #define atomic_store_explicit(p, v, order) (sim_point(), (void)(*(p) = (v)), sim_point())
 
+#include "base/atomic.h"
+
+#undef owned_store
+#define owned_store(p, v) (sim_point(), (void)(*(p) = (v)), sim_point())
+
 #include "core/arena.h"
 #include "core/chunk.h"
 #include "core/current.h"
@@ -15,19 +20,17 @@ void sim_point(void);
 void *sim_fast_alloc(unsigned class)
 {
     struct magazine *m = &front_current->magazine[class];
-    void *head = magazine_head(m);
-    return head != NULL ? magazine_pop(m, head) : NULL;
+    return magazine_pop(m);
 }
 
 bool sim_fast_free(void *p)
 {
     const uint32_t tag = atomic_load_explicit(&arena.units[arena_unit(p)].tag, memory_order_relaxed);
     struct magazine *m = &front_current->magazine[tag_class(tag)];
-    void *head = magazine_head(m);
-    if (tag != m->tag || magazine_room(m) == 0 || p == head) {
+    if (tag != m->tag || magazine_is_full(m) || magazine_has_last(m, p)) {
         return false;
     }
-    magazine_push(m, head, p);
+    magazine_push(m, p);
     return true;
 }
 

@@ -363,7 +363,8 @@ static const char *check_registry(void)
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (thread->heap.class[c].slab != NULL || thread->heap.class[c].claimed != 0 ||
-                thread->heap.class[c].stock.slots != 0 || magazine_head(&thread->heap.front.magazine[c]) != NULL) {
+                thread->heap.class[c].stock.slots != 0 || thread->heap.class[c].outbox_slots != 0 ||
+                magazine_slots(&thread->heap.front.magazine[c]) != 0) {
                 return WRONG("an idle heap is not empty");
             }
         }
@@ -408,6 +409,7 @@ const char *oracle_rest(void)
     for (unsigned n = 0; (heap = epochs_heap(n)) != NULL; n++) {
         verify_cached(heap, count_place, NULL);
     }
+    verify_exchange(count_place, NULL);
     unsigned lost = 0;
     bad = epochs_rest();
     bad = bad != NULL ? bad : check_objects();

@@ -9,6 +9,7 @@
 #include "core/meta.h"
 #include "core/object.h"
 #include "core/option.h"
+#include "core/overflow.h"
 #include "core/reclaim.h"
 #include "core/trap.h"
 #include "fast.h"
@@ -505,7 +506,7 @@ static void resize(int actor, struct object *object, size_t units)
 static bool free_direct(void *p, unsigned class)
 {
     struct thread *thread = current_get();
-    heap_free_direct(&thread->heap, class, p);
+    overflow_free_direct(&thread->heap, class, p);
     current_put(thread);
     return true;
 }

@@ -89,7 +89,7 @@ static struct run *slab_for_test(unsigned class)
     bool clean;
     const uint32_t first = depot_take(class_geometry[class].units, 1, &clean);
     assert_int_not_equal(first, 0);
-    slab_open(first, class, epoch_process.id, AFFINITY_PROCESS);
+    slab_open(first, class, epoch_process.id, AFFINITY_PROCESS, false);
     return &arena.runs[first];
 }
 

@@ -1,0 +1,111 @@
+/* A stack of trays for each class, each under a lock of its own. */
+#include "core/exchange.h"
+
+#include "core/class.h"
+#include "core/flush.h"
+#include "os/fatal.h"
+#include "os/lock.h"
+
+/* The bytes of a class that may wait here, and at least so many slots. */
+enum { EXCHANGE_BYTES = 1024 * 1024, EXCHANGE_SLOTS_MIN = 16 };
+
+static struct exchange {
+    _Alignas(CACHE_LINE) struct lock lock;
+    atomic_u32 slots;
+    uint32_t least; /* the fewest slots since the last tick: they were not needed */
+    struct tray *trays;
+} exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
+
+static size_t slots_most(unsigned class)
+{
+    return max_size(EXCHANGE_SLOTS_MIN, EXCHANGE_BYTES / class_geometry[class].size);
+}
+
+static struct exchange *exchange_lock(unsigned class)
+{
+    struct exchange *const exchange = &exchanges[class];
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && !class_geometry[class].shares_lines);
+    lock_acquire(&exchange->lock);
+    return exchange;
+}
+
+bool exchange_put(unsigned class, struct tray *tray)
+{
+    invariant(tray->count != 0 && tray->count <= tray->length);
+    if (load_relaxed(&exchanges[class].slots) + tray->count > slots_most(class)) {
+        return false;
+    }
+    struct exchange *const exchange = exchange_lock(class);
+    const bool fits = counter_get(&exchange->slots) + tray->count <= slots_most(class);
+    if (fits) {
+        tray->next = exchange->trays;
+        exchange->trays = tray;
+        counter_add(&exchange->slots, tray->count);
+    }
+    lock_release(&exchange->lock);
+    return fits;
+}
+
+static struct tray *take_locked(struct exchange *exchange)
+{
+    struct tray *const tray = exchange->trays;
+    if (tray != NULL) {
+        exchange->trays = tray->next;
+        invariant(counter_get(&exchange->slots) >= tray->count);
+        counter_sub(&exchange->slots, tray->count);
+        exchange->least = (uint32_t)min_size(exchange->least, counter_get(&exchange->slots));
+    }
+    return tray;
+}
+
+struct tray *exchange_take(unsigned class)
+{
+    if (load_relaxed(&exchanges[class].slots) == 0) {
+        return NULL;
+    }
+    struct exchange *const exchange = exchange_lock(class);
+    struct tray *const tray = take_locked(exchange);
+    lock_release(&exchange->lock);
+    return tray;
+}
+
+uint32_t exchange_slots(unsigned class)
+{
+    return counter_get(&exchanges[class].slots);
+}
+
+const struct tray *exchange_first(unsigned class)
+{
+    return exchanges[class].trays;
+}
+
+/* Gives back one class down to `least` slots. */
+static void give_back(unsigned class, bool all)
+{
+    struct tray *surplus = NULL;
+    struct exchange *const exchange = exchange_lock(class);
+    uint32_t n = all ? counter_get(&exchange->slots) : exchange->least;
+    while (exchange->trays != NULL && n >= exchange->trays->count) {
+        struct tray *const tray = take_locked(exchange);
+        n -= tray->count;
+        tray->next = surplus;
+        surplus = tray;
+    }
+    exchange->least = counter_get(&exchange->slots);
+    lock_release(&exchange->lock);
+    while (surplus != NULL) {
+        struct tray *const tray = surplus;
+        surplus = tray->next;
+        flush_slots(class, tray_places(tray) + 1, tray->count);
+        tray_put(tray);
+    }
+}
+
+void exchange_tick(bool all)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (load_relaxed(&exchanges[c].slots) != 0) {
+            give_back(c, all);
+        }
+    }
+}

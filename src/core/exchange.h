@@ -1,0 +1,32 @@
+/* The exchange: full trays of the process that any thread may take. A heap that has more slots of a class than it may
+ * keep puts them here, and a heap that runs empty takes them, a whole tray for one short stay under a lock. So slots
+ * that are allocated by one thread and freed by another come back without a way through their slabs. The idea is that
+ * of tcmalloc's transfer cache.
+ *
+ * Only classes whose slots every thread may adopt are exchanged (tags, arena.h), and only while there are several
+ * threads. What lies here and was not asked for since the last look goes back to the slabs.
+ *
+ * Threads: any, in a gate. Reports read the counts. */
+#ifndef TSLAB_CORE_EXCHANGE_H
+#define TSLAB_CORE_EXCHANGE_H
+
+#include "core/tray.h"
+
+#include <stdbool.h>
+
+/* Takes over a tray of slots of the class, whose count is set. False: the class has enough here. */
+bool exchange_put(unsigned class, struct tray *tray);
+
+/* Gives a tray of the class. NULL: there is none. */
+struct tray *exchange_take(unsigned class);
+
+/* The slots of a class that are here. */
+uint32_t exchange_slots(unsigned class);
+
+/* Gives back to their slabs what was not asked for since the last tick; all: everything. */
+void exchange_tick(bool all);
+
+/* The tray that came in last, for walks that run alone (verify.h). */
+const struct tray *exchange_first(unsigned class);
+
+#endif

@@ -1,0 +1,147 @@
+/* A full magazine becomes longer, or its tray changes hands, or its older half is flushed. */
+#include "core/overflow.h"
+
+#include "core/exchange.h"
+#include "core/flush.h"
+#include "core/misuse.h"
+#include "core/option.h"
+#include "core/reclaim.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
+ * exchange takes it, or there is no memory. */
+static bool hand_over(struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    void **const places = magazine_places(m);
+    const bool is_first = places == hc->first.places;
+    if (hc->spare == NULL) {
+        hc->spare = tray_take(magazine_limit_most(class));
+    }
+    if (hc->spare == NULL) {
+        return false;
+    }
+    /* The tray that lies in the heap stays there, and a copy is handed over. */
+    struct tray *const full = is_first ? hc->spare : tray_of(places);
+    struct tray *const empty = is_first ? &hc->first.tray : hc->spare;
+    if (is_first) {
+        memcpy(tray_places(full), places, (1 + (size_t)magazine_slots(m)) * sizeof *places);
+    }
+    full->count = magazine_slots(m);
+    if (stock_put(&heap->stock, &hc->stock, class, full)) {
+        counter_add(&hc->counters.stocked, 1);
+    } else if (heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads() &&
+               exchange_put(class, full)) {
+        counter_add(&hc->counters.exchanged, 1);
+    } else {
+        return false;
+    }
+    empty->count = 0;
+    (void)heap_swap_tray(heap, class, empty);
+    hc->spare = NULL;
+    return true;
+}
+
+/* Makes room in a full magazine. In the gate. */
+static void make_room(struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    const unsigned most = magazine_limit_most(class);
+    invariant(heap->gate->is_inside && magazine_is_full(m));
+    const unsigned limit = m->limit;
+    if (limit < most) {
+        heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
+    }
+    if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
+        heap_flush_magazine(heap, class, (magazine_slots(m) + 1) / 2);
+    }
+    invariant(!magazine_is_full(m));
+}
+
+void overflow_free(struct heap *heap, unsigned class, void *p)
+{
+    invariant(magazine_is_full(&heap->front.magazine[class]));
+    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
+        counter_add(&heap->class[class].counters.bypassed_frees, 1);
+        overflow_free_direct(heap, class, p);
+        return;
+    }
+    gate_lock(heap->gate);
+    make_room(heap, class);
+    magazine_push(&heap->front.magazine[class], p);
+    heap_operation_end(heap);
+}
+
+/* Makes room in a full outbox, which is longer each time until it is as long as a magazine may be. False: no memory. In
+ * the gate. */
+static bool outbox_make_room(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = &heap->class[class];
+    const uint32_t longer =
+        (uint32_t)min_size(max_size((size_t)hc->outbox_limit * 2, TRAY_FIRST), magazine_limit_most(class));
+    heap_flush_outbox(heap, class);
+    if (longer > hc->outbox_limit) {
+        struct tray *const tray = tray_take(longer);
+        if (tray != NULL) {
+            if (hc->outbox != NULL) {
+                tray_put(tray_of(hc->outbox));
+            }
+            hc->outbox = tray_places(tray);
+            hc->outbox_limit = longer;
+        }
+    }
+    return hc->outbox_limit != 0;
+}
+
+static bool outbox_renew(struct heap *heap, unsigned class)
+{
+    const int saved = errno;
+    gate_lock(heap->gate);
+    const bool has_room = outbox_make_room(heap, class);
+    heap_operation_end(heap);
+    errno = saved;
+    return has_room;
+}
+
+void overflow_free_remote(struct heap *heap, unsigned class, void *p)
+{
+    struct heap_class *const hc = &heap->class[class];
+    counter_add(&hc->counters.remote_frees, 1);
+    if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
+        (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
+        overflow_free_direct(heap, class, p);
+        return;
+    }
+    const uint32_t slots = counter_get(&hc->outbox_slots);
+    if (unlikely(hc->outbox[slots] == p)) {
+        misuse("double free of", p);
+    }
+    hc->outbox[slots + 1] = p;
+    /* The child of a fork finds each slot that is counted. */
+    store_release(&hc->outbox_slots, slots + 1);
+}
+
+/* Evaluates a slab after the give of a single slot, when the give found that the slab's state may have to change. */
+static noinline void look_after_free(struct gate *gate, struct run *slab)
+{
+    const int saved = errno;
+    gate_lock(gate);
+    partial_evaluate(slab);
+    reclaim_tick();
+    gate_unlock(gate);
+    errno = saved;
+}
+
+void overflow_free_direct(struct heap *heap, unsigned class, void *p)
+{
+    const struct slot slot = slot_of(p, class);
+    gate_note(heap->gate, run_index(slot.slab));
+    if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
+        look_after_free(heap->gate, slot.slab);
+    }
+}

@@ -1,0 +1,200 @@
+/* Slots come out of a slab by the word of its bitmap. What a refill does not need of a word stays claimed. */
+#include "core/refill.h"
+
+#include "core/depot.h"
+#include "core/epoch.h"
+#include "core/exchange.h"
+#include "core/flush.h"
+#include "core/generation.h"
+#include "core/option.h"
+#include "core/reclaim.h"
+#include "os/fatal.h"
+
+/* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
+ * cleans up. */
+static bool heap_is_open(const struct heap *heap)
+{
+    return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
+}
+
+/* Takes a run for a slab. A slab with handles needs a run whose places have generations left. Runs without any are held
+ * back meanwhile, so that the depot does not return them again. 0: no memory. */
+static uint32_t run_for_slab(const struct heap *heap, uint32_t units, bool *clean)
+{
+    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
+    uint32_t used_up = 0;
+    uint32_t first;
+    while ((first = reclaim_take(units, 1, clean)) != 0 && has_handles && !generation_begin(first, units)) {
+        arena.runs[first].next = used_up;
+        used_up = first;
+    }
+    while (used_up != 0) {
+        const uint32_t next = arena.runs[used_up].next;
+        depot_put(used_up, units, false);
+        used_up = next;
+    }
+    invariant(first == 0 || arena.runs[first].units == units);
+    return first;
+}
+
+/* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
+static bool attach_slab(struct heap *heap, unsigned class)
+{
+    if (!heap_is_open(heap)) {
+        return false;
+    }
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = &heap->class[class];
+    invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
+    const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
+    hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
+    if (hc->slab != NULL) {
+        invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
+        counter_add(&hc->counters.attached, 1);
+        if (geometry->shares_lines) {
+            slab_set_affinity(hc->slab, class, affinity);
+        }
+        return true;
+    }
+    bool clean;
+    const uint32_t first = run_for_slab(heap, geometry->units, &clean);
+    if (first == 0) {
+        return false;
+    }
+    slab_open(first, class, heap->epoch->id, affinity, clean);
+    if (heap->epoch != &epoch_process) {
+        epoch_link_run(heap->epoch, first);
+    }
+    hc->slab = &arena.runs[first];
+    counter_add(&hc->counters.opened, 1);
+    return true;
+}
+
+/* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
+static bool claim_word(struct heap *heap, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = &heap->class[class];
+    invariant(load_plain(&hc->claimed) == 0);
+    for (;;) {
+        for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
+            const uint64_t taken = slab_take(hc->slab, geometry, w);
+            if (taken != 0) {
+                store_plain(&hc->claimed, taken);
+                hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
+                hc->claimed_fresh = slab_was_fresh(hc->slab, w);
+                return true;
+            }
+        }
+        heap_detach_slab(heap, class);
+        if (!attach_slab(heap, class)) {
+            return false;
+        }
+    }
+}
+
+/* Writes the addresses of the n lowest claimed slots into the places from 1 to n, the lowest one last, so that it is
+ * handed out first. There are as many. */
+static void take_claimed(struct heap_class *hc, size_t size, void **places, unsigned n)
+{
+    uint64_t claimed = load_plain(&hc->claimed);
+    void **at = places + n;
+    invariant(n != 0 && n <= bit_count(claimed));
+    while (at != places) {
+        /* Slots in a row, as in every new slab. */
+        const unsigned lowest = bit_lowest(claimed);
+        const uint64_t behind = ~(claimed >> lowest);
+        const unsigned row = behind == 0 ? WORD_SLOTS : bit_lowest(behind);
+        void **const last = row < (size_t)(at - places) ? at - row : places;
+        char *p = hc->claimed_start + lowest * size;
+        claimed &= ~(SLOT_BITS(at - last) << lowest);
+        for (; at != last; at--, p += size) {
+            *at = p;
+        }
+    }
+    store_plain(&hc->claimed, claimed);
+}
+
+/* Fills the empty magazine with a batch of slots from a slab. False: no memory, or the epoch is closed. In the gate. */
+static bool refill_from_slab(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
+        return false;
+    }
+    const unsigned wanted = hc->batch == 0 ? magazine_batch_first(class) : hc->batch;
+    const unsigned there = bit_count(load_plain(&hc->claimed));
+    if (wanted > m->limit) {
+        heap_lengthen(heap, class, wanted);
+    }
+    const unsigned limit = m->limit;
+    const unsigned n = (unsigned)min_size(min_size(wanted, limit), there);
+    take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
+    magazine_set(m, magazine_places(m), limit, n);
+    hc->fresh = hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX;
+    hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
+    counter_sub(&hc->moved, n);
+    counter_add(&hc->counters.refills, 1);
+    counter_add(&hc->counters.refilled, n);
+    return true;
+}
+
+/* Gives the empty magazine a full tray. The tray that it had is kept for the next one that fills. */
+static void load_tray(struct heap *heap, unsigned class, struct tray *tray)
+{
+    struct heap_class *const hc = &heap->class[class];
+    struct tray *const old = heap_swap_tray(heap, class, tray);
+    if (old == NULL) {
+        return;
+    }
+    if (hc->spare == NULL && old->length >= magazine_limit_most(class)) {
+        hc->spare = old;
+    } else {
+        tray_put(old);
+    }
+}
+
+/* The magazine is empty. In the gate. */
+static void *refill(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    invariant(heap->gate->is_inside && magazine_slots(m) == 0);
+    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
+        return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
+    }
+    struct tray *full = stock_take(&heap->stock, &hc->stock, class);
+    if (full == NULL) {
+        stock_learn(&heap->stock, &hc->stock);
+        if (heap->epoch == &epoch_process && !class_geometry[class].shares_lines) {
+            full = exchange_take(class);
+        }
+    }
+    if (full != NULL) {
+        load_tray(heap, class, full);
+    } else if (!refill_from_slab(heap, class)) {
+        return NULL;
+    }
+    return magazine_pop(m);
+}
+
+/* There is no memory for the class. The last resort is to give back what this heap caches of other classes, and what
+ * waits in the exchange. */
+static noinline void *refill_at_last(struct heap *heap, unsigned class)
+{
+    heap_empty(heap);
+    exchange_tick(true);
+    return refill(heap, class);
+}
+
+void *refill_alloc(struct heap *heap, unsigned class)
+{
+    gate_lock(heap->gate);
+    void *p = refill(heap, class);
+    if (unlikely(p == NULL) && heap_is_open(heap)) {
+        p = refill_at_last(heap, class);
+    }
+    heap_operation_end(heap);
+    return p;
+}
