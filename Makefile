@@ -12,7 +12,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        install format lint clean
+        locked install format lint clean
 
 build: ## Build the libraries into build/release (the default)
 	@tools/setup.sh build
@@ -105,6 +105,12 @@ mutants: ## Weaken every memory order and change every comparison of the protoco
 	@tools/setup.sh test
 	@set -e; for preset in release debug tsan; do $(call configure,$$preset,-DTSLAB_TESTS=ON); done
 	@tests/mutants/mutants.py run $(MUTANTS)
+
+locked: ## Print the locked instructions and locks of each operation, and compare them (TABLE=write records them)
+	@tools/setup.sh test
+	@$(call configure,release,-DTSLAB_TESTS=ON)
+	@cmake --build build/release --target golden-locked
+	@/usr/bin/python3 -B tests/golden/locked.py build/release/tests/golden/golden-locked $(TABLE:%=--%)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"

@@ -35,46 +35,64 @@ void sim_point(void);
 #define ATOMIC_POINT() ((void)0)
 #endif
 
+/* The counted build counts for each thread what costs a locked instruction: read-modify-writes, stores that are seq_cst
+ * (x86-64 makes an exchange of them), and, behind these, the locks that the thread takes, by rank (tests/golden). */
+#ifdef TSLAB_COUNTED
+enum { COUNTED_RMW, COUNTED_STORE, COUNTED_LOCKS, COUNTED_MOST = COUNTED_LOCKS + 32 };
+extern _Thread_local uint64_t counted[COUNTED_MOST];
+#define ATOMIC_COUNT(what) ((void)counted[what]++)
+#else
+#define ATOMIC_COUNT(what) ((void)0)
+#endif
+#define ATOMIC_RMW_POINT() (ATOMIC_POINT(), ATOMIC_COUNT(COUNTED_RMW))
+
 #define load_relaxed(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
 #define load_acquire(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_acquire))
 #define load_seq_cst(p) (ATOMIC_POINT(), atomic_load_explicit((p), memory_order_seq_cst))
 
 #define store_relaxed(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_relaxed))
 #define store_release(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_release))
-#define store_seq_cst(p, v) (ATOMIC_POINT(), atomic_store_explicit((p), (v), memory_order_seq_cst))
+#define store_seq_cst(p, v)                                                                                            \
+    (ATOMIC_POINT(), ATOMIC_COUNT(COUNTED_STORE), atomic_store_explicit((p), (v), memory_order_seq_cst))
 
-#define exchange_acquire(p, v) (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acquire))
-#define exchange_seq_cst(p, v) (ATOMIC_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
+#define exchange_acquire(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_acquire))
+#define exchange_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_exchange_explicit((p), (v), memory_order_seq_cst))
 
-#define fetch_add_seq_cst(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_seq_cst))
-#define fetch_sub_seq_cst(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst))
-#define fetch_sub_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_relaxed))
-#define fetch_add_relaxed(p, v) (ATOMIC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+#define fetch_add_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_seq_cst))
+#define fetch_sub_seq_cst(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst))
+#define fetch_sub_relaxed(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_relaxed))
+#define fetch_add_relaxed(p, v) (ATOMIC_RMW_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 
 /* Compare-and-swap. True: *p was *expected and is now v. False: *expected receives the value that was found. */
 #define cas_acquire(p, expected, v)                                                                                    \
-    (ATOMIC_POINT(),                                                                                                   \
+    (ATOMIC_RMW_POINT(),                                                                                               \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acquire, memory_order_relaxed))
 #define cas_release(p, expected, v)                                                                                    \
-    (ATOMIC_POINT(),                                                                                                   \
+    (ATOMIC_RMW_POINT(),                                                                                               \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed))
 #define cas_acq_rel(p, expected, v)                                                                                    \
-    (ATOMIC_POINT(),                                                                                                   \
+    (ATOMIC_RMW_POINT(),                                                                                               \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_relaxed))
 
 /* A failed one is a seq_cst load, which the other side of a pair may rely on. */
 #define cas_seq_cst(p, expected, v)                                                                                    \
-    (ATOMIC_POINT(),                                                                                                   \
+    (ATOMIC_RMW_POINT(),                                                                                               \
      atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst))
 
 #define load_plain(p)     atomic_load_explicit((p), memory_order_relaxed)
 #define store_plain(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 
+/* No scheduling points either: for counts that several threads change. */
+#define fetch_add_plain(p, v) (ATOMIC_COUNT(COUNTED_RMW), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+#define cas_plain(p, expected, v)                                                                                      \
+    (ATOMIC_COUNT(COUNTED_RMW),                                                                                        \
+     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_relaxed, memory_order_relaxed))
+
 #define counter_get(p)           load_plain(p)
 #define counter_set(p, v)        store_plain((p), (v))
 #define counter_add(p, v)        counter_set((p), counter_get(p) + (v))
 #define counter_sub(p, v)        counter_set((p), counter_get(p) - (v))
-#define counter_add_shared(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+#define counter_add_shared(p, v) ((void)fetch_add_plain((p), (v)))
 
 /* For a word that only its owner writes, and reads plainly, while other threads may read it at any time. On x86-64 the
  * addition is one instruction. Compilers do not make that of an atomic load and store. */
@@ -108,15 +126,14 @@ typedef _Atomic(uint32_t) atomic_u32;
 typedef _Atomic(uint64_t) atomic_u64;
 
 /* Sets or clears bits of a word that other threads change as well. Returns the word's previous value. */
-#define fetch_or_plain(p, v)  atomic_fetch_or_explicit((p), (v), memory_order_relaxed)
-#define fetch_and_plain(p, v) atomic_fetch_and_explicit((p), (v), memory_order_relaxed)
+#define fetch_or_plain(p, v)  (ATOMIC_COUNT(COUNTED_RMW), atomic_fetch_or_explicit((p), (v), memory_order_relaxed))
+#define fetch_and_plain(p, v) (ATOMIC_COUNT(COUNTED_RMW), atomic_fetch_and_explicit((p), (v), memory_order_relaxed))
 
 /* Raises the word to v if it is lower. Returns the resulting value. */
 static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
 {
     uint64_t found = counter_get(p);
-    while (found < v &&
-           !atomic_compare_exchange_strong_explicit(p, &found, v, memory_order_relaxed, memory_order_relaxed)) {
+    while (found < v && !cas_plain(p, &found, v)) {
     }
     return found < v ? v : found;
 }

@@ -39,6 +39,7 @@ uint32_t lock_ranks_swap(uint32_t ranks)
 static void rank_take(const struct lock *lock)
 {
     (void)lock;
+    ATOMIC_COUNT(COUNTED_LOCKS + lock->rank);
 }
 
 static void rank_drop(const struct lock *lock)
