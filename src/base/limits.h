@@ -4,6 +4,14 @@
 #ifndef TSLAB_BASE_LIMITS_H
 #define TSLAB_BASE_LIMITS_H
 
+/* Objects of up to this size are slots. In the library that users run as `checked`, objects above 32 KiB have runs of
+ * their own, with a page without access behind each. */
+#if TSLAB_CHECKED > 1
+#define SLOT_MOST 32768
+#else
+#define SLOT_MOST 262144
+#endif
+
 /* clang-format off */
 #define LIMIT(name, in_simulation, in_all_other_builds) name = TSLAB_SIM ? (in_simulation) : (in_all_other_builds)
 enum {
@@ -11,7 +19,8 @@ enum {
     LIMIT(LOCK_SPINS,                        0,           60), /* tries before a thread sleeps on a lock */
     LIMIT(WORD_SLOTS,                        2,           64), /* slots in a word of a slab's bitmap */
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
-    LIMIT(SMALL_MAX,                     16384,        32768), /* bytes of the largest size class */
+    LIMIT(SMALL_MAX,                     16384,    SLOT_MOST), /* bytes of the largest size class */
+    LIMIT(MIDDLE_MAX,                    16384,        32768), /* bytes of the largest slot with a handle or in an epoch */
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
     LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */

@@ -14,11 +14,23 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Whether a slot at p was just handed out for the first time since its pages came from the system. */
+static bool is_fresh_slot(const void *p, unsigned class)
+{
+    const struct front *const front = front_current;
+    return arena_tag(p) == front->magazine[class].tag && heap_is_fresh(front->heap, class);
+}
+
 void *alloc_zero(size_t size)
 {
     bool zero = false;
-    void *p = size <= SMALL_MAX ? fast_alloc(size)
-                                : object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
+    void *p;
+    if (size <= SMALL_MAX) {
+        p = fast_alloc(size);
+        zero = is_fresh_slot(p, class_of_size(size));
+    } else {
+        p = object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
+    }
     if (p != NULL && !zero) {
         memset(p, 0, size);
     }
@@ -48,8 +60,8 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
                    ? chunk_resize(&thread->scope->real->cursor, p, size)
                    : size <= usable && size >= usable / 2;
     }
-    if (size <= SMALL_MAX) {
-        return false;
+    if (size <= MIDDLE_MAX) {
+        return false; /* it is to be a slot */
     }
     gate_lock(&thread->gate);
     const uint32_t epoch = large_epoch(p);

@@ -27,6 +27,9 @@ always_inline void ambient_set_here(struct thread *thread)
         front = &ambient->heap->front;
     } else if (ambient != NULL) {
         front = &thread->scope_front;
+        if (unlikely(front->heap == NULL)) {
+            thread_start_scope_front(thread);
+        }
         front->filling = ambient;
     }
     invariant(front->thread == thread);

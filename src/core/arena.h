@@ -95,8 +95,8 @@ struct run {
         size_t large_bytes;    /* large block: the bytes that its user may touch (large.h) */
         size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
     };
-    uint32_t purged_slots; /* slab: free slots when its free pages were last purged. By the holder, or under the list's
-                              lock (holes.h) */
+    uint32_t purged_slots; /* slab: of its free slots, at least so many have no pages but those that they share with
+                              others. By the holder, or under the list's lock (holes.h) */
     atomic_u32 live;       /* chunk: granules that live, as counted by chunk.h */
     uint16_t fresh_words;  /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
     bool is_guarded;       /* large run, in the checked library: the page behind it has no access (large.c) */

@@ -148,7 +148,7 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
             return alloc_from_chunk(hold, size, alignment);
         }
     }
-    if (hold->heap != NULL && size <= SMALL_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
+    if (hold->heap != NULL && size <= MIDDLE_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
         return alloc_from_slab(hold, size, alignment);
     }
     return alloc_run(thread, hold, size, alignment, zero);

@@ -14,6 +14,7 @@ static struct exchange {
     atomic_u32 slots;
     uint32_t least; /* the fewest slots since the last tick: they were not needed */
     struct tray *trays;
+    struct tray *empties; /* trays that were left for full ones */
 } exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
 
 static size_t slots_most(unsigned class)
@@ -29,8 +30,24 @@ static struct exchange *exchange_lock(unsigned class)
     return exchange;
 }
 
-bool exchange_put(unsigned class, struct tray *tray)
+static void push(struct tray **list, struct tray *tray)
 {
+    tray->next = *list;
+    *list = tray;
+}
+
+static struct tray *pop(struct tray **list)
+{
+    struct tray *const tray = *list;
+    if (tray != NULL) {
+        *list = tray->next;
+    }
+    return tray;
+}
+
+bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
+{
+    *empty = NULL;
     invariant(tray->count != 0 && tray->count <= tray->length);
     if (load_relaxed(&exchanges[class].slots) + tray->count > slots_most(class)) {
         return false;
@@ -38,9 +55,9 @@ bool exchange_put(unsigned class, struct tray *tray)
     struct exchange *const exchange = exchange_lock(class);
     const bool fits = counter_get(&exchange->slots) + tray->count <= slots_most(class);
     if (fits) {
-        tray->next = exchange->trays;
-        exchange->trays = tray;
+        push(&exchange->trays, tray);
         counter_add(&exchange->slots, tray->count);
+        *empty = pop(&exchange->empties);
     }
     lock_release(&exchange->lock);
     return fits;
@@ -48,9 +65,8 @@ bool exchange_put(unsigned class, struct tray *tray)
 
 static struct tray *take_locked(struct exchange *exchange)
 {
-    struct tray *const tray = exchange->trays;
+    struct tray *const tray = pop(&exchange->trays);
     if (tray != NULL) {
-        exchange->trays = tray->next;
         invariant(counter_get(&exchange->slots) >= tray->count);
         counter_sub(&exchange->slots, tray->count);
         exchange->least = (uint32_t)min_size(exchange->least, counter_get(&exchange->slots));
@@ -58,13 +74,16 @@ static struct tray *take_locked(struct exchange *exchange)
     return tray;
 }
 
-struct tray *exchange_take(unsigned class)
+struct tray *exchange_take(unsigned class, struct tray *empty)
 {
     if (load_relaxed(&exchanges[class].slots) == 0) {
         return NULL;
     }
     struct exchange *const exchange = exchange_lock(class);
     struct tray *const tray = take_locked(exchange);
+    if (tray != NULL && empty != NULL) {
+        push(&exchange->empties, empty);
+    }
     lock_release(&exchange->lock);
     return tray;
 }
@@ -88,15 +107,18 @@ static void give_back(unsigned class, bool all)
     while (exchange->trays != NULL && n >= exchange->trays->count) {
         struct tray *const tray = take_locked(exchange);
         n -= tray->count;
-        tray->next = surplus;
-        surplus = tray;
+        push(&surplus, tray);
     }
+    struct tray *empties = exchange->empties;
+    exchange->empties = NULL;
     exchange->least = counter_get(&exchange->slots);
     lock_release(&exchange->lock);
-    while (surplus != NULL) {
-        struct tray *const tray = surplus;
-        surplus = tray->next;
+    struct tray *tray;
+    while ((tray = pop(&surplus)) != NULL) {
         flush_slots(class, tray_places(tray) + 1, tray->count);
+        tray_put(tray);
+    }
+    while ((tray = pop(&empties)) != NULL) {
         tray_put(tray);
     }
 }
@@ -104,7 +126,7 @@ static void give_back(unsigned class, bool all)
 void exchange_tick(bool all)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (load_relaxed(&exchanges[c].slots) != 0) {
+        if (!class_geometry[c].shares_lines && (all || load_relaxed(&exchanges[c].slots) != 0)) {
             give_back(c, all);
         }
     }

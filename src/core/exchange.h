@@ -14,11 +14,13 @@
 
 #include <stdbool.h>
 
-/* Takes over a tray of slots of the class, whose count is set. False: the class has enough here. */
-bool exchange_put(unsigned class, struct tray *tray);
+/* Takes over a tray of slots of the class, whose count is set. False: the class has enough here. *empty receives an
+ * empty tray in return, or NULL when none was left here. */
+bool exchange_put(unsigned class, struct tray *tray, struct tray **empty);
 
-/* Gives a tray of the class. NULL: there is none. */
-struct tray *exchange_take(unsigned class);
+/* Gives a tray of the class, and takes the empty one over, if that is not NULL. NULL: there is none, and the empty one
+ * stays the caller's. */
+struct tray *exchange_take(unsigned class, struct tray *empty);
 
 /* The slots of a class that are here. */
 uint32_t exchange_slots(unsigned class);

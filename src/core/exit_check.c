@@ -10,17 +10,21 @@
 #include "core/verify.h"
 
 /* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */
-static void check_magazine(unsigned class, void *const *places, unsigned slots)
+static noinline void check_magazine(unsigned class, void *const *places, unsigned slots)
 {
+    enum { SEEN = 2 * TRAY_MOST };
+    uint16_t seen[SEEN] = { 0 }; /* a hash table of the numbers of places */
     for (unsigned i = 1; i <= slots; i++) {
         if (!slot_starts(places[i], class)) {
             misuse("found at exit: a free of an interior pointer", places[i]);
         }
         const struct slot slot = slot_of(places[i], class);
         bool twice = (load_relaxed(&slot.slab->bitmap[slot.word]) & slot.mask) != 0;
-        for (unsigned k = 1; k < i; k++) {
-            twice |= places[k] == places[i];
+        unsigned at = (unsigned)(((uintptr_t)places[i] >> GRANULE_SHIFT) * 0x9e3779b97f4a7c15u >> 32) % SEEN;
+        for (; seen[at] != 0; at = (at + 1) % SEEN) {
+            twice |= places[seen[at]] == places[i];
         }
+        seen[at] = (uint16_t)i;
         if (twice) {
             misuse("found at exit: a double free of", places[i]);
         }
@@ -31,7 +35,9 @@ static void check_heap(const struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         const struct magazine *const m = &heap->front.magazine[c];
-        check_magazine(c, magazine_places(m), magazine_slots(m));
+        if (magazine_slots(m) != 0) {
+            check_magazine(c, magazine_places(m), magazine_slots(m));
+        }
     }
 }
 
@@ -52,7 +58,7 @@ static void check_seals_in(size_t unit)
 /* uncounted: only the checked libraries call it */
 static void check_seals(void)
 {
-    for (size_t unit = 0; arena_has_unit(unit) && counter_get(&registry.live_count) == 1; unit++) {
+    for (size_t unit = 0; arena_has_unit(unit) && counter_get(&heap_live_count) == 1; unit++) {
         if (load_plain(&arena.units[unit].tag) != TAG_NONE) {
             check_seals_in(unit);
         }

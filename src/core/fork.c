@@ -296,7 +296,7 @@ static void after_fork_child(void)
         }
     }
     if (TSLAB_CHECKED) {
-        verify_cut(counter_get(&registry.live_count));
+        verify_cut(counter_get(&heap_live_count));
     }
     open_gates(self);
     if (recovers) {

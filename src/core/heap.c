@@ -2,6 +2,7 @@
  * class when they are idle. */
 #include "core/heap.h"
 
+#include "core/budget.h"
 #include "core/epoch.h"
 #include "core/exchange.h"
 #include "core/flush.h"
@@ -27,6 +28,8 @@ struct front front_none = NO_FRONT;
 struct front front_gone = NO_FRONT;
 
 _Thread_local struct front *front_current = &front_none;
+
+atomic_u32 heap_live_count;
 
 bool heap_serves_malloc;
 
@@ -151,11 +154,35 @@ static bool is_first_tray(const struct heap *heap, unsigned class, const struct 
     return tray == &heap->class[class].first.tray;
 }
 
+/* The bytes of a magazine that count in the budget of all caches. */
+static size_t granted_bytes(unsigned class, unsigned limit)
+{
+    return limit <= TRAY_FIRST ? 0 : (size_t)limit * class_geometry[class].size;
+}
+
 /* The magazine has other slots than before, and not only by pops and pushes. */
 static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
 {
-    magazine_set(&heap->front.magazine[class], places, limit, slots);
+    struct magazine *const m = &heap->front.magazine[class];
+    const size_t before = granted_bytes(class, m->limit), now = granted_bytes(class, limit);
+    if (now > before) {
+        budget_take(now - before);
+    } else if (now < before) {
+        budget_put(before - now);
+    }
+    magazine_set(m, places, limit, slots);
     heap->class[class].fresh = UINT64_MAX;
+}
+
+void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
+{
+    struct tray *const first = &heap->class[class].first.tray;
+    first->length = TRAY_FIRST;
+    if (empty == NULL) {
+        empty = first;
+    }
+    const size_t limit = min_size(empty->length, magazine_limit_most(class));
+    set_magazine(heap, class, tray_places(empty), (unsigned)limit, 0);
 }
 
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
@@ -163,19 +190,18 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     struct magazine *const m = &heap->front.magazine[class];
     invariant(heap->gate->is_inside && slots <= magazine_limit_most(class));
     if (m->limit == 0) {
-        struct tray *const first = &heap->class[class].first.tray;
-        first->length = TRAY_FIRST;
-        set_magazine(heap, class, tray_places(first), (unsigned)min_size(TRAY_FIRST, magazine_limit_most(class)), 0);
+        heap_give_empty(heap, class, NULL);
     }
     void **const places = magazine_places(m);
     struct tray *const old = tray_of(places);
     const unsigned n = magazine_slots(m);
     const unsigned limit = (unsigned)max_size(m->limit, slots);
-    if (limit <= old->length) {
+    if (limit <= old->length && !(is_first_tray(heap, class, old) && n == limit)) {
         set_magazine(heap, class, places, limit, n);
         return;
     }
-    struct tray *const longer = tray_take(limit);
+    struct tray *const longer =
+        budget_has(granted_bytes(class, limit) - granted_bytes(class, m->limit)) ? tray_take(limit) : NULL;
     if (longer != NULL) {
         memcpy(tray_places(longer), places, (1 + (size_t)n) * sizeof *places);
         set_magazine(heap, class, tray_places(longer), limit, n);
@@ -185,14 +211,23 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     }
 }
 
-struct tray *heap_swap_tray(struct heap *heap, unsigned class, struct tray *tray)
+void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 {
+    struct heap_class *const hc = &heap->class[class];
     const struct magazine *const m = &heap->front.magazine[class];
-    struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
     const unsigned most = magazine_limit_most(class);
-    counter_add(&heap->class[class].moved, (uint64_t)magazine_slots(m) - tray->count);
+    invariant(magazine_slots(m) == 0 && tray->count != 0);
+    struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
     set_magazine(heap, class, tray_places(tray), (unsigned)min_size(tray->length, most), tray->count);
-    return old == NULL || is_first_tray(heap, class, old) ? NULL : old;
+    counter_sub(&hc->moved, tray->count);
+    if (old == NULL || is_first_tray(heap, class, old)) {
+        return;
+    }
+    if (hc->spare == NULL && old->length >= most) {
+        hc->spare = old;
+    } else {
+        tray_put(old);
+    }
 }
 
 /* Puts the trays of an empty class back into the pool. Its magazine starts short again. */
@@ -212,7 +247,7 @@ static void put_trays(struct heap *heap, unsigned class)
         tray_put(tray_of(hc->outbox));
         hc->outbox = NULL;
     }
-    magazine_reset(m);
+    set_magazine(heap, class, magazine_none, 0, 0);
     hc->outbox_limit = 0;
     hc->batch = 0;
 }
@@ -225,19 +260,18 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
-void heap_flush_magazine(struct heap *heap, unsigned class, unsigned slots)
+void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
-    void **const places = magazine_places(m);
-    const unsigned rest = magazine_slots(m) - slots;
-    invariant(slots != 0 && slots <= magazine_slots(m));
-    flush_slots(class, places + 1, slots);
-    memmove(places + 1, places + 1 + slots, rest * sizeof *places);
-    set_magazine(heap, class, places, m->limit, rest);
-    counter_add(&hc->moved, slots);
-    count_flush(hc, slots);
-    stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
+    const unsigned slots = magazine_slots(m);
+    if (slots != 0) {
+        flush_slots(class, magazine_places(m) + 1, slots);
+        set_magazine(heap, class, magazine_places(m), m->limit, 0);
+        counter_add(&hc->moved, slots);
+        count_flush(hc, slots);
+        stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
+    }
 }
 
 static void flush_stock(struct heap *heap, unsigned class)
@@ -269,6 +303,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
+        hc->slab->purged_slots += hc->claimed_fresh ? bit_count(claimed) : 0;
         flush_word(hc->slab, class, first.word, claimed);
         store_plain(&hc->claimed, 0);
     }
@@ -282,10 +317,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
 
 static void empty_class(struct heap *heap, unsigned class)
 {
-    const struct magazine *const m = &heap->front.magazine[class];
-    if (magazine_slots(m) != 0) {
-        heap_flush_magazine(heap, class, magazine_slots(m));
-    }
+    heap_flush_magazine(heap, class);
     flush_stock(heap, class);
     heap_flush_outbox(heap, class);
     heap_detach_slab(heap, class);

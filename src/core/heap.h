@@ -8,7 +8,7 @@
  *   alloc, empty magazine   take a full tray from the stock, or from the exchange; else a batch of slots from the
  *                           attached slab's claimed word; else attach a partial slab; else open a new one
  *   free, full magazine     make it longer while it is short; else hand its tray over to the stock, or to the exchange;
- *                           else flush the older half to the slabs
+ *                           else flush it to the slabs
  *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
  *                           straight to their slabs
  *
@@ -118,6 +118,9 @@ extern struct front front_gone;
 /* The heap behind a front that has none. It is always empty. */
 extern struct heap heap_none;
 
+/* The threads that have a heap, without the holder of the last record. Written under the registry's lock. */
+extern atomic_u32 heap_live_count;
+
 /* Whether this library serves the program's plain malloc. The drop-in sets it when it starts. */
 extern bool heap_serves_malloc;
 
@@ -136,7 +139,8 @@ always_inline struct magazine *front_magazine(struct front *front, size_t class_
 always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    return owned_get(&m->served) + magazine_slots(m) == heap->class[class].fresh;
+    const uint64_t sum = owned_get(&m->served) + magazine_slots(m);
+    return sum != 0 && sum == heap->class[class].fresh;
 }
 
 /* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.
@@ -158,16 +162,20 @@ void front_start(struct front *front);
 /* Makes a heap usable in zeroed memory. */
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity);
 
-/* Makes the magazine of a class that holds fewer than `slots` at most hold that many, if there is memory, or starts it
- * if it has no tray. In the gate. */
+/* Makes the magazine of a class hold up to `slots`, if there is memory, in a tray of the pool unless it is as short as
+ * the one that lies in the heap. In the gate. */
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
 
-/* Gives the magazine of a class another tray, whose count is set, and returns its empty one for another use. NULL: the
- * old tray stays with the heap. In the gate. */
-struct tray *heap_swap_tray(struct heap *heap, unsigned class, struct tray *tray);
+/* Gives an empty magazine of a class the slots of another tray, whose count is set. Its own tray is kept for the next
+ * one that is handed over, or goes back to the pool. In the gate. */
+void heap_load(struct heap *heap, unsigned class, struct tray *tray);
 
-/* Gives back the `slots` slots that have been in a magazine longest. In the gate. */
-void heap_flush_magazine(struct heap *heap, unsigned class, unsigned slots);
+/* Gives a magazine of a class whose tray was handed over an empty one, or, for NULL, the one that lies in the heap. In
+ * the gate. */
+void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
+
+/* Gives back what the magazine of a class has. In the gate. */
+void heap_flush_magazine(struct heap *heap, unsigned class);
 
 /* Gives back the outbox of a class. In the gate. */
 void heap_flush_outbox(struct heap *heap, unsigned class);

@@ -74,6 +74,9 @@ static size_t purge_slab(struct run *slab)
         }
     }
     slab->purged_slots = done ? free_slots : 0;
+    if (!done) {
+        reclaim_pause();
+    }
     partial_detach(slab);
     return purged;
 }

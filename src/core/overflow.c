@@ -1,4 +1,4 @@
-/* A full magazine becomes longer, or its tray changes hands, or its older half is flushed. */
+/* A full magazine becomes longer, or its tray changes hands, or it is flushed. */
 #include "core/overflow.h"
 
 #include "core/exchange.h"
@@ -10,40 +10,36 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <string.h>
+
+/* Whether slots of the class may go from thread to thread by way of the exchange. */
+static bool is_exchanged(const struct heap *heap, unsigned class)
+{
+    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads();
+}
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
- * exchange takes it, or there is no memory. */
+ * exchange takes it, or it lies in the heap. */
 static bool hand_over(struct heap *heap, unsigned class)
 {
-    const struct magazine *const m = &heap->front.magazine[class];
+    struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
-    void **const places = magazine_places(m);
-    const bool is_first = places == hc->first.places;
-    if (hc->spare == NULL) {
-        hc->spare = tray_take(magazine_limit_most(class));
-    }
-    if (hc->spare == NULL) {
-        return false;
-    }
-    /* The tray that lies in the heap stays there, and a copy is handed over. */
-    struct tray *const full = is_first ? hc->spare : tray_of(places);
-    struct tray *const empty = is_first ? &hc->first.tray : hc->spare;
-    if (is_first) {
-        memcpy(tray_places(full), places, (1 + (size_t)magazine_slots(m)) * sizeof *places);
-    }
+    struct tray *const full = tray_of(magazine_places(m));
+    struct tray *empty = NULL;
+    invariant(full != &hc->first.tray);
     full->count = magazine_slots(m);
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
-    } else if (heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads() &&
-               exchange_put(class, full)) {
+    } else if (is_exchanged(heap, class) && exchange_put(class, full, &empty)) {
         counter_add(&hc->counters.exchanged, 1);
     } else {
         return false;
     }
-    empty->count = 0;
-    (void)heap_swap_tray(heap, class, empty);
-    hc->spare = NULL;
+    counter_add(&hc->moved, full->count);
+    if (empty == NULL) {
+        empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
+        hc->spare = NULL;
+    }
+    heap_give_empty(heap, class, empty);
     return true;
 }
 
@@ -54,11 +50,11 @@ static void make_room(struct heap *heap, unsigned class)
     const unsigned most = magazine_limit_most(class);
     invariant(heap->gate->is_inside && magazine_is_full(m));
     const unsigned limit = m->limit;
-    if (limit < most) {
+    if (limit < most || magazine_places(m) == heap->class[class].first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
     if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
-        heap_flush_magazine(heap, class, (magazine_slots(m) + 1) / 2);
+        heap_flush_magazine(heap, class);
     }
     invariant(!magazine_is_full(m));
 }

@@ -253,9 +253,6 @@ struct run *partial_attach(struct partial_list *partial)
     struct afterwards after = { NULL, NULL };
     lock_acquire(&partial->lock);
     struct run *slab = attach_first(partial);
-    if (slab != NULL) {
-        slab->purged_slots = 0;
-    }
     partial_unlock(partial, &after);
     partial_settle(&after);
     return slab;

@@ -171,16 +171,16 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
 }
 
 /* A system that refused is likely to refuse again: locked memory stays locked, and a sandbox stays closed. So purging
- * pauses after each refusal. Under the lock. */
-static void pause_purging(void)
+ * pauses after each refusal. */
+void reclaim_pause(void)
 {
-    invariant(lock_is_held(&purger.lock));
     store_plain(&purger.paused_until_ms, os_now_ms() + max_size(option_get(OPTION_PURGE_DELAY_MS), PAUSE_MS_MIN));
 }
 
 static bool is_paused(uint64_t now_ms)
 {
-    return unlikely(load_plain(&purger.paused_until_ms) != 0) && now_ms < load_plain(&purger.paused_until_ms);
+    const uint64_t until_ms = load_plain(&purger.paused_until_ms);
+    return unlikely(until_ms != 0) && now_ms < until_ms;
 }
 
 /* Purges dirty runs, oldest first, until max_units are reached. Stops at the first refusal unless it insists. Returns
@@ -202,7 +202,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
     if (granted) {
         store_plain(&purger.paused_until_ms, 0);
     } else {
-        pause_purging();
+        reclaim_pause();
     }
     return bytes;
 }
@@ -214,7 +214,7 @@ bool reclaim_is_over_budget(void)
 
 bool reclaim_is_refused(void)
 {
-    return load_plain(&purger.paused_until_ms) != 0;
+    return load_plain(&purger.paused_until_ms) != 0 && is_paused(os_now_ms());
 }
 
 /* Purges the runs that are due. Under the lock. */

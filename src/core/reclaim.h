@@ -38,6 +38,9 @@ bool reclaim_is_over_budget(void);
 /* Called at the end of slow operations: purges the runs that are due. Cheap when none is. */
 void reclaim_tick(void);
 
+/* The system has just refused to take pages: purging pauses. */
+void reclaim_pause(void);
+
 /* Whether the system refused to take pages lately, so that purging pauses. */
 bool reclaim_is_refused(void);
 

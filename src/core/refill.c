@@ -10,6 +10,11 @@
 #include "core/reclaim.h"
 #include "os/fatal.h"
 
+/* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
+ * back at once: threads that need little of a class share its slabs, and each weighs what it uses
+ * (docs/decisions/magazines.md). */
+enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
+
 /* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
  * cleans up. */
 static bool heap_is_open(const struct heap *heap)
@@ -80,6 +85,7 @@ static bool claim_word(struct heap *heap, unsigned class)
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
             if (taken != 0) {
+                hc->slab->purged_slots -= (uint32_t)min_size(hc->slab->purged_slots, bit_count(taken));
                 store_plain(&hc->claimed, taken);
                 hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
                 hc->claimed_fresh = slab_was_fresh(hc->slab, w);
@@ -134,25 +140,28 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     magazine_set(m, magazine_places(m), limit, n);
     hc->fresh = hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX;
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
+    if (wanted < ATTACH_FROM && heap->epoch == &epoch_process && load_relaxed(&heap_live_count) > SHARED_FROM) {
+        heap_detach_slab(heap, class);
+    }
     counter_sub(&hc->moved, n);
     counter_add(&hc->counters.refills, 1);
     counter_add(&hc->counters.refilled, n);
     return true;
 }
 
-/* Gives the empty magazine a full tray. The tray that it had is kept for the next one that fills. */
-static void load_tray(struct heap *heap, unsigned class, struct tray *tray)
+/* Gives the empty magazine a tray of the exchange, for an empty one. False: the exchange has none. */
+static bool load_exchanged(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = &heap->class[class];
-    struct tray *const old = heap_swap_tray(heap, class, tray);
-    if (old == NULL) {
-        return;
+    if (heap->epoch != &epoch_process || class_geometry[class].shares_lines || exchange_slots(class) == 0) {
+        return false;
     }
-    if (hc->spare == NULL && old->length >= magazine_limit_most(class)) {
-        hc->spare = old;
-    } else {
-        tray_put(old);
+    struct tray *const full = exchange_take(class, hc->spare);
+    if (full != NULL) {
+        hc->spare = NULL;
+        heap_load(heap, class, full);
     }
+    return full != NULL;
 }
 
 /* The magazine is empty. In the gate. */
@@ -164,17 +173,14 @@ static void *refill(struct heap *heap, unsigned class)
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }
-    struct tray *full = stock_take(&heap->stock, &hc->stock, class);
-    if (full == NULL) {
-        stock_learn(&heap->stock, &hc->stock);
-        if (heap->epoch == &epoch_process && !class_geometry[class].shares_lines) {
-            full = exchange_take(class);
-        }
-    }
+    struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
     if (full != NULL) {
-        load_tray(heap, class, full);
-    } else if (!refill_from_slab(heap, class)) {
-        return NULL;
+        heap_load(heap, class, full);
+    } else {
+        stock_learn(&heap->stock, &hc->stock);
+        if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
+            return NULL;
+        }
     }
     return magazine_pop(m);
 }

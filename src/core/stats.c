@@ -129,7 +129,7 @@ void stats_get(struct tslab_stats *stats)
         add_counters(stats, &thread->counters);
     }
     stats->cached_bytes += hot;
-    stats->threads = counter_get(&registry.live_count);
+    stats->threads = counter_get(&heap_live_count);
     stats->thread_records = counter_get(&registry.record_count);
     lock_release(&registry.lock);
 

@@ -1,15 +1,13 @@
-/* A stock keeps the trays of a class as a stack. The bytes that all heaps were granted beyond their first budgets are
- * one shared counter. */
+/* A stock keeps the trays of a class as a stack. */
 #include "core/stock.h"
 
+#include "core/budget.h"
 #include "core/class.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
 
-/* The budget of a heap at first and at most, and what all heaps together may have beyond their first budgets. */
-enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024, STOCK_BYTES_TOGETHER = 8 * 1024 * 1024 };
-
-static atomic_size_t stock_granted; /* bytes granted to all heaps beyond the first budget of each */
+/* The budget of a heap's stock at first and at most. */
+enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
 
 void stock_start(struct stock *stock, bool has_budget)
 {
@@ -56,17 +54,19 @@ void stock_missed(struct stock *stock, struct stock_class *of_class, size_t byte
     invariant(of_class->flushed_at >= bytes);
 }
 
-/* Sets the budget, if the bound for all heaps together allows it. */
+/* Sets the budget, if that of all caches allows it. What a stock has at first is not counted there. */
 static void set_budget(struct stock *stock, size_t budget)
 {
     invariant(stock->budget >= STOCK_BYTES_FIRST && budget >= STOCK_BYTES_FIRST);
-    const size_t change = budget - stock->budget; /* modulo 2^64 when the budget shrinks, like the sum */
-    const size_t granted = fetch_add_relaxed(&stock_granted, change) + change;
-    if (budget > stock->budget && granted > max_size(STOCK_BYTES_TOGETHER, reclaim_learned_bytes())) {
-        (void)fetch_sub_relaxed(&stock_granted, change);
+    if (budget > stock->budget) {
+        if (!budget_has(budget - stock->budget)) {
+            return;
+        }
+        budget_take(budget - stock->budget);
     } else {
-        stock->budget = budget;
+        budget_put(stock->budget - budget);
     }
+    stock->budget = budget;
 }
 
 void stock_learn(struct stock *stock, struct stock_class *of_class)

@@ -11,9 +11,6 @@ static void record_start(struct thread *thread)
 {
     thread->gate.lock.rank = RANK_GATE;
     heap_start(&thread->heap, thread, &thread->gate, &epoch_process, heap_next_affinity());
-    front_start(&thread->scope_front);
-    thread->scope_front.thread = thread;
-    thread->scope_front.heap = &heap_none;
     for (unsigned i = 0; i < REMEMBERED_HOLDS; i++) {
         thread->remembered[i] = &hold_none;
     }
@@ -29,18 +26,25 @@ static void live_link(struct thread *thread)
     registry.live = thread;
 }
 
+noinline void thread_start_scope_front(struct thread *thread)
+{
+    front_start(&thread->scope_front);
+    thread->scope_front.thread = thread;
+    thread->scope_front.heap = &heap_none;
+}
+
 /* Moves a live record, whose heap is empty, to the idle ones. Under the registry's lock. */
 static void live_to_idle(struct thread *thread)
 {
     invariant((thread->prev == NULL ? registry.live : thread->prev->next) == thread);
-    invariant(counter_get(&registry.live_count) != 0);
+    invariant(counter_get(&heap_live_count) != 0);
     *(thread->prev == NULL ? &registry.live : &thread->prev->next) = thread->next;
     if (thread->next != NULL) {
         thread->next->prev = thread->prev;
     }
     thread->next = registry.idle;
     registry.idle = thread;
-    counter_set(&registry.live_count, counter_get(&registry.live_count) - 1);
+    counter_set(&heap_live_count, counter_get(&heap_live_count) - 1);
 }
 
 struct thread *thread_open(void)
@@ -59,7 +63,7 @@ struct thread *thread_open(void)
     if (thread != NULL) {
         invariant(thread->scope == NULL && thread->warm == NULL && thread->work.epoch == 0);
         live_link(thread);
-        counter_add(&registry.live_count, 1);
+        counter_add(&heap_live_count, 1);
     }
     lock_release(&registry.lock);
     return thread;

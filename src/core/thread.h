@@ -54,7 +54,8 @@ struct thread {
     /* The unit of work that the thread is in (work.h); private to it. */
     struct work work;
 
-    /* The front while plain malloc fills a chunk. Its magazines are always empty. */
+    /* The front while plain malloc fills a chunk. Its magazines are always empty. It is started at the first such scope
+     * (`heap` is NULL until then), so that threads that have none do not touch it. */
     struct front scope_front;
 };
 
@@ -62,12 +63,14 @@ struct registry {
     _Alignas(CACHE_LINE) struct lock lock;
     struct thread *live;
     struct thread *idle;
-    atomic_u32 live_count, record_count; /* without the last record */
+    atomic_u32 record_count; /* without the last record */
     struct lock last_lock;               /* held by the thread that has borrowed the last record */
     struct thread *last;                 /* the last record; in the list of live ones once it was lent */
 };
 
 extern struct registry registry;
+
+void thread_start_scope_front(struct thread *thread);
 
 /* Takes an idle record or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);

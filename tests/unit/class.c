@@ -45,7 +45,7 @@ static void sizes_and_alignments_get_the_smallest_class_that_fits(void **state)
 
 static unsigned least_slots(size_t size)
 {
-    return size <= 1024 ? 32 : size <= 4096 ? 16 : 8;
+    return size <= 1024 ? 32 : size <= 4096 ? 16 : size <= 131072 ? 8 : 4;
 }
 
 static void slabs_waste_little_and_hold_what_they_say(void **state)

@@ -8,7 +8,7 @@
 
 #include <tslab/tslab.h>
 
-enum { OBJECTS = 1000, LARGE_BYTES = 40000, SMALL = 20000, DELAY_MS = 500 };
+enum { OBJECTS = 1000, LARGE_BYTES = 300 * 1024, SMALL = 20000, DELAY_MS = 500 };
 
 static void *large[OBJECTS];
 static void *small[SMALL];
