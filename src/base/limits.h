@@ -24,8 +24,8 @@ enum {
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
     LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */
-    LIMIT(HOT_RUN_UNITS,                     2,           16), /* units of the longest hot run */
-    LIMIT(HOT_UNITS,                         3,           32), /* units of all hot runs of a heap */
+    LIMIT(HOT_RUN_UNITS,                     2,           64), /* units of the longest hot run */
+    LIMIT(HOT_UNITS,                         3,          128), /* units of all hot runs of a heap */
     LIMIT(TRAPPED_RUNS,                      2,         4096), /* runs that the library traps at once */
     LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
     LIMIT(SWEEP_STEP_SLABS,                  1,           16), /* slabs that one slow operation looks at in a sweep */
