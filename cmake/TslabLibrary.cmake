@@ -65,7 +65,8 @@ function(tslab_compile_library name checked sim)
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(
-        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED})
+        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED}
+        $<$<BOOL:${TSLAB_REMOTE}>:TSLAB_REMOTE=${TSLAB_REMOTE}>)
     # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(

@@ -4,6 +4,14 @@
 #ifndef TSLAB_BASE_LIMITS_H
 #define TSLAB_BASE_LIMITS_H
 
+/* How slots come back that another thread frees than the one whose slab they lie in: by the outbox, by the exchange, or
+ * adopted whatever their size. Otherwise they go straight to their slabs. The lab compares the choices
+ * (docs/decisions/remote-frees.md). */
+enum { REMOTE_OUTBOX = 1, REMOTE_EXCHANGE = 2, REMOTE_ADOPTED = 4 };
+#ifndef TSLAB_REMOTE
+#define TSLAB_REMOTE (REMOTE_OUTBOX | REMOTE_EXCHANGE)
+#endif
+
 /* Objects of up to this size are slots. In the library that users run as `checked`, objects above 32 KiB have runs of
  * their own, with a page without access behind each. */
 #if TSLAB_CHECKED > 1

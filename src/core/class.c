@@ -12,7 +12,7 @@
         .slots = SLOTS(bytes, unit_count),                                 \
         .words = (SLOTS(bytes, unit_count) + WORD_SLOTS - 1) / WORD_SLOTS, \
         .units = (unit_count),                                             \
-        .shares_lines = (bytes) % CACHE_LINE != 0,                         \
+        .shares_lines = (bytes) % CACHE_LINE != 0 && (TSLAB_REMOTE & REMOTE_ADOPTED) == 0, \
     },
 /* clang-format on */
 

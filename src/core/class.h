@@ -2,8 +2,8 @@
  *
  * One table gives everything: the size of a slot and the units of a slab. The steps are 16 bytes up to 128, then eight
  * a doubling up to 2 KiB, then four a doubling up to 256 KiB. A slab has at least 32 slots of up to 1 KiB, 16 of up to
- * 4 KiB, 8 of up to 128 KiB, and 4 beyond. Its tail waste is below 3 % (docs/decisions). Class 0 is no class: units without slots (free
- * units, large runs, chunks) have tags of class 0.
+ * 4 KiB, 8 of up to 128 KiB, and 4 beyond. Its tail waste is below 3 % (docs/decisions). Class 0 is no class: units
+ * without slots (free units, large runs, chunks) have tags of class 0.
  *
  * The simulation build has another table, with few slots and words of two bits, to give bugs a chance.
  *

@@ -30,7 +30,8 @@ struct text;
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
-      "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is more") \
+      "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
+      "more")                                                                                                          \
     X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
     X(STATS, stats, 0, 0, 2, "", "1 prints statistics on stderr when the program exits, 2 prints them as JSON")        \
     X(EPOCH_POLICY, epoch_policy, 0, 0, 0, "",                                                                         \

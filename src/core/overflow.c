@@ -14,7 +14,8 @@
 /* Whether slots of the class may go from thread to thread by way of the exchange. */
 static bool is_exchanged(const struct heap *heap, unsigned class)
 {
-    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads();
+    return (TSLAB_REMOTE & REMOTE_EXCHANGE) != 0 && heap->epoch == &epoch_process &&
+           !class_geometry[class].shares_lines && os_has_threads();
 }
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the

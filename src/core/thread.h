@@ -64,8 +64,8 @@ struct registry {
     struct thread *live;
     struct thread *idle;
     atomic_u32 record_count; /* without the last record */
-    struct lock last_lock;               /* held by the thread that has borrowed the last record */
-    struct thread *last;                 /* the last record; in the list of live ones once it was lent */
+    struct lock last_lock;   /* held by the thread that has borrowed the last record */
+    struct thread *last;     /* the last record; in the list of live ones once it was lent */
 };
 
 extern struct registry registry;
