@@ -42,7 +42,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     invariant(thread->gate.is_inside && load_plain(&epoch->pins) == 0 && epoch->runs == 0);
     struct epoch *owner = load_plain(&epoch->owner);
     const bool reclaims = load_plain(&epoch->reclaims) != 0;
-    const bool keep = !reclaims && thread_has_room_for_warm(thread);
+    const bool keep = !reclaims && (thread_has_room_for_warm(thread) || thread_pass_warm(thread));
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         if (!keep || hold != &epoch->first) {
             hold_drop_chunk(hold);

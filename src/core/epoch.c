@@ -21,6 +21,8 @@ atomic_u64 epoch_visits;
 static struct {
     _Alignas(CACHE_LINE) struct lock lock;
     struct epoch *idle;                              /* the pool, linked by next_idle */
+    struct epoch *warm;                              /* FREE records with their chunks, out of the pool, for any thread */
+    uint32_t warm_count;                             /* how many these are */
     uint32_t limit;                                  /* all records that were ever made have lower indices */
     atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64]; /* bit set: that block has records that are out of the pool */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
@@ -190,6 +192,52 @@ void epoch_put_record(struct epoch *epoch)
     lock_release(&epochs.lock);
 }
 
+bool epoch_pass_warm(struct epoch *first, uint32_t n)
+{
+    enum { WARM_SHARED = 28 }; /* four threads' full of them */
+    struct epoch *last = first;
+    for (uint32_t i = 1; i < n; i++) {
+        last = last->next_idle;
+    }
+    lock_acquire(&epochs.lock);
+    const bool fits = epochs.warm_count + n <= WARM_SHARED;
+    if (fits) {
+        last->next_idle = epochs.warm;
+        epochs.warm = first;
+        epochs.warm_count += n;
+    }
+    lock_release(&epochs.lock);
+    return fits;
+}
+
+struct epoch *epoch_take_warm(uint32_t most, uint32_t *n)
+{
+    *n = 0;
+    lock_acquire(&epochs.lock);
+    struct epoch *const first = epochs.warm;
+    for (struct epoch *last = first; last != NULL && *n < most; last = epochs.warm) {
+        invariant(epoch_word_state(load_plain(&last->word)) == EPOCH_FREE && epochs.warm_count != 0);
+        epochs.warm = last->next_idle;
+        epochs.warm_count--;
+        ++*n;
+        if (*n == most || epochs.warm == NULL) {
+            last->next_idle = NULL;
+        }
+    }
+    lock_release(&epochs.lock);
+    return first;
+}
+
+void epoch_flush_warm(struct epoch *warm)
+{
+    while (warm != NULL) {
+        struct epoch *const epoch = warm;
+        warm = epoch->next_idle;
+        hold_drop_chunk(&epoch->first);
+        epoch_put_record(epoch);
+    }
+}
+
 size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
 {
     for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
@@ -340,6 +388,8 @@ void epoch_unpin(struct epoch *epoch)
 
 void epoch_gather_free(void)
 {
+    epochs.warm = NULL; /* these are among them */
+    epochs.warm_count = 0;
     for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
         if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE) {
             hold_drop_chunk(&epoch->first);

@@ -48,7 +48,11 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
     struct epoch *epoch = thread_take_warm(thread);
     if (epoch == NULL) {
         gate_lock(&thread->gate);
-        epoch = epoch_take_record();
+        thread_fetch_warm(thread);
+        epoch = thread_take_warm(thread);
+        if (epoch == NULL) {
+            epoch = epoch_take_record();
+        }
         gate_unlock(&thread->gate);
     }
     if (epoch == NULL) {

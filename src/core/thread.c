@@ -4,6 +4,7 @@
 #include "core/meta.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .last_lock = LOCK_INIT(RANK_LAST) };
 
@@ -91,6 +92,25 @@ struct thread *thread_open_last(void)
     return last;
 }
 
+bool thread_pass_warm(struct thread *thread)
+{
+    enum { PASSED = WARM_EPOCHS - 1 };
+    invariant(thread->gate.is_inside && thread->warm_count == WARM_EPOCHS);
+    struct epoch *const kept = thread->warm, *const passed = kept->next_idle;
+    if (!os_has_threads() || !epoch_pass_warm(passed, PASSED)) {
+        return false;
+    }
+    kept->next_idle = NULL;
+    thread->warm_count -= PASSED;
+    return true;
+}
+
+void thread_fetch_warm(struct thread *thread)
+{
+    invariant(thread->gate.is_inside && thread->warm == NULL && thread->warm_count == 0);
+    thread->warm = epoch_take_warm(WARM_EPOCHS - 1, &thread->warm_count);
+}
+
 void thread_keep_warm(struct thread *thread, struct epoch *epoch)
 {
     invariant(thread_has_room_for_warm(thread));
@@ -113,12 +133,8 @@ struct epoch *thread_take_warm(struct thread *thread)
 
 void thread_flush_warm(struct thread *thread)
 {
-    while (thread->warm != NULL) {
-        struct epoch *epoch = thread->warm;
-        thread->warm = epoch->next_idle;
-        hold_drop_chunk(&epoch->first);
-        epoch_put_record(epoch);
-    }
+    epoch_flush_warm(thread->warm);
+    thread->warm = NULL;
     thread->warm_count = 0;
 }
 

@@ -83,12 +83,18 @@ struct thread *thread_open_last(void);
 
 /* Warm epochs: a few FREE records that a thread keeps for the epochs that it opens next, each perhaps with an empty
  * chunk. take returns NULL when there is none. keep wants room. flush runs in the gate, the others need none. */
-enum { WARM_EPOCHS = 4 };
+enum { WARM_EPOCHS = 8 };
 
 static inline bool thread_has_room_for_warm(const struct thread *thread)
 {
     return thread->warm_count < WARM_EPOCHS;
 }
+
+/* Where epochs are opened by one thread and ended by another, warm ones go from thread to thread several at a time.
+ * pass gives all but one of a full thread's to any thread (false: there are enough), and fetch takes such ones for a
+ * thread without any. In the gate. */
+bool thread_pass_warm(struct thread *thread);
+void thread_fetch_warm(struct thread *thread);
 
 struct epoch *thread_take_warm(struct thread *thread);
 void thread_keep_warm(struct thread *thread, struct epoch *epoch);
