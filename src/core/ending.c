@@ -177,6 +177,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
     drain_or_retire(thread, epoch);
     if (reclaims) {
         thread_flush_warm(thread);
+        epoch_flush_shared_warm();
         const size_t bytes = reclaim_all();
         if (report != NULL) {
             report->reclaimed_bytes = bytes;

@@ -238,6 +238,12 @@ void epoch_flush_warm(struct epoch *warm)
     }
 }
 
+void epoch_flush_shared_warm(void)
+{
+    uint32_t n;
+    epoch_flush_warm(epoch_take_warm(UINT32_MAX, &n));
+}
+
 size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
 {
     for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {

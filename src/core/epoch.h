@@ -285,6 +285,7 @@ void epoch_put_record(struct epoch *epoch);
 bool epoch_pass_warm(struct epoch *first, uint32_t n);
 struct epoch *epoch_take_warm(uint32_t most, uint32_t *n);
 void epoch_flush_warm(struct epoch *warm);
+void epoch_flush_shared_warm(void);
 
 /* The lists of partial slabs, one for each class. NULL: there are none yet. No gate. */
 always_inline struct partial_list *epoch_partials(const struct epoch *epoch)

@@ -306,8 +306,7 @@ size_t object_trim(void)
     heap_empty(&thread->heap);
     exchange_tick(true);
     thread_flush_warm(thread);
-    uint32_t n;
-    epoch_flush_warm(epoch_take_warm(UINT32_MAX, &n));
+    epoch_flush_shared_warm();
     const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
     if (VERIFIES) {
         verify_heap(&thread->heap);

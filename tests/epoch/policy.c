@@ -511,7 +511,7 @@ static void reclaim_leaves_no_chunk_warm(void)
     for (size_t i = 1; i < MANY; i++) {
         STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
     }
-    CHECK_SAY(chunk_bytes() == (1 + 4) * each, "%zu bytes of chunks", chunk_bytes());
+    CHECK_SAY(chunk_bytes() == (1 + 8) * each, "%zu bytes of chunks", chunk_bytes());
     STATUS(tslab_epoch_close(epochs[0], TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
     CHECK_SAY(chunk_bytes() == 0, "%zu bytes of chunks", chunk_bytes());
 }
