@@ -155,6 +155,24 @@ static enum os_placed table_extend(enum table_name name, size_t first, size_t en
     return table_map(table, from, table_to(table, end), OS_ACCESS_WRITE);
 }
 
+/* The arena's first pages are left as the system has them. Where huge pages are given on request, those behind are
+ * marked to have none, because the depot asks for single ones there (huge.h): neighbours of equal mark are one mapping.
+ */
+static void mark_units(size_t first, size_t end)
+{
+    if (end <= HUGE_FROM_UNITS) {
+        return;
+    }
+    invariant(first > 0 && first < end && end <= arena.span_units);
+    if (arena.huge_from == 0) {
+        const bool on_request = os_page_bytes() == HUGE_OF_PAGE_BYTES && os_huge_on_request();
+        arena.huge_from = on_request ? (uint32_t)first : ARENA_HUGE_NEVER;
+    }
+    if (arena.huge_from != ARENA_HUGE_NEVER) {
+        (void)os_allow_huge(arena_address((uint32_t)first), (end - first) << UNIT_SHIFT, false);
+    }
+}
+
 /* Makes the units from `first` to `end` accessible, and their entries in the tables. */
 static enum os_placed commit_units(size_t first, size_t end)
 {
@@ -172,6 +190,9 @@ static enum os_placed commit_units(size_t first, size_t end)
     if (placed != OS_PLACED && !os_unmap(start, bytes)) {
         /* These addresses cannot be mapped again: they become a gap, although the mapping there is ours. */
         return OS_TAKEN;
+    }
+    if (placed == OS_PLACED) {
+        mark_units(first, end);
     }
     return placed;
 }
@@ -195,12 +216,22 @@ static size_t step_units(void)
     return step < STEP_UNITS_MIN ? STEP_UNITS_MIN : min_size(step, STEP_UNITS_MAX);
 }
 
+/* Where a step of at least this length ends: in a large arena at the end of a huge page. */
+static size_t step_end(size_t end)
+{
+    if (end > HUGE_FROM_UNITS) {
+        end = (round_up(arena.base + (end << UNIT_SHIFT), (size_t)HUGE_UNITS << UNIT_SHIFT) - arena.base) >> UNIT_SHIFT;
+    }
+    invariant(end <= HUGE_FROM_UNITS || ((uintptr_t)arena_address((uint32_t)end) >> UNIT_SHIFT) % HUGE_UNITS == 0);
+    return min_size(end, arena.span_units);
+}
+
 /* Commits units from `first` on: at least up to *end, and a whole step where that succeeds. What is needed may still
  * fit where the step does not. *end receives the end of what was committed. */
 static enum os_placed commit_step(size_t first, size_t *end)
 {
     const size_t least = arena_page_up((uint32_t)*end);
-    size_t target = arena_page_down((uint32_t)min_size(max_size(least, first + step_units()), arena.span_units));
+    size_t target = arena_page_down((uint32_t)max_size(least, step_end(first + step_units())));
     enum os_placed placed;
     while ((placed = commit_units(first, max_size(target, least))) != OS_PLACED && target > least) {
         target = arena_page_up((uint32_t)(least + (target - least) / 2 / page_units() * page_units()));
@@ -367,6 +398,7 @@ enum arena_returned arena_return(uint32_t first, uint32_t n)
     }
     switch (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE)) {
     case OS_PLACED:
+        mark_units(first, first + n);
         return ARENA_RETURNED;
     case OS_TAKEN:
         return ARENA_LOST;

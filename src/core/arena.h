@@ -108,6 +108,14 @@ struct run {
 /* Units have lower numbers than this, so that a number fits into the word of a lock (lock.h) beside its two flags. */
 enum { ARENA_UNITS_MOST = 1 << 30 };
 
+/* Huge pages are of interest to an arena of more units than this, with pages of this size. */
+enum {
+    HUGE_FROM_UNITS = (32 << 20) / UNIT_BYTES,
+    HUGE_UNITS = (2 << 20) / UNIT_BYTES, /* of a huge page */
+    HUGE_OF_PAGE_BYTES = 4096,
+    ARENA_HUGE_NEVER = UINT32_MAX - 1, /* as huge_from */
+};
+
 struct arena {
     /* The fast paths read this line. It is written only when the arena grows. */
     _Alignas(CACHE_LINE) uintptr_t base;
@@ -121,6 +129,7 @@ struct arena {
     atomic_u64 *live; /* a bit for each granule: an object of the user starts here (checked.h) */
 #endif
     _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
+    uint32_t huge_from; /* from this unit on, the depot may ask for huge pages (huge.h); 0: not known yet */
 };
 
 extern struct arena arena;

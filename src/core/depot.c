@@ -84,6 +84,7 @@ static void run_mark(uint32_t first, uint32_t n, unsigned kind)
     arena.units[first].first = first;
     arena.units[first + n - 1].first = first;
     counter_add(&depot.units[kind], n);
+    counter_add(&depot.short_units, kind == RUN_USED && n <= HUGE_RUN_UNITS ? n : 0);
 }
 
 static void run_unmark(uint32_t first)
@@ -92,6 +93,9 @@ static void run_unmark(uint32_t first)
     invariant(arena.units[first].first == first && arena.units[first + run->units - 1].first == first);
     invariant(run->kind < RUN_KINDS && counter_get(&depot.units[run->kind]) >= run->units);
     counter_set(&depot.units[run->kind], counter_get(&depot.units[run->kind]) - run->units);
+    const size_t short_units = run->kind == RUN_USED && run->units <= HUGE_RUN_UNITS ? run->units : 0;
+    invariant(counter_get(&depot.short_units) >= short_units);
+    counter_set(&depot.short_units, counter_get(&depot.short_units) - short_units);
 }
 
 /* Marks an empty run and links it: into its bin, and on its list behind another run, or for AT_END at the end. */
@@ -323,6 +327,14 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
 
 /* Taking and putting back. */
 
+/* Whether n units out of a clean run should come with a huge page. No shorter clean run has them, so this is where the
+ * program grows. */
+static bool run_takes_huge(uint32_t run, uint32_t n)
+{
+    return n <= HUGE_RUN_UNITS && depot_grows_huge() && run_place(run, HUGE_UNITS, HUGE_UNITS) >= arena.huge_from &&
+           huge_pays();
+}
+
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
     if (n >= arena.span_units || align >= arena.span_units) {
@@ -343,11 +355,17 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
     if (run == 0) {
         run = depot_extend(n, align);
     }
-    const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
-    counter_add(&depot.fresh_units, first != 0 && *clean ? n : 0);
+    const bool huge = run != 0 && *clean && align == 1 && run_takes_huge(run, n);
+    const uint32_t units = huge ? HUGE_UNITS : n;
+    const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
+    counter_add(&depot.fresh_units, first != 0 && *clean ? units : 0);
     invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
     invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
     depot_unlock();
+    if (huge) {
+        huge_fill(first);
+        depot_trim(first, units, n); /* the rest has pages, so it is dirty, and serves before all that has none */
+    }
     return first;
 }
 

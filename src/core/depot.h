@@ -29,6 +29,7 @@
 #define TSLAB_CORE_DEPOT_H
 
 #include "core/bins.h"
+#include "core/huge.h"
 #include "os/lock.h"
 
 enum {
@@ -46,6 +47,7 @@ struct depot {
     atomic_u64 oldest_ms;        /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
     atomic_u64 fresh_units;      /* total units handed out without pages: each of their pages costs a fault */
     atomic_size_t lost_units;    /* units of absent runs whose addresses have another mapping by now */
+    atomic_size_t short_units;   /* used units in runs of at most HUGE_RUN_UNITS */
     atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
     atomic_u64 put_backs;        /* total runs that purgers put back */
     /* Under the lock. */
@@ -94,6 +96,12 @@ void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
  */
 uint32_t depot_take_unswept(uint32_t *n);
 void depot_put_swept(uint32_t first, uint32_t n, bool absent);
+
+/* Whether so much is used in short runs that the next of them may come with a huge page. */
+static inline bool depot_grows_huge(void)
+{
+    return counter_get(&depot.short_units) >= HUGE_FROM_UNITS && huge_is_possible();
+}
 
 /* Whether a longer run might become available: by purging dirty runs, so that they merge with clean ones, or by a
  * purger that puts its run back. */

@@ -42,7 +42,8 @@ static struct {
 static size_t retain_units(void)
 {
     const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, load_plain(&purger.budget_units));
-    return max_size(learned, counter_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT);
+    const size_t huge = depot_grows_huge() ? HUGE_UNITS : 0;
+    return max_size(learned, counter_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT) + huge;
 }
 
 /* A program that fills and empties its memory again and again should fault its pages in once. A program that is done

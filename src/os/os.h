@@ -36,6 +36,10 @@ struct os_calls {
     bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system. They keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
+    /* Whether the system gives huge pages to those who ask for them, and to nobody else. Takes some microseconds. */
+    bool (*huge_on_request)(void);
+    /* Says of pages of ours whether a huge page may serve them. False when the kernel refuses, or has no huge pages. */
+    bool (*allow_huge)(void *start, size_t bytes, bool allowed);
     /* A new readable and writable mapping. NULL when memory is short. */
     void *(*map)(size_t bytes);
     /* Milliseconds of a clock that never goes back, in steps of a few milliseconds. 0 when the system has none. */
@@ -81,6 +85,16 @@ static inline bool os_forbid(void *start, size_t bytes)
 static inline bool os_purge(void *start, size_t bytes)
 {
     return os_calls.purge(start, bytes);
+}
+
+static inline bool os_huge_on_request(void)
+{
+    return os_calls.huge_on_request();
+}
+
+static inline bool os_allow_huge(void *start, size_t bytes, bool allowed)
+{
+    return os_calls.allow_huge(start, bytes, allowed);
 }
 
 static inline void *os_map(size_t bytes)

@@ -83,6 +83,39 @@ static bool linux_purge(void *start, size_t bytes)
     return done;
 }
 
+/* What follows makes system calls directly where libc's open, read, write and close are cancellation points: a thread
+ * that is cancelled in the middle of an operation of ours would end with its locks held. */
+
+/* Reads the first line of a file of the kernel's. Returns it as a string, empty where the file cannot be read. */
+enum { FILE_LINE_BYTES = 128 };
+static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
+{
+    const int saved = errno;
+    ssize_t length = 0;
+    const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = syscall(SYS_read, fd, line, FILE_LINE_BYTES - 1);
+        (void)syscall(SYS_close, fd);
+    }
+    line[length < 0 ? 0 : length] = 0;
+    errno = saved;
+    return line;
+}
+
+static bool linux_huge_on_request(void)
+{
+    char line[FILE_LINE_BYTES];
+    return strstr(linux_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line), "[madvise]") != NULL;
+}
+
+static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
+{
+    const int saved = errno;
+    const bool done = madvise(start, bytes, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+    errno = saved;
+    return done;
+}
+
 static void *linux_map(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -120,6 +153,8 @@ struct os_calls os_calls = {
     .commit = linux_commit,
     .forbid = linux_forbid,
     .purge = linux_purge,
+    .huge_on_request = linux_huge_on_request,
+    .allow_huge = linux_allow_huge,
     .map = linux_map,
     .now_ms = linux_now_ms,
     .futex_wait = linux_futex_wait,
@@ -147,27 +182,14 @@ size_t os_address_space(void)
     return (size_t)2 << bit_highest(high);
 }
 
-/* The functions below make system calls directly, because libc's open, read, write and close are cancellation points: a
- * thread that is cancelled in the middle of an operation of ours would end with its locks held. */
-
 size_t os_resident_bytes(void)
 {
-    const int saved = errno;
-    char line[128];
+    char line[FILE_LINE_BYTES];
+    const char *at = strchr(linux_read_line("/proc/self/statm", line), ' ');
     size_t pages = 0;
-    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        const ssize_t n = syscall(SYS_read, fd, line, sizeof line);
-        ssize_t i = 0;
-        while (i < n && line[i] != ' ') {
-            i++;
-        }
-        for (i++; i < n && line[i] >= '0' && line[i] <= '9'; i++) {
-            pages = pages * 10 + (size_t)(line[i] - '0');
-        }
-        (void)syscall(SYS_close, fd);
+    while (at != NULL && *++at >= '0' && *at <= '9') {
+        pages = pages * 10 + (size_t)(*at - '0');
     }
-    errno = saved;
     return pages * os_page_bytes();
 }
 

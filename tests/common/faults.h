@@ -13,10 +13,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum call { PLACE, SEAL, RESERVE, UNMAP, COMMIT, FORBID, PURGE, MAP, CLOCK, WAIT, WAKE, CALLS };
+enum call { PLACE, SEAL, RESERVE, UNMAP, COMMIT, FORBID, PURGE, ASK_HUGE, HUGE, MAP, CLOCK, WAIT, WAKE, CALLS };
 
-static const char *const call_names[CALLS] = { "place", "seal", "reserve", "unmap",      "commit",        "forbid",
-                                               "purge", "map",  "now_ms",  "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place",  "seal",       "reserve",         "unmap",      "commit",
+                                               "forbid", "purge",      "huge_on_request", "allow_huge", "map",
+                                               "now_ms", "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
@@ -110,6 +111,16 @@ static inline bool faulty_purge(void *start, size_t bytes)
     return !fails(PURGE, SITE) && real.purge(start, bytes);
 }
 
+static inline bool faulty_ask_huge(void)
+{
+    return !fails(ASK_HUGE, SITE) && real.huge_on_request();
+}
+
+static inline bool faulty_huge(void *start, size_t bytes, bool allowed)
+{
+    return !fails(HUGE, SITE) && real.allow_huge(start, bytes, allowed);
+}
+
 static inline void *faulty_map(size_t bytes)
 {
     if (fails(MAP, SITE)) {
@@ -162,6 +173,8 @@ static inline void inject(enum call call, unsigned from, unsigned until)
         .commit = faulty_commit,
         .forbid = faulty_forbid,
         .purge = faulty_purge,
+        .huge_on_request = faulty_ask_huge,
+        .allow_huge = faulty_huge,
         .map = faulty_map,
         .now_ms = faulty_clock,
         .futex_wait = faulty_wait,
@@ -179,7 +192,7 @@ static inline void inject_nothing(void)
 static inline bool is_hint(enum call call)
 {
     return (call == PLACE && place_fails_by == OS_TAKEN) || call == SEAL || call == UNMAP || call == FORBID ||
-           call == PURGE || call == CLOCK || call == WAIT || call == WAKE;
+           call == PURGE || call == ASK_HUGE || call == HUGE || call == CLOCK || call == WAIT || call == WAKE;
 }
 
 #endif

@@ -608,6 +608,52 @@ static void memory_that_was_not_purged_is_not_zero(void **state)
     child_succeeds(calloc_after_refused_purge, NULL, "");
 }
 
+static bool on_request(void)
+{
+    return true;
+}
+
+/* Grows until the engine asks for huge pages, twice. What fails of that is no failure of anything else. */
+static void grow_in_vain(const struct turn *turn)
+{
+    enum { COUNT = 3500, BYTES = 16000 };
+    static char *all[COUNT];
+    live_in_arena_of(ROOMY);
+    inject_nothing();
+    real.huge_on_request = on_request;
+    turn_begins(turn);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            all[i] = keep(tslab_malloc(BYTES));
+            pattern_fill(all[i], BYTES, i);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            CHECK(pattern_holds(all[i], BYTES, i));
+            tslab_free(all[i]);
+        }
+        (void)tslab_trim();
+    }
+    turn_ends(turn);
+    check_nothing_is_lost();
+}
+
+static void a_refused_huge_page(void **state)
+{
+    (void)state;
+    if (os_page_bytes() != HUGE_OF_PAGE_BYTES) {
+        return;
+    }
+    for (int once = 0; once <= 1; once++) {
+        struct turn turn = { .once = once != 0, .run = grow_in_vain };
+        turn.call = ASK_HUGE;
+        turns(&turn, 1, 2, 1, 0);
+        turn.call = HUGE;
+        turns(&turn, 4, 6, 1, 0);
+        turn.call = CLOCK;
+        turns(&turn, 2, 900, 300, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -620,6 +666,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_cannot_be_trusted),
         cmocka_unit_test(a_futex_that_does_not_work),
         cmocka_unit_test(memory_that_was_not_purged_is_not_zero),
+        cmocka_unit_test(a_refused_huge_page),
     };
     /* The checked library has its records between guard pages, and gives memory back at once. */
     const struct CMUnitTest guarded[] = {

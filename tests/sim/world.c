@@ -216,6 +216,7 @@ static void grow_to(uint32_t units)
     arena.runs[1].units = n;
     arena.units[1].first = arena.units[n].first = 1;
     counter_add(&depot.units[RUN_USED], n);
+    counter_add(&depot.short_units, n <= HUGE_RUN_UNITS ? n : 0);
     depot_put(1, n, true);
 }
 

@@ -2,6 +2,7 @@
 #include "child.h"
 
 #include "core/hot.h"
+#include "core/huge.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -36,11 +37,12 @@ static uint32_t below(uint32_t limit)
 struct walk {
     size_t units[RUN_KINDS];
     size_t runs[RUN_KINDS];
+    size_t short_units; /* used, in short runs */
 };
 
 static struct walk walk_arena(void)
 {
-    struct walk walk = { { 0 }, { 0 } };
+    struct walk walk = { .short_units = 0 };
     uint32_t kind_before = RUN_USED;
     uint32_t at = 1;
     while (at < arena.committed_units) {
@@ -56,6 +58,7 @@ static struct walk walk_arena(void)
         }
         walk.units[kind] += n;
         walk.runs[kind]++;
+        walk.short_units += kind == RUN_USED && n <= HUGE_RUN_UNITS ? n : 0;
         kind_before = kind;
         at += n;
     }
@@ -128,6 +131,7 @@ static void check_depot_with(size_t taken)
         assert_int_equal(walk.units[kind], counter_get(&depot.units[kind]));
     }
     assert_int_equal(walk.runs[RUN_USED], run_count + taken);
+    assert_int_equal(walk.short_units, counter_get(&depot.short_units));
     check_age_list(walk.runs[RUN_DIRTY]);
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         check_bins(kind, walk.runs[kind]);

@@ -1,0 +1,253 @@
+/* Huge pages where a program grows: when they are asked for, what they cost in memory and mappings, that what is freed
+ * goes back, and that a system that refuses or is slow is left alone. */
+#include "child.h"
+#include "engine.h"
+#include "faults.h"
+
+#include "core/huge.h"
+
+#include <tslab/tslab.h>
+
+enum {
+    SMALL_BYTES = 64,
+    GROWN_MIB = 96,
+    OBJECTS = (GROWN_MIB << 20) / SMALL_BYTES,
+    PER_MIB = (1 << 20) / SMALL_BYTES,
+    HUGE_PAGE_BYTES = 2 << 20
+};
+
+static char *objects[OBJECTS];
+static uint64_t clock_ms = 1000;
+static uint64_t fill_ms;      /* what the system takes for a huge page */
+static size_t requests, rest; /* ranges that were marked, and those that lost their mark */
+static uintptr_t marked;      /* 0: none */
+
+static bool yes(void)
+{
+    return true;
+}
+
+static bool no(void)
+{
+    return false;
+}
+
+static uint64_t test_clock(void)
+{
+    return clock_ms;
+}
+
+/* Of one huge page at a time, which loses its mark at once. */
+static bool count_requests(void *start, size_t bytes, bool allowed)
+{
+    if (allowed) {
+        CHECK(marked == 0 && bytes == HUGE_PAGE_BYTES && (uintptr_t)start % HUGE_PAGE_BYTES == 0);
+        marked = (uintptr_t)start;
+        requests++;
+        clock_ms += fill_ms;
+    } else if (marked != 0) {
+        CHECK(marked == (uintptr_t)start && bytes == HUGE_PAGE_BYTES);
+        marked = 0;
+    } else {
+        rest++;
+    }
+    return real.allow_huge(start, bytes, allowed);
+}
+
+static bool refuse_requests(void *start, size_t bytes, bool allowed)
+{
+    (void)start;
+    (void)bytes;
+    requests += allowed;
+    return false;
+}
+
+static void begin(bool (*on_request)(void), bool (*allow)(void *start, size_t bytes, bool allowed))
+{
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    os_calls.huge_on_request = on_request;
+    os_calls.allow_huge = allow;
+}
+
+/* Objects from the first to the end, so many MiB. */
+static void grow(size_t from_mib, size_t to_mib)
+{
+    for (size_t i = from_mib * PER_MIB; i < to_mib * PER_MIB; i++) {
+        objects[i] = keep(tslab_malloc(SMALL_BYTES));
+        memset(objects[i], (int)(i % 251), SMALL_BYTES);
+    }
+}
+
+static void check_and_free(size_t i)
+{
+    for (size_t at = 0; at < SMALL_BYTES; at++) {
+        CHECK(objects[i][at] == (char)(i % 251));
+    }
+    tslab_free(objects[i]);
+    objects[i] = NULL;
+}
+
+static size_t count_mappings(void)
+{
+    char text[4096];
+    size_t lines = 0;
+    ssize_t n;
+    const int descriptor = open("/proc/self/maps", O_RDONLY);
+    CHECK(descriptor >= 0);
+    while ((n = read(descriptor, text, sizeof text)) > 0) {
+        for (ssize_t i = 0; i < n; i++) {
+            lines += text[i] == '\n';
+        }
+    }
+    close(descriptor);
+    return lines;
+}
+
+static void small_programs_ask_nothing(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    grow(0, 28);
+    CHECK_SAY(requests == 0 && calls_made[ASK_HUGE] == 0, "%zu requests", requests);
+}
+
+/* Long runs count for nothing, and come without huge pages. */
+static void long_runs_ask_nothing(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    for (size_t i = 0; i < 100; i++) {
+        memset(keep(tslab_malloc(MIB)), 1, MIB);
+    }
+    grow(0, 16);
+    CHECK_SAY(requests == 0, "%zu requests", requests);
+}
+
+static void ask_while_growing(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    grow(0, 24);
+    const size_t mappings = count_mappings();
+    grow(24, GROWN_MIB);
+    const size_t least = (GROWN_MIB - 40) / 2;
+    CHECK_SAY(requests >= least && requests <= GROWN_MIB / 2, "%zu requests", requests);
+    CHECK_SAY(count_mappings() <= mappings + 2, "%zu mappings became %zu", mappings, count_mappings());
+    /* What is taken in advance is no more than a huge page. */
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK_SAY(stats.dirty_bytes <= HUGE_PAGE_BYTES, "%zu bytes are dirty", stats.dirty_bytes);
+}
+
+/* Holes of single pages, of units and of all: they are given back, and read as zero. */
+static void give_back(const void *argument)
+{
+    enum { HOLES = 3 };
+    static char *large[GROWN_MIB][HOLES];
+    (void)argument;
+    begin(yes, count_requests);
+    tslab_free(keep(tslab_malloc(1)));
+    const size_t start_kib = resident_kib();
+    for (size_t i = 0; i < GROWN_MIB; i++) {
+        grow(i, i + 1);
+        for (size_t hole = 0; hole < HOLES; hole++) { /* a slot, and units */
+            large[i][hole] = keep(tslab_malloc(hole == 0 ? 16 * KIB : 64 * KIB << hole));
+            memset(large[i][hole], 1, 64 * KIB >> (hole == 0 ? 2 : 0));
+        }
+    }
+    CHECK(requests > GROWN_MIB / 4);
+    const size_t before_kib = resident_kib();
+    for (size_t i = 0; i < GROWN_MIB; i++) {
+        for (size_t hole = 0; hole < HOLES; hole++) {
+            tslab_free(large[i][hole]);
+        }
+    }
+    (void)tslab_trim();
+    size_t after_kib = resident_kib();
+    CHECK_SAY(before_kib - after_kib >= GROWN_MIB * 128, "%zu KiB became %zu", before_kib, after_kib);
+    char *const zero = keep(tslab_calloc(1, 128 * KIB));
+    CHECK(all_zero(zero, 128 * KIB));
+    tslab_free(zero);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        check_and_free(i);
+    }
+    (void)tslab_trim();
+    after_kib = resident_kib();
+    CHECK_SAY(after_kib <= start_kib + 24 * KIB, "%zu KiB became %zu", start_kib, after_kib);
+    /* And again. */
+    const size_t asked = requests;
+    grow(0, GROWN_MIB);
+    CHECK(requests > asked);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        check_and_free(i);
+    }
+}
+
+static void never_ask(const void *argument)
+{
+    (void)argument;
+    begin(no, count_requests);
+    grow(0, GROWN_MIB);
+    CHECK_SAY(requests == 0 && rest == 0, "%zu requests", requests + rest);
+    CHECK(calls_made[ASK_HUGE] == 0 && !huge_is_possible());
+}
+
+static void ask_in_vain(const void *argument)
+{
+    (void)argument;
+    begin(yes, refuse_requests);
+    grow(0, GROWN_MIB);
+    CHECK_SAY(requests == 1, "%zu requests", requests);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        check_and_free(i);
+    }
+}
+
+/* The time of huge pages is a sixtieth of all time, or less, where they take long. */
+static void ask_slowly(const void *argument)
+{
+    (void)argument;
+    enum { SLOW_MS = 20, ROUNDS = 4 };
+    begin(yes, count_requests);
+    fill_ms = SLOW_MS;
+    grow(0, 64);
+    CHECK_SAY(requests == 1, "%zu requests", requests);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        clock_ms += 60 * SLOW_MS;
+        grow(64 + 8 * i, 68 + 8 * i);
+        CHECK_SAY(requests == 1 + i, "%zu requests", requests);
+        clock_ms += 5 * SLOW_MS;
+        grow(68 + 8 * i, 72 + 8 * i);
+        CHECK_SAY(requests == 2 + i, "%zu requests", requests);
+    }
+}
+
+#define IN_A_CHILD(name, body)                                                                                         \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(body, NULL, "");                                                                                \
+    }
+
+IN_A_CHILD(below_some_mib_nothing_is_asked, small_programs_ask_nothing)
+IN_A_CHILD(long_runs_take_no_part, long_runs_ask_nothing)
+IN_A_CHILD(growth_asks_for_one_page_at_a_time, ask_while_growing)
+IN_A_CHILD(what_is_freed_goes_back, give_back)
+IN_A_CHILD(nothing_happens_where_it_is_not_on_request, never_ask)
+IN_A_CHILD(a_refusal_is_the_end_of_it, ask_in_vain)
+IN_A_CHILD(a_slow_system_is_asked_seldom, ask_slowly)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(below_some_mib_nothing_is_asked),
+        cmocka_unit_test(long_runs_take_no_part),
+        cmocka_unit_test(growth_asks_for_one_page_at_a_time),
+        cmocka_unit_test(what_is_freed_goes_back),
+        cmocka_unit_test(nothing_happens_where_it_is_not_on_request),
+        cmocka_unit_test(a_refusal_is_the_end_of_it),
+        cmocka_unit_test(a_slow_system_is_asked_seldom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
