@@ -28,35 +28,7 @@
 #ifndef TSLAB_CORE_DEPOT_H
 #define TSLAB_CORE_DEPOT_H
 
-#include "core/bins.h"
-#include "core/huge.h"
-#include "os/lock.h"
-
-enum {
-    RUN_SWEEP_UNITS_MIN = 64 /* a MiB: shorter runs are not worth the calls for their part of the side tables */
-};
-
-struct run_list {
-    uint32_t head, tail;
-};
-
-struct depot {
-    _Alignas(CACHE_LINE) struct lock lock;
-    /* Written under the lock, read by any thread. Threads that wait for the lock do not touch this line. */
-    _Alignas(CACHE_LINE) atomic_size_t units[RUN_KINDS];
-    atomic_u64 oldest_ms;        /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
-    atomic_u64 fresh_units;      /* total units handed out without pages: each of their pages costs a fault */
-    atomic_size_t lost_units;    /* units of absent runs whose addresses have another mapping by now */
-    atomic_size_t short_units;   /* used units in runs of at most HUGE_RUN_UNITS */
-    atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
-    atomic_u64 put_backs;        /* total runs that purgers put back */
-    /* Under the lock. */
-    _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
-    struct run_list unswept;
-    struct bins bins;
-};
-
-extern struct depot depot;
+#include "core/runs.h"
 
 /* Takes n units, the first at a multiple of align units (a power of two, counted in addresses). *clean: they read as
  * zero. Returns the first unit, or 0 when no run fits and the arena cannot grow. */
@@ -91,10 +63,11 @@ bool depot_unstick(void);
 void depot_put_unpurged(uint32_t first, uint32_t n);
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
 
-/* depot_take_unswept takes a clean run whose part of the side tables may still have pages. *n receives its units. It
- * returns the first unit, or 0 when there is none. depot_put_swept puts it back when they have none, mapped or absent.
- */
+/* depot_take_unswept takes a clean run whose part of the side tables may still have pages, and depot_take_clean any of
+ * at least so many units. *n receives its units. They return the first unit, or 0 when there is none. depot_put_swept
+ * puts it back when the tables have no pages, mapped or absent. */
 uint32_t depot_take_unswept(uint32_t *n);
+uint32_t depot_take_clean(uint32_t least, uint32_t *n);
 void depot_put_swept(uint32_t first, uint32_t n, bool absent);
 
 /* Whether so much is used in short runs that the next of them may come with a huge page. */

@@ -10,6 +10,7 @@
 enum {
     /* The longest range of one madvise. In longer ranges a page is no cheaper. */
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
+    RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
     /* The most that one slow operation purges of runs that are merely old. */
     TICK_UNITS = (32 << 20) / UNIT_BYTES,
     SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
@@ -19,7 +20,7 @@ enum {
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
-    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the most that the learned budget can be */
+    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the most that the learned budget can be, if no more is in use */
     RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of the units in use */
 };
 
@@ -37,13 +38,27 @@ static struct {
     atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
+static size_t learned_most(void)
+{
+    return max_size(LEARNED_UNITS, counter_get(&depot.units[RUN_USED]));
+}
+
 /* The dirty units that may wait for reuse: the option, the learned budget, or a share of the units in use, whichever is
- * most. */
+ * most; and the rest of a huge page. */
 static size_t retain_units(void)
 {
-    const size_t learned = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, load_plain(&purger.budget_units));
-    const size_t huge = depot_grows_huge() ? HUGE_UNITS : 0;
-    return max_size(learned, counter_get(&depot.units[RUN_USED]) >> RETAIN_SHIFT) + huge;
+    const size_t used = counter_get(&depot.units[RUN_USED]);
+    const size_t learned = min_size(load_plain(&purger.budget_units), learned_most());
+    const size_t asked = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> RETAIN_SHIFT);
+    return max_size(learned, asked) + (depot_grows_huge() ? HUGE_UNITS : 0);
+}
+
+/* What a purge because of the budget leaves: all of the budget while more than that is in use. A program that frees
+ * most of what it has may be done. Then half of it is left. */
+static size_t kept_units(void)
+{
+    const size_t budget = retain_units();
+    return max_size(budget / 2, min_size(budget, counter_get(&depot.units[RUN_USED])));
 }
 
 /* A program that fills and empties its memory again and again should fault its pages in once. A program that is done
@@ -64,10 +79,9 @@ static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
         purger.purged_units = 0;
         store_plain(&purger.dirty_units, 0);
     }
-    store_plain(&purger.budget_units, min_size(budget, LEARNED_UNITS));
+    store_plain(&purger.budget_units, min_size(budget, learned_most()));
     purger.purged_ms = now_ms;
     purger.fresh_units = counter_get(&depot.fresh_units);
-    invariant(load_plain(&purger.budget_units) <= LEARNED_UNITS);
 }
 
 size_t reclaim_learned_bytes(void)
@@ -99,18 +113,21 @@ static void sweep_clean(size_t purged_units, bool all)
     /* A program that fills and empties its memory again and again would map absent runs as often. */
     const bool leaves = all || load_plain(&purger.budget_units) == 0;
     const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
-    for (unsigned i = 0; all || i < SWEEP_RUNS; i++) {
-        uint32_t n;
-        const uint32_t first = depot_take_unswept(&n);
-        if (first == 0) {
-            return;
-        }
+    uint32_t n;
+    uint32_t first;
+    for (unsigned i = 0; (all || i < SWEEP_RUNS) && (first = depot_take_unswept(&n)) != 0; i++) {
         invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n && n >= RUN_SWEEP_UNITS_MIN);
         const bool absent = leaves && n >= leave_units && arena_leave(first, n);
         if (!absent) {
             arena_sweep_tables(first, n);
         }
         depot_put_swept(first, n, absent);
+    }
+    /* And those that were swept when they could not leave. */
+    bool left = all;
+    while (left && (first = depot_take_clean((uint32_t)leave_units, &n)) != 0) {
+        left = arena_leave(first, n);
+        depot_put_swept(first, n, left);
     }
 }
 
@@ -184,6 +201,15 @@ static bool is_paused(uint64_t now_ms)
     return unlikely(until_ms != 0) && now_ms < until_ms;
 }
 
+/* The most that the next call may purge. If it is not for the age of what it purges, no more than is too much, or what
+ * is worth a call. */
+static uint32_t range_units(uint64_t before_ms, size_t dirty_limit)
+{
+    const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
+    const size_t over = before_ms == 0 && dirty > dirty_limit ? dirty - dirty_limit : RANGE_UNITS;
+    return (uint32_t)min_size(max_size(over, RANGE_UNITS_MIN), RANGE_UNITS);
+}
+
 /* Purges dirty runs, oldest first, until max_units are reached. Stops at the first refusal unless it insists. Returns
  * the bytes given to the system. Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units, bool insists)
@@ -193,7 +219,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
     bool granted = true;
     for (size_t units = 0; units < max_units && (granted || insists);) {
         uint32_t n;
-        const uint32_t first = depot_take_oldest(before_ms, dirty_limit, RANGE_UNITS, &n);
+        const uint32_t first = depot_take_oldest(before_ms, dirty_limit, range_units(before_ms, dirty_limit), &n);
         if (first == 0) {
             break;
         }
@@ -226,7 +252,7 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
         budget_learn(now_ms, delay_ms);
         if (dirty > retain_units()) {
             store_plain(&purger.dirty_units, max_size(load_plain(&purger.dirty_units), dirty));
-            bytes = purge_while(0, retain_units() / 2, dirty, false);
+            bytes = purge_while(0, kept_units(), dirty, false);
             purger.purged_units += bytes >> UNIT_SHIFT;
         }
     }

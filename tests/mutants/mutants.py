@@ -59,6 +59,7 @@ SCHEDULED = {
     "core/hot.c": "large fork-all",
     "core/instance.c": "epoch instance",
     "core/depot.c": "depot large slab epoch-free",
+    "core/runs.c": "depot large slab epoch-free",
     "core/handle.c": "epoch-handle epoch-fork",
     "core/heap.c": "slab thread epoch-slab instance",
     "core/thread.c": "thread fork epoch instance fork-all",

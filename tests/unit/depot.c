@@ -203,10 +203,19 @@ static void put(unsigned run, bool clean)
     depot_put(first, n, clean);
 }
 
-/* Whether exactly the units behind a run decide that it can grow. */
+/* Whether the units behind a run, of empty runs in a row or of an absent one, decide that it can grow. */
 static bool can_grow(uint32_t behind, uint32_t more)
 {
-    return behind < arena.committed_units && arena.runs[behind].kind != RUN_USED && arena.runs[behind].units >= more;
+    enum { ROW_RUNS = 8 };
+    uint32_t units = 0;
+    for (unsigned i = 0; i < ROW_RUNS && units < more && behind + units < arena.committed_units; i++) {
+        const struct run *run = &arena.runs[behind + units];
+        if (run->kind == RUN_USED || run->kind == RUN_ABSENT) {
+            return i == 0 && run->kind == RUN_ABSENT && run->units >= more;
+        }
+        units += run->units;
+    }
+    return units >= more;
 }
 
 static void grow(unsigned run, uint32_t more)

@@ -1,2 +1,2 @@
-# core/depot.c: that the oldest dirty run was taken is not published.
-/^static void run_unlink(/,/^}/s/^        age_publish();//
+# core/runs.c: that the oldest dirty run was taken is not published.
+/^void run_unlink(/,/^}/s/^        age_publish();//

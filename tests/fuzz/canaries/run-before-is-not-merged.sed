@@ -1,5 +1,4 @@
-# core/depot.c: an empty run is not merged with the empty run before it.
-/^static void run_join(/,/^}/{
+# core/runs.c: an empty run is not merged with the empty run before it.
+/^void run_join(/,/^}/{
 s/run_before(first, kind) };/0 };/
 }
-/^static uint32_t run_before(/i __attribute__((unused))
