@@ -24,7 +24,9 @@ bool budget_has(size_t bytes)
 
 void budget_take(size_t bytes)
 {
-    (void)fetch_add_relaxed(&taken_bytes, bytes);
+    const size_t before = fetch_add_relaxed(&taken_bytes, bytes);
+    invariant(before + bytes >= before);
+    (void)before;
 }
 
 void budget_put(size_t bytes)

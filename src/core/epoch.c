@@ -20,10 +20,10 @@ atomic_u64 epoch_visits;
 
 static struct {
     _Alignas(CACHE_LINE) struct lock lock;
-    struct epoch *idle;                              /* the pool, linked by next_idle */
-    struct epoch *warm;                              /* FREE records with their chunks, out of the pool, for any thread */
-    uint32_t warm_count;                             /* how many these are */
-    uint32_t limit;                                  /* all records that were ever made have lower indices */
+    struct epoch *idle;  /* the pool, linked by next_idle */
+    struct epoch *warm;  /* FREE records with their chunks, out of the pool, for any thread */
+    uint32_t warm_count; /* how many these are */
+    uint32_t limit;      /* all records that were ever made have lower indices */
     atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64]; /* bit set: that block has records that are out of the pool */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
@@ -199,7 +199,9 @@ bool epoch_pass_warm(struct epoch *first, uint32_t n)
     for (uint32_t i = 1; i < n; i++) {
         last = last->next_idle;
     }
+    invariant(n != 0 && epoch_word_state(load_plain(&last->word)) == EPOCH_FREE);
     lock_acquire(&epochs.lock);
+    invariant((epochs.warm == NULL) == (epochs.warm_count == 0));
     const bool fits = epochs.warm_count + n <= WARM_SHARED;
     if (fits) {
         last->next_idle = epochs.warm;

@@ -279,9 +279,10 @@ struct epoch *epoch_take_record(void);
 /* Puts a FREE record back to the pool. It has no runs, and its holds have no chunk. */
 void epoch_put_record(struct epoch *epoch);
 
-/* Warm records are FREE, out of the pool, and may have an empty chunk each. They are linked by next_idle. epoch_pass_warm
- * leaves n of them for any thread, false: enough wait there. epoch_take_warm takes at most so many; NULL: there are
- * none. epoch_flush_warm puts a list of them into the pool and their chunks into the depot. In the gate. */
+/* Warm records are FREE, out of the pool, and may have an empty chunk each. They are linked by next_idle.
+ * epoch_pass_warm leaves n of them for any thread, false: enough wait there. epoch_take_warm takes at most so many;
+ * NULL: there are none. epoch_flush_warm puts a list of them into the pool and their chunks into the depot. In the
+ * gate. */
 bool epoch_pass_warm(struct epoch *first, uint32_t n);
 struct epoch *epoch_take_warm(uint32_t most, uint32_t *n);
 void epoch_flush_warm(struct epoch *warm);

@@ -53,6 +53,7 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
         return false;
     }
     struct exchange *const exchange = exchange_lock(class);
+    invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
     const bool fits = counter_get(&exchange->slots) + tray->count <= slots_most(class);
     if (fits) {
         push(&exchange->trays, tray);
@@ -111,6 +112,8 @@ static void give_back(unsigned class, bool all)
     }
     struct tray *empties = exchange->empties;
     exchange->empties = NULL;
+    invariant(!all || exchange->trays == NULL);
+    invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
     exchange->least = counter_get(&exchange->slots);
     lock_release(&exchange->lock);
     struct tray *tray;

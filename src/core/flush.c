@@ -22,6 +22,7 @@ noinline void flush_slots(unsigned class, void *const *slots, size_t n)
     void *const *const end = slots + n;
     while (slots != end) {
         struct slot group = slot_of(*slots, class);
+        invariant(tag_class(load_plain(&arena.units[run_index(group.slab)].tag)) == class);
         /* The slots that share the word. */
         const unsigned first = group.word * WORD_SLOTS;
         const char *const start = arena_address(run_index(group.slab)) + first * size;

@@ -200,6 +200,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
         set_magazine(heap, class, places, limit, n);
         return;
     }
+    invariant(n <= limit && old->length >= m->limit);
     struct tray *const longer =
         budget_has(granted_bytes(class, limit) - granted_bytes(class, m->limit)) ? tray_take(limit) : NULL;
     if (longer != NULL) {
@@ -289,6 +290,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = &heap->class[class];
     const uint32_t slots = counter_get(&hc->outbox_slots);
+    invariant(slots <= hc->outbox_limit);
     if (slots != 0) {
         flush_slots(class, hc->outbox + 1, slots);
         counter_set(&hc->outbox_slots, 0);

@@ -28,6 +28,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     struct tray *empty = NULL;
     invariant(full != &hc->first.tray);
     full->count = magazine_slots(m);
+    invariant(heap->gate->is_inside && full->count == m->limit && full->count <= full->length);
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
     } else if (is_exchanged(heap, class) && exchange_put(class, full, &empty)) {
@@ -92,6 +93,7 @@ static bool outbox_make_room(struct heap *heap, unsigned class)
             hc->outbox_limit = longer;
         }
     }
+    invariant(counter_get(&hc->outbox_slots) == 0 && (hc->outbox == NULL) == (hc->outbox_limit == 0));
     return hc->outbox_limit != 0;
 }
 
@@ -108,6 +110,7 @@ static bool outbox_renew(struct heap *heap, unsigned class)
 void overflow_free_remote(struct heap *heap, unsigned class, void *p)
 {
     struct heap_class *const hc = &heap->class[class];
+    invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
     counter_add(&hc->counters.remote_frees, 1);
     if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
         (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
@@ -118,6 +121,7 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
     if (unlikely(hc->outbox[slots] == p)) {
         misuse("double free of", p);
     }
+    invariant(slots < hc->outbox_limit && arena_tag(p) != heap->front.magazine[class].tag);
     hc->outbox[slots + 1] = p;
     /* The child of a fork finds each slot that is counted. */
     store_release(&hc->outbox_slots, slots + 1);

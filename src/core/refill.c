@@ -118,6 +118,7 @@ static void take_claimed(struct heap_class *hc, size_t size, void **places, unsi
             *at = p;
         }
     }
+    invariant(at == places && places[0] == NULL);
     store_plain(&hc->claimed, claimed);
 }
 
@@ -126,6 +127,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
+    invariant(heap->gate->is_inside);
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
@@ -134,10 +136,12 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     if (wanted > m->limit) {
         heap_lengthen(heap, class, wanted);
     }
+    invariant(magazine_slots(m) == 0 && there != 0);
     const unsigned limit = m->limit;
     const unsigned n = (unsigned)min_size(min_size(wanted, limit), there);
     take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
     magazine_set(m, magazine_places(m), limit, n);
+    invariant(n != 0 && n <= limit && magazine_slots(m) == n);
     hc->fresh = hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX;
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
     if (wanted < ATTACH_FROM && heap->epoch == &epoch_process && load_relaxed(&heap_live_count) > SHARED_FROM) {

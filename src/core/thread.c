@@ -100,6 +100,7 @@ bool thread_pass_warm(struct thread *thread)
     if (!os_has_threads() || !epoch_pass_warm(passed, PASSED)) {
         return false;
     }
+    invariant(kept != NULL && passed != NULL);
     kept->next_idle = NULL;
     thread->warm_count -= PASSED;
     return true;

@@ -91,7 +91,7 @@ static void visit_places(void *const *places, uint64_t slots, unsigned class, ve
     }
 }
 
-/* Returns how many slots the trays of a list have. */
+/* Returns how many slots there are. */
 static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_visit *visit, void *context)
 {
     uint64_t sum = 0;

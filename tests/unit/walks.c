@@ -8,7 +8,7 @@
 #include <tslab/tslab.h>
 
 /* So many records were in use at once; so many may stay with a thread that closed them, beside those that are open. */
-enum { MANY = 20000, KEPT_BY_A_THREAD = 4, OPEN = 3 };
+enum { MANY = 20000, KEPT_BY_A_THREAD = 8 + 28 /* its own, and those for any thread */, OPEN = 3 };
 
 static tslab_epoch epochs[MANY];
 
