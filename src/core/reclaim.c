@@ -201,7 +201,7 @@ static bool is_paused(uint64_t now_ms)
     return unlikely(until_ms != 0) && now_ms < until_ms;
 }
 
-/* The most that the next call may purge. If it is not for the age of what it purges, no more than is too much, or what
+/* The most that the next call may purge. If it is not for the age of what it purges, that is what is too much, or what
  * is worth a call. */
 static uint32_t range_units(uint64_t before_ms, size_t dirty_limit)
 {

@@ -152,10 +152,27 @@ static void close_life(struct life *life, unsigned how)
     check_gone(life->epoch);
 }
 
+/* A long block, whose addresses go back with its epoch, and are mapped again for the next one. */
+static void live_long(void)
+{
+    enum { LONG_BYTES = 16 << 20 };
+    for (int i = 0; i < 2; i++) {
+        const tslab_epoch epoch = tslab_epoch_open(NULL);
+        if (granted(epoch.id != 0)) {
+            char *const p = tslab_epoch_malloc(epoch, LONG_BYTES);
+            if (granted(p != NULL)) {
+                p[0] = p[LONG_BYTES - 1] = 1;
+            }
+            STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
+        }
+    }
+}
+
 static size_t work(void)
 {
     refused = 0;
     errno = 0;
+    live_long();
     const tslab_instance instance = tslab_instance_open("instance");
     (void)granted(instance.id != 0);
     for (size_t i = 0; i < EPOCHS; i++) {

@@ -49,6 +49,7 @@ ELSEWHERE = {
     ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
     ("commit", "core/trap.c"): GUARDS,
     ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
+    ("now_ms", "core/runs.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
 }
 
 

@@ -421,6 +421,43 @@ static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **
     end();
 }
 
+/* A long run that no single empty run has comes out of a row, dirty or clean in front; so does one that grows. */
+static void rows_serve_long_runs(void **state)
+{
+    (void)state;
+    enum { LONG = 24 };
+    for (int clean_first = 0; clean_first <= 1; clean_first++) {
+        end();
+        for (unsigned i = 0; i < ARENA_UNITS / LONG; i++) {
+            assert_true(take(LONG, 1));
+        }
+        while (take(1, 1)) { /* nothing else is empty */
+        }
+        const uint32_t first = runs[2].first;
+        assert_int_equal(runs[3].first, first + LONG);
+        put(3, clean_first == 0);
+        put(2, clean_first != 0);
+        check_depot();
+        const unsigned at = run_count;
+        bool clean = true;
+        assert_int_equal(depot_take(2 * LONG + 1, 1, &clean), 0);
+        assert_true(take(2 * LONG - 2, 1));
+        assert_int_equal(runs[at].first, first);
+        check_depot();
+        put(at, clean_first == 0);
+        /* And the same in place: `before` is in front of the row. */
+        for (unsigned i = 0; i < run_count; i++) {
+            if (runs[i].first + runs[i].n == first) {
+                grow(i, 2 * LONG);
+                assert_int_equal(runs[i].n, 3 * LONG);
+                break;
+            }
+        }
+        check_depot();
+    }
+    end();
+}
+
 /* More units than any arena has: the bins end before them. */
 static void no_length_is_too_long_to_ask_for(void **state)
 {
@@ -481,6 +518,7 @@ int main(void)
         cmocka_unit_test(random_operations_keep_to_the_model),
         cmocka_unit_test(an_exhausted_arena_says_so_and_works_again),
         cmocka_unit_test(dirty_runs_serve_before_clean_ones_and_these_before_new_ones),
+        cmocka_unit_test(rows_serve_long_runs),
         cmocka_unit_test(no_length_is_too_long_to_ask_for),
         cmocka_unit_test(hot_runs_serve_again),
     };

@@ -200,6 +200,99 @@ static void a_shrinking_realloc_gives_back(void **state)
     child_succeeds(shrink, NULL, "");
 }
 
+static size_t faults_so_far(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return (size_t)usage.ru_minflt;
+}
+
+/* A block that grows step by step, again and again, has its pages faulted in about twice: until the purger has learned.
+ */
+static void grow_again_and_again(const void *argument)
+{
+    (void)argument;
+    enum { ROUNDS = 8, LEAST = 100000, MOST = 32 << 20 };
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    const size_t faults = faults_so_far();
+    for (size_t round = 0; round < ROUNDS; round++) {
+        size_t bytes = LEAST;
+        char *p = memset(keep(tslab_malloc(bytes)), 1, bytes);
+        while (bytes < MOST) {
+            const size_t before = bytes;
+            bytes += bytes / 10;
+            p = keep(tslab_realloc(p, bytes));
+            memset(p + before, 1, bytes - before);
+            CHECK(p[0] == 1 && p[before - 1] == 1);
+        }
+        tslab_free(p);
+    }
+    const size_t most = MOST / os_page_bytes() * 3;
+    CHECK_SAY(faults_so_far() - faults <= most, "%zu faults, more than %zu", faults_so_far() - faults, most);
+}
+
+static void what_grows_again_is_faulted_in_once_more(void **state)
+{
+    (void)state;
+    if (!GUARDED) { /* which traps what is freed */
+        child_succeeds(grow_again_and_again, NULL, "");
+    }
+}
+
+/* Of what a program has freed, no more stays than the limit of what it can have learned to keep. */
+static void stop_growing(const void *argument)
+{
+    (void)argument;
+    enum { BLOCKS = 8, BYTES = 32 << 20, ROUNDS = 4 };
+    static char *blocks[BLOCKS];
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < BLOCKS; i++) {
+            blocks[i] = memset(keep(tslab_malloc(BYTES)), 1, BYTES);
+        }
+        for (size_t i = 0; i < BLOCKS; i++) {
+            tslab_free(blocks[i]);
+        }
+        struct tslab_stats stats;
+        tslab_stats_get(&stats);
+        CHECK_SAY(stats.dirty_bytes <= 128 * MIB, "%zu bytes are dirty", stats.dirty_bytes);
+    }
+}
+
+static void at_rest_the_learned_budget_has_its_limit(void **state)
+{
+    (void)state;
+    if (!GUARDED) {
+        child_succeeds(stop_growing, NULL, "");
+    }
+}
+
+/* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
+static void trim_after_swinging(const void *argument)
+{
+    (void)argument;
+    enum { BYTES = 64 << 20, ROUNDS = 4 };
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
+        tslab_free(memset(keep(tslab_malloc(BYTES * 2)), 1, BYTES * 2));
+    }
+    (void)tslab_trim();
+    CHECK_SAY(counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES < BYTES / 2, "%zu MiB are clean",
+              counter_get(&depot.units[RUN_CLEAN]) * UNIT_BYTES >> 20);
+}
+
+static void a_trim_takes_addresses_that_were_kept(void **state)
+{
+    (void)state;
+    if (!GUARDED) {
+        child_succeeds(trim_after_swinging, NULL, "");
+    }
+}
+
 /* Freed aligned blocks leave holes of just their size: they serve the next ones. */
 static void replace_aligned(const void *argument)
 {
@@ -274,9 +367,15 @@ static void many_runs_are_no_longer_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom), cmocka_unit_test(one_locked_page_is_set_apart),
-        cmocka_unit_test(a_trim_tries_all_that_is_stuck),        cmocka_unit_test(a_shrinking_realloc_gives_back),
-        cmocka_unit_test(aligned_blocks_use_their_holes),        cmocka_unit_test(many_runs_are_no_longer_way),
+        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom),
+        cmocka_unit_test(one_locked_page_is_set_apart),
+        cmocka_unit_test(a_trim_tries_all_that_is_stuck),
+        cmocka_unit_test(a_shrinking_realloc_gives_back),
+        cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
+        cmocka_unit_test(at_rest_the_learned_budget_has_its_limit),
+        cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
+        cmocka_unit_test(aligned_blocks_use_their_holes),
+        cmocka_unit_test(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
