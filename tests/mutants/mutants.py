@@ -93,7 +93,7 @@ EPOCH_STRESS = (
     "epoch-stress-trap epoch-stress epoch-work epoch-stats epoch-instances epoch-close epoch-life epoch-handles"
 )
 # With one thread, mostly.
-SLAB_CASES = "unit-holes unit-bypass stress-forks misuse unit-faults"
+SLAB_CASES = "unit-holes unit-caches stress-forks misuse unit-faults"
 EPOCH_CASES = "epoch-misuse epoch-scarce epoch-refuse epoch-objects epoch-fork epoch-policy misuse epoch-faults unit-faults"
 
 SAME_CODE = "same code"

@@ -2,7 +2,7 @@
  * Threads that come and go by the thousand, and what is left when they are gone: nothing that grows with their number.
  *
  *   waves come THREADS     in waves, joined and detached in turn; they end with messages in flight that others free
- *   waves stand THREADS    all alive at once and allocating; then gone, twice
+ *   waves stand THREADS    all alive at once and allocating; then gone; and again
  */
 #include "storm.h"
 
@@ -15,6 +15,10 @@ enum {
     EACH = 30,
     FIRST = 2 * WAVE, /* those of one wave may still be ending when the next has begun */
     ALLOWED_KIB = 1024,
+    /* What all threads together have in hand at one moment is luck, and now and then more than ever before. A leak of one
+     * cache line for each thread would be ten times this. */
+    ALLOWED_METADATA = 4 * 1024,
+    WINDOWS = 3,
 };
 
 static tslab_epoch common;
@@ -45,15 +49,27 @@ static struct extent measure(void)
     return (struct extent){ resident_kib(), stats.metadata_bytes, stats.thread_records };
 }
 
-static void check_plateau(const struct extent *early, const struct extent *late)
+static bool is_plateau(const struct extent *early, const struct extent *late)
 {
-    setlinebuf(stdout); /* a failed check does not flush it */
     printf("resident %zu, then %zu KiB; metadata %zu, then %zu bytes; records %u, then %u\n", early->resident_kib,
            late->resident_kib, early->metadata_bytes, late->metadata_bytes, early->records, late->records);
-    CHECK_SAY(STORM_SANITIZED || late->resident_kib <= early->resident_kib + ALLOWED_KIB,
-              "memory grows with the number of threads");
-    CHECK_SAY(late->metadata_bytes == early->metadata_bytes, "metadata grows with the number of threads");
     CHECK_SAY(late->records == early->records, "records are made that nobody needs");
+    return (STORM_SANITIZED || late->resident_kib <= early->resident_kib + ALLOWED_KIB) &&
+           late->metadata_bytes <= early->metadata_bytes + ALLOWED_METADATA;
+}
+
+/* What leaks grows in each window; anything else stops to grow. */
+static void check_plateau(struct extent early, struct extent (*more)(void))
+{
+    setlinebuf(stdout); /* a failed check does not flush it */
+    for (int window = 0; window < WINDOWS; window++) {
+        const struct extent late = more();
+        if (is_plateau(&early, &late)) {
+            return;
+        }
+        early = late;
+    }
+    CHECK_SAY(false, "memory or metadata grows with the number of threads, again and again");
 }
 
 /* Nothing lives but what the program itself has: on the drop-in that is what libc keeps, a little for each stack that
@@ -131,19 +147,24 @@ static void first_wave(void)
     }
 }
 
+static int waves_in_window;
+
+static struct extent come_in_waves(void)
+{
+    static int number;
+    for (int i = 0; i < waves_in_window; i++) {
+        wave(number++, WAVE);
+    }
+    return measure();
+}
+
 static void come(int count)
 {
-    const int waves = count / WAVE;
-    struct extent early = { 0, 0, 0 };
+    waves_in_window = count / WAVE / 5;
     first_wave();
-    for (int i = 0; i < waves; i++) {
-        wave(i, WAVE);
-        if (i == waves / 5) {
-            early = measure();
-        }
-    }
-    const struct extent late = measure();
-    check_plateau(&early, &late);
+    const struct extent early = come_in_waves();
+    waves_in_window = count / WAVE - waves_in_window;
+    check_plateau(early, come_in_waves);
 }
 
 /* All at once. */
@@ -196,13 +217,12 @@ static struct extent stand_together(void)
     return after;
 }
 
-static void stand_twice(size_t count)
+static void stand_again(size_t count)
 {
     crowd = count;
     const struct extent first = stand_together();
-    const struct extent second = stand_together();
     CHECK_SAY(first.records <= crowd + threads_at_rest, "%u records for %zu threads", first.records, crowd);
-    check_plateau(&first, &second);
+    check_plateau(first, stand_together);
 }
 
 int main(int argc, char **argv)
@@ -215,7 +235,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "come") == 0) {
         come(count);
     } else {
-        stand_twice((size_t)count);
+        stand_again((size_t)count);
     }
     free_in_flight();
     STATUS(tslab_epoch_close(common, 0, NULL), TSLAB_OK);

@@ -1,9 +1,10 @@
-/* What the thread caches promise: when they are gone round, when they help, and how much they may hold. Every scenario
- * is a process of its own, so that the counters start at zero. */
+/* What the caches of threads promise: when they help, how much they may hold, and when they give back. Every scenario is a
+ * process of its own, so that the counters start at zero. */
 #include "child.h"
 
 #include "core/class.h"
 #include "core/current.h"
+#include "core/exchange.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "os/os.h"
@@ -13,12 +14,23 @@
 
 enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
 
-/* What a thread's cache of one class may hold: a magazine, the stock (of all classes together; more if the program has
- * shown that it wants back what it frees), and a claimed word. */
-enum { MAGAZINE_BYTES = 32 * 1024, MAGAZINE_SLOTS_LEAST = 2, STOCK_BYTES = 256 * 1024 };
+/* What a thread's caches of one class may hold. A magazine and an outbox: bytes, or so many slots up to more bytes. A
+ * stock: of all classes together; more if the program has shown that it wants back what it frees. And a claimed word.
+ * The exchange of a class is for all threads. */
+enum {
+    MAGAZINE_BYTES = 32 * 1024,
+    MAGAZINE_SLOTS = 64,
+    MAGAZINE_BYTES_MOST = 256 * 1024,
+    STOCK_BYTES = 256 * 1024,
+    EXCHANGE_BYTES = 1024 * 1024,
+};
+
+/* What the trays of magazines, outboxes and exchanges weigh together. In a stock a place of a tray takes 8 bytes, and its
+ * slot at least 16. */
+enum { TRAY_BYTES_MOST = 1024 * 1024 };
 
 struct counts {
-    uint64_t allocs, frees, misses, bypassed_allocs, bypassed_frees, flushed, cached;
+    uint64_t allocs, frees, refills, misses, flushes, flushed, exchanged, remote_frees, cached;
 };
 
 /* The counters of the calling thread for the class of a size, as of now. */
@@ -26,13 +38,16 @@ static struct counts counts_of(size_t size)
 {
     struct class_sums sums = { 0 };
     heap_add(front_current->heap, class_of_size(size), &sums);
+    CHECK(sums.bypassed_allocs == 0 && sums.bypassed_frees == 0);
     return (struct counts){
         .allocs = sums.allocs,
         .frees = sums.frees,
-        .misses = sums.refilled + sums.bypassed_allocs,
-        .bypassed_allocs = sums.bypassed_allocs,
-        .bypassed_frees = sums.bypassed_frees,
+        .refills = sums.refills,
+        .misses = sums.refilled,
+        .flushes = sums.flushes,
         .flushed = sums.flushed,
+        .exchanged = sums.exchanged,
+        .remote_frees = sums.remote_frees,
         .cached = sums.cached,
     };
 }
@@ -45,17 +60,27 @@ static uint64_t hits_per_mille(struct counts before, struct counts after)
     return misses >= allocs ? 0 : (allocs - misses) * 1000 / allocs;
 }
 
+static size_t magazine_bytes(size_t size)
+{
+    return max_size(MAGAZINE_BYTES, min_size(MAGAZINE_SLOTS * size, MAGAZINE_BYTES_MOST));
+}
+
 static void cached_is_bounded(void)
 {
+    const struct heap *const heap = front_current->heap;
     const size_t stock_most = max_size(STOCK_BYTES, reclaim_learned_bytes());
-    CHECK_SAY(front_current->heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be",
-              front_current->heap->stock.bytes, stock_most);
+    CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
-        const size_t magazine = max_size(MAGAZINE_BYTES, MAGAZINE_SLOTS_LEAST * size);
-        const size_t bytes = heap_cached(front_current->heap, class) * size;
-        CHECK_SAY(bytes <= magazine + stock_most + WORD_SLOTS * size, "%zu bytes of class %zu are cached", bytes, size);
+        const size_t outbox = counter_get(&heap->class[class].outbox_slots) * size;
+        CHECK_SAY(outbox <= magazine_bytes(size), "%zu bytes of class %zu are in the outbox", outbox, size);
+        const size_t bytes = heap_cached(heap, class) * size;
+        CHECK_SAY(bytes <= 2 * magazine_bytes(size) + stock_most + WORD_SLOTS * size,
+                  "%zu bytes of class %zu are cached", bytes, size);
+        CHECK_SAY(exchange_slots(class) * size <= EXCHANGE_BYTES, "%u slots of class %zu are in the exchange",
+                  exchange_slots(class), size);
     }
+    CHECK_SAY(counter_get(&tray_bytes) <= TRAY_BYTES_MOST + stock_most / 2, "%zu bytes of trays", (size_t)counter_get(&tray_bytes));
 }
 
 static void counters_add_up(size_t live)
@@ -110,8 +135,10 @@ static void replace(size_t size, size_t times, uint64_t *random)
     }
 }
 
+/* Slots come from slabs and go back to them by the dozen, and none by itself. */
 static void bulk_traffic(const void *argument)
 {
+    enum { BATCH = 12 };
     const size_t size = *(const size_t *)argument;
     learn_nothing();
     tslab_free(tslab_malloc(1));
@@ -122,17 +149,18 @@ static void bulk_traffic(const void *argument)
         bulk_out(0);
         const struct counts after = counts_of(size);
         CHECK(full.allocs - before.allocs == BULK && after.frees - full.frees == BULK);
-        const uint64_t bypassed_allocs = full.bypassed_allocs - before.bypassed_allocs;
+        const uint64_t refills = full.refills - before.refills, flushes = after.flushes - full.flushes;
         const uint64_t flushed = after.flushed - full.flushed;
-        CHECK_SAY(bypassed_allocs > BULK / 2, "round %d: %zu of %d allocations bypassed", round,
-                  (size_t)bypassed_allocs, BULK);
+        CHECK_SAY(refills < BULK / BATCH, "round %d: %zu refills for %d allocations", round, (size_t)refills, BULK);
         CHECK_SAY(flushed > BULK / 2, "round %d: %zu of %d frees flushed", round, (size_t)flushed, BULK);
+        CHECK_SAY(flushes < flushed / BATCH, "round %d: %zu flushes for %zu slots", round, (size_t)flushes,
+                  (size_t)flushed);
     }
 }
 
 static const size_t sizes[] = { 16, 64, 80, 256 };
 
-static void bulk_traffic_passes_by_the_magazines(void **state)
+static void bulk_traffic_goes_in_batches(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -152,7 +180,6 @@ static void local_traffic(const void *argument)
     const struct counts after = counts_of(size);
     CHECK(after.allocs - before.allocs == 50000);
     CHECK_SAY(hits_per_mille(before, after) > 980, "%zu thousandths of hits", (size_t)hits_per_mille(before, after));
-    CHECK(after.bypassed_frees == before.bypassed_frees);
     cached_is_bounded();
     counters_add_up(NEAR);
 }
@@ -200,9 +227,8 @@ static void change_of_traffic(const void *argument)
         }
     }
     const size_t live = change->amid ? BULK : NEAR;
-    CHECK(counts_of(change->size).bypassed_allocs > 0);
-    /* Two windows to recover; then it has. */
-    local(change->size, 2 * WINDOW, &random);
+    /* A window to find its new measure; then it has. */
+    local(change->size, WINDOW, &random);
     const struct counts before = counts_of(change->size);
     local(change->size, 4 * WINDOW, &random);
     const struct counts after = counts_of(change->size);
@@ -212,7 +238,7 @@ static void change_of_traffic(const void *argument)
     counters_add_up(live);
 }
 
-static void magazines_come_back_within_two_windows(void **state)
+static void magazines_help_at_once_after_bulk(void **state)
 {
     (void)state;
     static const size_t two_sizes[] = { 64, 80 };
@@ -350,11 +376,225 @@ static void a_slab_finds_a_new_home(void **state)
     child_succeeds(inherit_a_slab, NULL, "");
 }
 
+/* A thread that frees what others allocate. */
+
+enum { OTHERS_MOST = 20000 };
+
+struct exchange_of_work {
+    pthread_barrier_t turn;
+    void **given;
+    size_t count;
+    size_t size;
+    struct counts counts; /* of the thread that frees, when it has freed all */
+};
+
+static void await_turn(struct exchange_of_work *work)
+{
+    (void)pthread_barrier_wait(&work->turn);
+}
+
+static void *free_what_is_given(void *argument)
+{
+    struct exchange_of_work *const work = argument;
+    tslab_free(keep(tslab_malloc(1)));
+    for (await_turn(work); work->count != 0; await_turn(work)) {
+        for (size_t i = 0; i < work->count; i++) {
+            tslab_free(work->given[i]);
+        }
+        cached_is_bounded();
+        work->counts = counts_of(work->size);
+        await_turn(work);
+    }
+    return NULL;
+}
+
+/* The other thread frees what is in objects[], and waits for more. */
+static void let_free(struct exchange_of_work *work, size_t count)
+{
+    work->count = count;
+    await_turn(work);
+    if (count != 0) {
+        await_turn(work);
+    }
+}
+
+static pthread_t begin_work(struct exchange_of_work *work, size_t size)
+{
+    pthread_t thread;
+    *work = (struct exchange_of_work){ .given = objects, .size = size };
+    CHECK(pthread_barrier_init(&work->turn, NULL, 2) == 0);
+    tslab_free(keep(tslab_malloc(1)));
+    CHECK(pthread_create(&thread, NULL, free_what_is_given, work) == 0);
+    return thread;
+}
+
+static void end_work(struct exchange_of_work *work, pthread_t thread)
+{
+    let_free(work, 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(pthread_barrier_destroy(&work->turn) == 0);
+}
+
+static void allocate(size_t size, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        objects[i] = tslab_malloc(size);
+        CHECK(objects[i] != NULL);
+        pattern_fill(objects[i], size, i);
+    }
+}
+
+static size_t slab_bytes(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats.slab_bytes;
+}
+
+/* Slots of 80 bytes share lines, so the thread that frees them may not keep them. */
+static void remote_frees(const void *argument)
+{
+    enum { SIZE = 80, EACH_TURN = 5000, TURNS = 20, BATCH = 12 };
+    (void)argument;
+    struct exchange_of_work work;
+    learn_nothing();
+    const pthread_t thread = begin_work(&work, SIZE);
+    allocate(SIZE, EACH_TURN);
+    const size_t first = slab_bytes();
+    for (uint64_t turn = 1; turn <= TURNS; turn++) {
+        let_free(&work, EACH_TURN);
+        const struct counts counts = work.counts;
+        CHECK(counts.remote_frees == turn * EACH_TURN);
+        /* What waits in the outbox is all that has not come back. */
+        CHECK(counts.flushed + counts.cached == counts.remote_frees);
+        CHECK_SAY(counts.flushes < counts.flushed / BATCH, "%zu flushes for %zu slots", (size_t)counts.flushes,
+                  (size_t)counts.flushed);
+        counters_add_up(0);
+        if (turn < TURNS) { /* they serve again, but for those that wait in the outbox */
+            allocate(SIZE, EACH_TURN);
+            CHECK_SAY(slab_bytes() < 2 * first, "%zu bytes of slabs, where %zu sufficed", slab_bytes(), first);
+        }
+    }
+    end_work(&work, thread);
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
+}
+
+static void remote_frees_wait_in_an_outbox_and_come_back(void **state)
+{
+    (void)state;
+    child_succeeds(remote_frees, NULL, "");
+}
+
 /* Time passes with every look at the clock. */
 static uint64_t hasty_clock(void)
 {
     static uint64_t now_ms;
     return now_ms += 50;
+}
+
+/* Many slow operations of another class. */
+static void work_elsewhere(void)
+{
+    static void *others[OTHERS_MOST];
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < OTHERS_MOST; i++) {
+            others[i] = keep(tslab_malloc(128));
+        }
+        for (size_t i = 0; i < OTHERS_MOST; i++) {
+            tslab_free(others[i]);
+        }
+    }
+}
+
+/* This thread allocates, the other frees. */
+static void producer_and_consumer(const void *argument)
+{
+    enum { TURNS = 100 };
+    const size_t size = *(const size_t *)argument, each_turn = min_size(2000, EXCHANGE_BYTES / 2 / size);
+    struct exchange_of_work work;
+    learn_nothing();
+    const pthread_t thread = begin_work(&work, size);
+    for (int turn = 0; turn < TURNS; turn++) {
+        allocate(size, each_turn);
+        for (size_t i = 0; i < each_turn; i++) {
+            CHECK(pattern_holds(objects[i], size, i));
+        }
+        let_free(&work, each_turn);
+        cached_is_bounded();
+        counters_add_up(0);
+    }
+    const struct counts ours = counts_of(size);
+    CHECK(ours.allocs == TURNS * each_turn && work.counts.frees == TURNS * each_turn);
+    CHECK(work.counts.exchanged > 0 && work.counts.remote_frees == 0);
+    /* Most slots are those that the other has freed, and did not go through their slabs. */
+    const uint64_t hits = hits_per_mille((struct counts){ 0 }, ours);
+    CHECK_SAY(hits > 800, "%zu thousandths come from the exchange", (size_t)hits);
+    CHECK_SAY(work.counts.flushed < ours.allocs / 5, "%zu frees flushed", (size_t)work.counts.flushed);
+    CHECK(exchange_slots(class_of_size(size)) > 0);
+    os_calls.now_ms = hasty_clock;
+    work_elsewhere();
+    CHECK_SAY(exchange_slots(class_of_size(size)) == 0, "%u slots wait in the exchange idly",
+              exchange_slots(class_of_size(size)));
+    end_work(&work, thread);
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
+}
+
+static void the_exchange_passes_slots_and_gives_back(void **state)
+{
+    (void)state;
+    static const size_t two_sizes[] = { 64, 4096 };
+    for (size_t i = 0; i < COUNT_OF(two_sizes); i++) {
+        child_succeeds(producer_and_consumer, &two_sizes[i], "");
+    }
+}
+
+/* Slots that were never handed out, and such that were; from the own slab, the outbox's flush and the exchange. */
+static void cleared_objects(const void *argument)
+{
+    enum { EACH = 1000, ROUNDS = 6 };
+    const size_t size = *(const size_t *)argument;
+    struct exchange_of_work work;
+    uint64_t random = size;
+    const pthread_t thread = begin_work(&work, size);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < EACH; i++) {
+            if (random_next(&random) % 4 == 0) { /* a used slot on top of those that are fresh */
+                tslab_free(memset(keep(tslab_malloc(size)), 0xff, size));
+            }
+            objects[i] = tslab_calloc(1, size);
+            CHECK(objects[i] != NULL && all_zero(objects[i], size));
+            memset(objects[i], 0xff, size);
+        }
+        size_t kept = 0;
+        for (size_t i = 0; i < EACH; i++) {
+            if (random_next(&random) % 2 == 0) {
+                tslab_free(objects[i]);
+            } else {
+                objects[kept++] = objects[i];
+            }
+        }
+        let_free(&work, kept);
+        if (round == ROUNDS / 2) {
+            (void)tslab_trim();
+        }
+    }
+    end_work(&work, thread);
+    counters_add_up(0);
+}
+
+static void calloc_clears_what_was_used(void **state)
+{
+    (void)state;
+    static const size_t some_sizes[] = { 1, 16, 48, 64, 80, 1000, 4096, 20000, 32768 };
+    for (size_t i = 0; i < COUNT_OF(some_sizes); i++) {
+        child_succeeds(cleared_objects, &some_sizes[i], "");
+    }
 }
 
 static void idle_classes(const void *argument)
@@ -389,12 +629,15 @@ static void idle_classes_give_back_what_they_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bulk_traffic_passes_by_the_magazines),
+        cmocka_unit_test(bulk_traffic_goes_in_batches),
         cmocka_unit_test(local_traffic_hits_the_magazines),
-        cmocka_unit_test(magazines_come_back_within_two_windows),
+        cmocka_unit_test(magazines_help_at_once_after_bulk),
         cmocka_unit_test(what_is_cached_is_bounded),
         cmocka_unit_test(an_exit_empties_the_caches),
         cmocka_unit_test(a_slab_finds_a_new_home),
+        cmocka_unit_test(remote_frees_wait_in_an_outbox_and_come_back),
+        cmocka_unit_test(the_exchange_passes_slots_and_gives_back),
+        cmocka_unit_test(calloc_clears_what_was_used),
         cmocka_unit_test(idle_classes_give_back_what_they_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
