@@ -409,8 +409,8 @@ const char twice_or_wild[] = "double or wild free of";
 const char foreign[] = "free of a foreign pointer";
 const char interior[] = "free of an interior pointer";
 const char overflow[] = "write beyond the end of";
-const char late_double[] = "found at exit: a double free, or a write into free memory, at";
-const char late_interior[] = "found at exit: a free of an interior pointer, or a write into free memory, at";
+const char late_double[] = "found at exit: a double free of";
+const char late_interior[] = "found at exit: a free of an interior pointer";
 const char written[] = "write after free into";
 
 struct kind {
@@ -450,7 +450,7 @@ const kind kinds[] = {
     CASE(usable_size_of_freed_small_delayed, completes, twice),
     CASE(usable_size_of_unaligned_small, interior, interior),
     CASE(usable_size_of_uninitialised, foreign, foreign),
-    CASE(overflow_of_small_by_one_byte, late_interior, overflow),
+    CASE(overflow_of_small_by_one_byte, completes, overflow),
     CASE(overflow_of_small_by_eight_bytes, completes, overflow),
     CASE(overflow_of_large_by_one_byte, completes, overflow),
     CASE(overflow_of_large_by_eight_bytes, completes, overflow),
@@ -460,7 +460,7 @@ const kind kinds[] = {
     CASE(overflow_of_string, completes, overflow),
     CASE(read_after_free_of_small, shown, completes),
     CASE(read_after_free_of_large, completes, faults),
-    CASE(write_after_free_of_small, faults, written),
+    CASE(write_after_free_of_small, completes, written),
     CASE(write_after_free_and_reuse_of_small, completes, overflow),
     CASE(write_after_free_of_large, completes, faults),
     CASE(write_after_free_and_reuse_of_large, completes, faults),

@@ -316,11 +316,11 @@ static void metadata_between_guards(void)
     CHECK(guarded == GUARDED);
 }
 
+/* Old contents, to the last byte; in the checked library zeros. */
 static void free_memory_holds_nothing(void)
 {
     enum { OBJECTS = 2000 };
     static char *all[OBJECTS];
-    bool zero = true;
     for (size_t i = 0; i < OBJECTS; i++) {
         all[i] = object(1 + i % 300);
     }
@@ -328,9 +328,99 @@ static void free_memory_holds_nothing(void)
         tslab_free(all[i]);
     }
     for (size_t i = 0; i < OBJECTS; i++) {
-        zero &= all_zero(all[i], 1 + i % 300);
+        for (size_t k = 0; k < 1 + i % 300; k++) {
+            CHECK(all[i][k] == (GUARDED ? 0 : 0x5a));
+        }
     }
-    CHECK(zero == GUARDED);
+}
+
+/* An object of which every byte that its user may touch is 0x5a. */
+static char *full_object(size_t size)
+{
+    char *const p = object(size);
+    return memset(p, 0x5a, tslab_usable_size(p));
+}
+
+enum { MIXED = 3000 };
+
+static char *mixed[MIXED];
+
+static void *change_half_of_them(void *unused)
+{
+    (void)unused;
+    uint64_t random = 11;
+    for (int i = 0; i < 20000; i++) {
+        const size_t at = random_next(&random) % MIXED;
+        const size_t size = random_next(&random) % (i % 50 == 0 ? 100000 : 2000);
+        char *p = mixed[at];
+        if (i % 3 == 0) {
+            p = tslab_realloc(p, 1 + size);
+            CHECK(p != NULL);
+            memset(p, 0x5a, tslab_usable_size(p));
+        } else {
+            tslab_free(p);
+            p = full_object(size);
+        }
+        mixed[at] = p;
+    }
+    return NULL;
+}
+
+static void epochs_come_and_go(void)
+{
+    for (int round = 0; round < 20; round++) {
+        const tslab_epoch epoch = tslab_epoch_open(&labelled);
+        CHECK(tslab_epoch_enter(epoch) >= 0);
+        for (size_t i = 0; i < 500; i++) {
+            char *const p = object_in(epoch, 1 + i * 7 % 3000);
+            memset(p, 0x5a, tslab_usable_size(p));
+            if (i % 3 != 0) {
+                tslab_free(p);
+            }
+        }
+        void *lent;
+        const tslab_handle handle = tslab_handle_malloc(epoch, 100, &lent);
+        CHECK(handle.id != 0);
+        memset(lent, 0x5a, 100);
+        CHECK(tslab_handle_free(epoch, handle) == TSLAB_OK);
+        CHECK(tslab_epoch_leave(epoch) == TSLAB_OK && tslab_epoch_release(epoch, 0, NULL) == TSLAB_OK);
+    }
+}
+
+/* Whether all of the arena that can be read holds but zeros and this byte. */
+static bool arena_holds_but(char byte)
+{
+    const char *const end = arena_address((uint32_t)load_plain(&arena.committed_units));
+    for (const char *page = arena_address(1); page < end; page += os_page_bytes()) {
+        const size_t bytes = is_readable(page) ? os_page_bytes() : 0;
+        for (size_t i = 0; i < bytes; i++) {
+            if (page[i] != 0 && page[i] != byte) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* In memory that users can write, every byte is one that a user wrote: whatever was allocated, freed and flushed
+ * before, by several threads. The checked library has seals there, while objects live. */
+static void all_bytes_are_the_users(void)
+{
+    for (size_t i = 0; i < MIXED; i++) {
+        mixed[i] = full_object(i % 2000);
+    }
+    for (int round = 0; round < 3; round++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, change_half_of_them, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        (void)change_half_of_them(NULL);
+        epochs_come_and_go();
+        CHECK(GUARDED || arena_holds_but(0x5a));
+    }
+    for (size_t i = 0; i < MIXED; i++) {
+        tslab_free(mixed[i]);
+    }
+    CHECK(arena_holds_but(GUARDED ? 0 : 0x5a));
 }
 
 /* Frees. Those that end the program are in pointers.c. */
@@ -387,7 +477,7 @@ static void read_after_free(void)
 {
     char *const p = object(64);
     tslab_free(p);
-    for (size_t i = 8; i < 64; i++) { /* in the library that users get, the first word is a link */
+    for (size_t i = 0; i < 64; i++) {
         CHECK(p[i] == (GUARDED ? 0 : 0x5a));
     }
 }
@@ -399,20 +489,26 @@ static void read_after_free_of_large(void)
     CHECK(*(volatile char *)p == 0x5a);
 }
 
-static void write_after_free_steers_malloc(void)
+/* What is written into a freed object is its next owner's old contents, and nothing else. */
+static void write_after_free_does_not_steer_malloc(void)
 {
     static long long target[8];
     char *const p = object(64);
     tslab_free(p);
     void *const forged = keep(target);
-    memcpy(p, &forged, sizeof forged);
+    for (size_t at = 0; at < 64; at += sizeof forged) {
+        memcpy(p + at, &forged, sizeof forged);
+    }
     misused(p);
-    if (!GUARDED) {
-        CHECK(tslab_malloc(64) == p);
-        CHECK(tslab_malloc(64) == forged);
+    if (GUARDED) {
+        (void)reuse(p, 64);
         return;
     }
-    (void)reuse(p, 64);
+    char *const again = tslab_malloc(64);
+    CHECK(again == p && memcmp(again, &forged, sizeof forged) == 0);
+    for (int i = 0; i < 1000; i++) {
+        CHECK(tslab_malloc(64) != forged);
+    }
 }
 
 static void write_after_free_into_the_last_byte(void)
@@ -615,12 +711,13 @@ static const struct misuse cases[] = {
     MISUSE(metadata_between_guards, COMPLETES, COMPLETES),
     MISUSE(metadata_between_guards_in_the_least_arena, COMPLETES, COMPLETES),
     MISUSE(free_memory_holds_nothing, COMPLETES, COMPLETES),
+    MISUSE(all_bytes_are_the_users, COMPLETES, COMPLETES),
     MISUSE(free_after_reuse, DOUBLE, DOUBLE),
     MISUSE(free_across_epochs, COMPLETES, COMPLETES),
     MISUSE(free_across_instances, COMPLETES, COMPLETES),
     MISUSE(read_after_free, COMPLETES, COMPLETES),
     MISUSE(read_after_free_of_large, COMPLETES, FAULTS),
-    MISUSE(write_after_free_steers_malloc, COMPLETES, WRITTEN_AFTER_FREE),
+    MISUSE(write_after_free_does_not_steer_malloc, COMPLETES, WRITTEN_AFTER_FREE),
     MISUSE(write_after_free_into_the_last_byte, COMPLETES, WRITTEN_AFTER_FREE),
     MISUSE(write_after_free_in_epoch, COMPLETES, WRITTEN_AFTER_FREE),
     MISUSE(write_after_free_of_large, COMPLETES, FAULTS),

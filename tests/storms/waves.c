@@ -15,8 +15,8 @@ enum {
     EACH = 30,
     FIRST = 2 * WAVE, /* those of one wave may still be ending when the next has begun */
     ALLOWED_KIB = 1024,
-    /* What all threads together have in hand at one moment is luck, and now and then more than ever before. A leak of one
-     * cache line for each thread would be ten times this. */
+    /* What all threads together have in hand at one moment is luck, and now and then more than ever before. A leak of
+     * one cache line for each thread would be ten times this. */
     ALLOWED_METADATA = 4 * 1024,
     WINDOWS = 3,
 };

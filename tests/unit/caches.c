@@ -1,5 +1,5 @@
-/* What the caches of threads promise: when they help, how much they may hold, and when they give back. Every scenario is a
- * process of its own, so that the counters start at zero. */
+/* What the caches of threads promise: when they help, how much they may hold, and when they give back. Every scenario
+ * is a process of its own, so that the counters start at zero. */
 #include "child.h"
 
 #include "core/class.h"
@@ -25,8 +25,8 @@ enum {
     EXCHANGE_BYTES = 1024 * 1024,
 };
 
-/* What the trays of magazines, outboxes and exchanges weigh together. In a stock a place of a tray takes 8 bytes, and its
- * slot at least 16. */
+/* What the trays of magazines, outboxes and exchanges weigh together. In a stock a place of a tray takes 8 bytes, and
+ * its slot at least 16. */
 enum { TRAY_BYTES_MOST = 1024 * 1024 };
 
 struct counts {
@@ -80,7 +80,8 @@ static void cached_is_bounded(void)
         CHECK_SAY(exchange_slots(class) * size <= EXCHANGE_BYTES, "%u slots of class %zu are in the exchange",
                   exchange_slots(class), size);
     }
-    CHECK_SAY(counter_get(&tray_bytes) <= TRAY_BYTES_MOST + stock_most / 2, "%zu bytes of trays", (size_t)counter_get(&tray_bytes));
+    CHECK_SAY(counter_get(&tray_bytes) <= TRAY_BYTES_MOST + stock_most / 2, "%zu bytes of trays",
+              (size_t)counter_get(&tray_bytes));
 }
 
 static void counters_add_up(size_t live)
