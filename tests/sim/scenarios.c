@@ -19,6 +19,15 @@
 #define FOUR_OF_2   "a2>0 a2>1 a2>0 a2>1 e" /* a full slab of two words, a slot of each word each */
 #define FOUR_IN_2   "@2 a2>0 a2>1 a2>0 a2>1"
 
+/* Class 4, of which a stock takes one tray of four slots: with two trays in stock and magazine, the next free hands one
+ * to the exchange. */
+#define TEN_OF_4  "a4 a4 a4 a4 a4 a4 a4 a4 a4 a4"
+#define TWO_FULL  TEN_OF_4 " ffffffff"  /* and two objects are left */
+#define EXCHANGED TEN_OF_4 " fffffffff" /* a tray in the exchange, one in stock, a slot in the magazine, an object */
+/* Where slabs have a home, a stock takes three trays of class 2. */
+#define SIX_OF_2       "a2 a2 a2 a2 a2 a2 "
+#define TEN_OF_2_FOR_1 "a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 a2>1 "
+
 /* clang-format off */
 const struct scenario scenarios[] = {
     /* Giving, attaching and detaching one slab. */
@@ -65,6 +74,37 @@ const struct scenario scenarios[] = {
     { "thread", "allocates after the end", { TWO_OF_3, MAGAZINES }, { "x a3 f F", "f x" }, 3, 4 },
     { "thread", "two records change hands", { FOUR_OF_2, MAGAZINES }, { "f x f", "x ff", "x a2" }, 2, 3 },
     { "thread", "trim beside exit", { FOUR_IN_2, MAGAZINES }, { "ff t", "g g", "x" }, 2, 3 },
+
+    /* Full trays change hands. */
+    { "exchange", "two put", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "f", "f" }, 4, 5 },
+    { "exchange", "put beside take", { "@0 " TWO_FULL, MAGAZINES }, { "f a4", "a4 f a4" }, 3, 4 },
+    { "exchange", "two take one", { "@0 " EXCHANGED, MAGAZINES }, { "a4 a4", "a4 f", "a4 f" }, 2, 3 },
+    { "exchange", "put, take and look", { "@0 " TWO_FULL " @1 " EXCHANGED " $", MAGAZINES }, { "f", "$ $", "a4" }, 2, 2 },
+    { "exchange", "two look", { "@0 " EXCHANGED " $ a4", MAGAZINES }, { "f", "$", "$" }, 2, 3 },
+    { "exchange", "trim beside put and take", { "@0 " TWO_FULL, MAGAZINES }, { "f", "a4 t", "t" }, 2, 2 },
+    { "exchange", "exit beside put and take", { "@0 " EXCHANGED, MAGAZINES }, { "x", "a4 x", "a4 f x" }, 2, 2 },
+    { "exchange", "fork beside put", { "@1 " TWO_FULL, MAGAZINES }, { "k a4 f e", "f a4" }, 4, 5 },
+    { "exchange", "fork beside take and look", { "@1 " EXCHANGED " $", MAGAZINES }, { "k a4 f x", "$", "a4 f" }, 2, 3 },
+    { "exchange", "the parent goes on", { "@1 " EXCHANGED, MAGAZINES }, { "K a4 f", "a4 f", "a4 $ $" }, 2, 3 },
+    { "exchange", "nothing is left but what waits there", { "@0 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 a4 fffffffff", MAGAZINES }, { "a3", "a4 a4", "a3" }, 1, 2 },
+    { "trays", "a magazine grows, overflows, and is loaded again", { "", MAGAZINES }, { "a4 a4 a4 a4 a4 a4 ffffff a4 a4 a4 a4 a4 a4 ffffff", "a3 a3 a3 a3 a3 a3 ffffff" }, 1, 1 },
+    { "trays", "loaded from stock, and overflows", { "@0 " TWO_FULL, MAGAZINES }, { "a4 a4 a4 a4 a4 f f f f f f", "a3 a3 a3 f f f" }, 1, 2 },
+    { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
+    { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
+
+    /* Frees by a thread that may not keep the slot: only where slabs have a home (sim_odd). */
+    { "outbox", "beside the home's refill", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "a2 f", "f f f" }, 3, 5 },
+    { "outbox", "two of them flush", { "@0 a2>1 a2>2 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "a2", "f f f", "f f f" }, 2, 3 },
+    { "outbox", "beside the home's exit", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x", "f f f" }, 4, 5 },
+    { "outbox", "both end", { "@0 a2>1 a2>1 a2", MAGAZINES }, { "f x", "f f x" }, 3, 5 },
+    { "outbox", "frees after the end", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x f", "f x f f" }, 3, 4 },
+    { "outbox", "the slab has another home meanwhile", { "@0 a2>1 a2>1 a2>1 a2", MAGAZINES }, { "f x", "f f e", "a2 F e" }, 2, 3 },
+    { "outbox", "the slab comes home to its giver", { "@0 a2>1 a2>1 a2", MAGAZINES }, { "f x", "f a2 F f e" }, 3, 4 },
+    { "outbox", "trim beside trim", { "@0 a1>1 a1>1 a1>1 a1", MAGAZINES }, { "f t", "f f t f", "t" }, 2, 3 },
+    { "outbox", "fork in a free", { "@0 " TEN_OF_2_FOR_1 "a2>1 a2 @1 fffffff", MAGAZINES }, { "k f a2 e", "f f f f" }, 3, 5 },
+    { "outbox", "fork in two frees, and an exit", { "@0 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "k a2 f x", "f f x", "f f" }, 2, 3 },
+    { "outbox", "a magazine flushes its older half", { "@0 a2>1 " SIX_OF_2 SIX_OF_2 "a2>1 " SIX_OF_2 "ffffffffffffffff", MAGAZINES }, { "f a2 a2 a2", "f f" }, 2, 3 },
+    { "outbox", "fork, the parent goes on", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "K a2 f", "f f f e" }, 3, 4 },
 
     /* Fork cuts the others anywhere outside their gates. */
     { "fork", "in a give", { TWO_OF_3, DIRECT }, { "k f a3 x", "f" }, 4, 6 },
@@ -178,6 +218,8 @@ const struct scenario scenarios[] = {
     { "epoch-slab", "leave, with magazines, beside free and close", { "O @0 S2>1 E a2", MAGAZINES }, { "f a2 L f", "f", "C" }, 2, 2 },
     { "epoch-slab", "two enter, a heap each", { "O S2>0 S2>1", MAGAZINES }, { "E f a2 L f", "E f a2 L f", "C" }, 1, 2 },
     { "epoch-slab", "chunks become slabs", { "O @0 E a3 f a3 f a3 f a3 f a2>1", DIRECT }, { "a2 L f", "f", "C" }, 2, 3 },
+    { "epoch-slab", "a free by a stranger, and a release", { "O S2>0 S2>1", MAGAZINES }, { "q1 R a2", "f p1 e" }, 2, 3 },
+    { "epoch-slab", "the last free by a stranger, and the record's next life", { "O S2>1 C", MAGAZINES }, { "f O S2 f C", "f e" }, 2, 3 },
     { "epoch-slab", "release beside free of another epoch", { "O S2>0 O1 S12>1", DIRECT }, { "R", "f C1" }, 2, 3 },
     { "epoch-slab", "released by its policy, with magazines", { "P @0 S2 E a2", MAGAZINES }, { "a2 L", "C", "E L" }, 2, 2 },
 

@@ -154,9 +154,10 @@ static void make_random_script(char *text, bool forks)
                                                "A3", "S2", "S3", "H",  "H1", "D",  "D1", "J",  "y",  "z",  "t", "x",
                                                "N",  "N1", "c",  "c1", "W",  "Y",  "W",  "Y",  "!",  "i",  "(", ")",
                                                "B2", "B3", "Z3", "Z4", "I2", "E2", "L2", "Z",  "X1", "B4", "f", "F" };
-    static const char *const words[] = { "a1", "a2", "a3", "a4", "a2", "a3", "f", "F", "g",  "G", "f", "G",
-                                         "g",  "e",  "v",  "t",  "m2", "u",  "r", "x", "n1", "b", "s", "B2",
-                                         "B3", "B2", "Z2", "Z4", "Z3", "B4", "o", "h", "i",  "f", "F", "a4" };
+    static const char *const words[] = { "a1", "a2", "a3", "a4", "a2", "a3", "f",  "F",  "g", "G",  "f",
+                                         "G",  "g",  "e",  "v",  "t",  "m2", "u",  "r",  "x", "n1", "b",
+                                         "s",  "B2", "B3", "B2", "Z2", "Z4", "Z3", "B4", "o", "h",  "i",
+                                         "f",  "F",  "a4", "$",  "$",  "a4", "f",  "f",  "a2" };
     static const char *const fork_words[] = { "k", "j", "K" };
     const unsigned n = 2 + sim_random(random_epochs ? 12 : 8);
     text[0] = 0;

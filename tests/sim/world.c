@@ -3,6 +3,7 @@
 #include "core/alloc.h"
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/exchange.h"
 #include "core/fast.h"
 #include "core/holes.h"
 #include "core/large.h"
@@ -547,6 +548,15 @@ static void empty(void)
     current_put(thread);
 }
 
+static void look_at_exchange(void)
+{
+    struct thread *thread = current_get();
+    gate_lock(&thread->gate);
+    exchange_tick(false);
+    gate_unlock(&thread->gate);
+    current_put(thread);
+}
+
 static void reclaim(void)
 {
     struct thread *thread = current_get();
@@ -719,6 +729,9 @@ static void operate(int actor, char what, int number)
     case 'e':
         empty();
         return;
+    case '$':
+        look_at_exchange();
+        return;
     case 't':
         world_reclaim_begins(actor);
         (void)object_trim();
@@ -817,6 +830,7 @@ const char *world_tear_down(void)
     for (unsigned i = 0; i < world_record_count; i++) {
         heap_empty(&world_records[i]->heap);
     }
+    exchange_tick(true);
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         put_run(run->owner);
     }

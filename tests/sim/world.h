@@ -9,6 +9,7 @@
  *   m<class>   allocate with the magazine alone, if it can        g, G  the same straight to the slab
  *                                u     free one's newest object into the magazine alone, if it takes it
  *   e          empty one's heap                        t     trim
+ *   $          look at what waits in the exchange: what nobody has asked for since the last look goes back
  *   r          purge all that is empty                 v     look at every slab, for no reason
  *   h          purge the free pages of used slabs
  *   B<units>   allocate a large object (32: outside the arena; 4002: two units, aligned to four)
