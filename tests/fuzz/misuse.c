@@ -38,7 +38,7 @@ static const char *const lines[LINES] = {
     "free, where no object lives (freed before, or its epoch was released), of",
 };
 
-enum { SURVIVED = 43, NOTHING_TO_DO = 44, PATIENCE_SECONDS = 60, SMALL = 32 * 1024 };
+enum { SURVIVED = 43, NOTHING_TO_DO = 44, PATIENCE_SECONDS = 60, SMALL = TSLAB_CHECKED > 1 ? 32 * 1024 : 256 * 1024 };
 
 /* What only a checked build is sure to see. */
 static unsigned if_checked(unsigned expected)

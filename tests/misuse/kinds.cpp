@@ -25,7 +25,7 @@ typedef void free_aligned_sized_function(void *, size_t, size_t);
 namespace
 {
 
-enum { SMALL = 24, LARGE = 200000 };
+enum { SMALL = 24, LARGE = 400000 };
 
 /* The compiler must not know what a pointer points to, nor that it is freed. */
 template <class T> T *veiled(T *p)

@@ -165,7 +165,7 @@ static void twice_at_the_end_of_a_thread(void)
 
 static void twice_a_large_one(void)
 {
-    void *const p = small(100000);
+    void *const p = small(400000);
     tslab_free(p);
     free_misused(p);
 }
@@ -174,7 +174,7 @@ static void twice_a_large_one_with_others_between(void)
 {
     enum { OTHERS = 200 };
     static void *others[OTHERS];
-    void *const p = small(100000);
+    void *const p = small(400000);
     for (size_t i = 0; i < OTHERS; i++) {
         others[i] = small(10 + i * 10);
     }
@@ -244,17 +244,17 @@ static void wild_in_unused_units(void)
 
 static void interior_of_a_large_one(void)
 {
-    free_misused((char *)small(100000) + 16);
+    free_misused((char *)small(400000) + 16);
 }
 
 static void interior_of_a_large_one_far_in(void)
 {
-    free_misused((char *)small(100000) + 50000);
+    free_misused((char *)small(400000) + 50000);
 }
 
 static void interior_of_a_large_one_by_one(void)
 {
-    free_misused((char *)small(100000) + 1);
+    free_misused((char *)small(400000) + 1);
 }
 
 static void interior_flushed(char *p)
@@ -304,10 +304,10 @@ static void realloc_foreign(void)
 
 static void realloc_of_a_freed_large_one(void)
 {
-    void *const p = small(100000);
+    void *const p = small(400000);
     tslab_free(p);
     misused(p);
-    (void)keep(tslab_realloc(p, 200000));
+    (void)keep(tslab_realloc(p, 800000));
 }
 
 static void realloc_to_0_after_free(void)
@@ -351,7 +351,7 @@ static void usable_size_interior(void)
 
 static void usable_size_of_a_freed_large_one(void)
 {
-    void *const p = small(100000);
+    void *const p = small(400000);
     tslab_free(p);
     misused(p);
     (void)tslab_usable_size(p);
@@ -409,9 +409,9 @@ static const struct misuse cases[] = {
     MISUSE(foreign_beyond_what_is_committed, FOREIGN, FOREIGN),
     MISUSE(wild_in_unit_0, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE(wild_in_unused_units, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    MISUSE_OF(100000, interior_of_a_large_one, INTERIOR, INTERIOR),
-    MISUSE_OF(100000, interior_of_a_large_one_far_in, INTERIOR, INTERIOR),
-    MISUSE_OF(100000, interior_of_a_large_one_by_one, INTERIOR, INTERIOR),
+    MISUSE_OF(400000, interior_of_a_large_one, INTERIOR, INTERIOR),
+    MISUSE_OF(400000, interior_of_a_large_one_far_in, INTERIOR, INTERIOR),
+    MISUSE_OF(400000, interior_of_a_large_one_by_one, INTERIOR, INTERIOR),
     MISUSE_OF(64, interior_by_16, INTERIOR, INTERIOR),
     MISUSE_OF(64, interior_by_1, INTERIOR, INTERIOR),
     MISUSE_OF(16, interior_by_8_of_the_smallest, INTERIOR, INTERIOR),

@@ -103,7 +103,7 @@ const struct scenario scenarios[] = {
     { "outbox", "trim beside trim", { "@0 a1>1 a1>1 a1>1 a1", MAGAZINES }, { "f t", "f f t f", "t" }, 2, 3 },
     { "outbox", "fork in a free", { "@0 " TEN_OF_2_FOR_1 "a2>1 a2 @1 fffffff", MAGAZINES }, { "k f a2 e", "f f f f" }, 3, 5 },
     { "outbox", "fork in two frees, and an exit", { "@0 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "k a2 f x", "f f x", "f f" }, 2, 3 },
-    { "outbox", "a magazine flushes its older half", { "@0 a2>1 " SIX_OF_2 SIX_OF_2 "a2>1 " SIX_OF_2 "ffffffffffffffff", MAGAZINES }, { "f a2 a2 a2", "f f" }, 2, 3 },
+    { "outbox", "a magazine is flushed", { "@0 a2>1 " SIX_OF_2 SIX_OF_2 "a2>1 " SIX_OF_2 "ffffffffffffffff", MAGAZINES }, { "f a2 a2 a2", "f f" }, 2, 3 },
     { "outbox", "fork, the parent goes on", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "K a2 f", "f f f e" }, 3, 4 },
 
     /* Fork cuts the others anywhere outside their gates. */
