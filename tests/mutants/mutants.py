@@ -61,7 +61,11 @@ SCHEDULED = {
     "core/depot.c": "depot large slab epoch-free",
     "core/runs.c": "depot large slab epoch-free",
     "core/handle.c": "epoch-handle epoch-fork",
-    "core/heap.c": "slab thread epoch-slab instance",
+    "core/exchange.c": "caches",
+    "core/heap.c": "slab thread caches epoch-slab instance",
+    "core/overflow.c": "outbox caches fork",
+    "core/refill.c": "slab thread caches epoch-slab",
+    "core/tray.c": "caches",
     "core/thread.c": "thread fork epoch instance fork-all",
     "core/large.c": "large epoch-free",
     "core/fast.h": "slab epoch epoch-free",
@@ -76,7 +80,7 @@ SCHEDULED = {
 }
 SLAB_FILES = set(SCHEDULED) & {
     "os/lock.c",
-    *(f"core/{name}" for name in "arena.c current.c depot.c heap.c large.c magazine.h partial.c slab.c stats.c".split()),
+    *(f"core/{name}" for name in "arena.c current.c depot.c exchange.c heap.c large.c magazine.h overflow.c partial.c slab.c stats.c".split()),
 }
 
 # Left out for time where loads may return older values. The engine as it is passes them (sim-weak-long).
