@@ -99,7 +99,7 @@ TSLAB_API void *tslab_calloc(size_t count, size_t size) __attribute__((malloc, a
  * Requires: p is NULL or a living object without a handle.
  * Returns: the object. NULL with errno ENOMEM: out of memory, and p is as it was.
  * Threads: any; no other thread uses the object meanwhile.
- * Cost: in place a few loads, and locks for an object above 32 KiB; else an allocation, a copy and a free. */
+ * Cost: in place a few loads, and locks for an object above 256 KiB; else an allocation, a copy and a free. */
 TSLAB_API void *tslab_realloc(void *p, size_t size) __attribute__((alloc_size(2)));
 
 /* Allocates an object of at least `size` bytes at a multiple of `alignment`.
@@ -123,7 +123,7 @@ TSLAB_API void tslab_free(void *p);
  *
  * Requires: p is NULL or a living object.
  * Returns: at least the size that was asked for. 0 for NULL.
- * Cost: a few loads; a lock of the thread's own for an object above 32 KiB. */
+ * Cost: a few loads; a lock of the thread's own for an object above 256 KiB. */
 TSLAB_API size_t tslab_usable_size(const void *p);
 
 /* Gives memory back to the system before it returns. First it empties the cache of the calling thread. Then it gives
@@ -553,7 +553,8 @@ struct tslab_stats {
     uint64_t frees;           /* of small objects, since the start */
     uint64_t refills;         /* magazines filled from slabs */
     uint64_t flushes;         /* magazines given back to slabs */
-    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, because magazines would not help */
+    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, and not through a magazine: the option
+                                 magazines=0 */
     uint64_t bypassed_frees;  /* slots that went straight back to their slab: the option magazines=0 */
     uint64_t remote_frees;    /* slots given straight to a slab that is home to another thread */
     uint64_t slabs_opened;    /* slabs taken from the depot */

@@ -29,6 +29,7 @@ enum {
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
     LIMIT(SMALL_MAX,                     16384,    SLOT_MOST), /* bytes of the largest size class */
     LIMIT(MIDDLE_MAX,                    16384,        32768), /* bytes of the largest slot with a handle or in an epoch */
+    LIMIT(SHARED_LINES_BELOW,            16385,           64), /* bytes of slots that no heap but their home may keep */
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
     LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */

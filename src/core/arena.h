@@ -31,8 +31,8 @@
 #include <stddef.h>
 
 /* A tag tells, in one load, which magazine may take a slot: the class is in the low byte, the affinity above. A
- * magazine accepts only slots with its own tag. The affinity names an epoch, or, for classes whose objects share cache
- * lines, the heap that owns the slab. Tag 0: no object starts or lies here. */
+ * magazine accepts only slots with its own tag. The affinity names an epoch, or, for classes whose objects are smaller
+ * than a cache line, the heap that owns the slab. Tag 0: no object starts or lies here. */
 enum {
     TAG_NONE = 0,
     TAG_LARGE = 1 << 8 /* class 0 */,

@@ -1,6 +1,8 @@
 /* The tables about size classes, all generated from CLASS_TABLE, and checked when they are compiled. */
 #include "core/class.h"
 
+#define SHARES_LINES(bytes)                                                                                            \
+    ((bytes) < SHARED_LINES_BELOW && (bytes) % CACHE_LINE != 0 && (TSLAB_REMOTE & REMOTE_ADOPTED) == 0)
 #define SLOTS(size, units) ((units)*UNIT_BYTES / (size))
 
 /* clang-format off */
@@ -12,7 +14,7 @@
         .slots = SLOTS(bytes, unit_count),                                 \
         .words = (SLOTS(bytes, unit_count) + WORD_SLOTS - 1) / WORD_SLOTS, \
         .units = (unit_count),                                             \
-        .shares_lines = (bytes) % CACHE_LINE != 0 && (TSLAB_REMOTE & REMOTE_ADOPTED) == 0, \
+        .shares_lines = SHARES_LINES(bytes),                               \
     },
 /* clang-format on */
 

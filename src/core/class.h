@@ -58,7 +58,7 @@ struct class_geometry {
     uint16_t slots;
     uint8_t words; /* words of the bitmap */
     uint8_t units;
-    bool shares_lines; /* the size is no multiple of a cache line, so that two objects can share one */
+    bool shares_lines; /* objects are so small that several lie in one cache line: two threads shall not share it */
 };
 
 extern const struct class_geometry class_geometry[CLASS_LIMIT];

@@ -7,7 +7,7 @@
 #include "core/guard.h"
 #include "core/misuse.h"
 #include "core/room.h"
-#include "core/verify.h"
+#include "core/watch.h"
 
 /* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */
 static noinline void check_magazine(unsigned class, void *const *places, unsigned slots)
@@ -78,6 +78,6 @@ void exit_check(void)
         lock_release(&thread->gate.lock);
     }
     if (VERIFIES) {
-        verify_if_alone(thread);
+        watch_if_alone(thread);
     }
 }

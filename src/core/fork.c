@@ -26,7 +26,7 @@
 #include "core/epoch.h"
 #include "core/partial.h"
 #include "core/thread.h"
-#include "core/verify.h"
+#include "core/watch.h"
 #include "core/work.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -103,7 +103,7 @@ static void before_fork(void)
     store_plain(&forking.thread, &front_current);
     take_gates(front_current->thread);
     if (VERIFIES) {
-        verify_at_fork(front_current->thread, state.ranks, load_plain(&engine.dying));
+        watch_at_fork(front_current->thread, state.ranks, load_plain(&engine.dying));
     }
 }
 
@@ -296,13 +296,13 @@ static void after_fork_child(void)
         }
     }
     if (TSLAB_CHECKED) {
-        verify_cut(counter_get(&heap_live_count));
+        watch_cut(counter_get(&heap_live_count));
     }
     open_gates(self);
     if (recovers) {
         close_vanished(self);
         if (VERIFIES) {
-            verify_at_fork(self, forking.state.ranks, 0);
+            watch_at_fork(self, forking.state.ranks, 0);
         }
     }
     fork_done(true, closed);

@@ -16,7 +16,7 @@
 #include "core/reclaim.h"
 #include "core/refill.h"
 #include "core/room.h"
-#include "core/verify.h"
+#include "core/watch.h"
 #include "os/fatal.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         p = class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
     }
     if (VERIFIES) {
-        verify_often(thread);
+        watch_often(thread);
     }
     current_put(thread);
     return or_enomem(p);
@@ -186,7 +186,7 @@ static void free_large(struct thread *thread, void *p)
         free_large_of_process(thread, p);
     }
     if (VERIFIES) {
-        verify_often(thread);
+        watch_often(thread);
     }
     errno = saved;
 }
@@ -314,7 +314,7 @@ size_t object_trim(void)
     }
     gate_unlock(&thread->gate);
     if (VERIFIES) {
-        verify_if_alone(thread);
+        watch_if_alone(thread);
     }
     current_put(thread);
     return bytes;

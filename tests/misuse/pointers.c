@@ -122,7 +122,7 @@ static void in_a_thread(void *(*body)(void *), void *argument)
 static void twice_by_two_threads(void)
 {
     void *const p =
-        keep_slab(80); /* of a class whose slots strangers may not keep: they go back when the stranger ends */
+        keep_slab(48); /* of a class whose slots strangers may not keep: they go back when the stranger ends */
     in_a_thread(free_it, p);
     misused(p);
     in_a_thread(free_it, p);
@@ -137,7 +137,7 @@ static void *free_it_twice(void *p)
 
 static void twice_in_a_row_by_a_stranger(void)
 {
-    in_a_thread(free_it_twice, keep_slab(80));
+    in_a_thread(free_it_twice, keep_slab(48));
 }
 
 static void *free_both_and_the_first_again(void *objects)
@@ -151,7 +151,7 @@ static void *free_both_and_the_first_again(void *objects)
 
 static void twice_by_a_stranger_with_another_between(void)
 {
-    void *both[2] = { keep_slab(80), keep_slab(80) };
+    void *both[2] = { keep_slab(48), keep_slab(48) };
     in_a_thread(free_both_and_the_first_again, both); /* seen when the thread ends, at the latest */
 }
 
@@ -394,9 +394,9 @@ static const struct misuse cases[] = {
     MISUSE_OF(64, twice_after_it_went_to_its_slab, DOUBLE, DOUBLE),
     MISUSE_OF(64, twice_within_a_flush, DOUBLE, DOUBLE),
     MISUSE(twice_after_the_slab_was_recycled, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
-    MISUSE_OF(80, twice_by_two_threads, DOUBLE, DOUBLE),
-    MISUSE_OF(80, twice_in_a_row_by_a_stranger, DOUBLE, DOUBLE),
-    MISUSE_OF(80, twice_by_a_stranger_with_another_between, DOUBLE, DOUBLE),
+    MISUSE_OF(48, twice_by_two_threads, DOUBLE, DOUBLE),
+    MISUSE_OF(48, twice_in_a_row_by_a_stranger, DOUBLE, DOUBLE),
+    MISUSE_OF(48, twice_by_a_stranger_with_another_between, DOUBLE, DOUBLE),
     MISUSE_OF(64, twice_at_the_end_of_a_thread, DOUBLE, DOUBLE),
     MISUSE(twice_a_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE(twice_a_large_one_with_others_between, DOUBLE_OR_WILD, DOUBLE_OR_WILD),

@@ -343,8 +343,8 @@ static void an_exit_empties_the_caches(void **state)
 static void *allocate_and_leave(void *argument)
 {
     void **const left = argument;
-    void *const gone = tslab_malloc(80);
-    *left = tslab_malloc(80);
+    void *const gone = tslab_malloc(48);
+    *left = tslab_malloc(48);
     tslab_free(gone);
     return NULL;
 }
@@ -358,10 +358,10 @@ static void inherit_a_slab(const void *argument)
     CHECK(pthread_create(&thread, NULL, allocate_and_leave, &left) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     const uint32_t theirs = load_plain(&arena.units[arena_unit(left)].tag);
-    void *const p = tslab_malloc(80);
+    void *const p = tslab_malloc(48);
     CHECK(arena_unit(p) == arena_unit(left)); /* the slab is used before a new one */
     const uint32_t ours = load_plain(&arena.units[arena_unit(p)].tag);
-    CHECK(ours != theirs && ours == front_current->magazine[class_of_size(80)].tag);
+    CHECK(ours != theirs && ours == front_current->magazine[class_of_size(48)].tag);
     tslab_free(left);
     tslab_free(p);
     struct tslab_stats stats;
@@ -452,10 +452,10 @@ static size_t slab_bytes(void)
     return stats.slab_bytes;
 }
 
-/* Slots of 80 bytes share lines, so the thread that frees them may not keep them. */
+/* Slots of 48 bytes share lines, so the thread that frees them may not keep them. */
 static void remote_frees(const void *argument)
 {
-    enum { SIZE = 80, EACH_TURN = 5000, TURNS = 20, BATCH = 12 };
+    enum { SIZE = 48, EACH_TURN = 5000, TURNS = 20, BATCH = 12 };
     (void)argument;
     struct exchange_of_work work;
     learn_nothing();
