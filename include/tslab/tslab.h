@@ -551,12 +551,12 @@ struct tslab_stats {
     size_t metadata_bytes;    /* the engine's own records, without side tables */
     uint64_t allocations;     /* of small objects, since the start */
     uint64_t frees;           /* of small objects, since the start */
-    uint64_t refills;         /* magazines filled from slabs */
-    uint64_t flushes;         /* magazines given back to slabs */
-    uint64_t bypassed_allocs; /* slots that went straight from slab to caller, and not through a magazine: the option
+    uint64_t refills;         /* batches of slots taken from slabs */
+    uint64_t flushes;         /* magazines, outboxes and trays given back to slabs */
+    uint64_t bypassed_allocs; /* slots that went straight from slab to caller: the option magazines=0 */
                                  magazines=0 */
     uint64_t bypassed_frees;  /* slots that went straight back to their slab: the option magazines=0 */
-    uint64_t remote_frees;    /* slots given straight to a slab that is home to another thread */
+    uint64_t remote_frees;    /* slots freed that the freeing thread may not keep */
     uint64_t slabs_opened;    /* slabs taken from the depot */
     uint64_t slabs_recycled;  /* slabs that emptied and are back in the depot */
     uint64_t harvests;        /* revisit queues that were harvested */
