@@ -554,7 +554,6 @@ struct tslab_stats {
     uint64_t refills;         /* batches of slots taken from slabs */
     uint64_t flushes;         /* magazines, outboxes and trays given back to slabs */
     uint64_t bypassed_allocs; /* slots that went straight from slab to caller: the option magazines=0 */
-                                 magazines=0 */
     uint64_t bypassed_frees;  /* slots that went straight back to their slab: the option magazines=0 */
     uint64_t remote_frees;    /* slots freed that the freeing thread may not keep */
     uint64_t slabs_opened;    /* slabs taken from the depot */

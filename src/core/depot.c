@@ -97,7 +97,7 @@ static bool run_takes_huge(uint32_t run, uint32_t n)
            huge_pays();
 }
 
-uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
+static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *clean)
 {
     if (n >= arena.span_units || align >= arena.span_units) {
         return 0;
@@ -122,7 +122,7 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
     if (run == 0) {
         run = depot_extend(n, align);
     }
-    const bool huge = run != 0 && *clean && align == 1 && run_takes_huge(run, n);
+    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
     counter_add(&depot.fresh_units, first != 0 && *clean ? units : 0);
@@ -134,6 +134,16 @@ uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
         depot_trim(first, units, n); /* the rest has pages, so it is dirty, and serves before all that has none */
     }
     return first;
+}
+
+uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
+{
+    return depot_take_run(n, align, false, clean);
+}
+
+uint32_t depot_take_to_fill(uint32_t n, bool *clean)
+{
+    return depot_take_run(n, 1, true, clean);
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)

@@ -34,6 +34,10 @@
  * zero. Returns the first unit, or 0 when no run fits and the arena cannot grow. */
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean);
 
+/* The same for a slab, which will be filled from one end to the other: a huge page may come with it (huge.h). Chunks
+ * and large blocks leave part of their pages untouched. */
+uint32_t depot_take_to_fill(uint32_t n, bool *clean);
+
 /* Puts back a run that was taken. Its tags are 0, and no thread uses it any more. A clean one is whole pages. */
 void depot_put(uint32_t first, uint32_t n, bool clean);
 

@@ -19,14 +19,16 @@ static bool is_exchanged(const struct heap *heap, unsigned class)
 }
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
- * exchange takes it, or it lies in the heap. */
+ * exchange takes it, or it is the one that lies in the heap. */
 static bool hand_over(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
     struct tray *const full = tray_of(magazine_places(m));
     struct tray *empty = NULL;
-    invariant(full != &hc->first.tray);
+    if (full == &hc->first.tray) { /* there was no longer one */
+        return false;
+    }
     full->count = magazine_slots(m);
     invariant(heap->gate->is_inside && full->count == m->limit && full->count <= full->length);
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
@@ -37,6 +39,7 @@ static bool hand_over(struct heap *heap, unsigned class)
         return false;
     }
     counter_add(&hc->moved, full->count);
+    invariant(empty == NULL || empty->count <= empty->length);
     if (empty == NULL) {
         empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
         hc->spare = NULL;
@@ -52,6 +55,7 @@ static void make_room(struct heap *heap, unsigned class)
     const unsigned most = magazine_limit_most(class);
     invariant(heap->gate->is_inside && magazine_is_full(m));
     const unsigned limit = m->limit;
+    invariant(limit <= most && option_get(OPTION_MAGAZINES) != 0);
     if (limit < most || magazine_places(m) == heap->class[class].first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }

@@ -241,7 +241,7 @@ bool reclaim_is_over_budget(void)
 
 bool reclaim_is_refused(void)
 {
-    return load_plain(&purger.paused_until_ms) != 0 && is_paused(os_now_ms());
+    return load_plain(&purger.paused_until_ms) != 0;
 }
 
 /* Purges the runs that are due. Under the lock. */
@@ -265,7 +265,8 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
 void reclaim_tick(void)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
-    if (dirty == 0) {
+    const uint64_t paused_until_ms = load_plain(&purger.paused_until_ms);
+    if (dirty == 0 && paused_until_ms == 0) {
         return;
     }
     if (dirty > load_plain(&purger.dirty_units) && load_plain(&purger.budget_units) != 0) {
@@ -274,6 +275,9 @@ void reclaim_tick(void)
     const uint64_t now_ms = os_now_ms();
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
     const uint64_t before_ms = now_ms > delay_ms ? now_ms - delay_ms : 0;
+    if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
+        store_plain(&purger.paused_until_ms, 0);
+    }
     if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return;
     }
@@ -295,13 +299,11 @@ size_t reclaim_all(void)
     return purged;
 }
 
-uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
+/* No run was long enough. There had been `put_backs` before. */
+static noinline uint32_t take_at_last(uint32_t n, uint32_t align, uint64_t put_backs, bool *clean)
 {
-    const uint64_t put_backs = counter_get(&depot.put_backs);
-    invariant(n != 0 && is_power_of_two(align));
-    const uint32_t first = depot_take(n, align, clean);
-    if (likely(first != 0) || (!depot_could_merge() && counter_get(&depot.put_backs) == put_backs)) {
-        return first;
+    if (!depot_could_merge() && counter_get(&depot.put_backs) == put_backs) {
+        return 0;
     }
     lock_acquire(&purger.lock);
     if (!is_paused(os_now_ms())) {
@@ -309,4 +311,19 @@ uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
     }
     lock_release(&purger.lock);
     return depot_take(n, align, clean);
+}
+
+uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)
+{
+    const uint64_t put_backs = counter_get(&depot.put_backs);
+    invariant(n != 0 && is_power_of_two(align));
+    const uint32_t first = depot_take(n, align, clean);
+    return likely(first != 0) ? first : take_at_last(n, align, put_backs, clean);
+}
+
+uint32_t reclaim_take_to_fill(uint32_t n, bool *clean)
+{
+    const uint64_t put_backs = counter_get(&depot.put_backs);
+    const uint32_t first = depot_take_to_fill(n, clean);
+    return likely(first != 0) ? first : take_at_last(n, 1, put_backs, clean);
 }

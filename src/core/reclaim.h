@@ -52,4 +52,7 @@ size_t reclaim_all(void);
  * purges what is dirty, so that it merges with clean runs. Only then it gives up. */
 uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean);
 
+/* The same, as depot_take_to_fill. */
+uint32_t reclaim_take_to_fill(uint32_t n, bool *clean);
+
 #endif

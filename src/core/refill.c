@@ -29,7 +29,7 @@ static uint32_t run_for_slab(const struct heap *heap, uint32_t units, bool *clea
     const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
     uint32_t used_up = 0;
     uint32_t first;
-    while ((first = reclaim_take(units, 1, clean)) != 0 && has_handles && !generation_begin(first, units)) {
+    while ((first = reclaim_take_to_fill(units, clean)) != 0 && has_handles && !generation_begin(first, units)) {
         arena.runs[first].next = used_up;
         used_up = first;
     }
@@ -160,6 +160,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     if (heap->epoch != &epoch_process || class_geometry[class].shares_lines || exchange_slots(class) == 0) {
         return false;
     }
+    invariant(magazine_slots(&heap->front.magazine[class]) == 0);
     struct tray *const full = exchange_take(class, hc->spare);
     if (full != NULL) {
         hc->spare = NULL;
