@@ -226,11 +226,15 @@ static size_t step_end(size_t end)
     return min_size(end, arena.span_units);
 }
 
-/* Commits units from `first` on: at least up to *end, and a whole step where that succeeds. What is needed may still
- * fit where the step does not. *end receives the end of what was committed. */
+/* Commits units from `first` on: at least a page, and up to *end, and a whole step where that succeeds. What is needed
+ * may still fit where the step does not, or lie before `first` where a search did not find it. *end receives the end of
+ * what was committed. */
 static enum os_placed commit_step(size_t first, size_t *end)
 {
-    const size_t least = arena_page_up((uint32_t)*end);
+    if (first >= arena.span_units) {
+        return OS_NO_MEMORY;
+    }
+    const size_t least = arena_page_up((uint32_t)max_size(*end, first + 1));
     size_t target = arena_page_down((uint32_t)max_size(least, step_end(first + step_units())));
     enum os_placed placed;
     while ((placed = commit_units(first, max_size(target, least))) != OS_PLACED && target > least) {

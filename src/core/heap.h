@@ -139,8 +139,8 @@ always_inline struct magazine *front_magazine(struct front *front, size_t class_
 always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t sum = owned_get(&m->served) + magazine_slots(m);
-    return sum != 0 && sum == heap->class[class].fresh;
+    const uint64_t served = owned_get(&m->served);
+    return served != 0 && served + magazine_slots(m) == heap->class[class].fresh;
 }
 
 /* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.
