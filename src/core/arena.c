@@ -164,11 +164,11 @@ static void mark_units(size_t first, size_t end)
         return;
     }
     invariant(first > 0 && first < end && end <= arena.span_units);
-    if (arena.huge_from == 0) {
+    if (load_plain(&arena.huge_from) == 0) {
         const bool on_request = os_page_bytes() == HUGE_OF_PAGE_BYTES && os_huge_on_request();
-        arena.huge_from = on_request ? (uint32_t)first : ARENA_HUGE_NEVER;
+        store_plain(&arena.huge_from, on_request ? (uint32_t)first : ARENA_HUGE_NEVER);
     }
-    if (arena.huge_from != ARENA_HUGE_NEVER) {
+    if (load_plain(&arena.huge_from) != ARENA_HUGE_NEVER) {
         (void)os_allow_huge(arena_address((uint32_t)first), (end - first) << UNIT_SHIFT, false);
     }
 }

@@ -129,7 +129,7 @@ struct arena {
     atomic_u64 *live; /* a bit for each granule: an object of the user starts here (checked.h) */
 #endif
     _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
-    uint32_t huge_from; /* from this unit on, the depot may ask for huge pages (huge.h); 0: not known yet */
+    atomic_u32 huge_from; /* from this unit on, the depot may ask for huge pages (huge.h); 0: not known yet */
 };
 
 extern struct arena arena;
