@@ -194,7 +194,6 @@ void epoch_put_record(struct epoch *epoch)
 
 bool epoch_pass_warm(struct epoch *first, uint32_t n)
 {
-    enum { WARM_SHARED = 28 }; /* four threads' full of them */
     struct epoch *last = first;
     for (uint32_t i = 1; i < n; i++) {
         last = last->next_idle;

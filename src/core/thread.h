@@ -83,8 +83,6 @@ struct thread *thread_open_last(void);
 
 /* Warm epochs: a few FREE records that a thread keeps for the epochs that it opens next, each perhaps with an empty
  * chunk. take returns NULL when there is none. keep wants room. flush runs in the gate, the others need none. */
-enum { WARM_EPOCHS = 8 };
-
 static inline bool thread_has_room_for_warm(const struct thread *thread)
 {
     return thread->warm_count < WARM_EPOCHS;

@@ -514,6 +514,7 @@ static void flush(struct thread *thread)
 {
     gate_lock(&thread->gate);
     thread_flush_warm(thread);
+    epoch_flush_shared_warm();
     gate_unlock(&thread->gate);
 }
 

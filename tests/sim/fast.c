@@ -11,7 +11,7 @@ void sim_point(void);
 #include "base/atomic.h"
 
 #undef owned_store
-#define owned_store(p, v) (sim_point(), (void)(*(p) = (v)), sim_point())
+#define owned_store(p, v) (sim_point(), __atomic_store_n((p), (v), __ATOMIC_RELEASE), sim_point())
 
 #include "core/arena.h"
 #include "core/chunk.h"

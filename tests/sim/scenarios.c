@@ -173,6 +173,7 @@ const struct scenario scenarios[] = {
     { "epoch", "scopes in scopes beside close", { "O O1 @0 E E1 a2", DIRECT }, { "L1 a2 L f f", "C C1" }, 2, 3 },
     { "epoch", "a thread ends inside", { "O @0 E a2", DIRECT }, { "a1 x f f", "C", "E L" }, 2, 3 },
     { "epoch", "a thread ends with a warm epoch", { "O @0 O1 C1", DIRECT }, { "x", "E a2 L f C O2 C2" }, 2, 3 },
+    { "epoch", "warm epochs change hands", { "O @0 O1 O2 C C1", DIRECT }, { "C2 O1 C1", "O E a2 L f C", "t" }, 2, 3 },
     { "epoch", "advance beside close", { "O @0 E a2", DIRECT }, { "V a2 L f f", "C" }, 3, 4 },
     { "epoch", "advance beside enter", { "O @0 E a2", DIRECT }, { "V a2 L f f", "E a2 L f" }, 2, 4 },
     { "epoch", "two advance", { "O @0 E a2 @1 E a2", DIRECT }, { "V L f", "V L f" }, 2, 3 },
