@@ -29,8 +29,9 @@ static bool hand_over(struct heap *heap, unsigned class)
     if (full == &hc->first.tray) { /* there was no longer one */
         return false;
     }
-    full->count = magazine_slots(m);
-    invariant(heap->gate->is_inside && full->count == m->limit && full->count <= full->length);
+    const unsigned slots = magazine_slots(m);
+    invariant(heap->gate->is_inside && slots == m->limit && slots <= full->length);
+    full->count = slots; /* in the exchange the tray is any thread's at once */
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
     } else if (is_exchanged(heap, class) && exchange_put(class, full, &empty)) {
@@ -38,7 +39,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     } else {
         return false;
     }
-    counter_add(&hc->moved, full->count);
+    counter_add(&hc->moved, slots);
     invariant(empty == NULL || empty->count <= empty->length);
     if (empty == NULL) {
         empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
