@@ -96,6 +96,18 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
     return moved == NULL && status == TSLAB_CLOSED ? fast_alloc(size) : moved;
 }
 
+/* Moves the pages of a large block of the process to a longer one. NULL: its contents must be copied. */
+static void *move_pages(struct thread *thread, void *p, size_t size)
+{
+    if (size <= SMALL_MAX || room_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
+        return NULL;
+    }
+    gate_lock(&thread->gate);
+    void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
+    gate_unlock(&thread->gate);
+    return moved;
+}
+
 void *alloc_resized(void *p, size_t size)
 {
     struct room room;
@@ -115,7 +127,7 @@ void *alloc_resized(void *p, size_t size)
     if (GUARDED && room.sealed) {
         guard_seal(p, room_at(p).bytes, in_place ? size : kept);
     }
-    if (!in_place) {
+    if (!in_place && (moved = move_pages(thread, p, size)) == NULL) {
         moved = alloc_beside(thread, p, size);
         if (moved != NULL) {
             memcpy(moved, p, kept);

@@ -157,6 +157,15 @@ void depot_put(uint32_t first, uint32_t n, bool clean)
     depot_unlock();
 }
 
+void depot_lose(uint32_t first, uint32_t n)
+{
+    depot_lock();
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
+    run_unmark(first);
+    run_lose(first, n);
+    depot_unlock();
+}
+
 /* The empty run that starts at `behind`, if it has at least `more` units; else 0. Where the arena ends there, it grows,
  * and an absent run there is mapped again. */
 static uint32_t run_to_grow(uint32_t behind, uint32_t more)

@@ -48,6 +48,9 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
 /* Puts back the units of a used run beyond the first `keep`, dirty. */
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep);
 
+/* Makes a used run a gap, for somebody else has its addresses by now. */
+void depot_lose(uint32_t first, uint32_t n);
+
 /* For a purger, which takes runs out, lets the system work on them without the lock, and puts them back.
  *
  * depot_take_oldest takes the dirty run that waits longest, if it has waited since before `before_ms` or if more than

@@ -12,6 +12,14 @@
 
 #include <stdint.h>
 
+enum {
+    MOVE_UNITS_MIN = (256 << 10) / UNIT_BYTES, /* the shortest run whose pages are moved */
+    MOVE_SHIFT = 12,                           /* and the fraction of the arena that it is at least */
+};
+
+/* The kernel refused to move pages, and is not asked again. */
+static atomic_bool moves_end;
+
 /* The bytes that the checked library adds to each large run: a page without access behind the usable bytes (trap.h). */
 static size_t large_guard_bytes(void)
 {
@@ -190,6 +198,46 @@ bool large_free(struct hot_runs *hot, void *p)
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     large_retire(first, units);
     return true;
+}
+
+/* Whether to move the pages of a block of so many units rather than copy its contents. Where the kernel joins
+ * neighbouring mappings no more, each move leaves two more of them, so a large arena moves larger blocks. */
+static bool move_pays(uint32_t first, uint32_t units)
+{
+    const size_t least = max_size(MOVE_UNITS_MIN, load_plain(&arena.committed_units) >> MOVE_SHIFT);
+    return !GUARDED && units >= least && !load_plain(&moves_end) && !reclaim_is_refused() &&
+           arena_page_up(first) == first && arena_page_up(first + units) == first + units;
+}
+
+void *large_move(void *p, size_t bytes)
+{
+    struct run *const run = large_at(p);
+    const uint32_t wanted = units_for(bytes);
+    const uint32_t units = run == NULL ? 0 : units_for(run->large_bytes);
+    if (wanted == 0 || units == 0 || units > wanted || !move_pays(run_index(run), units)) {
+        return NULL;
+    }
+    const uint32_t first = run_index(run);
+    bool clean;
+    const uint32_t target = reclaim_take(wanted, arena_page_up(1), &clean);
+    large_check(first, units, TAG_LARGE);
+    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
+    if (target == 0) {
+        return NULL;
+    }
+    const enum os_moved moved = clean ? os_move(p, arena_address(target), (size_t)units << UNIT_SHIFT) : OS_NOT_MOVED;
+    if (moved == OS_TARGET_LOST) {
+        depot_lose(target, wanted);
+    } else if (moved == OS_NOT_MOVED) {
+        depot_put(target, wanted, false);
+    }
+    if (moved != OS_MOVED) {
+        store_plain(&moves_end, clean || load_plain(&moves_end));
+        return NULL;
+    }
+    store_relaxed(&arena.units[first].tag, TAG_NONE);
+    depot_put(first, units, true);
+    return large_open(target, bytes);
 }
 
 bool large_resize(void *p, size_t bytes)

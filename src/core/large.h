@@ -43,6 +43,11 @@ bool large_free(struct hot_runs *hot, void *p);
  */
 void large_retire(uint32_t first, uint32_t units);
 
+/* Moves the pages of the block at p, which is of the process, to a block of at least `bytes`, and frees p. NULL: p is
+ * as it was. There is no memory, or copying the contents is quicker: the block is short, or the new memory has pages.
+ */
+void *large_move(void *p, size_t bytes);
+
 /* Resizes the block at p to `bytes` without moving it. False when that is not possible. Then nothing has changed. */
 bool large_resize(void *p, size_t bytes);
 

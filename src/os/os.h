@@ -17,6 +17,9 @@
 enum os_placed { OS_PLACED, OS_TAKEN, OS_NO_MEMORY };
 enum os_access { OS_ACCESS_READ, OS_ACCESS_WRITE };
 
+/* The answers of os_move. */
+enum os_moved { OS_MOVED, OS_NOT_MOVED, OS_TARGET_LOST };
+
 struct os_calls {
     /* Maps fresh pages, which read as zero, at exactly these addresses. OS_TAKEN: there is another mapping at some of
      * them, or the kernel allows none there. OS_NO_MEMORY: memory is short, or a limit is reached. */
@@ -36,6 +39,10 @@ struct os_calls {
     bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system. They keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
+    /* Moves the pages at `from` to `to`, in place of those there. Both are ours. Afterwards the pages at `from` read as
+     * zero. OS_NOT_MOVED: the kernel refuses, and the pages at `to` hold anything. OS_TARGET_LOST: it refuses, and the
+     * addresses at `to` are not ours any more. */
+    enum os_moved (*move)(void *from, void *to, size_t bytes);
     /* Whether the system gives huge pages to those who ask for them, and to nobody else. Takes some microseconds. */
     bool (*huge_on_request)(void);
     /* Says of pages of ours whether a huge page may serve them. False when the kernel refuses, or has no huge pages. */
@@ -85,6 +92,11 @@ static inline bool os_forbid(void *start, size_t bytes)
 static inline bool os_purge(void *start, size_t bytes)
 {
     return os_calls.purge(start, bytes);
+}
+
+static inline enum os_moved os_move(void *from, void *to, size_t bytes)
+{
+    return os_calls.move(from, to, bytes);
 }
 
 static inline bool os_huge_on_request(void)

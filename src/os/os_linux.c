@@ -23,6 +23,11 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+/* Linux has it since 5.7. An older kernel refuses it, and changes nothing. */
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 static bool linux_unmap(void *start, size_t bytes)
 {
     const int saved = errno;
@@ -81,6 +86,17 @@ static bool linux_purge(void *start, size_t bytes)
     const bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
+}
+
+/* The kernel may unmap the target, and then fail to move the pages. Then the target is mapped again. Whether it did is
+ * not told: where the target is still mapped, it counts as lost, for the mapping could be somebody else's by now. */
+static enum os_moved linux_move(void *from, void *to, size_t bytes)
+{
+    const int saved = errno;
+    const void *const moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+    const bool is_ours = moved == to || errno == EINVAL || linux_place(to, bytes, OS_ACCESS_WRITE) == OS_PLACED;
+    errno = saved;
+    return moved == to ? OS_MOVED : is_ours ? OS_NOT_MOVED : OS_TARGET_LOST;
 }
 
 /* What follows makes system calls directly where libc's open, read, write and close are cancellation points: a thread
@@ -153,6 +169,7 @@ struct os_calls os_calls = {
     .commit = linux_commit,
     .forbid = linux_forbid,
     .purge = linux_purge,
+    .move = linux_move,
     .huge_on_request = linux_huge_on_request,
     .allow_huge = linux_allow_huge,
     .map = linux_map,

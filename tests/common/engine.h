@@ -8,6 +8,9 @@
 #include "core/depot.h"
 #include "core/option.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 /* Has the engine live in an arena of so many bytes, whether or not it has another one already. */
 static inline void live_in_arena_of(size_t bytes)
 {
@@ -17,6 +20,23 @@ static inline void live_in_arena_of(size_t bytes)
         CHECK(arena_start(bytes));
     }
     CHECK(arena.span_units == 0 || arena.span_units == arena_page_down((uint32_t)(bytes / UNIT_BYTES)));
+}
+
+/* The mappings of this process. */
+static inline size_t count_mappings(void)
+{
+    char text[4096];
+    size_t lines = 0;
+    ssize_t n;
+    const int descriptor = open("/proc/self/maps", O_RDONLY);
+    CHECK(descriptor >= 0);
+    while ((n = read(descriptor, text, sizeof text)) > 0) {
+        for (ssize_t i = 0; i < n; i++) {
+            lines += text[i] == '\n';
+        }
+    }
+    close(descriptor);
+    return lines;
 }
 
 #endif

@@ -17,7 +17,7 @@ enum { NEVER_CAME = 2 };
 
 static bool is_hint(const char *plan)
 {
-    static const char *const hints[] = { "madvise", "munmap", "clock",      "openat",    "read",
+    static const char *const hints[] = { "madvise", "mremap", "munmap",     "clock",     "openat",         "read",
                                          "close",   "futex",  "__register", "getrandom", "pthread_sigmask" };
     bool hint = false;
     for (size_t i = 0; i < COUNT_OF(hints); i++) {
@@ -136,6 +136,8 @@ static const struct failure failures[] = {
     { "madvise", "EINVAL", 4, true },
     { "madvise", "EAGAIN", 4, false },
     { "madvise", "ENOMEM", 4, false },
+    { "mremap", "EINVAL", 1, true },
+    { "mremap", "EFAULT", 1, true },
     { "munmap", "ENOMEM", 1, true },
     { "munmap", "EINVAL", 1, false },
     { "clock_gettime", "LIE", 4, true },

@@ -49,6 +49,7 @@
     _(madvise)                                                                                                         \
     _(mmap)                                                                                                            \
     _(mprotect)                                                                                                        \
+    _(mremap)                                                                                                          \
     _(munmap)                                                                                                          \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
@@ -72,9 +73,9 @@ static const struct {
     const char *name;
     int how;
 } hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBADF", EBADF },   { "EEXIST", EEXIST },
-             { "EINTR", EINTR },   { "EINVAL", EINVAL }, { "EIO", EIO },       { "EMFILE", EMFILE },
-             { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS }, { "EPERM", EPERM },
-             { "EPIPE", EPIPE },   { "LIE", LIES },      { "SLEEP", SLEEPS } };
+             { "EFAULT", EFAULT }, { "EINTR", EINTR },   { "EINVAL", EINVAL }, { "EIO", EIO },
+             { "EMFILE", EMFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS },
+             { "EPERM", EPERM },   { "EPIPE", EPIPE },   { "LIE", LIES },      { "SLEEP", SLEEPS } };
 
 static struct {
     unsigned from, until;
@@ -270,6 +271,24 @@ EXPORT int mprotect(void *start, size_t bytes, int protection)
 {
     const int how = fault(CALL_mprotect, HERE);
     return how != 0 ? minus_one(how) : REAL(mprotect, int (*)(void *, size_t, int))(start, bytes, protection);
+}
+
+/* EFAULT: the kernel has unmapped the target by then. */
+EXPORT void *mremap(void *start, size_t bytes, size_t new_bytes, int flags, ...)
+{
+    const int how = fault(CALL_mremap, HERE);
+    va_list list;
+    va_start(list, flags);
+    void *const target = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void *) : NULL;
+    va_end(list);
+    if (how != 0) {
+        if (how == EFAULT && target != NULL) {
+            (void)REAL(munmap, int (*)(void *, size_t))(target, new_bytes);
+        }
+        errno = how;
+        return MAP_FAILED;
+    }
+    return REAL(mremap, void *(*)(void *, size_t, size_t, int, ...))(start, bytes, new_bytes, flags, target);
 }
 
 EXPORT int madvise(void *start, size_t bytes, int advice)

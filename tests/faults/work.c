@@ -58,7 +58,7 @@ static void allocate(size_t i)
 {
     static const size_t sizes[] = { 1, 24, 64, 200, 1000, 5000, 16000, 32000, 40000, 100000 };
     struct object *const object = &objects[i];
-    const size_t size = i % 40 == 1 ? LARGE_BYTES + i : sizes[(i / 9) % COUNT_OF(sizes)] + i % 5;
+    const size_t size = i % 40 == 2 ? LARGE_BYTES + i : sizes[(i / 9) % COUNT_OF(sizes)] + i % 5;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     void *p = NULL;
     size_t alignment = 16;

@@ -88,22 +88,6 @@ static void check_and_free(size_t i)
     objects[i] = NULL;
 }
 
-static size_t count_mappings(void)
-{
-    char text[4096];
-    size_t lines = 0;
-    ssize_t n;
-    const int descriptor = open("/proc/self/maps", O_RDONLY);
-    CHECK(descriptor >= 0);
-    while ((n = read(descriptor, text, sizeof text)) > 0) {
-        for (ssize_t i = 0; i < n; i++) {
-            lines += text[i] == '\n';
-        }
-    }
-    close(descriptor);
-    return lines;
-}
-
 static void small_programs_ask_nothing(const void *argument)
 {
     (void)argument;
