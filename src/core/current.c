@@ -4,6 +4,7 @@
 
 #include "core/engine.h"
 #include "core/fork.h"
+#include "core/keeper.h"
 #include "core/option.h"
 #include "core/scope.h"
 #include "core/work.h"
@@ -39,6 +40,7 @@ static void thread_dies(void)
 {
     struct thread *thread = front_current->thread;
     store_plain(&engine.dying, 1);
+    store_plain(&keeper.state, KEEPER_STARTED); /* none is started any more */
     (void)lock_ranks_swap(lock_ranks_swap(0) & ~(1u << RANK_GATE));
     if (thread != NULL) {
         front_current = &front_gone;

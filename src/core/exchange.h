@@ -28,6 +28,10 @@ uint32_t exchange_slots(unsigned class);
 /* Gives back to their slabs what was not asked for since the last tick; all: everything. */
 void exchange_tick(bool all);
 
+/* Does so, if that was not done lately. One thread at a time looks after what is shared. Returns whether there is any
+ * slot here. */
+bool exchange_look(uint64_t now_ms);
+
 /* The tray that came in last, for walks that run alone (verify.h). */
 const struct tray *exchange_first(unsigned class);
 

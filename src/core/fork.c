@@ -2,13 +2,13 @@
  *
  * Before the fork:
  *   1. Block signals, and take libc's streams where they allocate here.
- *   2. Start the engine, and take its lock.
+ *   2. Start the engine, and take its lock and the keeper's.
  *   3. Borrow a record, if the thread has none.
  *   4. Take the last record's lock, the registry's lock, and the gates of all other threads.
  *
  * In the parent:
  *   1. Open the gates, and release the registry and the last record.
- *   2. Release the engine's lock, and drop the streams.
+ *   2. Release the keeper's and the engine's lock, and drop the streams.
  *   3. Give the borrowed record back, and unblock signals.
  *
  * In the child, 1, 2, 4 and 6 only if the forking thread is in no operation itself:
@@ -16,7 +16,7 @@
  *   2. Close the epochs of vanished threads' units of work.
  *   3. Open the gates, and release the registry and the last record.
  *   4. Recount noted slabs, and close the records of vanished threads.
- *   5. Release the engine's lock, and drop the streams.
+ *   5. Release the keeper's and the engine's lock, and drop the streams. There is no keeper.
  *   6. Complete the closes that only vanished threads delayed.
  *   7. Give the borrowed record back, and unblock signals. */
 #include "core/fork.h"
@@ -24,6 +24,7 @@
 #include "core/ending.h"
 #include "core/engine.h"
 #include "core/epoch.h"
+#include "core/keeper.h"
 #include "core/partial.h"
 #include "core/thread.h"
 #include "core/watch.h"
@@ -98,6 +99,7 @@ static void before_fork(void)
     (void)engine_start();
     lock_acquire(&engine.lock);
     invariant(load_plain(&forking.thread) == NULL);
+    lock_acquire(&keeper.lock);
     borrow_record(&state);
     forking.state = state;
     store_plain(&forking.thread, &front_current);
@@ -254,6 +256,10 @@ static void fork_done(bool in_child, struct epoch *closed)
     const struct fork_state state = forking.state;
     invariant(is_in_fork() && (in_child || closed == NULL));
     store_plain(&forking.thread, NULL);
+    if (in_child) {
+        keeper_is_gone();
+    }
+    lock_release(&keeper.lock);
     lock_release(&engine.lock);
     if (state.has_streams) {
         os_streams_drop(in_child);

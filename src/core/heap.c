@@ -333,7 +333,24 @@ void heap_empty(struct heap *heap)
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         empty_class(heap, c);
     }
-    invariant(heap->stock.bytes == 0 && counter_get(&heap->hot.total) == 0);
+    invariant(heap->stock.bytes == 0 && hot_units(&heap->hot) == 0);
+}
+
+bool heap_flush_idle(struct heap *heap)
+{
+    const bool is_idle = heap->operations == heap->operations_seen && option_get(OPTION_MAGAZINES) != 0;
+    invariant(heap->epoch == &epoch_process);
+    heap->operations_seen = heap->operations;
+    hot_flush_idle(&heap->hot);
+    if (is_idle) {
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            flush_stock(heap, c);
+            heap_detach_slab(heap, c);
+        }
+        stock_reset_budget(&heap->stock);
+        invariant(heap->stock.bytes == 0);
+    }
+    return heap->stock.bytes != 0 || hot_units(&heap->hot) != 0;
 }
 
 /* Gives back the classes and hot runs that were not used between two ticks. */
@@ -350,17 +367,9 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
         hc->idle_allocs = sums.allocs;
         hc->idle_frees = sums.frees;
     }
-    if (!heap->hot.touched) {
-        hot_flush(&heap->hot);
-    }
-    heap->hot.touched = false;
+    hot_flush_idle(&heap->hot);
     stock_tick(&heap->stock);
-    /* One thread at a time looks after what is shared. */
-    static atomic_u64 exchange_ms;
-    if (now_ms - load_relaxed(&exchange_ms) >= TICK_MS) {
-        store_relaxed(&exchange_ms, now_ms);
-        exchange_tick(false);
-    }
+    (void)exchange_look(now_ms);
 }
 
 void heap_operation_end(struct heap *heap)

@@ -99,8 +99,9 @@ struct heap {
     bool enlisted;            /* the heap is in that list */
     struct epoch *epoch;
     uint32_t affinity;
-    uint32_t operations; /* the number of slow operations */
-    uint64_t tick_ms;    /* the time of the last tick */
+    uint32_t operations;      /* the number of slow operations */
+    uint32_t operations_seen; /* that number when heap_flush_idle looked last */
+    uint64_t tick_ms;         /* the time of the last tick */
     struct stock stock;
     struct hot_runs hot;
     struct heap_class class[CLASS_LIMIT];
@@ -186,6 +187,11 @@ void heap_detach_slab(struct heap *heap, unsigned class);
 /* What a slow operation ends with: looks for idle classes and for memory to reclaim now and then, and leaves the gate.
  */
 void heap_operation_end(struct heap *heap);
+
+/* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such
+ * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the
+ * holder's gate. */
+bool heap_flush_idle(struct heap *heap);
 
 /* Puts aside a slot that was just allocated and cannot be used. The heap keeps it until heap_unretire. False: no
  * memory, and the slot went back to its slab. Enters the gate. */

@@ -133,6 +133,21 @@ void holes_tick(struct epoch *epoch)
     lock_release(&sweep.lock);
 }
 
+bool holes_step(struct epoch *epoch, bool begins)
+{
+    lock_acquire(&sweep.lock);
+    if (begins) {
+        sweep_begin(epoch);
+    }
+    for (unsigned i = 0; i < SWEEP_STEP_SLABS && load_plain(&sweep.class) != CLASS_NONE; i++) {
+        (void)sweep_next(epoch, FREED_PAGES * os_page_bytes());
+    }
+    invariant(load_plain(&sweep.class) < CLASS_LIMIT);
+    const bool goes_on = load_plain(&sweep.class) != CLASS_NONE && !reclaim_is_refused();
+    lock_release(&sweep.lock);
+    return goes_on;
+}
+
 size_t holes_purge_all(struct epoch *epoch)
 {
     size_t purged = 0;

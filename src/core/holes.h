@@ -15,6 +15,9 @@
 /* Begins a sweep when one is due, and continues one that is under way. Cheap when there is nothing to do. */
 void holes_tick(struct epoch *epoch);
 
+/* A step of a sweep, which begins with it or goes on. Returns whether more steps are to follow. */
+bool holes_step(struct epoch *epoch, bool begins);
+
 /* Sweeps every partial slab now. Returns the bytes given back. */
 size_t holes_purge_all(struct epoch *epoch);
 

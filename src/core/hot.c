@@ -1,18 +1,32 @@
-/* A search through a few places. The order of the stores lets a fork interrupt the holder between any two of them. */
+/* A search through a few places. First unit and length are one word, so that whoever takes a run knows its length. */
 #include "core/hot.h"
 
 #include "os/fatal.h"
 
+enum { LENGTH_SHIFT = 32 };
+
+static uint32_t length_of(uint64_t run)
+{
+    return (uint32_t)(run >> LENGTH_SHIFT);
+}
+
+uint32_t hot_units(const struct hot_runs *hot)
+{
+    uint32_t units = 0;
+    for (unsigned i = 0; i < HOT_RUNS; i++) {
+        units += length_of(load_relaxed(&hot->run[i]));
+    }
+    return units;
+}
+
 uint32_t hot_take(struct hot_runs *hot, uint32_t n)
 {
-    hot->touched = true;
+    counter_add(&hot->uses, 1);
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = load_plain(&hot->first[i]);
-        if (first != 0 && hot->units[i] == n) {
-            invariant(counter_get(&hot->total) >= n);
-            store_relaxed(&hot->first[i], 0);
-            store_relaxed(&hot->total, counter_get(&hot->total) - n);
-            return first;
+        uint64_t run = load_relaxed(&hot->run[i]);
+        if (run != 0 && length_of(run) == n && cas_acquire(&hot->run[i], &run, 0)) {
+            invariant((uint32_t)run != 0 && n <= HOT_RUN_UNITS);
+            return (uint32_t)run;
         }
     }
     return 0;
@@ -20,16 +34,15 @@ uint32_t hot_take(struct hot_runs *hot, uint32_t n)
 
 bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
 {
-    invariant(first != 0 && n != 0 && counter_get(&hot->total) <= HOT_UNITS);
-    hot->touched = true;
-    if (n > HOT_RUN_UNITS || counter_get(&hot->total) + n > HOT_UNITS) {
+    invariant(first != 0 && n != 0 && hot_units(hot) <= HOT_UNITS);
+    counter_add(&hot->uses, 1);
+    if (n > HOT_RUN_UNITS || hot_units(hot) + n > HOT_UNITS) {
         return false;
     }
+    invariant(n <= HOT_RUN_UNITS);
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (load_plain(&hot->first[i]) == 0) {
-            hot->units[i] = n;
-            store_relaxed(&hot->total, counter_get(&hot->total) + n);
-            store_release(&hot->first[i], first);
+        if (load_relaxed(&hot->run[i]) == 0) {
+            store_release(&hot->run[i], (uint64_t)n << LENGTH_SHIFT | first);
             return true;
         }
     }
@@ -39,12 +52,19 @@ bool hot_put(struct hot_runs *hot, uint32_t first, uint32_t n)
 void hot_flush(struct hot_runs *hot)
 {
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        const uint32_t first = load_plain(&hot->first[i]);
-        if (first != 0) {
-            invariant(hot->units[i] != 0 && hot->units[i] <= HOT_RUN_UNITS);
-            store_relaxed(&hot->first[i], 0);
-            depot_put(first, hot->units[i], false);
+        uint64_t run = load_relaxed(&hot->run[i]);
+        if (run != 0 && cas_acquire(&hot->run[i], &run, 0)) {
+            invariant(length_of(run) != 0 && length_of(run) <= HOT_RUN_UNITS);
+            depot_put((uint32_t)run, length_of(run), false);
         }
     }
-    counter_set(&hot->total, 0);
+}
+
+void hot_flush_idle(struct hot_runs *hot)
+{
+    const uint32_t uses = counter_get(&hot->uses);
+    if (uses == hot->uses_seen) {
+        hot_flush(hot);
+    }
+    hot->uses_seen = uses;
 }

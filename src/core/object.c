@@ -9,6 +9,7 @@
 #include "core/exchange.h"
 #include "core/guard.h"
 #include "core/holes.h"
+#include "core/keeper.h"
 #include "core/large.h"
 #include "core/misuse.h"
 #include "core/option.h"
@@ -74,6 +75,9 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         watch_often(thread);
     }
     current_put(thread);
+    if (hold == NULL) { /* what the system allocates for the keeper is no object of an epoch */
+        keeper_start_if_due();
+    }
     return or_enomem(p);
 }
 

@@ -29,6 +29,8 @@ struct text;
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
+    X(KEEPER, keeper, 1, 0, 1, "",                                                                                     \
+      "0: no thread of the library's own gives memory back while the program's threads are idle")                      \
     X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
       "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
       "more")                                                                                                          \

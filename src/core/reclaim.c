@@ -262,12 +262,29 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
     sweep_clean(bytes >> UNIT_SHIFT, false);
 }
 
+atomic_u32 reclaim_waits;
+
+noinline void reclaim_wake(void)
+{
+    const uint32_t waits = exchange_seq_cst(&reclaim_waits, 0);
+    invariant(waits <= RECLAIM_SLEEPS);
+    if (waits == RECLAIM_SLEEPS) {
+        os_futex_wake_one(&reclaim_waits);
+    }
+}
+
 void reclaim_tick(void)
+{
+    reclaim_call();
+    (void)reclaim_due();
+}
+
+bool reclaim_due(void)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const uint64_t paused_until_ms = load_plain(&purger.paused_until_ms);
     if (dirty == 0 && paused_until_ms == 0) {
-        return;
+        return false;
     }
     if (dirty > load_plain(&purger.dirty_units) && load_plain(&purger.budget_units) != 0) {
         store_plain(&purger.dirty_units, dirty);
@@ -279,12 +296,15 @@ void reclaim_tick(void)
         store_plain(&purger.paused_until_ms, 0);
     }
     if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
-        return;
+        return false;
     }
-    if (lock_try(&purger.lock)) {
+    const bool purges = lock_try(&purger.lock);
+    invariant(delay_ms == 0 || before_ms < now_ms || now_ms == 0);
+    if (purges) {
         purge_due(dirty, now_ms, delay_ms, before_ms);
         lock_release(&purger.lock);
     }
+    return purges;
 }
 
 size_t reclaim_all(void)

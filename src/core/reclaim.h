@@ -14,6 +14,7 @@
 #define TSLAB_CORE_RECLAIM_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +36,26 @@ size_t reclaim_learned_bytes(void);
 /* Whether more is dirty than the budget allows, and purging does not pause. A few loads; needs no gate. */
 bool reclaim_is_over_budget(void);
 
-/* Called at the end of slow operations: purges the runs that are due. Cheap when none is. */
+/* Called at the end of slow operations: purges the runs that are due, and wakes who waits for work. Cheap when there is
+ * nothing to do. */
 void reclaim_tick(void);
+
+/* Purges the runs that are due, no more than what one operation may take time for. False: there were none, or another
+ * thread purges. */
+bool reclaim_due(void);
+
+/* Who purges while no slow operation comes (keeper.h) waits here for one. RECLAIM_NAPS: it looks again by itself, and
+ * wants to know whether an operation came. RECLAIM_SLEEPS: it sleeps on the word. */
+enum { RECLAIM_NAPS = 1, RECLAIM_SLEEPS };
+extern atomic_u32 reclaim_waits;
+void reclaim_wake(void);
+
+static inline void reclaim_call(void)
+{
+    if (unlikely(load_plain(&reclaim_waits) != 0)) {
+        reclaim_wake();
+    }
+}
 
 /* The system has just refused to take pages: purging pauses. */
 void reclaim_pause(void);

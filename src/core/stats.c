@@ -122,7 +122,7 @@ void stats_get(struct tslab_stats *stats)
     lock_acquire(&registry.lock);
     size_t hot = 0;
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        hot += (size_t)counter_get(&thread->heap.hot.total) << UNIT_SHIFT;
+        hot += (size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT;
         add_counters(stats, &thread->counters);
     }
     for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {

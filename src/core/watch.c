@@ -1,6 +1,7 @@
 /* Each watch looks at no more than what cannot change meanwhile. */
 #include "core/watch.h"
 
+#include "core/keeper.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -19,7 +20,11 @@ void watch_if_alone(struct thread *self)
         return;
     }
     lock_release(&self->gate.lock);
+    if (!lock_try(&keeper.lock)) {
+        return;
+    }
     if (!lock_try(&registry.lock)) {
+        lock_release(&keeper.lock);
         return;
     }
     gate_lock(&self->gate);
@@ -30,6 +35,7 @@ void watch_if_alone(struct thread *self)
     }
     gate_unlock(&self->gate);
     lock_release(&registry.lock);
+    lock_release(&keeper.lock);
 }
 
 void watch_at_fork(struct thread *self, uint32_t ranks, uint32_t dying)

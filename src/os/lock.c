@@ -83,7 +83,7 @@ static noinline void lock_wait(struct lock *lock)
                 return;
             }
         } else if ((word & WAITERS) != 0 || cas_acquire(&lock->word, &word, word | WAITERS)) {
-            os_futex_wait(&lock->word, word | WAITERS);
+            os_futex_wait(&lock->word, word | WAITERS, 0);
             word = load_relaxed(&lock->word);
         }
     }

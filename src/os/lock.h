@@ -19,6 +19,7 @@
 
 enum lock_rank {
     RANK_START = 1, /* the engine's start */
+    RANK_KEEPER,    /* the keeper's work, against fork */
     RANK_LAST,      /* the last record */
     RANK_REGISTRY,  /* the list of threads and heaps */
     RANK_GATE,      /* a thread's slow operations, against fork */

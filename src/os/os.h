@@ -51,8 +51,8 @@ struct os_calls {
     void *(*map)(size_t bytes);
     /* Milliseconds of a clock that never goes back, in steps of a few milliseconds. 0 when the system has none. */
     uint64_t (*now_ms)(void);
-    /* Sleeps while the word is what is expected. May return early. */
-    void (*futex_wait)(atomic_u32 *word, uint32_t expected);
+    /* Sleeps while the word is what is expected, for at most so many milliseconds (0: for ever). May return early. */
+    void (*futex_wait)(atomic_u32 *word, uint32_t expected, uint32_t most_ms);
     /* Wakes one thread that sleeps on the word. */
     void (*futex_wake_one)(atomic_u32 *word);
 };
@@ -126,9 +126,9 @@ static inline uint64_t os_ms_since(uint64_t then_ms)
     return now_ms > then_ms ? now_ms - then_ms : 0;
 }
 
-static inline void os_futex_wait(atomic_u32 *word, uint32_t expected)
+static inline void os_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
-    os_calls.futex_wait(word, expected);
+    os_calls.futex_wait(word, expected, most_ms);
 }
 
 static inline void os_futex_wake_one(atomic_u32 *word)
@@ -177,6 +177,9 @@ struct os_signals {
 };
 void os_signals_hold(struct os_signals *signals);
 void os_signals_restore(const struct os_signals *signals);
+
+/* Names the calling thread, in at most 15 characters. */
+void os_name_thread(const char *name);
 
 /* The number of this process, and the name of its program: the last part of its path, "" before libc has started. Both
  * may be called anywhere, also in a signal handler. */

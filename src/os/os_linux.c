@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -147,10 +148,11 @@ static uint64_t linux_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void linux_futex_wait(atomic_u32 *word, uint32_t expected)
+static void linux_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
     const int saved = errno;
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    const struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, most_ms == 0 ? NULL : &most, NULL, 0);
     errno = saved;
 }
 
@@ -294,6 +296,11 @@ void os_signals_restore(const struct os_signals *signals)
     if (signals->held) {
         (void)pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
     }
+}
+
+void os_name_thread(const char *name)
+{
+    (void)prctl(PR_SET_NAME, name);
 }
 
 uint64_t os_process_id(void)

@@ -148,10 +148,10 @@ static inline uint64_t faulty_clock(void)
 
 /* To return at once is what a signal, a stray wake and a word that has changed do. A kernel that wakes nobody does not
  * let anybody sleep either. */
-static inline void faulty_wait(atomic_u32 *word, uint32_t expected)
+static inline void faulty_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
     if (!fails(WAIT, SITE) && failing != WAKE) {
-        real.futex_wait(word, expected);
+        real.futex_wait(word, expected, most_ms);
     }
 }
 

@@ -51,6 +51,7 @@
     _(mprotect)                                                                                                        \
     _(mremap)                                                                                                          \
     _(munmap)                                                                                                          \
+    _(pthread_create)                                                                                                  \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
@@ -349,6 +350,13 @@ EXPORT int sigpending(sigset_t *set)
 }
 
 /* Those that return an errno. */
+
+typedef int create_thread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+    const int how = fault(CALL_pthread_create, HERE);
+    return how != 0 ? how : REAL(pthread_create, create_thread *)(thread, attributes, start, argument);
+}
 
 EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {

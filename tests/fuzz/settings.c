@@ -53,11 +53,12 @@ void settings_export(const struct settings *settings)
     char policy[40], list[200];
     policy_text(settings, policy, sizeof policy);
     if (settings->as_a_list) {
-        snprintf(list, sizeof list, "retain_bytes=%llu,purge_delay_ms=%llu,magazines=%u,epoch_policy=%s",
+        snprintf(list, sizeof list, "keeper=0,retain_bytes=%llu,purge_delay_ms=%llu,magazines=%u,epoch_policy=%s",
                  (unsigned long long)settings->retain_bytes, (unsigned long long)settings->purge_delay_ms,
                  settings->magazines, policy);
         CHECK(setenv("TSLAB_OPTIONS", list, 1) == 0);
     } else {
+        set("TSLAB_KEEPER", 0, false);
         set("TSLAB_RETAIN_BYTES", settings->retain_bytes, false);
         set("TSLAB_PURGE_DELAY_MS", settings->purge_delay_ms, false);
         set("TSLAB_MAGAZINES", settings->magazines, false);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #if !FUZZ_DROPIN
+#include "core/keeper.h"
 #include "core/option.h"
 #include "os/os.h"
 #endif
@@ -48,8 +49,8 @@ static void set_up(const uint8_t *record)
     world.bytes_most = 24 << 20;
     world.mode = settings.mode;
     world.mode_number = settings.mode_number;
-    const char *const arena = getenv("TSLAB_ARENA_BYTES");
-    if (arena != NULL && strtoull(arena, NULL, 10) < SMALL_ARENA_BYTES) {
+    const char *const bytes = getenv("TSLAB_ARENA_BYTES");
+    if (bytes != NULL && strtoull(bytes, NULL, 10) < SMALL_ARENA_BYTES) {
         world.small_arena = true;
         world.bytes_most = 16 << 20;
     }
@@ -57,6 +58,7 @@ static void set_up(const uint8_t *record)
     static const enum work_policy policies[MODES] = { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL,
                                                       WORK_MANUAL };
     if (getenv("FUZZ_CASE") == NULL) {
+        option_values[OPTION_KEEPER] = 0; /* a case is the same each time that it is run */
         option_values[OPTION_RETAIN_BYTES] = settings.retain_bytes;
         option_values[OPTION_PURGE_DELAY_MS] = settings.purge_delay_ms;
         option_values[OPTION_EPOCH_POLICY] = settings.mode_number << WORK_POLICY_SHIFT | policies[settings.mode];
@@ -169,6 +171,12 @@ static void pass_time(const struct operation *operation)
 
 static void trim(const struct operation *operation)
 {
+#if !FUZZ_DROPIN
+    if (operation->way == 3) {
+        (void)keeper_look(operation->value % 2 == 0);
+        return;
+    }
+#endif
     if (operation->way < 4) {
         (void)tslab_trim();
     } else {

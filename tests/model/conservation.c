@@ -98,8 +98,9 @@ static bool is_hot(uint32_t first, uint32_t units)
 {
     const struct hot_runs *hot = &front_current->heap->hot;
     for (unsigned i = 0; i < HOT_RUNS; i++) {
-        if (load_plain(&hot->first[i]) == first) {
-            return hot->units[i] == units;
+        const uint64_t run = load_plain(&hot->run[i]);
+        if ((uint32_t)run == first) {
+            return run >> 32 == units;
         }
     }
     return false;
@@ -127,7 +128,7 @@ static size_t check_arena(void)
             check_slab(run, listed);
         }
     }
-    CHECK(hot == counter_get(&front_current->heap->hot.total));
+    CHECK(hot == hot_units(&front_current->heap->hot));
     check_lists(listed);
     return large;
 }

@@ -267,8 +267,9 @@ static bool is_held_run(uint32_t unit, uint32_t units)
     for (unsigned i = 0; i < world_record_count; i++) {
         const struct hot_runs *hot = &world_records[i]->heap.hot;
         for (unsigned place = 0; place < HOT_RUNS; place++) {
-            if (load_plain(&hot->first[place]) == unit) {
-                return hot->units[place] == units;
+            const uint64_t run = load_plain(&hot->run[place]);
+            if ((uint32_t)run == unit) {
+                return run >> 32 == units;
             }
         }
     }

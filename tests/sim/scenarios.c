@@ -92,6 +92,20 @@ const struct scenario scenarios[] = {
     { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
     { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
 
+    /* The keeper empties idle heaps: a second look without a slow operation in between finds them idle. */
+    { "keeper", "beside refills and frees", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4 a4 f f f", "+" }, 3, 4 },
+    { "keeper", "beside an overflow", { "@0 " TWO_FULL " +", MAGAZINES }, { "f f a4", "+", "a4 f" }, 2, 3 },
+    { "keeper", "two look", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4", "+", "+" }, 2, 3 },
+    { "keeper", "beside an exit", { "@0 " EXCHANGED " +", MAGAZINES }, { "x", "+", "a4 f x" }, 1, 3 },
+    { "keeper-hot", "beside a large block", { "@0 B2 f +", MAGAZINES }, { "B2 f B2", "+" }, 3, 5 },
+    { "keeper", "beside trim", { "@0 " EXCHANGED " B2 F +", MAGAZINES }, { "t", "+", "f" }, 1, 3 },
+    { "keeper-fork", "the owner forks", { "@0 " EXCHANGED " +", MAGAZINES }, { "k a4 f x", "+" }, 3, 5 },
+    { "keeper-fork", "another forks", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 f", "+", "k a4 f x" }, 2, 3 },
+    { "keeper-fork", "fork beside a large block", { "@0 B2 f +", MAGAZINES }, { "B2 f", "+", "k B2 f" }, 2, 3 },
+    { "keeper-fork", "in a purge", { "n3 b", PURGES }, { "k r", "+", "n2 b" }, 2, 3 },
+    { "keeper-fork", "in a sweep", { "a2>1 a2>2 e", DIRECT }, { "k h f", "+", "f" }, 2, 3 },
+    { "keeper-fork", "the parent goes on", { "@0 " EXCHANGED " +", MAGAZINES }, { "K a4 f", "+ +" }, 2, 4 },
+
     /* Frees by a thread that may not keep the slot: only where slabs have a home (sim_odd). */
     { "outbox", "beside the home's refill", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "a2 f", "f f f" }, 3, 5 },
     { "outbox", "two of them flush", { "@0 a2>1 a2>2 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "a2", "f f f", "f f f" }, 2, 3 },

@@ -344,8 +344,9 @@ const char *sim_check(const char *(*check)(void))
     return sim.failed ? sim.failure : wrong;
 }
 
-void sim_futex_wait(atomic_u32 *word, uint32_t expected)
+void sim_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
+    (void)most_ms;
     sim_point();
     if (atomic_load(word) != expected) {
         return;

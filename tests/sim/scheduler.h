@@ -53,7 +53,7 @@ void sim_add_to(int semaphore, int change);
 void sim_freeze_others(void);
 
 /* The futex of the engine. */
-void sim_futex_wait(atomic_u32 *word, uint32_t expected);
+void sim_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms);
 void sim_futex_wake_one(atomic_u32 *word);
 
 /* Runs once, by the choices that are due. False: it failed, and sim_failure says why. */

@@ -6,6 +6,7 @@
 #include "core/exchange.h"
 #include "core/fast.h"
 #include "core/holes.h"
+#include "core/keeper.h"
 #include "core/large.h"
 #include "core/meta.h"
 #include "core/object.h"
@@ -731,6 +732,9 @@ static void operate(int actor, char what, int number)
         return;
     case '$':
         look_at_exchange();
+        return;
+    case '+':
+        (void)keeper_look(true);
         return;
     case 't':
         world_reclaim_begins(actor);

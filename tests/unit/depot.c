@@ -481,7 +481,7 @@ static void no_length_is_too_long_to_ask_for(void **state)
 static void hot_runs_serve_again(void **state)
 {
     (void)state;
-    struct hot_runs hot = { .touched = false };
+    struct hot_runs hot = { .uses_seen = 0 };
     assert_int_equal(hot_take(&hot, 3), 0);
     assert_true(hot_put(&hot, 10, 3) && hot_put(&hot, 20, 3) && hot_put(&hot, 30, 4));
     assert_int_equal(hot_take(&hot, 5), 0);
@@ -489,13 +489,13 @@ static void hot_runs_serve_again(void **state)
     assert_int_equal(hot_take(&hot, 3), 20); /* past the place that was emptied */
     assert_int_equal(hot_take(&hot, 3), 0);
     assert_int_equal(hot_take(&hot, 4), 30);
-    assert_int_equal(counter_get(&hot.total), 0);
+    assert_int_equal(hot_units(&hot), 0);
 
     assert_false(hot_put(&hot, 10, HOT_RUN_UNITS + 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
         assert_true(hot_put(&hot, 100 + i, HOT_RUN_UNITS));
     }
-    assert_int_equal(counter_get(&hot.total), HOT_UNITS);
+    assert_int_equal(hot_units(&hot), HOT_UNITS);
     assert_false(hot_put(&hot, 10, 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
         assert_int_equal(hot_take(&hot, HOT_RUN_UNITS), 100 + i);
@@ -509,7 +509,7 @@ static void hot_runs_serve_again(void **state)
         assert_int_equal(hot_take(&hot, 3), 100 + i);
     }
     assert_int_equal(hot_take(&hot, 3), 0);
-    assert_int_equal(counter_get(&hot.total), 0);
+    assert_int_equal(hot_units(&hot), 0);
 }
 
 int main(void)

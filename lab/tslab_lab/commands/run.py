@@ -75,6 +75,7 @@ OPTIONS = (
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
+    Option("keeper", "0|1", number(0, 1), "0: no thread of the library's own gives memory back while others are idle"),
     Option("cache_bytes", "N", number(0, 1 << 40), "what the caches of all threads may hold together; 0: by what is in use"),
     Option("magazines", "0|1", number(0, 1), "0 turns the thread caches off, as a baseline for comparisons"),
     Option("arena_bytes", "N", number(4 << 20, 16 << 40), "addresses that objects may have"),

@@ -1,0 +1,328 @@
+/* The keeper: who gets one, what a look gives back of threads that are idle, and what it leaves alone. */
+#include "child.h"
+#include "engine.h"
+#include "faults.h"
+
+#include "core/exchange.h"
+#include "core/keeper.h"
+#include "core/reclaim.h"
+#include "core/thread.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <tslab/tslab.h>
+
+enum { OBJECTS = 40000, OBJECT_BYTES = 500, PATIENCE_MS = 60000 };
+
+static uint64_t clock_ms = 1000;
+
+static uint64_t test_clock(void)
+{
+    return clock_ms;
+}
+
+/* The number of threads of this process that have the name; for NULL, of all. */
+static unsigned threads_named(const char *name)
+{
+    unsigned count = 0;
+    DIR *const tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[64], line[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task->d_name);
+        FILE *const file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file != NULL) {
+            CHECK(fgets(line, sizeof line, file) != NULL);
+            fclose(file);
+            line[strcspn(line, "\n")] = 0;
+            count += name == NULL || strcmp(line, name) == 0;
+        }
+    }
+    closedir(tasks);
+    return count;
+}
+
+static void wait_until(bool (*holds)(void), const char *what)
+{
+    for (unsigned ms = 0; !holds(); ms += 10) {
+        CHECK_SAY(ms < PATIENCE_MS, "it does not come to that: %s", what);
+        usleep(10000);
+    }
+}
+
+/* Allocates and frees some MiB. */
+static void burst(void)
+{
+    void **const objects = keep(tslab_malloc(OBJECTS * sizeof *objects));
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = keep(tslab_malloc(OBJECT_BYTES));
+        memset(objects[i], 1, OBJECT_BYTES);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(objects[i]);
+    }
+    tslab_free(objects);
+    void *const large = keep(tslab_malloc(600000));
+    memset(large, 1, 600000);
+    tslab_free(large);
+}
+
+/* Another thread that has a burst, and then is idle until it is told to end. */
+static struct {
+    pthread_t thread;
+    pthread_barrier_t bursts, ends;
+} other;
+
+static void *be_idle(void *unused)
+{
+    burst();
+    (void)pthread_barrier_wait(&other.bursts);
+    (void)pthread_barrier_wait(&other.ends);
+    return unused;
+}
+
+static void begin_other(void)
+{
+    CHECK(pthread_barrier_init(&other.bursts, NULL, 2) == 0 && pthread_barrier_init(&other.ends, NULL, 2) == 0);
+    CHECK(pthread_create(&other.thread, NULL, be_idle, NULL) == 0);
+    (void)pthread_barrier_wait(&other.bursts);
+}
+
+static void end_other(void)
+{
+    (void)pthread_barrier_wait(&other.ends);
+    CHECK(pthread_join(other.thread, NULL) == 0);
+}
+
+static bool has_keeper(void)
+{
+    return threads_named("tslab-keeper") == 1;
+}
+
+static bool keeper_sleeps(void)
+{
+    return load_plain(&reclaim_waits) == RECLAIM_SLEEPS;
+}
+
+static size_t dirty(void)
+{
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    return stats.dirty_bytes;
+}
+
+static void one_thread_gets_none(const void *argument)
+{
+    (void)argument;
+    burst();
+    burst();
+    CHECK(threads_named(NULL) == 1);
+}
+
+static void threads_get_one(const void *argument)
+{
+    (void)argument;
+    const size_t before = os_resident_bytes();
+    burst();
+    begin_other();
+    burst();
+    wait_until(has_keeper, "there is a keeper");
+    CHECK(threads_named(NULL) == 3);
+    wait_until(keeper_sleeps, "the keeper has nothing to do");
+    CHECK_SAY(os_resident_bytes() < before + 4 * MIB, "%zu bytes became %zu", before, os_resident_bytes());
+    CHECK(dirty() == 0);
+    burst();
+    wait_until(keeper_sleeps, "the keeper was woken, and sleeps again");
+    CHECK(dirty() == 0);
+    end_other();
+}
+
+static void the_option_says_no(const void *argument)
+{
+    (void)argument;
+    option_values[OPTION_KEEPER] = 0;
+    begin_other();
+    burst();
+    CHECK(threads_named(NULL) == 2);
+    end_other();
+}
+
+static void where_no_thread_is_to_be_had(const void *argument)
+{
+    (void)argument;
+    const struct rlimit none = { 1, 1 };
+    begin_other();
+    (void)setrlimit(RLIMIT_NPROC, &none); /* which does not bind root */
+    burst();
+    end_other();
+}
+
+/* The child of a fork has none, and gets one as any process does. */
+static void a_child_gets_its_own(const void *argument)
+{
+    (void)argument;
+    begin_other();
+    burst();
+    wait_until(has_keeper, "there is a keeper");
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(threads_named(NULL) == 1);
+        burst();
+        CHECK(threads_named(NULL) == 1);
+        begin_other();
+        burst();
+        wait_until(has_keeper, "the child has a keeper");
+        end_other();
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    end_other();
+}
+
+/* Signals of the program's never run on the keeper. */
+static void it_takes_no_signals(const void *argument)
+{
+    (void)argument;
+    begin_other();
+    burst();
+    wait_until(has_keeper, "there is a keeper");
+    char path[64], line[128];
+    DIR *const tasks = opendir("/proc/self/task");
+    uint64_t blocked = 0;
+    CHECK(tasks != NULL);
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/status", task->d_name);
+        FILE *const file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        bool is_keeper = false;
+        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            is_keeper |= strstr(line, "tslab-keeper") != NULL;
+            if (is_keeper && strncmp(line, "SigBlk:", 7) == 0) {
+                blocked = strtoull(line + 7, NULL, 16);
+            }
+        }
+        if (file != NULL) {
+            fclose(file);
+        }
+    }
+    closedir(tasks);
+    for (int signal = 1; signal < 32; signal++) {
+        CHECK_SAY(signal == SIGKILL || signal == SIGSTOP || (blocked >> (signal - 1) & 1) != 0, "signal %d", signal);
+    }
+    end_other();
+}
+
+/* What a look does, with a clock of the test's and no thread that looks meanwhile. */
+static void a_look_empties_idle_heaps(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    option_values[OPTION_KEEPER] = 0;
+    begin_other();
+    const struct heap *const idle = &registry.live->heap;
+    CHECK(registry.live != front_current->thread && idle->stock.bytes != 0 && hot_units(&idle->hot) != 0);
+    CHECK(keeper_look(false)); /* it was not seen before */
+    CHECK(idle->stock.bytes != 0 && hot_units(&idle->hot) != 0);
+    clock_ms += 300;
+    CHECK(keeper_look(false));
+    CHECK(idle->stock.bytes == 0 && hot_units(&idle->hot) == 0);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        CHECK(idle->class[c].slab == NULL);
+    }
+    clock_ms += 300;
+    (void)keeper_look(false);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        CHECK(class_geometry[c].shares_lines || exchange_slots(c) == 0);
+    }
+    clock_ms += option_get(OPTION_PURGE_DELAY_MS) + 1;
+    CHECK(!keeper_look(false) && dirty() == 0);
+    end_other();
+}
+
+/* A heap that is used between two looks keeps what it has. */
+static void a_look_leaves_busy_heaps(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    option_values[OPTION_KEEPER] = 0;
+    burst();
+    const struct heap *const heap = &front_current->thread->heap;
+    (void)keeper_look(false);
+    for (unsigned i = 0; i < 10; i++) {
+        tslab_free(keep(tslab_malloc(3 * MIB)));
+        void *objects[600];
+        for (unsigned o = 0; o < COUNT_OF(objects); o++) {
+            objects[o] = keep(tslab_malloc(OBJECT_BYTES));
+        }
+        for (unsigned o = 0; o < COUNT_OF(objects); o++) {
+            tslab_free(objects[o]);
+        }
+        const size_t bytes = heap->stock.bytes;
+        CHECK(bytes != 0 && keeper_look(false) && heap->stock.bytes == bytes);
+    }
+}
+
+/* Pages between scattered survivors. */
+static void a_sweep_purges_around_survivors(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    option_values[OPTION_KEEPER] = 0;
+    static void *objects[OBJECTS];
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = keep(tslab_malloc(OBJECT_BYTES));
+        memset(objects[i], 1, OBJECT_BYTES);
+    }
+    const size_t full = os_resident_bytes();
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i % 100 != 0) {
+            tslab_free(objects[i]);
+        }
+    }
+    for (unsigned i = 0; i < 4; i++, clock_ms += 1000) {
+        (void)keeper_look(false);
+    }
+    (void)keeper_look(true);
+    CHECK_SAY(os_resident_bytes() + 12 * MIB < full, "%zu became %zu", full, os_resident_bytes());
+    for (size_t i = 0; i < OBJECTS; i += 100) {
+        CHECK(((const char *)objects[i])[OBJECT_BYTES - 1] == 1);
+        tslab_free(objects[i]);
+    }
+}
+
+#define IN_A_CHILD(name, body)                                                                                         \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(body, NULL, "");                                                                                \
+    }
+
+IN_A_CHILD(a_program_with_one_thread_has_no_keeper, one_thread_gets_none)
+IN_A_CHILD(a_program_with_threads_has_one_that_sleeps_in_the_end, threads_get_one)
+IN_A_CHILD(an_option_forbids_it, the_option_says_no)
+IN_A_CHILD(without_it_all_goes_on, where_no_thread_is_to_be_had)
+IN_A_CHILD(the_child_of_a_fork_starts_its_own, a_child_gets_its_own)
+IN_A_CHILD(it_blocks_all_signals, it_takes_no_signals)
+IN_A_CHILD(idle_heaps_are_emptied, a_look_empties_idle_heaps)
+IN_A_CHILD(busy_heaps_are_not, a_look_leaves_busy_heaps)
+IN_A_CHILD(free_pages_around_survivors_go, a_sweep_purges_around_survivors)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_with_one_thread_has_no_keeper),
+        cmocka_unit_test(a_program_with_threads_has_one_that_sleeps_in_the_end),
+        cmocka_unit_test(an_option_forbids_it),
+        cmocka_unit_test(without_it_all_goes_on),
+        cmocka_unit_test(the_child_of_a_fork_starts_its_own),
+        cmocka_unit_test(it_blocks_all_signals),
+        cmocka_unit_test(idle_heaps_are_emptied),
+        cmocka_unit_test(busy_heaps_are_not),
+        cmocka_unit_test(free_pages_around_survivors_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
