@@ -125,7 +125,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
-    counter_add(&depot.fresh_units, first != 0 && *clean ? units : 0);
+    run_count_fresh(first != 0 && *clean ? units : 0);
     invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
     invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
     depot_unlock();
@@ -195,7 +195,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     const uint32_t run = run_to_grow(behind, more);
     if (run != 0) {
         *clean = arena.runs[run].kind == RUN_CLEAN && arena.runs[run].units >= more;
-        counter_add(&depot.fresh_units, row_cut(run, more));
+        run_count_fresh(row_cut(run, more));
         run_unmark(behind);
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
@@ -312,6 +312,7 @@ void depot_put_purged(uint32_t first, uint32_t n)
     const uint32_t end = first + n;
     const uint32_t from = arena_page_up(first);
     const uint32_t to = arena_page_down(end);
+    const uint64_t now_ms = os_now_ms();
     invariant(from < to);
     if (first < from) {
         depot_split_taken(first, n, from - first);
@@ -322,6 +323,10 @@ void depot_put_purged(uint32_t first, uint32_t n)
         depot_put_unpurged(to, end - to);
     }
     put_back(from, to - from, RUN_CLEAN, UNSWEPT);
+    depot_lock();
+    depot.lately_units += to - from;
+    depot.purged_ms = now_ms;
+    depot_unlock();
 }
 
 bool depot_unstick(void)

@@ -96,64 +96,100 @@ static bool parse_number(struct part part, uint64_t *number)
     return i == part.length;
 }
 
-struct policy_word {
+/* An option whose values are words. A number may follow one: `number` is what the word's name calls it. */
+struct word {
+    enum option option;
     const char *word;
-    enum work_policy policy;
-    uint64_t largest; /* value of the number that follows the word; 0: no number follows */
+    uint64_t value;
+    const char *number;
+    uint64_t largest;
 };
 
-static const struct policy_word policy_words[] = {
-    { "never", WORK_NEVER, 0 },        { "per-request", WORK_PER_REQUEST, 0 },
-    { "batch-", WORK_BATCH, 1000000 }, { "interval-", WORK_INTERVAL, 86400000 },
-    { "manual", WORK_MANUAL, 0 },
+static const struct word option_words[] = {
+    { OPTION_PURGE, "adaptive", PURGE_ADAPTIVE, "", 0 },
+    { OPTION_PURGE, "delayed", PURGE_DELAYED, "", 0 },
+    { OPTION_PURGE, "eager", PURGE_EAGER, "", 0 },
+    { OPTION_PURGE, "lazy", PURGE_LAZY, "", 0 },
+    { OPTION_PURGE, "never", PURGE_NEVER, "", 0 },
+    { OPTION_EPOCH_POLICY, "never", WORK_NEVER, "", 0 },
+    { OPTION_EPOCH_POLICY, "per-request", WORK_PER_REQUEST, "", 0 },
+    { OPTION_EPOCH_POLICY, "batch-", WORK_BATCH, "N", 1000000 },
+    { OPTION_EPOCH_POLICY, "interval-", WORK_INTERVAL, "MS", 86400000 },
+    { OPTION_EPOCH_POLICY, "manual", WORK_MANUAL, "", 0 },
 };
-enum { POLICY_WORDS = sizeof policy_words / sizeof policy_words[0] };
+enum { WORDS = sizeof option_words / sizeof option_words[0] };
 
-/* Parses a policy: one of the words, with its number. False when it is none. */
-static bool parse_policy(struct part part, uint64_t *value)
+static bool has_words(unsigned option)
 {
-    for (unsigned i = 0; i < POLICY_WORDS; i++) {
-        const struct policy_word *known = &policy_words[i];
+    return option == OPTION_PURGE || option == OPTION_EPOCH_POLICY;
+}
+
+/* Parses one of the option's words, with its number. False when it is none. */
+static bool parse_word(unsigned option, struct part part, uint64_t *value)
+{
+    for (unsigned i = 0; i < WORDS; i++) {
+        const struct word *known = &option_words[i];
         const size_t length = strlen(known->word);
         uint64_t number = 0;
-        if (part.length < length || strncmp(part.start, known->word, length) != 0) {
+        if (known->option != option || part.length < length || strncmp(part.start, known->word, length) != 0) {
             continue;
         }
         const struct part rest = { part.start + length, part.length - length };
         const bool fits = known->largest == 0 ? rest.length == 0
                                               : parse_number(rest, &number) && number >= 1 && number <= known->largest;
         if (fits) {
-            invariant(known->policy < 1 << WORK_POLICY_SHIFT && number <= UINT64_MAX >> WORK_POLICY_SHIFT);
-            *value = number << WORK_POLICY_SHIFT | known->policy;
+            invariant(known->value < 1 << WORD_SHIFT && number <= UINT64_MAX >> WORD_SHIFT);
+            *value = number << WORD_SHIFT | known->value;
             return true;
         }
     }
     return false;
 }
 
-static void text_policy(struct text *text)
+static void text_word(struct text *text, unsigned option, uint64_t value)
 {
-    for (unsigned i = 0; i < POLICY_WORDS; i++) {
-        if (policy_words[i].policy == option_policy()) {
-            text_string(text, policy_words[i].word);
-            if (policy_words[i].largest != 0) {
-                text_number(text, option_policy_number(), 0);
+    for (unsigned i = 0; i < WORDS; i++) {
+        if (option_words[i].option == option && option_words[i].value == (value & ((1 << WORD_SHIFT) - 1))) {
+            text_string(text, option_words[i].word);
+            if (option_words[i].largest != 0) {
+                text_number(text, value >> WORD_SHIFT, 0);
             }
         }
     }
 }
 
-static void complain_about_policy(struct part name, struct part value)
+static void complain_about_word(unsigned option, struct part name, struct part value)
 {
     char buffer[MESSAGE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
+    unsigned left = 0;
+    invariant(has_words(option));
+    for (unsigned i = 0; i < WORDS; i++) {
+        left += option_words[i].option == option;
+    }
     text_string(&line, "tslab: option ");
     text_part(&line, name.start, name.length);
     text_string(&line, "=");
     text_part(&line, value.start, value.length);
-    text_string(&line,
-                " is ignored: it must be never, per-request, batch-N (N from 1 to 1000000), interval-MS (MS from 1 to "
-                "86400000) or manual; it keeps its default never");
+    text_string(&line, " is ignored: it must be ");
+    for (unsigned i = 0; i < WORDS; i++) {
+        if (option_words[i].option != option) {
+            continue;
+        }
+        text_string(&line, option_words[i].word);
+        text_string(&line, option_words[i].number);
+        if (option_words[i].largest != 0) {
+            text_string(&line, " (");
+            text_string(&line, option_words[i].number);
+            text_string(&line, " from 1 to ");
+            text_number(&line, option_words[i].largest, 0);
+            text_string(&line, ")");
+        }
+        left--;
+        text_string(&line, left > 1 ? ", " : left == 1 ? " or " : "");
+    }
+    text_string(&line, "; it keeps its default ");
+    text_word(&line, option, rows[option].fallback);
     invariant(line.length < sizeof buffer);
     buffer[line.length++] = '\n';
     (void)os_write(STDERR_FILENO, buffer, line.length);
@@ -176,8 +212,8 @@ enum pass { PASS_SET, PASS_COMPLAIN };
 
 static bool parse_value(unsigned option, struct part value, uint64_t *number)
 {
-    if (option == OPTION_EPOCH_POLICY) {
-        return parse_policy(value, number);
+    if (has_words(option)) {
+        return parse_word(option, value, number);
     }
     return parse_number(value, number) && *number >= rows[option].smallest && *number <= rows[option].largest;
 }
@@ -192,7 +228,7 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     uint64_t number;
     const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
     if (valid && pass == PASS_SET) {
-        invariant(i == OPTION_EPOCH_POLICY || (number >= rows[i].smallest && number <= rows[i].largest));
+        invariant(has_words(i) || (number >= rows[i].smallest && number <= rows[i].largest));
         option_values[i] = number;
     }
     if (valid || pass == PASS_SET) {
@@ -200,8 +236,8 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     }
     if (i == OPTION_COUNT) {
         complain_about_value(full, value, " is unknown and ignored", NULL);
-    } else if (i == OPTION_EPOCH_POLICY) {
-        complain_about_policy(full, value);
+    } else if (has_words(i)) {
+        complain_about_word(i, full, value);
     } else {
         complain_about_value(full, value, " is ignored: it must be a number from ", &rows[i]);
     }
@@ -268,12 +304,12 @@ void option_describe(struct text *text)
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         text_string(text, "  ");
         text_column(text, rows[i].name, 16);
-        if (i == OPTION_EPOCH_POLICY) {
+        if (has_words(i)) {
             char word[24];
-            struct text policy = { .buffer = word, .capacity = sizeof word - 1 };
-            text_policy(&policy);
-            invariant(policy.length > 0 && policy.length < sizeof word);
-            word[policy.length] = 0;
+            struct text value = { .buffer = word, .capacity = sizeof word - 1 };
+            text_word(&value, i, option_values[i]);
+            invariant(value.length > 0 && value.length < sizeof word);
+            word[value.length] = 0;
             text_right(text, word, 14);
         } else {
             text_number(text, option_values[i], 14);

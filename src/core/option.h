@@ -29,6 +29,10 @@ struct text;
       "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
     X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
+    X(RETAIN_LIMIT_BYTES, retain_limit_bytes, TIB, 0, TIB, "bytes",                                                    \
+      "empty memory that may wait for reuse whatever the library learns")                                              \
+    X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
+      "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
     X(KEEPER, keeper, 1, 0, 1, "",                                                                                     \
       "0: no thread of the library's own gives memory back while the program's threads are idle")                      \
     X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
@@ -36,7 +40,7 @@ struct text;
       "more")                                                                                                          \
     X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
     X(STATS, stats, 0, 0, 2, "", "1 prints statistics on stderr when the program exits, 2 prints them as JSON")        \
-    X(EPOCH_POLICY, epoch_policy, 0, 0, 0, "",                                                                         \
+    X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
 #define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
@@ -52,18 +56,19 @@ static inline uint64_t option_get(enum option option)
     return option_values[option];
 }
 
-/* The value of epoch_policy is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
+/* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
-enum { WORK_POLICY_SHIFT = 3 };
+enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
+enum { WORD_SHIFT = 3 };
 
-static inline enum work_policy option_policy(void)
+static inline unsigned option_word(enum option option)
 {
-    return (enum work_policy)(option_values[OPTION_EPOCH_POLICY] & ((1 << WORK_POLICY_SHIFT) - 1));
+    return (unsigned)(option_get(option) & ((1 << WORD_SHIFT) - 1));
 }
 
-static inline uint64_t option_policy_number(void)
+static inline uint64_t option_word_number(enum option option)
 {
-    return option_values[OPTION_EPOCH_POLICY] >> WORK_POLICY_SHIFT;
+    return option_get(option) >> WORD_SHIFT;
 }
 
 /* Sets the options from the variables of an environment. Ignores what is wrong in them, silently. */

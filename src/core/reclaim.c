@@ -35,6 +35,7 @@ static struct {
     atomic_size_t dirty_units;  /* the most dirty units that a slow operation has met since the budget last shrank */
     uint64_t purged_ms;         /* time of the last purge because of the budget */
     uint64_t fresh_units;       /* depot.fresh_units at that time */
+    bool insists;               /* everything must go now */
     atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
@@ -43,14 +44,23 @@ static size_t learned_most(void)
     return max_size(LEARNED_UNITS, counter_get(&depot.units[RUN_USED]));
 }
 
-/* The dirty units that may wait for reuse: the option, the learned budget, or a share of the units in use, whichever is
- * most; and the rest of a huge page. */
+/* The dirty units that may wait for reuse. Where the policy leaves it to the program's behaviour: the option, the
+ * learned budget, or a share of the units in use, whichever is most; and the rest of a huge page. */
 static size_t retain_units(void)
 {
     const size_t used = counter_get(&depot.units[RUN_USED]);
     const size_t learned = min_size(load_plain(&purger.budget_units), learned_most());
     const size_t asked = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> RETAIN_SHIFT);
-    return max_size(learned, asked) + (depot_grows_huge() ? HUGE_UNITS : 0);
+    const size_t most = option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
+    switch ((enum purge_policy)option_word(OPTION_PURGE)) {
+    case PURGE_EAGER:
+        return 0;
+    case PURGE_DELAYED:
+    case PURGE_NEVER:
+        return most;
+    default:
+        return min_size(max_size(learned, asked) + (depot_grows_huge() ? HUGE_UNITS : 0), most);
+    }
 }
 
 /* What a purge because of the budget leaves: all of the budget while more than that is in use. A program that frees
@@ -131,6 +141,23 @@ static void sweep_clean(size_t purged_units, bool all)
     }
 }
 
+/* Whether pages are offered to the system, which takes them when it needs memory. Until then they keep their contents,
+ * so their runs are as those that the system refused. */
+static bool offers(void)
+{
+    return option_word(OPTION_PURGE) == PURGE_LAZY && !purger.insists;
+}
+
+static bool offer_units(uint32_t first, uint32_t end)
+{
+    const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
+    invariant(first < end && lock_is_held(&purger.lock));
+    const bool offered = os_offer(arena_address(first), bytes);
+    (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
+    (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);
+    return offered;
+}
+
 static bool purge_units(uint32_t first, uint32_t end)
 {
     invariant(first < end && first == arena_page_up(first) && end == arena_page_up(end));
@@ -178,6 +205,9 @@ static bool purge_run(uint32_t first, uint32_t n, size_t *bytes)
     const uint32_t to = arena_page_down(first + n);
     if (to <= from) {
         depot_put_unpurged(first, n); /* it has no whole page */
+    } else if (offers() && offer_units(from, to)) {
+        depot_put_refused(first, n);
+        *bytes += (size_t)(to - from) << UNIT_SHIFT;
     } else if (purge_units(from, to)) {
         depot_put_purged(first, n);
         *bytes += (size_t)(to - from) << UNIT_SHIFT;
@@ -244,8 +274,8 @@ bool reclaim_is_refused(void)
     return load_plain(&purger.paused_until_ms) != 0;
 }
 
-/* Purges the runs that are due. Under the lock. */
-static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t before_ms)
+/* Purges the runs that are due. Returns whether any went. Under the lock. */
+static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t before_ms)
 {
     size_t bytes = 0;
     if (dirty > retain_units()) {
@@ -260,6 +290,7 @@ static void purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
         bytes += purge_while(before_ms, SIZE_MAX, TICK_UNITS, false);
     }
     sweep_clean(bytes >> UNIT_SHIFT, false);
+    return bytes != 0;
 }
 
 atomic_u32 reclaim_waits;
@@ -291,20 +322,21 @@ bool reclaim_due(void)
     }
     const uint64_t now_ms = os_now_ms();
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
-    const uint64_t before_ms = now_ms > delay_ms ? now_ms - delay_ms : 0;
+    const bool ages = option_word(OPTION_PURGE) != PURGE_NEVER;
+    const uint64_t before_ms = ages && now_ms > delay_ms ? now_ms - delay_ms : 0;
     if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
         store_plain(&purger.paused_until_ms, 0);
     }
     if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return false;
     }
-    const bool purges = lock_try(&purger.lock);
     invariant(delay_ms == 0 || before_ms < now_ms || now_ms == 0);
-    if (purges) {
-        purge_due(dirty, now_ms, delay_ms, before_ms);
+    bool purged = false;
+    if (lock_try(&purger.lock)) {
+        purged = purge_due(dirty, now_ms, delay_ms, before_ms);
         lock_release(&purger.lock);
     }
-    return purges;
+    return purged;
 }
 
 size_t reclaim_all(void)
@@ -313,7 +345,9 @@ size_t reclaim_all(void)
     while (depot_unstick()) {
     }
     /* No more than was dirty at the start: other threads may be freeing all the time. */
+    purger.insists = true;
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), true);
+    purger.insists = false;
     sweep_clean(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
     return purged;

@@ -164,6 +164,21 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
     return 0;
 }
 
+void run_count_fresh(uint32_t units)
+{
+    enum { LATELY_MS = 1000 };
+    invariant(lock_is_held(&depot.lock));
+    counter_add(&depot.fresh_units, units);
+    if (depot.lately_units != 0 && units != 0) {
+        if (os_now_ms() - depot.purged_ms > LATELY_MS) {
+            depot.lately_units = 0;
+        }
+        const size_t mistaken = min_size(units, depot.lately_units);
+        depot.lately_units -= mistaken;
+        counter_add(&depot.mistaken_units, mistaken);
+    }
+}
+
 /* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */
 uint32_t run_behind(uint32_t behind, unsigned kind)
 {
@@ -300,7 +315,7 @@ uint32_t row_take(uint32_t n)
         for (uint32_t run = bins_first(&depot.bins, RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
             const uint32_t first = row_of(run, n);
             if (first != 0) {
-                counter_add(&depot.fresh_units, row_cut(first, n));
+                run_count_fresh(row_cut(first, n));
                 return first;
             }
             run = arena.runs[run].next;

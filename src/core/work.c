@@ -33,8 +33,8 @@ void work_close(struct thread *closer, struct thread *thread)
 /* Whether the policy ends the epoch of a thread's units, at the end of a unit. */
 static bool is_due(const struct work *work)
 {
-    const uint64_t number = option_policy_number();
-    switch (option_policy()) {
+    const uint64_t number = option_word_number(OPTION_EPOCH_POLICY);
+    switch (option_word(OPTION_EPOCH_POLICY)) {
     case WORK_PER_REQUEST:
         return true;
     case WORK_BATCH:
@@ -56,7 +56,7 @@ static void work_open_epoch(struct thread *thread, const char *label)
     work->rotations = load_relaxed(&rotations);
     work->epoch = scope_open(thread, &options);
     work->units = 0;
-    work->opened_ms = option_policy() == WORK_INTERVAL ? os_now_ms() : 0;
+    work->opened_ms = option_word(OPTION_EPOCH_POLICY) == WORK_INTERVAL ? os_now_ms() : 0;
 }
 
 int work_begin(struct thread *thread, const char *label)
@@ -67,7 +67,7 @@ int work_begin(struct thread *thread, const char *label)
         return TSLAB_OK;
     }
     work->scopes = scope_count(thread);
-    if (option_policy() == WORK_NEVER) {
+    if (option_word(OPTION_EPOCH_POLICY) == WORK_NEVER) {
         return TSLAB_OK;
     }
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {

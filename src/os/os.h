@@ -39,6 +39,9 @@ struct os_calls {
     bool (*forbid)(void *start, size_t bytes);
     /* Gives pages back to the system. They keep their addresses and read as zero. False: they keep their contents. */
     bool (*purge)(void *start, size_t bytes);
+    /* Lets the system take pages when it needs memory. Until then they keep their contents, and afterwards they read as
+     * zero; a write takes them back. False: the kernel refuses, or cannot. */
+    bool (*offer)(void *start, size_t bytes);
     /* Moves the pages at `from` to `to`, in place of those there. Both are ours. Afterwards the pages at `from` read as
      * zero. OS_NOT_MOVED: the kernel refuses, and the pages at `to` hold anything. OS_TARGET_LOST: it refuses, and the
      * addresses at `to` are not ours any more. */
@@ -92,6 +95,11 @@ static inline bool os_forbid(void *start, size_t bytes)
 static inline bool os_purge(void *start, size_t bytes)
 {
     return os_calls.purge(start, bytes);
+}
+
+static inline bool os_offer(void *start, size_t bytes)
+{
+    return os_calls.offer(start, bytes);
 }
 
 static inline enum os_moved os_move(void *from, void *to, size_t bytes)

@@ -89,6 +89,15 @@ static bool linux_purge(void *start, size_t bytes)
     return done;
 }
 
+/* Linux has it since 4.5. */
+static bool linux_offer(void *start, size_t bytes)
+{
+    const int saved = errno;
+    const bool done = madvise(start, bytes, MADV_FREE) == 0;
+    errno = saved;
+    return done;
+}
+
 /* The kernel may unmap the target, and then fail to move the pages. Then the target is mapped again. Whether it did is
  * not told: where the target is still mapped, it counts as lost, for the mapping could be somebody else's by now. */
 static enum os_moved linux_move(void *from, void *to, size_t bytes)
@@ -171,6 +180,7 @@ struct os_calls os_calls = {
     .commit = linux_commit,
     .forbid = linux_forbid,
     .purge = linux_purge,
+    .offer = linux_offer,
     .move = linux_move,
     .huge_on_request = linux_huge_on_request,
     .allow_huge = linux_allow_huge,

@@ -13,11 +13,28 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum call { PLACE, SEAL, RESERVE, UNMAP, COMMIT, FORBID, PURGE, MOVE, ASK_HUGE, HUGE, MAP, CLOCK, WAIT, WAKE, CALLS };
+enum call {
+    PLACE,
+    SEAL,
+    RESERVE,
+    UNMAP,
+    COMMIT,
+    FORBID,
+    PURGE,
+    OFFER,
+    MOVE,
+    ASK_HUGE,
+    HUGE,
+    MAP,
+    CLOCK,
+    WAIT,
+    WAKE,
+    CALLS
+};
 
-static const char *const call_names[CALLS] = { "place",  "seal",   "reserve",    "unmap",           "commit",
-                                               "forbid", "purge",  "move",       "huge_on_request", "allow_huge",
-                                               "map",    "now_ms", "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place",      "seal",  "reserve", "unmap",      "commit",
+                                               "forbid",     "purge", "offer",   "move",       "huge_on_request",
+                                               "allow_huge", "map",   "now_ms",  "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
@@ -111,6 +128,11 @@ static inline bool faulty_purge(void *start, size_t bytes)
     return !fails(PURGE, SITE) && real.purge(start, bytes);
 }
 
+static inline bool faulty_offer(void *start, size_t bytes)
+{
+    return !fails(OFFER, SITE) && real.offer(start, bytes);
+}
+
 static inline enum os_moved faulty_move(void *from, void *to, size_t bytes)
 {
     return fails(MOVE, SITE) ? OS_NOT_MOVED : real.move(from, to, bytes);
@@ -178,6 +200,7 @@ static inline void inject(enum call call, unsigned from, unsigned until)
         .commit = faulty_commit,
         .forbid = faulty_forbid,
         .purge = faulty_purge,
+        .offer = faulty_offer,
         .move = faulty_move,
         .huge_on_request = faulty_ask_huge,
         .allow_huge = faulty_huge,
@@ -198,8 +221,8 @@ static inline void inject_nothing(void)
 static inline bool is_hint(enum call call)
 {
     return (call == PLACE && place_fails_by == OS_TAKEN) || call == SEAL || call == UNMAP || call == FORBID ||
-           call == PURGE || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK || call == WAIT ||
-           call == WAKE;
+           call == PURGE || call == OFFER || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK ||
+           call == WAIT || call == WAKE;
 }
 
 #endif

@@ -205,8 +205,8 @@ static void the_description_names_all(void **state)
     option_describe(&text);
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         char start[128];
-        if (i == OPTION_EPOCH_POLICY) {
-            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "never");
+        if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE) {
+            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, i == OPTION_PURGE ? "adaptive" : "never");
         } else {
             snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);
         }

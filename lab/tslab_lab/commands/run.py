@@ -20,6 +20,7 @@ DESCRIPTION = (
 USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [options] --env"
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
+_PURGES = ("adaptive", "delayed", "eager", "lazy", "never")
 _POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
 _STATS = {"text": "1", "json": "2"}
 
@@ -49,6 +50,12 @@ def policy(text):
     raise argparse.ArgumentTypeError(f"'{text}' is none of never, per-request, batch-N, interval-MS, manual")
 
 
+def purge(text):
+    if text in _PURGES:
+        return text
+    raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(_PURGES)}")
+
+
 def stats(text):
     if text not in _STATS:
         raise argparse.ArgumentTypeError(f"'{text}' is neither text nor json; before a program, write --")
@@ -75,6 +82,8 @@ OPTIONS = (
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
+    Option("retain_limit_bytes", "N", number(0, 1 << 40), "empty memory that may wait at most"),
+    Option("purge", "POLICY", purge, "when empty memory goes back: adaptive, delayed, eager, lazy, never"),
     Option("keeper", "0|1", number(0, 1), "0: no thread of the library's own gives memory back while others are idle"),
     Option("cache_bytes", "N", number(0, 1 << 40), "what the caches of all threads may hold together; 0: by what is in use"),
     Option("magazines", "0|1", number(0, 1), "0 turns the thread caches off, as a baseline for comparisons"),
