@@ -178,6 +178,41 @@ TSLAB_API const char *tslab_status_text(enum tslab_status status);
  * Returns: a string constant such as "TSLAB_STALE"; "unknown" for any other number. */
 TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
+/* How much memory the program may use. The options limit_bytes and soft_limit_bytes set both when it starts. What
+ * counts is the footprint: the slabs, chunks and large blocks in use, and freed memory whose pages have not gone back.
+ * The library's own records (tslab_stats.metadata_bytes) come on top. */
+struct tslab_limits {
+    size_t hard_bytes; /* an allocation that would exceed it fails with ENOMEM, after all that can be given back went
+                          back; 0: no limit */
+    size_t soft_bytes; /* above it no freed memory waits for reuse, and caches are small; 0: no limit */
+    /* Called each time that the footprint has passed soft_bytes, by the thread that notices in an allocation. It may
+     * allocate, free and set limits. The library holds no lock. NULL: nobody is told. */
+    void (*on_soft)(size_t footprint_bytes, size_t soft_bytes, void *context);
+    void *context; /* what on_soft is called with */
+};
+
+/* Sets the limits, for all threads at once. What exceeds them already stays.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: limits is NULL, or has members that this version does not know.
+ * Cost: a lock and some stores. */
+TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *limits, size_t size);
+
+TSLAB_INLINE enum tslab_status tslab_limits_set(const struct tslab_limits *limits)
+{
+    return tslab_limits_set_sized(limits, sizeof *limits);
+}
+
+/* Tells the limits in force, and the footprint.
+ *
+ * Returns: the footprint in bytes. limits may be NULL.
+ * Cost: a lock and some loads. */
+TSLAB_API size_t tslab_limits_get_sized(struct tslab_limits *limits, size_t size);
+
+TSLAB_INLINE size_t tslab_limits_get(struct tslab_limits *limits)
+{
+    return tslab_limits_get_sized(limits, sizeof *limits);
+}
+
 typedef struct {
     uint64_t id;
 } tslab_epoch;

@@ -4,8 +4,10 @@
 #include "api/epochs.h"
 #include "api/sized.h"
 #include "core/alloc.h"
+#include "core/current.h"
 #include "core/exit_check.h"
 #include "core/fast.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "core/stats.h"
 
@@ -61,6 +63,27 @@ TSLAB_API size_t tslab_usable_size(const void *p)
 TSLAB_API size_t tslab_trim(void)
 {
     return object_trim();
+}
+
+TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *set, size_t size)
+{
+    struct tslab_limits taken;
+    if (set == NULL || !sized_is_valid(size) || !sized_take(&taken, sizeof taken, set, size)) {
+        return TSLAB_INVALID;
+    }
+    (void)current_get(); /* the engine runs, so that its start does not set the limits of the options later */
+    limit_set(&taken);
+    return TSLAB_OK;
+}
+
+TSLAB_API size_t tslab_limits_get_sized(struct tslab_limits *set, size_t size)
+{
+    struct tslab_limits found;
+    limit_get(&found);
+    if (set != NULL && sized_is_valid(size)) {
+        sized_give(set, size, &found, sizeof found);
+    }
+    return limit_footprint() << UNIT_SHIFT;
 }
 
 TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)

@@ -2,6 +2,7 @@
 #include "core/budget.h"
 
 #include "core/depot.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
@@ -14,6 +15,9 @@ static size_t budget_most(void)
 {
     const size_t option = option_get(OPTION_CACHE_BYTES);
     const size_t in_use = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
+    if (unlikely(limit_presses())) {
+        return 0;
+    }
     return max_size(option != 0 ? option : max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT), reclaim_learned_bytes());
 }
 

@@ -1,6 +1,7 @@
 /* What the depot does with runs under its lock: takes the one that serves best, lets the arena grow, and puts back. */
 #include "core/depot.h"
 
+#include "core/limit.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -113,16 +114,17 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         depot_unlock();
         return run;
     }
-    if (run == 0) {
+    const bool allowed = run != 0 || limit_allows(n);
+    if (run == 0 && allowed) {
         run = run_find(RUN_CLEAN, n, align);
     }
-    if (run == 0) {
+    if (run == 0 && allowed) {
         run = depot_return(n, align);
     }
-    if (run == 0) {
+    if (run == 0 && allowed) {
         run = depot_extend(n, align);
     }
-    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n);
+    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n) && limit_allows(HUGE_UNITS);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
     run_count_fresh(first != 0 && *clean ? units : 0);
@@ -192,7 +194,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     const uint32_t more = wanted - n;
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
-    const uint32_t run = run_to_grow(behind, more);
+    const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;
     if (run != 0) {
         *clean = arena.runs[run].kind == RUN_CLEAN && arena.runs[run].units >= more;
         run_count_fresh(row_cut(run, more));

@@ -2,6 +2,7 @@
 #include "core/engine.h"
 
 #include "core/diagnosis.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "core/partial.h"
 #include "core/thread.h"
@@ -29,6 +30,9 @@ noinline bool engine_start_slow(void)
         diagnosis_start();
         running = (arena.span_units != 0 || arena_start(option_get(OPTION_ARENA_BYTES))) && thread_reserve_last();
         if (running) {
+            const struct tslab_limits of_options = { .hard_bytes = option_get(OPTION_LIMIT_BYTES),
+                                                     .soft_bytes = option_get(OPTION_SOFT_LIMIT_BYTES) };
+            limit_set(&of_options);
             epoch_start();
             partial_lists_begin();
             invariant(epoch_is_open(&epoch_process));

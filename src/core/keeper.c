@@ -5,6 +5,7 @@
 #include "core/epoch.h"
 #include "core/exchange.h"
 #include "core/holes.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
@@ -79,6 +80,7 @@ bool keeper_look(bool sweeps)
         at = look_at_heaps(at, &left);
         lock_release(&keeper.lock);
     } while (at != 0);
+    limit_look_at_container(os_now_ms());
     lock_acquire(&keeper.lock);
     left |= exchange_look(os_now_ms());
     lock_release(&keeper.lock);

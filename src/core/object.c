@@ -11,6 +11,7 @@
 #include "core/holes.h"
 #include "core/keeper.h"
 #include "core/large.h"
+#include "core/limit.h"
 #include "core/misuse.h"
 #include "core/option.h"
 #include "core/overflow.h"
@@ -19,6 +20,7 @@
 #include "core/room.h"
 #include "core/watch.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -55,26 +57,49 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     return p;
 }
 
+/* At the hard limit, an allocation gives back all that the process caches before it fails; but not each one of a
+ * program that tries again and again. */
+static bool may_trim(void)
+{
+    enum { PAUSE_MS = 10 };
+    static atomic_u64 trimmed_ms;
+    const uint64_t now_ms = os_now_ms();
+    const bool may = now_ms - load_plain(&trimmed_ms) >= PAUSE_MS;
+    store_plain(&trimmed_ms, may ? now_ms : load_plain(&trimmed_ms));
+    return may;
+}
+
+static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
+                           bool *zero)
+{
+    *zero = false;
+    if (unlikely(hold != NULL)) {
+        void *const p = epoch_alloc(thread, hold, size, alignment, zero);
+        /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
+        if (p != NULL || epoch_is_open(hold->epoch)) {
+            return p;
+        }
+    }
+    return class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
+}
+
 noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
 {
     struct thread *thread = current_get();
     if (thread == NULL) {
         return or_enomem(NULL);
     }
-    *zero = false;
     struct hold *hold = ambient_hold(thread);
-    void *p = NULL;
-    if (unlikely(hold != NULL)) {
-        p = epoch_alloc(thread, hold, size, alignment, zero);
-    }
-    /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
-    if (likely(hold == NULL) || (p == NULL && !epoch_is_open(hold->epoch))) {
-        p = class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
+    void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
+    if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX && may_trim()) {
+        (void)object_trim();
+        p = alloc_ambient(thread, hold, size, alignment, class, zero);
     }
     if (VERIFIES) {
         watch_often(thread);
     }
     current_put(thread);
+    limit_tell_if_due();
     if (hold == NULL) { /* what the system allocates for the keeper is no object of an epoch */
         keeper_start_if_due();
     }

@@ -20,6 +20,7 @@ struct text;
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
+#define PIB ((uint64_t)1 << 50)
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
@@ -31,6 +32,10 @@ struct text;
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(RETAIN_LIMIT_BYTES, retain_limit_bytes, TIB, 0, TIB, "bytes",                                                    \
       "empty memory that may wait for reuse whatever the library learns")                                              \
+    X(LIMIT_BYTES, limit_bytes, 0, 0, PIB, "bytes",                                                                    \
+      "memory that the program may use: what exceeds it is refused; 0: no limit")                                      \
+    X(SOFT_LIMIT_BYTES, soft_limit_bytes, 0, 0, PIB, "bytes",                                                          \
+      "above it, no empty memory waits for reuse and caches are small; 0: no limit")                                   \
     X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
       "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
     X(KEEPER, keeper, 1, 0, 1, "",                                                                                     \

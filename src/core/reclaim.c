@@ -3,6 +3,7 @@
 #include "core/reclaim.h"
 
 #include "core/depot.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -51,7 +52,7 @@ static size_t retain_units(void)
     const size_t used = counter_get(&depot.units[RUN_USED]);
     const size_t learned = min_size(load_plain(&purger.budget_units), learned_most());
     const size_t asked = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> RETAIN_SHIFT);
-    const size_t most = option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
+    const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
     switch ((enum purge_policy)option_word(OPTION_PURGE)) {
     case PURGE_EAGER:
         return 0;
@@ -307,6 +308,10 @@ noinline void reclaim_wake(void)
 void reclaim_tick(void)
 {
     reclaim_call();
+    limit_look();
+    if (unlikely(load_plain(&arena.committed_units) >= load_plain(&limits.container_units))) {
+        limit_look_at_container(os_now_ms());
+    }
     (void)reclaim_due();
 }
 

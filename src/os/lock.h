@@ -34,6 +34,7 @@ enum lock_rank {
     RANK_EXCHANGE,  /* full trays that wait for any thread */
     RANK_TRAYS,     /* empty trays */
     RANK_HEAPS,     /* the heaps of epochs that are in use */
+    RANK_LIMITS,    /* the limits that the program sets */
     RANK_META,      /* memory for the engine's own records */
 };
 

@@ -158,6 +158,10 @@ bool os_may_choose_addresses(void);
  * run, as debuggers do. Then this number is the same in each run, too. */
 uint64_t os_random_place(void);
 
+/* Reads the start of a file of the kernel's into a buffer as a string. Returns its length; 0: the file is empty, or
+ * cannot be read. */
+size_t os_read_file(const char *path, char *buffer, size_t bytes);
+
 /* The resident memory of this process in bytes; 0 when the system does not tell. Takes some microseconds. */
 size_t os_resident_bytes(void);
 

@@ -112,19 +112,26 @@ static enum os_moved linux_move(void *from, void *to, size_t bytes)
 /* What follows makes system calls directly where libc's open, read, write and close are cancellation points: a thread
  * that is cancelled in the middle of an operation of ours would end with its locks held. */
 
-/* Reads the first line of a file of the kernel's. Returns it as a string, empty where the file cannot be read. */
-enum { FILE_LINE_BYTES = 128 };
-static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
+size_t os_read_file(const char *path, char *buffer, size_t bytes)
 {
     const int saved = errno;
     ssize_t length = 0;
     const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        length = syscall(SYS_read, fd, line, FILE_LINE_BYTES - 1);
+        length = syscall(SYS_read, fd, buffer, bytes - 1);
         (void)syscall(SYS_close, fd);
     }
-    line[length < 0 ? 0 : length] = 0;
+    length = length < 0 ? 0 : length;
+    buffer[length] = 0;
     errno = saved;
+    return (size_t)length;
+}
+
+/* The same for short files. Returns the string. */
+enum { FILE_LINE_BYTES = 128 };
+static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
+{
+    (void)os_read_file(path, line, FILE_LINE_BYTES);
     return line;
 }
 

@@ -1,0 +1,101 @@
+/* The limits are compared in units, where the footprint is counted. */
+#include "core/limit.h"
+
+#include "os/container.h"
+#include "os/fatal.h"
+
+enum {
+    CALM_SHIFT = 3, /* it is calm again when so large a part of the soft limit is free */
+    NEAR_SHIFT = 4, /* the container presses when less than this part of its limit is left */
+    STALLED = 1000, /* or when tasks wait for memory for this many in 10,000 of the time */
+    LOOK_MS = 1000,
+    CONTAINER_GROWTH_UNITS = (64 << 20) / UNIT_BYTES, /* growth of the arena after which to look at the container */
+};
+
+struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .container_units = CONTAINER_GROWTH_UNITS };
+
+/* What the program has set, under the lock. */
+static struct {
+    struct lock lock;
+    struct tslab_limits set;
+} limits_set = { .lock = LOCK_INIT(RANK_LIMITS) };
+
+static size_t units_of(size_t bytes)
+{
+    return bytes == 0 ? SIZE_MAX : bytes >> UNIT_SHIFT;
+}
+
+void limit_set(const struct tslab_limits *set)
+{
+    lock_acquire(&limits_set.lock);
+    limits_set.set = *set;
+    store_plain(&limits.hard_units, units_of(set->hard_bytes));
+    store_plain(&limits.soft_units, units_of(set->soft_bytes));
+    store_plain(&limits.state, LIMIT_CALM);
+    lock_release(&limits_set.lock);
+    invariant(set->hard_bytes == 0 || load_plain(&limits.hard_units) != SIZE_MAX);
+    limit_look();
+}
+
+void limit_get(struct tslab_limits *set)
+{
+    lock_acquire(&limits_set.lock);
+    *set = limits_set.set;
+    lock_release(&limits_set.lock);
+}
+
+void limit_look_at_container(uint64_t now_ms)
+{
+    struct container container;
+    if (now_ms - load_plain(&limits.container_ms) < LOOK_MS && load_plain(&limits.container_ms) != 0) {
+        return;
+    }
+    store_plain(&limits.container_ms, now_ms | 1);
+    store_plain(&limits.container_units, load_plain(&arena.committed_units) + CONTAINER_GROWTH_UNITS);
+    invariant(load_plain(&limits.container_units) >= CONTAINER_GROWTH_UNITS);
+    const bool presses = container_look(&container) &&
+                         (container.stalled >= STALLED ||
+                          container.used_bytes >= container.limit_bytes - (container.limit_bytes >> NEAR_SHIFT));
+    store_plain(&limits.container_presses, presses ? 1 : 0);
+}
+
+static void limit_note(size_t footprint)
+{
+    const size_t soft = load_plain(&limits.soft_units);
+    const uint32_t state = load_plain(&limits.state);
+    invariant(state <= LIMIT_TOLD);
+    if (state == LIMIT_CALM && footprint > soft) {
+        store_plain(&limits.state, LIMIT_RAISED);
+    } else if (state != LIMIT_CALM && footprint <= soft - (soft >> CALM_SHIFT)) {
+        store_plain(&limits.state, LIMIT_CALM);
+    }
+}
+
+void limit_look(void)
+{
+    limit_note(limit_footprint());
+}
+
+bool limit_allows(size_t units)
+{
+    const size_t hard = load_plain(&limits.hard_units);
+    invariant(lock_is_held(&depot.lock));
+    const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
+    counter_add(&limits.refusals, allowed ? 0 : 1);
+    limit_note(limit_footprint() + (allowed ? units : 0));
+    return allowed;
+}
+
+noinline void limit_tell(void)
+{
+    uint32_t raised = LIMIT_RAISED;
+    if (!cas_acquire(&limits.state, &raised, LIMIT_TOLD)) {
+        return;
+    }
+    struct tslab_limits set;
+    limit_get(&set);
+    invariant(load_plain(&limits.state) <= LIMIT_TOLD);
+    if (set.on_soft != NULL) {
+        set.on_soft(limit_footprint() << UNIT_SHIFT, set.soft_bytes, set.context);
+    }
+}

@@ -1,0 +1,72 @@
+/* Limits: how much memory the process may use, and what happens near the end.
+ *
+ * What counts is the *footprint*: used runs, and empty ones that may have pages. It is at least what is resident of
+ * objects and of memory that waits for reuse, apart from the engine's own records.
+ *
+ *   hard       The footprint never exceeds it: what would is refused, after all that can be given back was given back.
+ *   soft       Above it nothing waits for reuse, caches are small, and the program is told.
+ *   container  Near the limit of the process's control group the same holds, but for telling.
+ *
+ * Threads: any. */
+#ifndef TSLAB_CORE_LIMIT_H
+#define TSLAB_CORE_LIMIT_H
+
+#include "core/runs.h"
+
+#include <tslab/tslab.h>
+
+enum limit_state {
+    LIMIT_CALM,
+    LIMIT_RAISED, /* the footprint is above the soft limit, and nobody was told so far */
+    LIMIT_TOLD
+};
+
+struct limits {
+    atomic_size_t hard_units; /* SIZE_MAX: none */
+    atomic_size_t soft_units; /* SIZE_MAX: none */
+    atomic_u32 state;
+    atomic_u32 container_presses;  /* 1: the control group is near its limit */
+    atomic_size_t container_units; /* the units of the arena at which to look at the control group again */
+    atomic_u64 container_ms;       /* when that was done last */
+    atomic_u64 refusals;           /* allocations of runs that the hard limit refused */
+};
+
+extern struct limits limits;
+
+/* The units that may have pages. */
+static inline size_t limit_footprint(void)
+{
+    return counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]) +
+           counter_get(&depot.units[RUN_STUCK]);
+}
+
+/* Whether so many units that have no pages may be taken. Counts a refusal. Under the depot's lock. */
+bool limit_allows(size_t units);
+
+/* Sets the limits, and tells them. */
+void limit_set(const struct tslab_limits *set);
+void limit_get(struct tslab_limits *set);
+
+/* Whether memory is to be saved: above the soft limit, or near that of the container. */
+static inline bool limit_presses(void)
+{
+    return (load_plain(&limits.state) | load_plain(&limits.container_presses)) != LIMIT_CALM;
+}
+
+/* Looks at the soft limit, and at the container where the arena has grown. At the end of slow operations. */
+void limit_look(void);
+
+/* Looks at the container, if that was not done in the last second. */
+void limit_look_at_container(uint64_t now_ms);
+
+/* Tells the program once each time that the footprint has passed the soft limit. Outside of all gates and locks. */
+void limit_tell(void);
+
+static inline void limit_tell_if_due(void)
+{
+    if (unlikely(load_plain(&limits.state) == LIMIT_RAISED)) {
+        limit_tell();
+    }
+}
+
+#endif

@@ -1,0 +1,343 @@
+/* Limits of the process: what exceeds them is refused, what waits goes back first, the program is told once, and the
+ * limits of a control group are seen. */
+#include "child.h"
+#include "engine.h"
+#include "faults.h"
+
+#include "core/limit.h"
+#include "core/reclaim.h"
+#include "os/container.h"
+
+#include <sys/stat.h>
+#include <tslab/tslab.h>
+
+enum { HARD_MIB = 64, MOST = 4096 };
+
+static void *blocks[MOST];
+static uint64_t clock_ms = 1000;
+
+static uint64_t test_clock(void)
+{
+    return clock_ms;
+}
+
+static void set_limits(size_t hard_mib, size_t soft_mib)
+{
+    CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = hard_mib * MIB, .soft_bytes = soft_mib * MIB }) ==
+          TSLAB_OK);
+}
+
+/* Allocates until it is refused, or so many. Returns the bytes. */
+static size_t fill(size_t bytes, size_t most)
+{
+    size_t n = 0;
+    errno = 0;
+    while (n < most && (blocks[n] = tslab_malloc(bytes)) != NULL) {
+        memset(blocks[n], 1, bytes);
+        n++;
+    }
+    CHECK_SAY(n == most || errno == ENOMEM, "errno is %d", errno);
+    return n * bytes;
+}
+
+static void empty(void)
+{
+    for (size_t i = 0; i < MOST; i++) {
+        tslab_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+}
+
+static void what_exceeds_is_refused(const void *argument)
+{
+    (void)argument;
+    static const size_t sizes[] = { 30000, 200000, 1 << 20, 5 << 20 };
+    set_limits(HARD_MIB, 0);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const size_t bytes = fill(sizes[i], MOST);
+        CHECK_SAY(bytes <= HARD_MIB * MIB && bytes > (HARD_MIB - 12) * MIB, "%zu: %zu bytes", sizes[i], bytes);
+        CHECK(tslab_limits_get(NULL) <= HARD_MIB * MIB);
+        CHECK(tslab_malloc(2 * HARD_MIB * MIB) == NULL && errno == ENOMEM);
+        void *const grown = tslab_realloc(blocks[0], 2 * HARD_MIB * MIB);
+        CHECK(grown == NULL && ((const char *)blocks[0])[sizes[i] - 1] == 1);
+        /* It is there again when something is freed, and what waits in caches is no obstacle. */
+        empty();
+    }
+    CHECK(limits.refusals != 0);
+}
+
+/* What is free in caches and slabs of another size serves before anything is refused. */
+static void all_goes_back_first(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    option_values[OPTION_PURGE] = PURGE_NEVER;
+    set_limits(HARD_MIB, 0);
+    for (size_t size = 100; size < 200000; size *= 3, clock_ms += 20) {
+        const size_t count = min_size(MOST, 40 * MIB / size);
+        CHECK(fill(size, count) == count * size);
+        empty();
+        void *const large = keep(tslab_malloc(50 * MIB));
+        memset(large, 1, 50 * MIB);
+        tslab_free(large);
+    }
+}
+
+/* Who tries again and again does not make the library search again and again. */
+static void refusals_are_quick(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    set_limits(HARD_MIB, 0);
+    (void)fill(MIB, MOST);
+    struct tslab_stats before, after;
+    tslab_stats_get(&before);
+    const unsigned calls = atomic_load(&calls_made[PURGE]);
+    for (unsigned i = 0; i < 10000; i++) {
+        CHECK(tslab_malloc(MIB) == NULL);
+    }
+    tslab_stats_get(&after);
+    CHECK_SAY(atomic_load(&calls_made[PURGE]) - calls < 64, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
+}
+
+static void a_limit_below_what_is_in_use(const void *argument)
+{
+    (void)argument;
+    CHECK(fill(MIB, 40) == 40 * MIB);
+    set_limits(20, 0);
+    CHECK(tslab_malloc(MIB) == NULL && errno == ENOMEM);
+    for (unsigned i = 0; i < 40; i++) {
+        CHECK(((const char *)blocks[i])[MIB - 1] == 1);
+    }
+    empty();
+    CHECK(fill(MIB, MOST) >= 15 * MIB);
+    set_limits(0, 0);
+    tslab_free(keep(tslab_malloc(100 * MIB)));
+}
+
+/* The soft limit. */
+
+static unsigned told;
+static size_t told_bytes;
+
+static void on_soft(size_t footprint_bytes, size_t soft_bytes, void *context)
+{
+    CHECK(context == &told && soft_bytes == 32 * MIB && footprint_bytes > soft_bytes);
+    told++;
+    told_bytes = footprint_bytes;
+    tslab_free(keep(tslab_malloc(100000))); /* it may allocate */
+}
+
+static void the_program_is_told_once(const void *argument)
+{
+    (void)argument;
+    const struct tslab_limits set = { .soft_bytes = 32 * MIB, .on_soft = on_soft, .context = &told };
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    CHECK(tslab_limits_set(&set) == TSLAB_OK);
+    for (unsigned round = 1; round <= 3; round++) {
+        CHECK(fill(300000, 90) == 90 * 300000);
+        CHECK_SAY(told == round - 1, "told %u times", told);
+        for (size_t i = 90; i < 300; i++) {
+            memset(blocks[i] = keep(tslab_malloc(300000)), 1, 300000);
+        }
+        CHECK_SAY(told == round, "told %u times", told);
+        for (size_t i = 20; i < 300; i++) {
+            tslab_free(blocks[i]);
+            blocks[i] = NULL;
+        }
+        tslab_free(keep(tslab_malloc(2 * MIB)));
+        empty();
+    }
+    CHECK(told_bytes < 40 * MIB);
+}
+
+/* Above it, nothing waits. */
+static void above_it_nothing_waits(const void *argument)
+{
+    (void)argument;
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    CHECK(fill(MIB, 60) == 60 * MIB);
+    for (size_t i = 40; i < 60; i++) {
+        tslab_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+    CHECK(counter_get(&depot.units[RUN_DIRTY]) * UNIT_BYTES >= 15 * MIB);
+    set_limits(0, 20);
+    tslab_free(blocks[39]);
+    blocks[39] = NULL;
+    tslab_free(keep(tslab_malloc(3 * MIB)));
+    CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
+}
+
+static void what_is_set_is_told(const void *argument)
+{
+    (void)argument;
+    struct tslab_limits found;
+    CHECK(tslab_limits_set(NULL) == TSLAB_INVALID);
+    set_limits(100, 50);
+    CHECK(tslab_limits_get(&found) < MIB && found.hard_bytes == 100 * MIB && found.soft_bytes == 50 * MIB);
+    CHECK(found.on_soft == NULL);
+    const struct {
+        struct tslab_limits limits;
+        uint64_t later;
+    } newer = { .limits = { .hard_bytes = MIB }, .later = 1 };
+    CHECK(tslab_limits_set_sized((const struct tslab_limits *)&newer, sizeof newer) == TSLAB_INVALID);
+    CHECK(tslab_limits_get(&found) < MIB && found.hard_bytes == 100 * MIB);
+}
+
+/* Control groups, in a tree of files that looks like the kernel's. */
+
+static char root[] = "/tmp/tslab-group-XXXXXX";
+static char groups_file[64];
+
+static void put_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = 0;
+        CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *const file = fopen(path, "w");
+    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void begin_groups(const char *groups)
+{
+    CHECK(mkdtemp(root) != NULL);
+    snprintf(groups_file, sizeof groups_file, "%s/groups", root);
+    put_file("groups", groups);
+    container_root = root;
+    container_file = groups_file;
+}
+
+static void end_groups(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    CHECK(system(command) == 0); /* NOLINT(cert-env33-c): the test's own folder */
+}
+
+static void version_2(const void *argument)
+{
+    (void)argument;
+    struct container found;
+    begin_groups("0::/app.slice/server\n");
+    CHECK(!container_look(&found)); /* as at the root: no files */
+    put_file("app.slice/server/memory.max", "max\n");
+    put_file("app.slice/server/memory.high", "max\n");
+    put_file("app.slice/server/memory.current", "1000000\n");
+    CHECK(!container_look(&found));
+    put_file("app.slice/server/memory.high", "2000000\n");
+    put_file("app.slice/server/memory.pressure",
+             "some avg10=12.34 avg60=1.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    CHECK(container_look(&found) && found.limit_bytes == 2000000 && found.used_bytes == 1000000);
+    CHECK_SAY(found.stalled == 1234, "stalled %u", found.stalled);
+    put_file("app.slice/server/memory.max", "1500000\n");
+    CHECK(container_look(&found) && found.limit_bytes == 1500000);
+    /* A group around it is closer to its limit. */
+    put_file("app.slice/memory.max", "10000000\n");
+    put_file("app.slice/memory.current", "9900000\n");
+    CHECK(container_look(&found) && found.limit_bytes == 10000000 && found.used_bytes == 9900000);
+    put_file("app.slice/memory.current", "nonsense");
+    CHECK(container_look(&found) && found.limit_bytes == 1500000);
+    end_groups();
+}
+
+static void version_1(const void *argument)
+{
+    (void)argument;
+    struct container found;
+    begin_groups("11:cpu,cpuacct:/x\n9:memory:/docker/abc\n1:name=systemd:/y\n0::/y\n");
+    put_file("memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+    put_file("memory/docker/abc/memory.usage_in_bytes", "5000\n");
+    CHECK(!container_look(&found));
+    put_file("memory/docker/abc/memory.limit_in_bytes", "100000\n");
+    CHECK(container_look(&found) && found.limit_bytes == 100000 && found.used_bytes == 5000 && found.stalled == 0);
+    end_groups();
+}
+
+/* Inside of a container the path of the group is often not to be seen, and its files are at the root. */
+static void inside(const void *argument)
+{
+    (void)argument;
+    struct container found;
+    begin_groups("0::/../../system.slice/docker-0123.scope\n");
+    put_file("memory.max", "3000000\n");
+    put_file("memory.current", "7\n");
+    CHECK(container_look(&found) && found.limit_bytes == 3000000 && found.used_bytes == 7);
+    end_groups();
+}
+
+static void near_the_limit_nothing_waits(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    begin_groups("0::/\n");
+    put_file("memory.max", "100000000\n");
+    put_file("memory.current", "50000000\n");
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    CHECK(fill(MIB, 70) == 70 * MIB);
+    empty();
+    clock_ms += 100;
+    limit_look_at_container(clock_ms);
+    CHECK(!limit_presses() && counter_get(&depot.units[RUN_DIRTY]) != 0);
+    put_file("memory.current", "95000000\n");
+    limit_look_at_container(clock_ms);
+    CHECK(!limit_presses()); /* it was looked at less than a second ago */
+    clock_ms += 2000;
+    limit_look_at_container(clock_ms);
+    CHECK(limit_presses());
+    reclaim_tick();
+    CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
+    put_file("memory.current", "50000000\n");
+    clock_ms += 2000;
+    limit_look_at_container(clock_ms);
+    CHECK(!limit_presses());
+    put_file("memory.pressure", "some avg10=25.00 avg60=1.00 avg300=0.00 total=1\n");
+    clock_ms += 2000;
+    limit_look_at_container(clock_ms);
+    CHECK(limit_presses());
+    end_groups();
+}
+
+#define IN_A_CHILD(name, body)                                                                                         \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(body, NULL, "");                                                                                \
+    }
+
+IN_A_CHILD(hard_limit, what_exceeds_is_refused)
+IN_A_CHILD(hard_limit_after_all_else, all_goes_back_first)
+IN_A_CHILD(hard_limit_again_and_again, refusals_are_quick)
+IN_A_CHILD(hard_limit_set_late, a_limit_below_what_is_in_use)
+IN_A_CHILD(soft_limit, the_program_is_told_once)
+IN_A_CHILD(soft_limit_purges, above_it_nothing_waits)
+IN_A_CHILD(limits_are_told, what_is_set_is_told)
+IN_A_CHILD(control_groups_2, version_2)
+IN_A_CHILD(control_groups_1, version_1)
+IN_A_CHILD(control_groups_inside, inside)
+IN_A_CHILD(control_groups_press, near_the_limit_nothing_waits)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hard_limit),
+        cmocka_unit_test(hard_limit_after_all_else),
+        cmocka_unit_test(hard_limit_again_and_again),
+        cmocka_unit_test(hard_limit_set_late),
+        cmocka_unit_test(soft_limit),
+        cmocka_unit_test(soft_limit_purges),
+        cmocka_unit_test(limits_are_told),
+        cmocka_unit_test(control_groups_2),
+        cmocka_unit_test(control_groups_1),
+        cmocka_unit_test(control_groups_inside),
+        cmocka_unit_test(control_groups_press),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
