@@ -416,6 +416,10 @@ struct tslab_epoch_stats {
     uint64_t live_bytes;    /* in the sizes that they occupy */
     uint64_t memory_bytes;  /* of its slabs, chunks and large runs */
     uint64_t recycled_runs; /* slabs, chunks and large runs that emptied and serve others, since it was opened */
+    uint64_t slab_bytes;    /* parts of memory_bytes: its slabs */
+    uint64_t chunk_bytes;   /* its chunks */
+    uint64_t large_bytes;   /* its large runs */
+    uint64_t cached_bytes;  /* free slots that the caches of its threads have; a part of slab_bytes */
 };
 
 /* Describes an epoch in *stats.
@@ -619,6 +623,113 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
 TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
 {
     return tslab_stats_get_sized(stats, sizeof *stats);
+}
+
+/* The accounts: which use each committed byte has. Each byte is in one account, and the accounts add up to
+ * committed_bytes: exactly while nothing runs, and within what is in motion while something does. docs/statistics.md
+ * says what each account is, and what makes it smaller. */
+struct tslab_account {
+    uint64_t bytes;
+    uint64_t untouched_bytes; /* of these, known to have no pages: never touched, or purged */
+};
+
+struct tslab_accounts {
+    /* All accounts together. What is committed and not untouched is the part of the RSS that is the library's. */
+    uint64_t committed_bytes;
+    uint64_t untouched_bytes;
+    /* Objects: in slabs, in the sizes of their classes; in chunks; large ones, in whole pages. */
+    struct tslab_account live_slots;
+    struct tslab_account live_chunks;
+    struct tslab_account live_large;
+    /* Free slots in caches: of threads, and of all of them together. */
+    struct tslab_account magazines;
+    struct tslab_account stocks;
+    struct tslab_account outboxes;
+    struct tslab_account exchange;
+    struct tslab_account claimed;
+    struct tslab_account retired;
+    /* Slabs: free slots of slabs that no thread holds, and of slabs that one does; ends too short for a slot. */
+    struct tslab_account partial_slabs;
+    struct tslab_account attached_slabs;
+    struct tslab_account slab_tails;
+    /* Chunks of epochs: freed objects and gaps; ends not filled yet; chunks kept for the next epochs. */
+    struct tslab_account dead_in_chunks;
+    struct tslab_account unfilled_chunks;
+    struct tslab_account warm_chunks;
+    /* Runs: ends of large objects' runs; runs kept by threads; trapped ones; empty ones, by kind; between two uses. */
+    struct tslab_account large_tails;
+    struct tslab_account hot_runs;
+    struct tslab_account trapped_runs;
+    struct tslab_account dirty_runs;
+    struct tslab_account stuck_runs;
+    struct tslab_account clean_runs;
+    struct tslab_account moving_runs;
+    struct tslab_account unopened_units;
+    /* Metadata: side tables, and the engine's own records. */
+    struct tslab_account tag_table;
+    struct tslab_account run_table;
+    struct tslab_account revisit_table;
+    struct tslab_account code_table;
+    struct tslab_account check_table;
+    struct tslab_account tray_records;
+    struct tslab_account thread_records;
+    struct tslab_account heap_records;
+    struct tslab_account epoch_records;
+    struct tslab_account unused_records;
+};
+
+/* Fills in all of *accounts.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: accounts is NULL.
+ * Threads: any. It takes no lock, so that no other thread waits for it.
+ * Cost: a look at every unit (16 KiB) of the arena, at every slab and every chunk in use, and at the records of all
+ *   threads and of the epochs in use. */
+TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *accounts, size_t size);
+
+TSLAB_INLINE enum tslab_status tslab_accounts_get(struct tslab_accounts *accounts)
+{
+    return tslab_accounts_get_sized(accounts, sizeof *accounts);
+}
+
+/* A size class. */
+struct tslab_class_stats {
+    size_t size; /* of a slot */
+    /* Since the start. */
+    uint64_t allocations, frees;
+    uint64_t slabs_opened, slabs_recycled;                  /* slabs taken from the depot; emptied and put back */
+    uint64_t slabs_attached;                                /* partly used slabs that a thread took over */
+    uint64_t refills, refilled;                             /* batches of slots taken from slabs; slots in them */
+    uint64_t flushes, flushed;                              /* the same back to slabs */
+    uint64_t stocked, exchanged;                            /* full trays handed to a thread's stock; to the exchange */
+    uint64_t bypassed_allocs, bypassed_frees, remote_frees; /* as in struct tslab_stats */
+    uint64_t harvests, harvested, queue_longest;            /* as in struct tslab_stats */
+    /* Now, by a look at each slab. Free slots are in the slab; used ones are objects', or cached. */
+    uint64_t live_objects; /* used slots without the cached ones */
+    uint64_t slabs;        /* those below add up to it */
+    uint64_t slabs_full;   /* without a free slot */
+    uint64_t slabs_partial;
+    uint64_t slabs_empty; /* without a used slot: a thread holds them */
+    uint64_t slabs_held;  /* of all slabs: a thread allocates from them */
+    uint64_t used_slots, free_slots;
+    uint64_t magazine_slots, stock_slots, outbox_slots, exchange_slots, claimed_slots, retired_slots; /* cached */
+    uint64_t slab_bytes;                                                                              /* of all slabs */
+    uint64_t tail_bytes;                               /* of these, behind the last slots */
+    uint64_t untouched_bytes;                          /* of these, known to have no pages */
+    uint64_t pages;                                    /* of all slabs */
+    uint64_t pages_free;                               /* without a used slot */
+    uint64_t pages_kept_1, pages_kept_2, pages_kept_4; /* with a free slot and at most 1, 2, 4 used ones */
+};
+
+/* Describes a size class in *stats. The classes have the numbers from 0 on, the smallest first.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: there is no class of this number, or stats is NULL.
+ * Threads: any.
+ * Cost: a look at every unit of the arena, at every slot of the class, and at the records of all threads. */
+TSLAB_API enum tslab_status tslab_class_stats_get_sized(uint32_t number, struct tslab_class_stats *stats, size_t size);
+
+TSLAB_INLINE enum tslab_status tslab_class_stats_get(uint32_t number, struct tslab_class_stats *stats)
+{
+    return tslab_class_stats_get_sized(number, stats, sizeof *stats);
 }
 
 /* Writes the statistics as text to a file descriptor, with a table of the size classes in use and a table of epochs by

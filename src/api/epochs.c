@@ -32,7 +32,11 @@ static void add_survivors(struct epoch *epoch, struct tslab_epoch_stats *stats)
     survivors_count(epoch, &sum);
     stats->live_objects += sum.objects;
     stats->live_bytes += sum.bytes;
-    stats->memory_bytes += sum.memory_bytes;
+    stats->memory_bytes += survivors_memory(&sum);
+    stats->slab_bytes += sum.slab_bytes;
+    stats->chunk_bytes += sum.chunk_bytes;
+    stats->large_bytes += sum.large_bytes;
+    stats->cached_bytes += sum.cached_bytes;
 }
 
 /* Describes an epoch. False: it is gone. */

@@ -3,6 +3,7 @@
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"
+#include "core/accounts.h"
 #include "core/class.h"
 #include "core/current.h"
 #include "core/option.h"
@@ -157,34 +158,75 @@ static void json_totals(struct json *json)
     json_close(json, "}");
 }
 
+static void json_slabs(struct json *json, const struct tslab_class_stats *stats)
+{
+    json_number(json, "slabs_full", stats->slabs_full);
+    json_number(json, "slabs_partial", stats->slabs_partial);
+    json_number(json, "slabs_empty", stats->slabs_empty);
+    json_number(json, "slabs_held", stats->slabs_held);
+    json_number(json, "slab_bytes", stats->slab_bytes);
+    json_number(json, "free_bytes", stats->free_slots * stats->size);
+    json_number(json, "tail_bytes", stats->tail_bytes);
+    json_number(json, "untouched_bytes", stats->untouched_bytes);
+    json_number(json, "magazine_bytes", stats->magazine_slots * stats->size);
+    json_number(json, "stock_bytes", stats->stock_slots * stats->size);
+    json_number(json, "outbox_bytes", stats->outbox_slots * stats->size);
+    json_number(json, "exchange_bytes", stats->exchange_slots * stats->size);
+    json_number(json, "claimed_bytes", stats->claimed_slots * stats->size);
+    json_number(json, "retired_bytes", stats->retired_slots * stats->size);
+    json_number(json, "pages", stats->pages);
+    json_number(json, "pages_free", stats->pages_free);
+    json_number(json, "pages_kept_1", stats->pages_kept_1);
+    json_number(json, "pages_kept_2", stats->pages_kept_2);
+    json_number(json, "pages_kept_4", stats->pages_kept_4);
+}
+
+static void json_accounts(struct json *json)
+{
+    struct tslab_accounts accounts;
+    (void)accounts_take(&accounts);
+    json_open(json, "accounts", "{");
+    json_number(json, "committed_bytes", accounts.committed_bytes);
+    json_number(json, "untouched_bytes", accounts.untouched_bytes);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        json_open(json, account_names[i], "{");
+        json_number(json, "bytes", account_of(&accounts, i)->bytes);
+        json_number(json, "untouched_bytes", account_of(&accounts, i)->untouched_bytes);
+        json_close(json, "}");
+    }
+    json_close(json, "}");
+}
+
 static void json_class_entry(struct json *json, unsigned class)
 {
-    struct class_sums sums;
-    stats_class(class, &sums);
-    if (sums.opened == 0) {
+    struct tslab_class_stats stats;
+    stats_class_get(class, &stats);
+    if (stats.slabs_opened == 0) {
         return;
     }
     json_open(json, NULL, "{");
-    json_number(json, "size", class_geometry[class].size);
-    json_number(json, "allocations", sums.allocs);
-    json_number(json, "live", sums.allocs > sums.frees ? sums.allocs - sums.frees : 0);
-    json_number(json, "slabs_new", sums.opened);
-    json_number(json, "slabs_recycled", sums.recycled);
-    json_number(json, "slabs_net", sums.opened > sums.recycled ? sums.opened - sums.recycled : 0);
-    json_number(json, "slow_paths", sums.refills + sums.flushes + sums.stocked);
-    json_number(json, "refills", sums.refills);
-    json_number(json, "refilled", sums.refilled);
-    json_number(json, "flushes", sums.flushes);
-    json_number(json, "flushed", sums.flushed);
-    json_number(json, "stocked", sums.stocked);
-    json_number(json, "slabs_attached", sums.attached);
-    json_number(json, "harvests", sums.harvests);
-    json_number(json, "harvested", sums.harvested);
-    json_number(json, "queue_longest", sums.queue_longest);
-    json_number(json, "cached_bytes", sums.cached * class_geometry[class].size);
-    json_number(json, "bypassed_allocations", sums.bypassed_allocs);
-    json_number(json, "bypassed_frees", sums.bypassed_frees);
-    json_number(json, "remote_frees", sums.remote_frees);
+    json_number(json, "size", stats.size);
+    json_number(json, "allocations", stats.allocations);
+    json_number(json, "live", stats.live_objects);
+    json_number(json, "slabs_new", stats.slabs_opened);
+    json_number(json, "slabs_recycled", stats.slabs_recycled);
+    json_number(json, "slabs_net", stats.slabs);
+    json_number(json, "slow_paths", stats.refills + stats.flushes + stats.stocked);
+    json_number(json, "refills", stats.refills);
+    json_number(json, "refilled", stats.refilled);
+    json_number(json, "flushes", stats.flushes);
+    json_number(json, "flushed", stats.flushed);
+    json_number(json, "stocked", stats.stocked);
+    json_number(json, "exchanged", stats.exchanged);
+    json_number(json, "slabs_attached", stats.slabs_attached);
+    json_number(json, "harvests", stats.harvests);
+    json_number(json, "harvested", stats.harvested);
+    json_number(json, "queue_longest", stats.queue_longest);
+    json_number(json, "cached_bytes", stats_cached_slots(&stats) * stats.size);
+    json_number(json, "bypassed_allocations", stats.bypassed_allocs);
+    json_number(json, "bypassed_frees", stats.bypassed_frees);
+    json_number(json, "remote_frees", stats.remote_frees);
+    json_slabs(json, &stats);
     json_close(json, "}");
 }
 
@@ -213,6 +255,10 @@ static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *
     json_number(json, "live_bytes", stats->live_bytes);
     json_number(json, "memory_bytes", stats->memory_bytes);
     json_number(json, "recycled_runs", stats->recycled_runs);
+    json_number(json, "slab_bytes", stats->slab_bytes);
+    json_number(json, "chunk_bytes", stats->chunk_bytes);
+    json_number(json, "large_bytes", stats->large_bytes);
+    json_number(json, "cached_bytes", stats->cached_bytes);
     json_close(json, "}");
 }
 
@@ -313,6 +359,7 @@ TSLAB_API void tslab_stats_json(int fd)
     json_number(&json, "version", SCHEMA_VERSION);
     json_string(&json, "library", tslab_version());
     json_totals(&json);
+    json_accounts(&json);
     json_open(&json, "classes", "[");
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         json_class_entry(&json, class);

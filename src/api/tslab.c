@@ -1,6 +1,7 @@
 /* malloc under this library's own names, its statistics, and the reports at the end of the program. */
 #include <tslab/tslab.h>
 
+#include "api/accounts.h"
 #include "api/epochs.h"
 #include "api/sized.h"
 #include "core/alloc.h"
@@ -100,6 +101,8 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
 TSLAB_API void tslab_stats_print(int fd)
 {
     stats_print(fd);
+    accounts_print(fd);
+    classes_print(fd);
     epochs_print(fd);
 }
 

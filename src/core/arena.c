@@ -28,18 +28,8 @@ static struct stretch first_step;
 /* A side table. It is mapped from its start up to `end`, except for gaps. */
 struct table {
     uintptr_t start, end;
-    size_t unit_bytes; /* bytes for each unit */
-};
-
-enum table_name {
-    TABLE_TAGS,
-    TABLE_RUNS,
-    TABLE_REVISITS,
-    TABLE_CODES,
-#if TSLAB_CHECKED
-    TABLE_LIVE,
-#endif
-    TABLES
+    size_t unit_bytes;          /* bytes for each unit */
+    atomic_size_t mapped_bytes; /* writable ones */
 };
 
 static struct table tables[TABLES] = {
@@ -96,6 +86,7 @@ static void lay_out(uintptr_t start, size_t units)
     uintptr_t at = round_up(start, align) + align;
     for (unsigned t = 0; t < TABLES; t++) {
         tables[t].start = tables[t].end = at;
+        counter_set(&tables[t].mapped_bytes, 0);
         at = round_up(at + units * tables[t].unit_bytes, align) + align;
     }
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
@@ -111,6 +102,17 @@ static void lay_out(uintptr_t start, size_t units)
     arena.span_units = arena_page_down((uint32_t)units); /* whole pages, as everything that is committed */
     invariant(at % UNIT_BYTES == 0 && (at + UNIT_BYTES) % os_page_bytes() == 0);
     invariant(arena.span_units <= ARENA_UNITS_MOST && tables[TABLES - 1].start < at);
+}
+
+size_t arena_table_bytes(enum arena_table table)
+{
+    invariant(table < TABLES);
+    return counter_get(&tables[table].mapped_bytes);
+}
+
+size_t arena_unopened_bytes(void)
+{
+    return (size_t)owned_load(&first_step.units) << UNIT_SHIFT;
 }
 
 /* Committing. */
@@ -136,13 +138,14 @@ static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t t
     const enum os_placed placed = os_place((void *)from, to - from, access);
     if (placed == OS_PLACED) {
         table->end = to;
+        counter_add(&table->mapped_bytes, access == OS_ACCESS_WRITE ? to - from : 0);
     }
     return placed;
 }
 
 /* Makes the entries of a table about the units from `first` to `end` accessible. The tags of a gap become readable,
  * too. Parts that were mapped before a failure stay mapped. The next attempt maps only the rest. */
-static enum os_placed table_extend(enum table_name name, size_t first, size_t end)
+static enum os_placed table_extend(enum arena_table name, size_t first, size_t end)
 {
     struct table *const table = &tables[name];
     const uintptr_t from = table_from(table, first);
@@ -184,7 +187,7 @@ static enum os_placed commit_units(size_t first, size_t end)
         return placed;
     }
     for (unsigned t = TABLES; t-- > 0 && placed == OS_PLACED;) {
-        placed = table_extend((enum table_name)t, first, end);
+        placed = table_extend((enum arena_table)t, first, end);
     }
     invariant(first == arena_page_up((uint32_t)first) && end == arena_page_up((uint32_t)end));
     if (placed != OS_PLACED && !os_unmap(start, bytes)) {
@@ -254,7 +257,8 @@ static enum os_placed begin_at(uintptr_t start, size_t units)
     size_t end = 2;
     const enum os_placed placed = commit_step(1, &end);
     if (placed == OS_PLACED) {
-        first_step = (struct stretch){ 1, (uint32_t)end - 1 };
+        first_step.first = 1;
+        owned_store(&first_step.units, (uint32_t)end - 1);
         return placed;
     }
     for (unsigned t = 0; t < TABLES; t++) {
@@ -318,7 +322,7 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
     invariant(n > 0 && is_power_of_two(align) && arena.span_units != 0);
     struct stretch fresh = first_step;
     if (fresh.units != 0) {
-        first_step.units = 0;
+        owned_store(&first_step.units, 0);
         store_release(&arena.committed_units, fresh.first + fresh.units);
         return fresh;
     }
@@ -354,7 +358,7 @@ static bool table_inside(const struct table *table, size_t first, size_t end, ch
 }
 
 /* The long tables. For an empty run, only the descriptor of its first unit in them means anything. */
-static const enum table_name long_tables[] = { TABLE_RUNS, TABLE_CODES };
+static const enum arena_table long_tables[] = { TABLE_RUNS, TABLE_CODES };
 enum { LONG_TABLES = sizeof long_tables / sizeof long_tables[0] };
 
 void arena_sweep_tables(uint32_t first, uint32_t n)

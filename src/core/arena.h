@@ -61,7 +61,10 @@ struct revisit {
     uint32_t generation;   /* the highest generation of handles that a place in the unit has had (generation.h) */
 };
 
-/* The kinds of runs: used, or empty in one of four ways (depot.h). */
+/* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
+ * large_bytes, unpurged_bytes, purged_slots, fresh_words and was_clean.
+ *
+ * The kinds of runs: used, or empty in one of four ways (depot.h). */
 enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
 
 /* The descriptor of a run: a slab, a chunk, a large block, or empty units in the depot. Where no run has ever started,
@@ -69,7 +72,7 @@ enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
 struct run {
     /* The protocol of a slab (slab.h, partial.h). */
     atomic_u32 word;     /* state, class and epoch */
-    atomic_u32 full;     /* words of the bitmap that are whole */
+    atomic_u32 full;     /* slab: words of the bitmap that are whole. Chunk: how far it was filled (chunk.h) */
     uint32_t prev, next; /* neighbours in the run's present list: partial slabs, a bin of the depot, or trapped runs */
 
     /* The run (depot.h). Written under the depot's lock; the owner of a used run may read them. */
@@ -100,6 +103,7 @@ struct run {
     atomic_u32 live;       /* chunk: granules that live, as counted by chunk.h */
     uint16_t fresh_words;  /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
     bool is_guarded;       /* large run, in the checked library: the page behind it has no access (large.c) */
+    bool was_clean;        /* slab, chunk: the run had no pages when it was opened */
 
     /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
@@ -135,6 +139,24 @@ struct arena {
 extern struct arena arena;
 
 _Static_assert(offsetof(struct arena, codes_of_zero) < CACHE_LINE, "what the fast paths read is in one line");
+
+/* The side tables: a part for each unit. */
+enum arena_table {
+    TABLE_TAGS,
+    TABLE_RUNS,
+    TABLE_REVISITS,
+    TABLE_CODES,
+#if TSLAB_CHECKED
+    TABLE_LIVE,
+#endif
+    TABLES
+};
+
+/* The bytes that are mapped for a side table. Those about gaps can only be read, and are not among them. Any thread. */
+size_t arena_table_bytes(enum arena_table table);
+
+/* The bytes of units that are mapped, and that arena_extend has not returned yet. Any thread. */
+size_t arena_unopened_bytes(void);
 
 /* Chooses the place of an arena that may grow to this many bytes, or fewer where the address space is small. False when
  * no useful place is found. A later call may succeed. */

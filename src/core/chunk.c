@@ -104,7 +104,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     return true;
 }
 
-void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clean)
 {
     struct run *const slab = &arena.runs[first];
     invariant(cursor_start(cursor) == NULL && slab->kind == RUN_USED && slab->units == CHUNK_UNITS);
@@ -112,6 +112,8 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot has set both ends */
     }
+    owned_store(&slab->was_clean, clean);
+    store_plain(&slab->full, (uint32_t)load_plain(&cursor->passed));
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
@@ -126,6 +128,15 @@ static struct run *chunk_of(const struct cursor *cursor)
     return &arena.runs[arena_unit(cursor_start(cursor))];
 }
 
+/* The low bits of the count tell, because no chunk is filled anew as often as it takes for them to come round. */
+bool chunk_is_fresh(const struct cursor *cursor)
+{
+    const char *const start = cursor_start(cursor);
+    const struct run *const run = start == NULL ? NULL : &arena.runs[arena_unit(start)];
+    return run != NULL && owned_load(&run->was_clean) &&
+           load_plain(&run->full) == (uint32_t)load_plain(&cursor->passed);
+}
+
 bool chunk_is_empty(const struct cursor *cursor)
 {
     return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
@@ -135,6 +146,8 @@ bool chunk_seal(struct cursor *cursor)
 {
     struct run *const slab = chunk_of(cursor);
     const uint32_t alive = cursor_alive(cursor);
+    const uint32_t filled = (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start));
+    store_plain(&slab->full, filled | (chunk_is_fresh(cursor) ? CHUNK_FRESH : 0));
     cursor_count_passed(cursor);
     cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;

@@ -12,6 +12,11 @@
  * chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is sealed, `live` is the
  * granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
+ * For reports, `full` of the descriptor tells how far the chunk was filled. While the chunk is open, it is the cursor's
+ * `passed` when the chunk was opened: as long as the two are equal, the cursor has not started anew, and what lies
+ * beyond it was never touched if the run was clean. When the chunk is sealed, it is the granules that were filled, plus
+ * CHUNK_FRESH if what lies beyond them was never touched.
+ *
  * Invariants:
  *
  *   - The codes of a run that is neither a chunk nor a slab with handles are 0.
@@ -30,6 +35,7 @@ enum {
     CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
     CHUNK_GRANULES = CHUNK_BYTES / GRANULE_BYTES,
     CHUNK_OPEN = 1 << 30,
+    CHUNK_FRESH = 1 << 30,
     CHUNK_ALIGN_MOST = 4096,
 };
 
@@ -161,8 +167,11 @@ size_t chunk_usable(const void *p);
  */
 bool chunk_resize(struct cursor *cursor, void *p, size_t size);
 
-/* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. */
-void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
+/* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. clean: the run has no pages. */
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clean);
+
+/* Whether nothing beyond the position of the cursor, which has a chunk, was ever touched. Any thread. */
+bool chunk_is_fresh(const struct cursor *cursor);
 
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);

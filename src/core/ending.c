@@ -228,7 +228,7 @@ void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_
     report->survivors = tally.objects;
     report->survivor_bytes = tally.bytes;
     report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
-    report->recycled_bytes = tally.memory_bytes;
+    report->recycled_bytes = survivors_memory(&tally);
     report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
 }
 

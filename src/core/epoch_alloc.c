@@ -74,7 +74,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     invariant(cursor_start(cursor) == NULL);
     const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
     if (first != 0) {
-        chunk_open(cursor, first, hold->epoch->id);
+        chunk_open(cursor, first, hold->epoch->id, clean);
         epoch_add_chunk(hold->epoch);
     }
     return first != 0;

@@ -33,6 +33,8 @@ atomic_u32 heap_live_count;
 
 bool heap_serves_malloc;
 
+_Atomic(struct heap *) heap_made;
+
 uint32_t heap_next_affinity(void)
 {
     static atomic_u32 next = AFFINITY_FIRST_HEAP;
@@ -76,6 +78,9 @@ struct heap *heap_make(struct epoch *epoch)
     struct heap *heap = meta_alloc(sizeof *heap);
     if (heap != NULL) {
         heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
+        heap->made_before = load_acquire(&heap_made);
+        while (!cas_release(&heap_made, &heap->made_before, heap)) {
+        }
     }
     return heap;
 }
@@ -106,6 +111,33 @@ static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
 {
     return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + counter_get(&hc->retired_slots) +
            bit_count(load_plain(&hc->claimed));
+}
+
+/* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
+ * have been touched with their neighbours. */
+static uint64_t never_touched(unsigned class, uint64_t n)
+{
+    const size_t page = os_page_bytes(), size = class_geometry[class].size;
+    const uint64_t bytes = n * size;
+    return size % page == 0 ? bytes : bytes > page ? round_down(bytes - page, page) : 0;
+}
+
+void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held)
+{
+    const struct heap_class *hc = &heap->class[class];
+    const struct traffic traffic = heap_traffic(heap, class);
+    const uint64_t claimed = bit_count(load_plain(&hc->claimed));
+    /* `fresh` is the sum when the slots came in. What was handed out since then is gone, at most. */
+    const uint64_t fresh = owned_get(&hc->fresh);
+    const uint64_t left = fresh != UINT64_MAX && fresh > traffic.allocs ? fresh - traffic.allocs : 0;
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);
+    held->magazine += traffic.slots;
+    held->stock += counter_get(&hc->stock.slots);
+    held->outbox += counter_get(&hc->outbox_slots);
+    held->claimed += claimed;
+    held->retired += counter_get(&hc->retired_slots);
+    held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
+    held->claimed_untouched += owned_load(&hc->claimed_fresh) ? never_touched(class, claimed) : 0;
 }
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
@@ -171,7 +203,7 @@ static void set_magazine(struct heap *heap, unsigned class, void **places, unsig
         budget_put(before - now);
     }
     magazine_set(m, places, limit, slots);
-    heap->class[class].fresh = UINT64_MAX;
+    owned_set(&heap->class[class].fresh, UINT64_MAX);
 }
 
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
@@ -305,7 +337,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
-        hc->slab->purged_slots += hc->claimed_fresh ? bit_count(claimed) : 0;
+        owned_store(&hc->slab->purged_slots, hc->slab->purged_slots + (hc->claimed_fresh ? bit_count(claimed) : 0));
         flush_word(hc->slab, class, first.word, claimed);
         store_plain(&hc->claimed, 0);
     }

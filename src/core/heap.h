@@ -46,6 +46,13 @@ struct class_counters {
     atomic_u64 attached;        /* partial slabs taken over */
 };
 
+/* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
+ * handed out. */
+struct class_held {
+    uint64_t magazine, stock, outbox, claimed, retired;
+    uint64_t magazine_untouched, claimed_untouched;
+};
+
 /* The sums for one class over heaps, and the counts of its lists of partial slabs (partial.h). */
 struct class_sums {
     uint64_t allocs, frees; /* by all ways */
@@ -64,7 +71,7 @@ struct heap_class {
     struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
-    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
+    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero. Owned */
     uint16_t batch;           /* slots of the next refill */
     atomic_u32 retired_slots; /* the number of slots in `retired` */
     struct stock_class stock; /* full trays */
@@ -73,7 +80,7 @@ struct heap_class {
     atomic_u32 outbox_slots;  /* how many slots it has */
     uint32_t outbox_limit;    /* how many it takes */
     struct tray *retired;     /* trays of slots that are not handed out again while the heap has them (heap_retire) */
-    uint64_t fresh;           /* see heap_is_fresh */
+    uint64_t fresh;           /* see heap_is_fresh. Owned */
     atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t idle_allocs;     /* allocations at the last tick */
     uint64_t idle_frees;      /* frees at the last tick */
@@ -97,6 +104,7 @@ struct heap {
     struct gate *gate;        /* the gate of the thread that holds the heap, or held it last */
     struct heap *prev, *next; /* in the list of the heaps of epochs (heaps.h) */
     bool enlisted;            /* the heap is in that list */
+    struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
     struct epoch *epoch;
     uint32_t affinity;
     uint32_t operations;      /* the number of slow operations */
@@ -147,6 +155,13 @@ always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 /* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.
  */
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums);
+
+/* The heap of an epoch that was made last. All that were ever made follow by made_before, also those that are not in
+ * use and so empty. They are never unmapped, so that a walk over them needs no lock. */
+extern _Atomic(struct heap *) heap_made;
+
+/* Adds the slots of a class that one heap has to *held. Any thread, as with heap_add. */
+void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held);
 
 /* Makes a heap for an epoch. NULL: no memory. In the gate. */
 struct heap *heap_make(struct epoch *epoch);

@@ -73,7 +73,7 @@ static size_t purge_slab(struct run *slab)
             (void)slab_give(slab, geometry, w, taken[w]); /* no thread has to look at an attached slab */
         }
     }
-    slab->purged_slots = done ? free_slots : 0;
+    owned_store(&slab->purged_slots, done ? free_slots : 0);
     if (!done) {
         reclaim_pause();
     }

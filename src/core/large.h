@@ -14,6 +14,9 @@
 
 struct hot_runs;
 
+/* The units of a run that serves this many bytes. 0 when no run can. Any thread. */
+uint32_t large_units(size_t bytes);
+
 /* A block of at least `bytes` (above 0, at most PTRDIFF_MAX), aligned to a power of two. *zero: it reads as zero. NULL:
  * no memory. */
 void *large_alloc(size_t bytes, size_t alignment, bool *zero);

@@ -11,6 +11,7 @@
 enum { META_STEP_BYTES = 256 * 1024 };
 
 atomic_size_t meta_bytes;
+atomic_size_t meta_mapped_bytes;
 
 static struct {
     struct lock lock;
@@ -39,6 +40,7 @@ void *meta_alloc(size_t bytes)
         if (fresh != NULL) {
             meta.at = fresh;
             meta.end = fresh + chunk;
+            counter_add(&meta_mapped_bytes, chunk);
         }
     }
     if ((size_t)(meta.end - meta.at) >= bytes) {

@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-extern atomic_size_t meta_bytes; /* bytes handed out so far */
+extern atomic_size_t meta_bytes;        /* bytes handed out so far */
+extern atomic_size_t meta_mapped_bytes; /* bytes of the mappings that they come from */
 
 /* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread. */
 void *meta_alloc(size_t bytes);

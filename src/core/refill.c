@@ -85,10 +85,11 @@ static bool claim_word(struct heap *heap, unsigned class)
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
             if (taken != 0) {
-                hc->slab->purged_slots -= (uint32_t)min_size(hc->slab->purged_slots, bit_count(taken));
+                const uint32_t purged = hc->slab->purged_slots;
+                owned_store(&hc->slab->purged_slots, purged - (uint32_t)min_size(purged, bit_count(taken)));
                 store_plain(&hc->claimed, taken);
                 hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
-                hc->claimed_fresh = slab_was_fresh(hc->slab, w);
+                owned_store(&hc->claimed_fresh, slab_was_fresh(hc->slab, w));
                 return true;
             }
         }
@@ -142,7 +143,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
-    hc->fresh = hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX;
+    owned_set(&hc->fresh, hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX);
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
     if (wanted < ATTACH_FROM && heap->epoch == &epoch_process && load_relaxed(&heap_live_count) > SHARED_FROM) {
         heap_detach_slab(heap, class);

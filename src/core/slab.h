@@ -72,7 +72,7 @@ uint64_t slab_take(struct run *slab, const struct class_geometry *geometry, unsi
 always_inline bool slab_was_fresh(struct run *slab, unsigned word)
 {
     const bool fresh = (slab->fresh_words >> word & 1) != 0;
-    slab->fresh_words &= (uint16_t) ~(1u << word);
+    owned_store(&slab->fresh_words, slab->fresh_words & (uint16_t) ~(1u << word));
     return fresh;
 }
 

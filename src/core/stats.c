@@ -1,11 +1,13 @@
 /* Each figure is read where it is counted, at its own moment. Differences of counts of different threads are cut at 0.
  */
 #include "core/stats.h"
-#include "core/heaps.h"
 
+#include "core/accounts.h"
+#include "core/census.h"
 #include "core/current.h"
 #include "core/depot.h"
 #include "core/exchange.h"
+#include "core/heaps.h"
 #include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
@@ -16,17 +18,13 @@
 
 #include <string.h>
 
-/* A thread's record is live or idle. Its counters go on over all threads that it serves. */
+/* A thread's record is live or idle. Its counters go on over all threads that it serves. No lock, because there may be
+ * many records. */
 static void add_threads(unsigned class, struct class_sums *sums)
 {
-    lock_acquire(&registry.lock);
-    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         heap_add(&thread->heap, class, sums);
     }
-    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
-        heap_add(&thread->heap, class, sums);
-    }
-    lock_release(&registry.lock);
 }
 
 /* Not under the registry's lock, because there may be many heaps, and threads begin and end meanwhile. */
@@ -54,12 +52,6 @@ void stats_class(unsigned class, struct class_sums *sums)
     sums->harvests = counter_get(&lists->harvests);
     sums->harvested = counter_get(&lists->harvested);
     sums->queue_longest = counter_get(&lists->queue_longest);
-}
-
-/* The counters of different threads are read at different moments, so a difference may be below zero for a while. */
-static uint64_t not_below_zero(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 static void add_class(struct tslab_stats *stats, const struct class_sums *sums, unsigned class)
@@ -119,19 +111,14 @@ void stats_get(struct tslab_stats *stats)
         stats_class(c, &sums);
         add_class(stats, &sums, c);
     }
-    lock_acquire(&registry.lock);
     size_t hot = 0;
-    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         hot += (size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT;
-        add_counters(stats, &thread->counters);
-    }
-    for (const struct thread *thread = registry.idle; thread != NULL; thread = thread->next) {
         add_counters(stats, &thread->counters);
     }
     stats->cached_bytes += hot;
     stats->threads = counter_get(&heap_live_count);
     stats->thread_records = counter_get(&registry.record_count);
-    lock_release(&registry.lock);
 
     const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
     const size_t trapped = counter_get(&trap_units) << UNIT_SHIFT;
@@ -145,6 +132,67 @@ void stats_get(struct tslab_stats *stats)
     stats->purge_calls = counter_get(&reclaim_counters.calls);
     stats->purged_bytes = counter_get(&reclaim_counters.bytes);
     stats->purge_refusals = counter_get(&reclaim_counters.refused);
+}
+
+static void add_slabs(struct tslab_class_stats *stats, unsigned class)
+{
+    const struct class_geometry *const geometry = &class_geometry[class];
+    struct census_class slabs;
+    struct class_held held;
+    accounts_held(class, &held);
+    census_class(class, true, &slabs);
+    stats->magazine_slots = held.magazine;
+    stats->stock_slots = held.stock;
+    stats->outbox_slots = held.outbox;
+    stats->exchange_slots = exchange_slots(class);
+    stats->claimed_slots = held.claimed;
+    stats->retired_slots = held.retired;
+    stats->slabs = slabs.slabs;
+    stats->slabs_full = slabs.full;
+    stats->slabs_partial = slabs.partial;
+    stats->slabs_empty = slabs.empty;
+    stats->slabs_held = slabs.held;
+    stats->used_slots = slabs.used_slots;
+    stats->free_slots = slabs.free_slots;
+    stats->live_objects = not_below_zero(slabs.used_slots, stats_cached_slots(stats));
+    stats->slab_bytes = slabs.slabs * geometry->units << UNIT_SHIFT;
+    invariant((stats->used_slots + stats->free_slots) * geometry->size <= stats->slab_bytes);
+    stats->tail_bytes = slabs.slabs * census_tail_bytes(class);
+    stats->untouched_bytes = slabs.untouched_bytes;
+    stats->pages = slabs.pages;
+    stats->pages_free = slabs.free_pages;
+    stats->pages_kept_1 = slabs.kept_1;
+    stats->pages_kept_2 = slabs.kept_2;
+    stats->pages_kept_4 = slabs.kept_4;
+}
+
+void stats_class_get(unsigned class, struct tslab_class_stats *stats)
+{
+    struct class_sums sums;
+    stats_class(class, &sums);
+    *stats = (struct tslab_class_stats){
+        .size = class_geometry[class].size,
+        .allocations = sums.allocs,
+        .frees = sums.frees,
+        .slabs_opened = sums.opened,
+        .slabs_recycled = sums.recycled,
+        .slabs_attached = sums.attached,
+        .refills = sums.refills,
+        .refilled = sums.refilled,
+        .flushes = sums.flushes,
+        .flushed = sums.flushed,
+        .stocked = sums.stocked,
+        .exchanged = sums.exchanged,
+        .bypassed_allocs = sums.bypassed_allocs,
+        .bypassed_frees = sums.bypassed_frees,
+        .remote_frees = sums.remote_frees,
+        .harvests = sums.harvests,
+        .harvested = sums.harvested,
+        .queue_longest = sums.queue_longest,
+    };
+    if (sums.opened != 0) {
+        add_slabs(stats, class);
+    }
 }
 
 enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };

@@ -11,6 +11,16 @@
 /* The sums for one class over all heaps and lists. */
 void stats_class(unsigned class, struct class_sums *sums);
 
+/* Describes a class. */
+void stats_class_get(unsigned class, struct tslab_class_stats *stats);
+
+/* The slots of a described class that wait in caches. */
+static inline uint64_t stats_cached_slots(const struct tslab_class_stats *stats)
+{
+    return stats->magazine_slots + stats->stock_slots + stats->outbox_slots + stats->exchange_slots +
+           stats->claimed_slots + stats->retired_slots;
+}
+
 /* Fills in *stats. */
 void stats_get(struct tslab_stats *stats);
 

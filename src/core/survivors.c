@@ -28,7 +28,7 @@ static void count_chunk(uint32_t first, struct survivors *sum)
     size_t bytes;
     sum->objects += chunk_count(first, &bytes);
     sum->bytes += bytes;
-    sum->memory_bytes += CHUNK_BYTES;
+    sum->chunk_bytes += CHUNK_BYTES;
 }
 
 static void count_run(uint32_t first, struct survivors *sum)
@@ -40,13 +40,13 @@ static void count_run(uint32_t first, struct survivors *sum)
     } else if (tag == TAG_LARGE) {
         sum->objects++;
         sum->bytes += run->large_bytes;
-        sum->memory_bytes += (size_t)run->units << UNIT_SHIFT;
+        sum->large_bytes += (size_t)run->units << UNIT_SHIFT;
     } else if (tag_class(tag) != CLASS_NONE) {
         const unsigned class = tag_class(tag);
         const uint64_t live = slab_live(run, class);
         sum->objects += live;
         sum->bytes += live * class_geometry[class].size;
-        sum->memory_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+        sum->slab_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
     }
 }
 
@@ -57,6 +57,7 @@ static void discount_cached(const struct heap *heap, struct survivors *sum)
         const uint64_t cached = min_size(heap_cached(heap, c), sum->objects);
         sum->objects -= cached;
         sum->bytes -= min_size(cached * class_geometry[c].size, sum->bytes);
+        sum->cached_bytes += cached * class_geometry[c].size;
     }
 }
 
@@ -76,7 +77,7 @@ static void count_hold(const struct hold *hold, struct survivors *sum)
 
 void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
-    *sum = (struct survivors){ 0, 0, 0 };
+    *sum = (struct survivors){ .objects = 0 };
     lock_acquire(&epoch->lock);
     for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
         count_run(run, sum);

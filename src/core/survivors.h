@@ -10,8 +10,16 @@
 #include "core/epoch.h"
 
 struct survivors {
-    uint64_t objects, bytes, memory_bytes; /* memory_bytes: all runs of the epoch, also those without survivors */
+    uint64_t objects, bytes;
+    uint64_t slab_bytes, chunk_bytes, large_bytes; /* all runs of the epoch, also those without survivors */
+    uint64_t cached_bytes;                         /* free slots that its heaps have */
 };
+
+/* The bytes of all runs. */
+static inline uint64_t survivors_memory(const struct survivors *sum)
+{
+    return sum->slab_bytes + sum->chunk_bytes + sum->large_bytes;
+}
 
 /* Counts the survivors. The result is exact except for what other threads allocate and free meanwhile. */
 void survivors_count(struct epoch *epoch, struct survivors *sum);

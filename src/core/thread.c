@@ -17,6 +17,13 @@ static void record_start(struct thread *thread)
     }
 }
 
+/* Under the registry's lock. */
+static void record_list(struct thread *thread)
+{
+    thread->made_before = load_plain(&registry.made);
+    store_release(&registry.made, thread);
+}
+
 static void live_link(struct thread *thread)
 {
     thread->prev = NULL;
@@ -58,6 +65,7 @@ struct thread *thread_open(void)
         thread = meta_alloc(sizeof *thread);
         if (thread != NULL) {
             record_start(thread);
+            record_list(thread);
             counter_add(&registry.record_count, 1);
         }
     }
@@ -73,7 +81,7 @@ struct thread *thread_open(void)
 bool thread_reserve_last(void)
 {
     if (registry.last == NULL) {
-        registry.last = meta_alloc(sizeof *registry.last);
+        owned_store(&registry.last, (struct thread *)meta_alloc(sizeof *registry.last));
     }
     return registry.last != NULL;
 }
@@ -86,6 +94,7 @@ struct thread *thread_open_last(void)
     if (last->heap.front.thread == NULL) {
         record_start(last);
         lock_acquire(&registry.lock);
+        record_list(last);
         live_link(last);
         lock_release(&registry.lock);
     }

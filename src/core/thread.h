@@ -37,6 +37,7 @@ struct survivors_line;
 struct thread {
     struct gate gate;
     struct thread *prev, *next; /* in the list of live records, or, by next alone, of idle ones; the registry's lock */
+    struct thread *made_before; /* the record that was made before this one; never changes */
     struct thread_counters counters;
     struct heap heap; /* the thread's heap of the process epoch */
 
@@ -63,6 +64,8 @@ struct registry {
     _Alignas(CACHE_LINE) struct lock lock;
     struct thread *live;
     struct thread *idle;
+    _Atomic(struct thread *)
+        made;                /* the record that was made last, for walks over all that there are, without a lock */
     atomic_u32 record_count; /* without the last record */
     struct lock last_lock;   /* held by the thread that has borrowed the last record */
     struct thread *last;     /* the last record; in the list of live ones once it was lent */

@@ -48,7 +48,7 @@ static void trap_append(uint32_t first, uint32_t units, bool purged)
     invariant(lock_is_held(&trapped.lock) && run->kind == RUN_USED && run->units == units);
     run->next = 0;
     run->units = units;
-    run->unpurged_bytes = purged ? 0 : (size_t)units << UNIT_SHIFT;
+    owned_store(&run->unpurged_bytes, purged ? 0 : (size_t)units << UNIT_SHIFT);
     *(trapped.count == 0 ? &trapped.oldest : &arena.runs[trapped.newest].next) = first;
     trapped.newest = first;
     trapped.count++;

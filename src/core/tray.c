@@ -37,7 +37,7 @@ struct tray *tray_take(unsigned length)
     }
     lock_release(&tray_pool.lock);
     if (tray == NULL) {
-        const size_t bytes = sizeof *tray + sizeof(void *) * (1 + ((size_t)TRAY_FIRST << kind));
+        const size_t bytes = round_up(sizeof *tray + sizeof(void *) * (1 + ((size_t)TRAY_FIRST << kind)), CACHE_LINE);
         tray = meta_alloc(bytes);
         if (tray == NULL) {
             return NULL;

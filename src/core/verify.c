@@ -1,6 +1,7 @@
 /* Conservation laws that can be run. What each says stands in verify.h. */
 #include "core/verify.h"
 
+#include "core/accounts.h"
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/exchange.h"
@@ -389,6 +390,20 @@ void verify_shared(void)
         verify_epoch(epoch);
         verify_partials(epoch);
     }
+}
+
+/* The accounts. */
+
+void verify_accounts(void)
+{
+    struct tslab_accounts accounts;
+    const struct accounts_gap gap = accounts_take(&accounts);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        sum += account_of(&accounts, i)->bytes;
+    }
+    invariant(gap.runs == 0 && gap.slots == 0);
+    invariant(sum == accounts.committed_bytes && accounts.untouched_bytes <= sum);
 }
 
 #if TSLAB_CHECKED

@@ -63,6 +63,10 @@ void verify_epoch_at_rest(struct epoch *epoch);
  * runs and lists of all epochs. In a gate. */
 void verify_shared(void);
 
+/* The accounts (accounts.h). They add up to what is committed; each run in use is in one of them, and each cached slot
+ * is one that a slab has lent. Nobody else runs, and no fork has cut off a thread that had a run in hand. */
+void verify_accounts(void);
+
 /* The whole. Each slot of each slab is in one place: in the bitmap, cached by one heap, or an object that lives. So is
  * each code of a chunk that of an object that lives, and the other way round. Nobody else runs. Returns how many slots
  * and codes are in no place: no more than the threads had in hand that forks have cut off (watch.h). Only in checked

@@ -32,6 +32,9 @@ void watch_if_alone(struct thread *self)
         enum { IN_HAND = 2 /* a resize frees and allocates */ };
         const size_t lost = verify_whole();
         invariant(lost <= IN_HAND * cut || os_has_threads()); /* threads without a record may be about to free */
+        if (cut == 0 && !os_has_threads()) {
+            verify_accounts();
+        }
     }
     gate_unlock(&self->gate);
     lock_release(&registry.lock);

@@ -1,0 +1,217 @@
+/* What is committed and not untouched is resident: the accounts against the kernel's. The program has no huge pages,
+ * writes every byte that it has, and lets go of parts in several ways. */
+#include "child.h"
+
+#include "core/accounts.h"
+#include "core/meta.h"
+#include "os/os.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <tslab/tslab.h>
+
+/* The mappings of the engine's records, which may be neighbours of somebody else's. */
+static struct mapping {
+    char *start;
+    size_t bytes;
+} records[256];
+static size_t record_count;
+static void *(*real_map)(size_t bytes);
+
+static void *map_and_note(size_t bytes)
+{
+    void *const start = real_map(bytes);
+    CHECK(record_count < COUNT_OF(records));
+    if (start != NULL) {
+        records[record_count++] = (struct mapping){ start, bytes };
+    }
+    return start;
+}
+
+static size_t resident_records(void)
+{
+    static unsigned char pages[1024];
+    const size_t page = os_page_bytes();
+    size_t resident = 0;
+    for (size_t i = 0; i < record_count; i++) {
+        CHECK(records[i].bytes / page <= COUNT_OF(pages));
+        CHECK(mincore(records[i].start, records[i].bytes, pages) == 0);
+        for (size_t at = 0; at < records[i].bytes / page; at++) {
+            resident += (pages[at] & 1) != 0 ? page : 0;
+        }
+    }
+    return resident;
+}
+
+/* The bytes with pages of all mappings between two addresses, as smaps says. */
+static size_t resident_between(uintptr_t from, uintptr_t to)
+{
+    FILE *const file = fopen("/proc/self/smaps", "r");
+    CHECK(file != NULL && from < to);
+    char line[512];
+    size_t kib = 0;
+    bool ours = false;
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long long start, end;
+        size_t rss;
+        if (sscanf(line, "%llx-%llx ", &start, &end) == 2) {
+            ours = start >= from && end <= to;
+        } else if (ours && sscanf(line, "Rss: %zu kB", &rss) == 1) {
+            kib += rss;
+        }
+    }
+    CHECK(fclose(file) == 0);
+    return kib << 10;
+}
+
+static void check_near(const char *when, const char *what, size_t told, size_t found)
+{
+    const size_t apart = told > found ? told - found : found - told;
+    CHECK_SAY(apart <= found / 100, "%s: the accounts say %zu KiB of %s, and %zu KiB are resident", when, told >> 10,
+              what, found >> 10);
+}
+
+enum { UNITS_ALONE, ALL };
+
+/* The tables lie below the units. What they have is an estimate where chunks have gone (docs/statistics.md). */
+static void check_resident(const char *when, int what)
+{
+    struct tslab_accounts accounts;
+    CHECK(tslab_accounts_get(&accounts) == TSLAB_OK);
+    const uintptr_t tables = (uintptr_t)arena.units, units = arena.base, end = units + (arena.span_units << UNIT_SHIFT);
+    const size_t in_units = resident_between(units, end);
+    uint64_t metadata = 0;
+    for (const struct tslab_account *a = &accounts.tag_table; a <= &accounts.unused_records; a++) {
+        metadata += a->bytes - a->untouched_bytes;
+    }
+    const uint64_t told = accounts.committed_bytes - accounts.untouched_bytes;
+    check_near(when, "units", told - metadata, in_units);
+    if (what == ALL) {
+        check_near(when, "all", told, in_units + resident_between(tables, units) + resident_records());
+    }
+}
+
+enum { OBJECTS = 200000, LARGE = 40, LARGE_BYTES = 1 << 20 };
+static char *objects[OBJECTS], *large[LARGE];
+
+static size_t size_of(size_t i)
+{
+    static const size_t sizes[] = { 16, 100, 256, 700, 1500, 4000 };
+    return sizes[i % COUNT_OF(sizes)];
+}
+
+static char *written(size_t size)
+{
+    char *const p = tslab_malloc(size);
+    CHECK(p != NULL);
+    return memset(p, 1, size);
+}
+
+static void let_go(size_t step)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i / 512 % step == 0) {
+            tslab_free(objects[i]);
+            objects[i] = NULL;
+        }
+    }
+}
+
+static void accounts_and_kernel(const void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = written(size_of(i));
+    }
+    for (size_t i = 0; i < LARGE; i++) {
+        large[i] = written(LARGE_BYTES);
+    }
+    check_resident("written", ALL);
+    let_go(2);
+    check_resident("half is free", ALL);
+    (void)tslab_trim();
+    check_resident("trimmed", ALL);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (objects[i] == NULL && i % 3 == 0) {
+            objects[i] = written(size_of(i + 1));
+        }
+    }
+    check_resident("partly filled again", ALL);
+    for (size_t i = 0; i < LARGE; i++) {
+        tslab_free(large[i]);
+    }
+    check_resident("no large objects", ALL);
+    let_go(1);
+    (void)tslab_trim(); /* pages that were purged while their slab was used are unknown when it is empty */
+    check_resident("all is free", UNITS_ALONE);
+}
+
+/* Chunks that are hardly filled, and slots that no thread has had yet. */
+static void hardly_filled(const void *unused)
+{
+    (void)unused;
+    enum { EPOCHS = 1000 };
+    static tslab_epoch epochs[EPOCHS];
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = written(300);
+    }
+    for (size_t i = 0; i < EPOCHS; i++) {
+        epochs[i] = tslab_epoch_open(NULL);
+        char *const p = tslab_epoch_malloc(epochs[i], 5000);
+        CHECK(p != NULL);
+        memset(p, 1, 5000);
+    }
+    for (size_t size = 16; size <= 200000; size *= 2) {
+        keep(written(size));
+    }
+    check_resident("hardly filled", ALL);
+    for (size_t i = 0; i < EPOCHS; i += 2) {
+        CHECK(tslab_epoch_release(epochs[i], 0, NULL) == TSLAB_OK);
+    }
+    (void)tslab_trim(); /* empty chunks wait for reuse, and nobody knows how far they were filled */
+    check_resident("half released", UNITS_ALONE);
+}
+
+static void run(void (*body)(const void *))
+{
+    if (os_page_bytes() != 4096) {
+        skip();
+    }
+    child_succeeds(body, NULL, "");
+}
+
+static void what_is_committed_and_touched_is_resident(void **state)
+{
+    (void)state;
+    run(accounts_and_kernel);
+}
+
+static void what_nobody_had_is_not_resident(void **state)
+{
+    (void)state;
+    run(hardly_filled);
+}
+
+static bool never(void)
+{
+    return false;
+}
+
+/* Before the engine maps anything. */
+static void begin(void)
+{
+    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    real_map = os_calls.map;
+    os_calls.map = map_and_note;
+    os_calls.huge_on_request = never;
+}
+__attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = begin;
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_committed_and_touched_is_resident),
+        cmocka_unit_test(what_nobody_had_is_not_resident),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
