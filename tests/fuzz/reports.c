@@ -126,6 +126,63 @@ static void check_totals(const json_t *totals, const struct tslab_stats *stats)
 #undef SAME
 }
 
+/* One lane runs at a time, so nothing is in motion, and each byte is in one account. */
+static void check_accounts(const json_t *told, const struct tslab_stats *stats)
+{
+    struct tslab_accounts accounts;
+    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    uint64_t sum = 0, untouched = 0;
+    const char *name;
+    json_t *entry;
+    json_object_foreach((json_t *)(uintptr_t)told, name, entry)
+    {
+        if (json_is_object(entry)) {
+            sum += number(entry, "bytes");
+            untouched += number(entry, "untouched_bytes");
+        }
+    }
+    same_number(told, "committed_bytes", sum);
+    same_number(told, "untouched_bytes", untouched);
+    same_number(told, "committed_bytes", accounts.committed_bytes);
+    same_number(json_object_get(told, "live_slots"), "bytes", stats->live_bytes);
+    same_number(json_object_get(told, "moving_runs"), "bytes", 0);
+    CHECK(accounts.live_slots.bytes == stats->live_bytes);
+    CHECK(accounts.live_large.bytes + accounts.large_tails.bytes == stats->large_bytes);
+    CHECK(accounts.magazines.bytes + accounts.stocks.bytes + accounts.outboxes.bytes + accounts.exchange.bytes +
+              accounts.claimed.bytes + accounts.retired.bytes + accounts.hot_runs.bytes ==
+          stats->cached_bytes);
+    CHECK(accounts.live_chunks.bytes + accounts.dead_in_chunks.bytes + accounts.unfilled_chunks.bytes +
+              accounts.warm_chunks.bytes ==
+          stats->chunk_bytes);
+    CHECK(accounts.dirty_runs.bytes + accounts.stuck_runs.bytes == stats->dirty_bytes);
+}
+
+static void check_classes(const json_t *classes, const struct tslab_stats *stats)
+{
+    uint64_t opened = 0, bytes = 0;
+    for (size_t i = 0; i < json_array_size(classes); i++) {
+        const json_t *const entry = json_array_get(classes, i);
+        opened += number(entry, "slabs_new");
+        bytes += number(entry, "slab_bytes");
+        same_number(entry, "slabs_net", number(entry, "slabs_new") - number(entry, "slabs_recycled"));
+        same_number(entry, "slab_bytes",
+                    number(entry, "live") * number(entry, "size") + number(entry, "cached_bytes") +
+                        number(entry, "free_bytes") + number(entry, "tail_bytes"));
+        CHECK(number(entry, "pages_free") + number(entry, "pages_kept_4") <= number(entry, "pages"));
+    }
+    CHECK(opened == stats->slabs_opened && bytes == stats->slab_bytes);
+    struct tslab_class_stats class;
+    uint64_t live = 0;
+    for (uint32_t i = 0; tslab_class_stats_get(i, &class) == TSLAB_OK; i++) {
+        live += class.live_objects;
+        opened -= class.slabs_opened;
+        CHECK(class.slabs == class.slabs_opened - class.slabs_recycled);
+        CHECK(class.live_objects == class.allocations - class.frees);
+        CHECK(class.slabs_full + class.slabs_partial + class.slabs_empty == class.slabs);
+    }
+    CHECK(opened == 0 && live == stats->live_objects);
+}
+
 static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *stats)
 {
     static const char *const policies[] = { "drain", "release", "report", "trap" };
@@ -138,6 +195,8 @@ static void check_epoch(const json_t *entry, const struct tslab_epoch_stats *sta
     CHECK(strtoull(text_of(entry, "instance"), NULL, 16) == stats->instance.id);
     CHECK(number(entry, "live_objects") == stats->live_objects && number(entry, "inside") == stats->inside);
     CHECK(number(entry, "live_bytes") == stats->live_bytes && number(entry, "memory_bytes") == stats->memory_bytes);
+    CHECK(stats->memory_bytes == stats->slab_bytes + stats->chunk_bytes + stats->large_bytes);
+    CHECK(stats->live_bytes + stats->cached_bytes <= stats->memory_bytes);
     /* What is no UTF-8 is replaced there; anything else is as it was given. */
     snprintf(label, sizeof label, "%s", text_of(entry, "label"));
     CHECK(strstr(label, "\xef\xbf\xbd") != NULL || strcmp(label, stats->label) == 0);
@@ -165,11 +224,8 @@ static void report_json(void)
     for (size_t i = 0; i < epochs; i++) {
         check_epoch(json_array_get(entries, i), &list[i]);
     }
-    uint64_t opened = 0;
-    for (size_t i = 0; i < json_array_size(classes); i++) {
-        opened += number(json_array_get(classes, i), "slabs_new");
-    }
-    CHECK(opened == stats.slabs_opened);
+    check_classes(classes, &stats);
+    check_accounts(json_object_get(report, "accounts"), &stats);
     json_decref(report);
     done_with(contents, file);
 }

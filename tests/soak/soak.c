@@ -142,7 +142,7 @@ static void fork_one(void)
     own.done.forks++;
 }
 
-/* At rest: the statistics against the tables. */
+/* At rest: the statistics against the tables, and the accounts against each other. */
 
 struct tally {
     size_t objects, bytes; /* of slots */
@@ -193,6 +193,22 @@ static void check_epochs(const struct tslab_stats *stats)
     equal("draining epochs", stats->epochs_draining, 0);
 }
 
+/* Each committed byte is in one account. */
+static void check_accounts(size_t live_bytes, size_t run_bytes)
+{
+    struct tslab_accounts accounts;
+    CHECK(tslab_accounts_get(&accounts) == TSLAB_OK);
+    uint64_t sum = 0;
+    for (const struct tslab_account *a = &accounts.live_slots; (const void *)a < (const void *)(&accounts + 1); a++) {
+        CHECK(a->untouched_bytes <= a->bytes);
+        sum += a->bytes;
+    }
+    equal("bytes in accounts", sum, accounts.committed_bytes);
+    equal("bytes of runs in motion", accounts.moving_runs.bytes, 0);
+    equal("bytes in the account of slots", accounts.live_slots.bytes, live_bytes);
+    equal("bytes in the accounts of large objects", accounts.live_large.bytes + accounts.large_tails.bytes, run_bytes);
+}
+
 static void check_at_rest(struct tslab_stats *stats)
 {
     struct tally tally = { 0 };
@@ -213,6 +229,7 @@ static void check_at_rest(struct tslab_stats *stats)
     equal("units", all, arena.committed_units);
     CHECK(stats->dirty_bytes + stats->clean_bytes + stats->slab_bytes + stats->chunk_bytes <= stats->committed_bytes);
     CHECK(stats->live_bytes <= stats->slab_bytes);
+    check_accounts(tally.bytes, tally.run_bytes);
     check_epochs(stats);
 }
 
