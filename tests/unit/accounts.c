@@ -421,6 +421,28 @@ static void classes(const void *unused)
           stats.untouched_bytes >= stats.pages_free * 4096 * 9 / 10);
 }
 
+/* Whoever holds a lock, the walks do not wait for it. */
+static void locks(const void *unused)
+{
+    (void)unused;
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    keep(in_epoch(epoch, 1000));
+    keep(tslab_malloc(100));
+    struct thread *const self = current_get();
+    CHECK(self != NULL);
+    alarm(CHILD_HANG_SECONDS);
+    lock_acquire(&registry.lock);
+    gate_lock(&self->gate);
+    lock_acquire(&epoch_by_value(epoch.id)->lock);
+    lock_acquire(&depot.lock);
+    (void)now();
+    lock_release(&depot.lock);
+    lock_release(&epoch_by_value(epoch.id)->lock);
+    gate_unlock(&self->gate);
+    lock_release(&registry.lock);
+    current_put(self);
+}
+
 /* One scenario each. */
 #define SCENARIO(name)                                                                                                 \
     static void test_##name(void **state)                                                                              \
@@ -438,6 +460,7 @@ SCENARIO(chunks)
 SCENARIO(slabs_of_epochs)
 SCENARIO(trapped)
 SCENARIO(classes)
+SCENARIO(locks)
 
 int main(void)
 {
@@ -445,7 +468,7 @@ int main(void)
         cmocka_unit_test(test_beginning), cmocka_unit_test(test_slots),           cmocka_unit_test(test_put_aside),
         cmocka_unit_test(test_others),    cmocka_unit_test(test_large),           cmocka_unit_test(test_empty),
         cmocka_unit_test(test_chunks),    cmocka_unit_test(test_slabs_of_epochs), cmocka_unit_test(test_trapped),
-        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_classes),   cmocka_unit_test(test_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

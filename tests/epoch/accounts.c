@@ -1,0 +1,134 @@
+/* The accounts of memory beside threads that allocate, free, and open, close and hand over epochs. */
+#include "epoch.h"
+
+enum { THREADS = 3, STEADY = 2000, STEADY_BYTES = 10000, OBJECTS = 500, LARGE_BYTES = 600 * KILOBYTE };
+
+/* What the threads have at most at once, and so what may be in motion: objects, a large one, and epochs' chunks. */
+enum { MOTION_BYTES = THREADS * 16 * MEGABYTE };
+
+static atomic_bool over;
+
+static void *churn(void *argument)
+{
+    static _Thread_local void *objects[OBJECTS];
+    uint64_t random = (uint64_t)(uintptr_t)argument;
+    while (!atomic_load(&over)) {
+        const tslab_epoch epoch = opened();
+        for (size_t i = 0; i < OBJECTS; i++) {
+            objects[i] = i % 2 == 0 ? tslab_malloc(16 + below(&random, 3000)) : tslab_epoch_malloc(epoch, 100);
+            CHECK(objects[i] != NULL);
+        }
+        void *const large = tslab_malloc(LARGE_BYTES);
+        void *named;
+        const tslab_handle handle = tslab_handle_malloc(epoch, 64, &named);
+        CHECK(large != NULL && handle.id != 0);
+        for (size_t i = 0; i < OBJECTS; i++) {
+            tslab_free(objects[i]);
+        }
+        tslab_free(large);
+        STATUS(tslab_handle_free(epoch, handle), TSLAB_OK);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        if (below(&random, 16) == 0) {
+            (void)tslab_trim();
+        }
+    }
+    return NULL;
+}
+
+static uint64_t sum_of(const struct tslab_accounts *accounts)
+{
+    uint64_t sum = 0;
+    for (const struct tslab_account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
+        CHECK(a->untouched_bytes <= a->bytes);
+        sum += a->bytes;
+    }
+    return sum;
+}
+
+static void look(uint64_t steady_bytes)
+{
+    struct tslab_accounts accounts;
+    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    const uint64_t sum = sum_of(&accounts), committed = accounts.committed_bytes;
+    CHECK_SAY((sum > committed ? sum - committed : committed - sum) <= MOTION_BYTES,
+              "the accounts are %llu bytes, and %llu are committed", (unsigned long long)sum,
+              (unsigned long long)committed);
+    CHECK_SAY(accounts.moving_runs.bytes <= MOTION_BYTES, "%llu bytes are in motion",
+              (unsigned long long)accounts.moving_runs.bytes);
+    const uint64_t live = accounts.live_slots.bytes;
+    CHECK_SAY(live + MOTION_BYTES >= steady_bytes && live <= steady_bytes + MOTION_BYTES, "%llu bytes live, not %llu",
+              (unsigned long long)live, (unsigned long long)steady_bytes);
+    struct tslab_class_stats class;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; tslab_class_stats_get(i, &class) == TSLAB_OK; i++) {
+        CHECK(class.slabs_full + class.slabs_partial + class.slabs_empty == class.slabs);
+        CHECK((class.used_slots + class.free_slots) * class.size + class.tail_bytes == class.slab_bytes);
+        bytes += class.slab_bytes;
+    }
+    CHECK(bytes + MOTION_BYTES >= steady_bytes && bytes <= committed + MOTION_BYTES);
+}
+
+static void they_add_up_beside_threads(void)
+{
+    static void *steady[STEADY];
+    pthread_t threads[THREADS];
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < STEADY; i++) {
+        steady[i] = tslab_malloc(STEADY_BYTES);
+        bytes += tslab_usable_size(steady[i]);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < 20 + times(400); i++) {
+        look(bytes);
+        if (i % 10 == 0) {
+            tslab_stats_json(null);
+            tslab_stats_print(null);
+        }
+    }
+    atomic_store(&over, true);
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    struct tslab_accounts accounts;
+    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    CHECK(sum_of(&accounts) == accounts.committed_bytes && accounts.moving_runs.bytes == 0);
+    for (size_t i = 0; i < STEADY; i++) {
+        tslab_free(steady[i]);
+    }
+    (void)tslab_trim();
+    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    CHECK(sum_of(&accounts) == accounts.committed_bytes && accounts.live_slots.bytes == 0);
+}
+
+/* Older and newer callers have structs of other sizes. */
+static void structs_have_any_size(void)
+{
+    struct tslab_accounts accounts;
+    struct tslab_class_stats class;
+    uint64_t first[2];
+    void *const p = tslab_malloc(100);
+    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    STATUS(tslab_accounts_get_sized((struct tslab_accounts *)(void *)first, sizeof first), TSLAB_OK);
+    CHECK(first[0] == accounts.committed_bytes && first[1] == accounts.untouched_bytes);
+    STATUS(tslab_accounts_get(NULL), TSLAB_INVALID);
+    STATUS(tslab_accounts_get_sized(&accounts, 0), TSLAB_INVALID);
+    STATUS(tslab_accounts_get_sized(&accounts, 8192), TSLAB_INVALID);
+    STATUS(tslab_class_stats_get_sized(0, (struct tslab_class_stats *)(void *)first, sizeof first), TSLAB_OK);
+    CHECK(first[0] == 16);
+    STATUS(tslab_class_stats_get(0, NULL), TSLAB_INVALID);
+    STATUS(tslab_class_stats_get(UINT32_MAX, &class), TSLAB_INVALID);
+    tslab_free(p);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(they_add_up_beside_threads),
+    CASE(structs_have_any_size),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}
