@@ -1,0 +1,78 @@
+"""docs/statistics.md names what the code names: the accounts, the members of the JSON, and the columns of the text.
+
+usage: statistics.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+NAME = re.compile(r"`([\w-]+)`")
+
+
+def section(page, title):
+    """The text below a heading, up to the next one of its depth or above."""
+    depth, rest = re.match(r"#+", title)[0], page.partition(f"\n{title}\n")[2]
+    assert rest, f"there is no heading {title}"
+    return re.split(rf"^#{{1,{len(depth)}}} ", rest, flags=re.MULTILINE)[0]
+
+
+def first_column(text):
+    """The names in the first column of its tables."""
+    return [name for line in text.splitlines() if line.startswith("| `") for name in NAME.findall(line.split("|")[1])]
+
+
+def struct_members(header, name):
+    body = re.search(rf"^struct {name} {{\n(.*?)^}};", header, re.MULTILINE | re.DOTALL)[1]
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+    return [word for line in body.split(";") for word in re.findall(r"(\w+)(?=,|$|\[)", line.strip())]
+
+
+def function(source, name):
+    return re.search(rf"^[^\n]*\b{name}\([^;]*?\)\n{{\n(.*?)^}}", source, re.MULTILINE | re.DOTALL)[1]
+
+
+def json_names(source, *functions):
+    body = "".join(function(source, name) for name in functions)
+    return re.findall(r'json_(?:number|string|identity)\(json, "(\w+)"', body)
+
+
+def heads(source, name):
+    words = re.search(r"heads\[\] = {(.*?)}", function(source, name), re.DOTALL)[1]
+    return re.findall(r'"([^"]+)"', words)
+
+
+def differences(what, told, there):
+    for name in sorted(set(there) - set(told)):
+        yield f"{what}: docs/statistics.md does not tell {name}"
+    for name in sorted(set(told) - set(there)):
+        yield f"{what}: docs/statistics.md tells {name}, which is not there"
+
+
+def complaints(root):
+    page = (root / "docs/statistics.md").read_text()
+    header = (root / "include/tslab/tslab.h").read_text()
+    report = (root / "src/api/report.c").read_text()
+    accounts_h = (root / "src/core/accounts.h").read_text()
+    accounts = re.findall(r"^ +X\((\w+)\)", accounts_h, re.MULTILINE)
+    yield from differences("struct tslab_accounts", accounts + ["committed_bytes", "untouched_bytes"],
+                           struct_members(header, "tslab_accounts"))
+    yield from differences("accounts", first_column(section(page, "## Accounts of memory").partition("\n### ")[0]), accounts)
+    of_class = json_names(report, "json_class_entry", "json_slabs")
+    yield from differences("a size class", first_column(section(page, "### A size class")), of_class)
+    yield from differences("an epoch", first_column(section(page, "### An epoch")), json_names(report, "json_epoch_entry"))
+    totals = set(json_names(report, "json_totals")) - {"bypassed_allocations"} | {"bypassed_allocs"}
+    yield from differences("totals", totals, struct_members(header, "tslab_stats"))
+    columns = first_column(section(page, "## Text"))
+    for file, name in (("core/stats.c", "stats_print"), ("api/accounts.c", "classes_print")):
+        missing = set(heads((root / "src" / file).read_text(), name)) - set(columns)
+        yield from (f"text: docs/statistics.md does not tell the column {column}" for column in sorted(missing))
+
+
+def main():
+    found = list(complaints(pathlib.Path(sys.argv[1])))
+    print("\n".join(found) or "docs/statistics.md names what the code names.")
+    sys.exit(1 if found else 0)
+
+
+main()
