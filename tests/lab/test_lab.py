@@ -87,6 +87,8 @@ class Health(LabTest):
         self.assertEqual(code, 0, text)
         self.assertIn("checks are well", text)
         self.assertIn("memory goes back: ", text)
+        self.assertRegex(text, r"accounts of memory: \d+ KiB with pages: \w+ \d+, ")
+        self.assertRegex(text, r"fragmentation: the classes that waste most, KiB: \d+ bytes \d+")
 
     def test_damage_is_found(self):
         code, text = self.health(self.compiled(ONE_PLACE % (64, 64)))

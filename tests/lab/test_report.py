@@ -13,7 +13,7 @@ from lab_test import ROOT, LabTest, main
 from tslab_lab.allocators.catalogue import ALLOCATORS
 from tslab_lab.display import palette
 from tslab_lab.report import page
-from tslab_lab.results import latencies, measures, standings
+from tslab_lab.results import accounting, latencies, measures, standings
 
 try:
     from selenium import webdriver
@@ -271,6 +271,30 @@ class Reports(LabTest):
         text = self.made(lines)
         self.assertIn("1.00 <em>best</em><small>50.0</small>", text)
         self.assertIn("1.50<small>75.0</small>", text)
+
+    def test_accounts_and_fragmentation(self):
+        mib = 1024**2
+        told = {
+            "committed_bytes": 10 * mib, "untouched_bytes": 4 * mib,
+            "clean_runs": {"bytes": 4 * mib, "untouched_bytes": 4 * mib},
+            "live_slots": {"bytes": 5 * mib, "untouched_bytes": 0},
+            "stocks": {"bytes": mib, "untouched_bytes": 0},
+            "outboxes": {"bytes": 0, "untouched_bytes": 0},
+        }  # fmt: skip
+        entry = {"size": 1536, "free_bytes": 2 * mib, "tail_bytes": mib // 2, "untouched_bytes": mib}
+        entry |= {"slabs_full": 1, "slabs_partial": 77, "slabs_empty": 0, "pages": 640, "pages_free": 31}
+        entry |= {"pages_kept_1": 12, "pages_kept_2": 13, "pages_kept_4": 14}
+        report = {"schema": "tslab-statistics", "accounts": told, "classes": [entry | {"free_bytes": 0}, entry]}
+        found = accounting.found_in(f"words\n{json.dumps(report)}\nmore words\n")
+        self.assertEqual(found, {"accounts": told, "classes": [entry]})
+        self.assertTrue(accounting.add_up(told))
+        self.assertFalse(accounting.add_up(told | {"committed_bytes": 11 * mib}))
+        self.assertIsNone(accounting.found_in('{"schema":"tslab-statistics","classes":[]}\n{"tslab-statistics'))
+        lines = fixture.records(cases=fixture.CASES[:1], rounds=2, more=False)
+        text = self.made([*lines, {"kind": "accounts", "case": "pair", "allocator": "tslab"} | found])
+        self.assertIn('<section id="accounts">', text)
+        self.assertRegex(text, r">6\.00</td><td[^>]*>5\.00</td><td[^>]*>1\.00</td>")  # all, live slots, stocks
+        self.assertRegex(text, r">1,536</td><td[^>]*>1\.50</td><td[^>]*>1</td><td[^>]*>77</td>")
 
     def test_names_from_outside_are_not_markup(self):
         lines = fixture.records(cases=fixture.CASES[:1], rounds=1, more=False)

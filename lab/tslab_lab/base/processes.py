@@ -58,6 +58,11 @@ def started(argv, env, stdout, stderr):
 
 def run(argv, env, who):
     """Standard output of a program that ends well. `who` names program and allocator in the error."""
+    return outputs(argv, env, who)[0]
+
+
+def outputs(argv, env, who):
+    """The same, and standard error."""
     with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
         with started([str(a) for a in argv], env, out, err) as process:
             try:
@@ -67,7 +72,8 @@ def run(argv, env, who):
         if code != 0:
             raise Failure(f"{who} {how_it_ended(code)}. Its last words:\n{tail(err.name)}")
         out.seek(0)
-        return out.read().decode()
+        err.seek(0)
+        return out.read().decode(), err.read().decode(errors="replace")
 
 
 def figures(argv, env, who):

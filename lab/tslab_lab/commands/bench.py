@@ -9,7 +9,7 @@ from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
 from tslab_lab.display import layout
-from tslab_lab.measure import case_runner, instructions, measurement
+from tslab_lab.measure import accounts, case_runner, instructions, measurement
 from tslab_lab.real import programs
 from tslab_lab.report import bench_tables
 from tslab_lab.results import case_runs
@@ -42,8 +42,8 @@ def run(arguments):
         arguments.error(f"cannot write {arguments.markdown}: there is no such directory")
     cases = case_runner.select(arguments.workloads or ["quick" if arguments.quick else "standard"])
     libraries = measurement.libraries(arguments, [f"{BASE}={arguments.baseline}"] if arguments.baseline else [])
-    count = instructions.count if arguments.instructions else None
-    found, interrupted = measurement.run(NAME, arguments, cases, libraries, before=count)
+    befores = [accounts.take, *([instructions.count] if arguments.instructions else [])]
+    found, interrupted = measurement.run(NAME, arguments, cases, libraries, befores=befores)
     return show(found, cases, arguments, interrupted)
 
 

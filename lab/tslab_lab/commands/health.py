@@ -14,8 +14,8 @@ from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.display import layout, progress
-from tslab_lab.measure import case_runner, honesty, rounds
-from tslab_lab.results import measures
+from tslab_lab.measure import accounts, case_runner, honesty, rounds
+from tslab_lab.results import accounting, measures
 from tslab_lab.statistics import intervals
 
 NAME = "health"
@@ -34,6 +34,7 @@ ROUNDS = 5
 # One burst, about 25 MiB, is freed: it shows no sign of reuse, so all of it goes back at once.
 BURST = "burst-idle:bursts=1"
 LEFT_MOST_KIB = 4 * 1024
+ACCOUNTS_SHOWN, CLASSES_SHOWN = 5, 3
 SMOKE = (  # real programs, each with the words that it must print
     (["/bin/sh", "-c", "echo shell $((6 * 7))"], "shell 42"),
     (["python3", "-c", "print(sum(len(str(i)) for i in range(200000)))"], "1088890"),
@@ -73,6 +74,7 @@ def run(arguments):
         RECORDED.write_text(json.dumps(ratios, indent=1) + "\n")
         print(f"Recorded in {RECORDED}.")
     findings += judged(listed, json.loads(RECORDED.read_text()))
+    findings += accounted(accounts.of_case(runner, cases[-1]))
     return show(findings, found[OURS])
 
 
@@ -148,6 +150,21 @@ def judged(listed, recorded):
         more = median(run["peak_kib"] for run in ours) - median(run["peak_kib"] for run in theirs)
         text = f"{peak.middle:.2f} of {SYSTEM}'s, recorded {known['peak']:.2f}, at most {most:.2f}"
         yield Finding(f"{name}: peak RSS", peak.low <= most or more < LEAST_KIB, text)
+
+
+def accounted(found):
+    """Where the memory is that is left after a burst: the accounts add up, and the largest are shown."""
+    if found is None:
+        yield Finding("accounts of memory", False, "the library does not tell them")
+        return
+    told = accounting.parts(found["accounts"])
+    most = ", ".join(f"{name} {touched >> 10}" for name, (touched, _) in list(told.items())[:ACCOUNTS_SHOWN])
+    touched = found["accounts"]["committed_bytes"] - found["accounts"]["untouched_bytes"]
+    well = accounting.add_up(found["accounts"])
+    text = f"{touched >> 10} KiB with pages: {most}" if well else "they do not add up to what is committed"
+    yield Finding("accounts of memory", well, text)
+    classes = [f"{entry['size']} bytes {accounting.waste(entry) >> 10}" for entry in found["classes"][:CLASSES_SHOWN]]
+    yield Finding("fragmentation", True, f"the classes that waste most, KiB: {', '.join(classes) or 'none'}")
 
 
 def show(findings, library):

@@ -54,6 +54,10 @@ class Runner:
         values = case.parameters(True) | {first: factor * case.workload.tiny}
         return [str(self._directory / case.program), *map(str, values.values())]
 
+    def own_argv(self, case):
+        """What runs the case; None for a program, which may be several processes."""
+        return None if is_program(case) else self._argv(case, self.quick)
+
     def run(self, case, allocator):
         """The figures of one run, as the workload prints them."""
         environment, who = self.environments[case.name, allocator], f"{case.name} on {allocator}"

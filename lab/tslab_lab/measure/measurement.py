@@ -41,9 +41,9 @@ def libraries(arguments, more=()):
     return installed.here([*arguments.allocators, *more], arguments.library)
 
 
-def run(command, arguments, cases, found, latency=False, before=None):
-    """Measures, and returns the results and whether the user interrupted it. `before`: called with (runner, names,
-    writer, bar) when all is ready."""
+def run(command, arguments, cases, found, latency=False, befores=()):
+    """Measures, and returns the results and whether the user interrupted it. Each of `befores` is called with (runner,
+    names, writer, bar) when all is ready."""
     wanted = rounds_wanted(arguments)
     folder = storage.new_folder(command, arguments.output)
     runner = case_runner.Runner(cases, found, arguments.quick, latency)
@@ -56,7 +56,7 @@ def run(command, arguments, cases, found, latency=False, before=None):
     interrupted = False
     try:
         with progress.of(wanted * len(cases) * len(found), Console()) as bar:
-            if before:
+            for before in befores:
                 before(runner, list(found), writer, bar)
             rounds.run(cases, list(found), wanted, arguments.seconds, runner.run, writer, bar)
     except rounds.Interrupted:

@@ -7,9 +7,10 @@ from tslab_lab.display import palette
 from tslab_lab.display.layout import three_digits
 from tslab_lab.memory import series
 from tslab_lab.report import plots
-from tslab_lab.results import latencies, standings
+from tslab_lab.results import accounting, latencies, standings
 
 MIB = 1024
+MANY_CLASSES = 12
 HEAT = ((1.05, "w1"), (1.25, "w2"), (1.75, "w3"))  # up to this ratio, this shade; then the darkest
 DARKEST = "w4"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -178,6 +179,47 @@ def overall(figures, counted, names, baseline):
         f"and in how many it has less than {baseline}, no difference is shown, or it has more"
     )
     return table(caption, heads, rows)
+
+
+ACCOUNTS_SHOWN = 8
+
+
+def accounts(records):
+    """The accounts by workload: those that have most of the memory with pages in any of them, and all others together."""
+    parts = {record["case"]: accounting.parts(record["accounts"]) for record in records}
+    sums = {}
+    for found in parts.values():
+        for name, (touched, _) in found.items():
+            sums[name] = sums.get(name, 0) + touched
+    shown = sorted((name for name in sums if sums[name] > 0), key=sums.get, reverse=True)[:ACCOUNTS_SHOWN]
+    rows = []
+    for case, found in parts.items():
+        all_touched = sum(touched for touched, _ in found.values())
+        touched = [found.get(name, (0, 0))[0] for name in shown]
+        figures = [all_touched, *touched, all_touched - sum(touched)]
+        rows.append([head(escape(case)), *(cell(_mib(value), value) for value in figures)])
+    heads = ["Workload", "all", *(escape(name.replace("_", " ")) for name in shown), "others"]
+    return table("Accounts of memory with pages, MiB", heads, rows)
+
+
+def fragmentation(records):
+    """The size classes that waste most, over all workloads."""
+    every = [(record["case"], entry) for record in records for entry in record["classes"]]
+    most = sorted(every, key=lambda found: accounting.waste(found[1]), reverse=True)[:MANY_CLASSES]
+    counts = ("slabs_full", "slabs_partial", "slabs_empty", "pages", "pages_free")
+    counts += ("pages_kept_1", "pages_kept_2", "pages_kept_4")
+    rows = []
+    for case, entry in most:
+        wasted = accounting.waste(entry)
+        figures = (cell(f"{entry[name]:,}", entry[name]) for name in counts)
+        size = cell(f"{entry['size']:,}", entry["size"])
+        rows.append([head(escape(case)), size, cell(_mib(wasted), wasted), *figures])
+    heads = ["Workload", "size", "waste, MiB", *(name.replace("_", " ") for name in counts)]
+    return table("Fragmentation: the size classes that waste most", heads, rows) if rows else ""
+
+
+def _mib(value):
+    return f"{value / 1024**2:.2f}"
 
 
 def facts(cases, names):

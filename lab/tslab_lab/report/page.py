@@ -175,6 +175,17 @@ def add_workloads(page):
     page.add("workloads", "Each workload", f'<div class="grid">{"".join(parts)}</div>' if parts else "")
 
 
+def add_accounts(page):
+    told = page.results.accounts
+    if not told:
+        return
+    note = (
+        "<p>From one more run of each workload on tslab, when it ends. Each committed byte is in one account; here is the "
+        "part that has pages. Waste is what has pages and nobody has. docs/statistics.md says what the names mean.</p>"
+    )
+    page.add("accounts", "Where the memory is", note, html_tables.accounts(told), html_tables.fragmentation(told))
+
+
 def _lines_of(records):
     """dict case -> dict allocator -> list of (milliseconds, KiB), without the moments that were not sampled."""
     found = {}
@@ -292,7 +303,7 @@ def html(results, baseline, folder, bar):
     """The whole page; the figures' files go to `folder`."""
     page = Page(results, baseline, folder, bar)
     summary.add_to(page)
-    for add in (add_ratios, add_measures, add_workloads, add_series, add_latency, add_circumstances):
+    for add in (add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts, add_circumstances):
         add(page)
     told = html_tables.listed(map(escape, marks(page)))
     marked = f'<section class="marks"><h2>Read with care</h2>{told}</section>' if told else ""

@@ -24,6 +24,7 @@ class Results:
     latency: list = field(default_factory=list)
     failures: list = field(default_factory=list)
     instructions: list = field(default_factory=list)
+    accounts: list = field(default_factory=list)
     footer: dict | None = None
 
     def runs_of(self, case, allocator):
@@ -65,6 +66,10 @@ class Writer:
     def instructions(self, case, allocator, value):
         """By callgrind, for one operation."""
         self._write("instructions", {"case": case, "allocator": allocator, "value": value})
+
+    def accounts(self, case, allocator, figures):
+        """Where the allocator's memory is when the program ends, as its statistics say."""
+        self._write("accounts", {"case": case, "allocator": allocator} | figures)
 
     def failure(self, case, allocator, number, why):
         self._write("failure", {"case": case, "allocator": allocator, "round": number, "why": str(why)})
@@ -137,7 +142,7 @@ def read(where):
         raise processes.Failure(f"{path} has format {header.get('format')}; this tslab reads format {FORMAT}.")
     found = Results(path, header)
     lists = {"run": found.runs, "series": found.series, "latency": found.latency, "failure": found.failures}
-    lists["instructions"] = found.instructions
+    lists |= {"instructions": found.instructions, "accounts": found.accounts}
     for record in records[1:]:
         if record["kind"] == "footer":
             found.footer = record

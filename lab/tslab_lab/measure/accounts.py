@@ -1,0 +1,28 @@
+"""Where our memory is when a workload ends: what the library's own statistics say in one run apart from the rounds, because
+writing them takes time."""
+
+from tslab_lab.allocators.catalogue import OURS
+from tslab_lab.base import processes
+from tslab_lab.results import accounting
+
+
+def of_case(runner, case):
+    """None for a program, which may be several processes, for a library that does not tell, and where the case fails, as it
+    does in the rounds, too."""
+    argv = runner.own_argv(case)
+    if argv is None:
+        return None
+    environment = runner.environments[case.name, OURS] | {"TSLAB_STATS": "2"}
+    try:
+        return accounting.found_in(processes.outputs(argv, environment, f"{case.name} on {OURS}, with statistics")[1])
+    except processes.Failure:
+        return None
+
+
+def take(runner, names, writer, bar):
+    """Writes the accounts of all cases into the results."""
+    for case in runner.cases if OURS in names else ():
+        bar.begin(f"accounts: {case.name} on {OURS}")
+        found = of_case(runner, case)
+        if found is not None:
+            writer.accounts(case.name, OURS, found)
