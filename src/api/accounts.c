@@ -11,6 +11,9 @@
 
 enum { NAME_COLUMNS = 22, BYTE_COLUMNS = 16, COUNT_COLUMNS = 11, CLASSES_TOLD = 12 };
 
+/* Room for lines of less than half a KiB beyond what text_send_part leaves. */
+enum { LINES_BYTES = REPORT_PART_BYTES + 512 };
+
 TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *accounts, size_t size)
 {
     if (accounts == NULL || !sized_is_valid(size)) {
@@ -46,7 +49,7 @@ static void print_account(struct text *text, const char *name, uint64_t bytes, u
 
 void accounts_print(int fd)
 {
-    char buffer[REPORT_BYTES];
+    char buffer[LINES_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct tslab_accounts accounts;
     (void)accounts_take(&accounts);
@@ -106,7 +109,7 @@ void classes_print(int fd)
 {
     static const char *const heads[] = { "size",  "waste", "live", "cached", "slabs",  "full",  "partial",
                                          "empty", "pages", "free", "kept-1", "kept-2", "kept-4" };
-    char buffer[REPORT_BYTES];
+    char buffer[LINES_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     uint64_t wasted[CLASS_LIMIT] = { 0 };
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {

@@ -48,7 +48,6 @@ bool census_next(struct census_run *run)
 
 struct bits {
     uint64_t word[BITMAP_WORDS];
-    uint32_t count;
 };
 
 static bool bits_have(const struct bits *bits, unsigned slot)
@@ -56,25 +55,34 @@ static bool bits_have(const struct bits *bits, unsigned slot)
     return (bits->word[slot / WORD_SLOTS] >> (slot % WORD_SLOTS) & 1) != 0;
 }
 
-/* The free slots of a slab, in words of these numbers. */
-static void bits_read(struct bits *bits, const struct run *slab, const struct class_geometry *geometry, uint32_t words)
+/* The free slots of a slab, which may be a slab of another class by now. */
+static void bits_read(struct bits *bits, const struct run *slab, const struct class_geometry *geometry)
 {
     memset(bits, 0, sizeof *bits);
     for (unsigned w = 0; w < geometry->words; w++) {
-        bits->word[w] = (words >> w & 1) != 0 ? load_plain(&slab->bitmap[w]) : 0;
-        bits->count += bit_count(bits->word[w]);
+        bits->word[w] = load_plain(&slab->bitmap[w]) & class_word_mask(geometry, w);
     }
-    invariant(bits->count <= geometry->slots);
 }
 
-/* The whole pages in rows of these slots. tail: what is behind the last slot belongs to its row. */
-static uint64_t pages_in_rows(const struct bits *bits, const struct class_geometry *geometry, bool tail)
+/* How many there are, in words of these numbers. */
+static uint32_t bits_count(const struct bits *bits, uint32_t words)
+{
+    uint32_t count = 0;
+    for (unsigned w = 0; w < BITMAP_WORDS; w++) {
+        count += (words >> w & 1) != 0 ? bit_count(bits->word[w]) : 0;
+    }
+    return count;
+}
+
+/* The whole pages in rows of these slots, in words of these numbers. tail: what is behind the last slot belongs to its
+ * row. */
+static uint64_t pages_in_rows(const struct bits *bits, uint32_t words, const struct class_geometry *geometry, bool tail)
 {
     const size_t page = os_page_bytes(), size = geometry->size;
     uint64_t bytes = 0;
     for (unsigned slot = 0; slot < geometry->slots;) {
         unsigned end = slot;
-        while (end < geometry->slots && bits_have(bits, end)) {
+        while (end < geometry->slots && (words >> (end / WORD_SLOTS) & 1) != 0 && bits_have(bits, end)) {
             end++;
         }
         if (end > slot) {
@@ -93,18 +101,17 @@ static uint64_t pages_in_rows(const struct bits *bits, const struct class_geomet
  * many have no pages: they are taken to have the same share of the free pages. */
 static uint64_t slab_untouched(const struct run *slab, const struct class_geometry *geometry, const struct bits *free)
 {
-    const uint32_t purged = owned_load(&slab->purged_slots);
+    const uint32_t purged = owned_load(&slab->purged_slots), fresh_words = owned_load(&slab->fresh_words);
     if (purged == 0) {
         return 0;
     }
-    const uint32_t fresh_words = owned_load(&slab->fresh_words);
     const bool tail = owned_load(&slab->was_clean) && (fresh_words >> (geometry->words - 1) & 1) != 0;
-    struct bits fresh;
-    bits_read(&fresh, slab, geometry, fresh_words);
-    const uint64_t all = pages_in_rows(free, geometry, tail), never = pages_in_rows(&fresh, geometry, tail);
-    const uint64_t others = free->count > fresh.count ? free->count - fresh.count : 0;
-    const uint64_t gone = min_size(purged > fresh.count ? purged - fresh.count : 0, others);
-    return never + (others == 0 || all < never ? 0 : (all - never) * gone / others);
+    const uint64_t all = pages_in_rows(free, UINT32_MAX, geometry, tail);
+    const uint64_t never = pages_in_rows(free, fresh_words, geometry, tail);
+    const uint32_t fresh = bits_count(free, fresh_words), others = bits_count(free, ~fresh_words);
+    const uint64_t gone = min_size(purged > fresh ? purged - fresh : 0, others);
+    invariant(never <= all && fresh + others <= geometry->slots);
+    return never + (others == 0 ? 0 : (all - never) * gone / others);
 }
 
 void census_slab(const struct census_run *run, struct census_slab *slab)
@@ -112,9 +119,9 @@ void census_slab(const struct census_run *run, struct census_slab *slab)
     const struct class_geometry *const geometry = &class_geometry[run->class];
     struct bits free;
     invariant(run->kind == CENSUS_SLAB && run->class != CLASS_NONE);
-    bits_read(&free, &arena.runs[run->first], geometry, UINT32_MAX);
-    invariant(free.count <= geometry->slots && run->units == geometry->units);
-    slab->free_slots = free.count;
+    bits_read(&free, &arena.runs[run->first], geometry);
+    slab->free_slots = bits_count(&free, UINT32_MAX);
+    invariant(slab->free_slots <= geometry->slots && run->units == geometry->units);
     slab->untouched_bytes = slab_untouched(&arena.runs[run->first], geometry, &free);
 }
 
@@ -125,31 +132,34 @@ size_t census_tail_bytes(unsigned class)
     return ((size_t)geometry->units << UNIT_SHIFT) - (size_t)geometry->slots * geometry->size;
 }
 
-enum { PAGE_BYTES_LEAST = 4096, SLAB_PAGES_MOST = (1 << 20) / PAGE_BYTES_LEAST };
+/* The slots that lie on a page, and how many of them are used. The last page may have none. */
+static void add_page(const struct bits *free, const struct class_geometry *geometry, size_t from, size_t to,
+                     struct census_class *sum)
+{
+    const unsigned begin = (unsigned)(from / geometry->size);
+    const unsigned end = (unsigned)min_size((to + geometry->size - 1) / geometry->size, geometry->slots);
+    unsigned used = 0;
+    for (unsigned slot = begin; slot < end; slot++) {
+        used += !bits_have(free, slot);
+    }
+    const bool kept = used != 0 && begin + used < end;
+    invariant(begin <= end && begin + used <= end);
+    sum->pages++;
+    sum->free_pages += used == 0;
+    sum->kept_1 += kept && used <= 1;
+    sum->kept_2 += kept && used <= 2;
+    sum->kept_4 += kept && used <= 4;
+}
 
 static void add_pages(const struct census_run *run, struct census_class *sum)
 {
     const struct class_geometry *const geometry = &class_geometry[run->class];
-    const size_t page = min_size(os_page_bytes(), UNIT_BYTES), size = geometry->size;
-    const size_t pages = ((size_t)geometry->units << UNIT_SHIFT) / page;
-    uint16_t used[SLAB_PAGES_MOST] = { 0 }, unused[SLAB_PAGES_MOST] = { 0 };
+    const size_t page = min_size(os_page_bytes(), UNIT_BYTES), bytes = (size_t)geometry->units << UNIT_SHIFT;
     struct bits free;
-    invariant(pages <= SLAB_PAGES_MOST && page >= PAGE_BYTES_LEAST);
-    bits_read(&free, &arena.runs[run->first], geometry, UINT32_MAX);
-    for (unsigned slot = 0; slot < geometry->slots; slot++) {
-        uint16_t *const counts = bits_have(&free, slot) ? unused : used;
-        for (size_t at = slot * size / page; at <= ((slot + 1) * size - 1) / page; at++) {
-            counts[at]++;
-        }
-    }
-    sum->pages += pages;
-    for (size_t at = 0; at < pages; at++) {
-        const bool kept = used[at] != 0 && unused[at] != 0;
-        invariant(used[at] + unused[at] <= geometry->slots);
-        sum->free_pages += used[at] == 0;
-        sum->kept_1 += kept && used[at] <= 1;
-        sum->kept_2 += kept && used[at] <= 2;
-        sum->kept_4 += kept && used[at] <= 4;
+    invariant(bytes % page == 0 && run->units == geometry->units);
+    bits_read(&free, &arena.runs[run->first], geometry);
+    for (size_t at = 0; at < bytes; at += page) {
+        add_page(&free, geometry, at, at + page, sum);
     }
 }
 
