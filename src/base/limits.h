@@ -46,6 +46,7 @@ enum {
     LIMIT(EPOCH_SLABS_FROM_KIB,             32,         2048), /* KiB of chunks that one hold fills before slabs */
     LIMIT(WARM_EPOCHS,                       2,            8), /* records of epochs that a thread keeps for its next ones */
     LIMIT(WARM_SHARED,                       2,           28), /* such records that wait for any thread */
+    LIMIT(COUNTED_RUNS,                      1,            8), /* runs of an epoch that a report looks at under its lock */
     LIMIT(REMEMBERED_HOLDS,                  2,            8), /* holds that a thread finds again without a search */
     LIMIT(LABELS_KNOWN,                     24,          256), /* labels that a report of epochs tells apart */
 };

@@ -75,15 +75,45 @@ static void count_hold(const struct hold *hold, struct survivors *sum)
     }
 }
 
+/* Lets other threads have the lock for a moment. True: no run was unlinked meanwhile, so a walk may go on. */
+static bool lock_yield(struct epoch *epoch)
+{
+    const uint64_t recycled = counter_get(&epoch->recycled_runs);
+    const uint64_t generation = epoch_generation(load_plain(&epoch->word));
+    lock_release(&epoch->lock);
+    lock_acquire(&epoch->lock);
+    return counter_get(&epoch->recycled_runs) == recycled && epoch_generation(load_plain(&epoch->word)) == generation;
+}
+
+/* Counts the runs a few at a time: threads that allocate in the epoch need the lock, too. Where runs are unlinked again
+ * and again, the walk keeps the lock in the end. Under the lock. */
+static void count_runs(struct epoch *epoch, struct survivors *sum)
+{
+    enum { RESTARTS = 3 };
+    unsigned looked_at = 0, restarts = 0;
+    invariant(lock_is_held(&epoch->lock) && sum->objects == 0);
+    for (uint32_t run = epoch->runs; run != 0;) {
+        count_run(run, sum);
+        run = arena.runs[run].of_epoch.next;
+        if (++looked_at % COUNTED_RUNS == 0 && restarts < RESTARTS && !lock_yield(epoch)) {
+            *sum = (struct survivors){ .objects = 0 };
+            run = epoch->runs;
+            restarts++;
+        }
+    }
+}
+
 void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
     *sum = (struct survivors){ .objects = 0 };
     lock_acquire(&epoch->lock);
-    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
-        count_run(run, sum);
-    }
+    count_runs(epoch, sum);
+    unsigned looked_at = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         count_hold(hold, sum);
+        if (++looked_at % COUNTED_RUNS == 0) {
+            (void)lock_yield(epoch); /* holds are never unmapped; if the epoch ends meanwhile, nobody wants the sum */
+        }
     }
     lock_release(&epoch->lock);
 }

@@ -329,6 +329,7 @@ const struct scenario scenarios[] = {
     { "report", "frees beside close", { "N @0 E a2>1 a2>2 a1>1 L", DIRECT }, { "c", "f f", "f" }, 2, 3 },
     { "report", "the last leave tells", { "N @0 E a2", DIRECT }, { "a1 L f f", "c", "E L" }, 2, 3 },
     { "report", "runs and a sealed chunk", { "N @0 E a2>1 a2>2 a2>1 a2>2 a3>1 B2>2 L", DIRECT }, { "c", "f f", "f f" }, 2, 3 },
+    { "report", "a run goes while it counts", { "N @0 E B2 B2>1 B2 L", DIRECT }, { "c", "f" }, 2, 4 },
     { "report", "slabs", { "N S2>1 S2>2 S3>1", DIRECT }, { "c", "f f", "f" }, 2, 3 },
     { "report", "slabs, with magazines", { "N @0 S2>1 E a2 a2", MAGAZINES }, { "f L", "f", "c" }, 2, 3 },
     { "report", "handles", { "N H H", DIRECT }, { "c", "D", "D1" }, 2, 3 },
