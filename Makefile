@@ -1,7 +1,9 @@
-# The entry point: every target sees to it that what it needs is installed and built. `make help` lists them.
+# The entry point. `make help` lists the targets. Those for users (build, install, amalgamation, dist) install no packages. The
+# others see to it, as root, that the Debian packages are there that they need.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+WERROR ?= ON
 JOBS ?= $(shell nproc)
 FUZZ_MINUTES ?= 60
 SOAK_MINUTES ?= 60
@@ -12,10 +14,10 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        locked install format lint clean
+        locked install install-strip uninstall format lint clean
 
-build: ## Build the libraries into build/release (the default)
-	@tools/setup.sh build
+build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
+	@tools/setup.sh --only-say build
 	@$(call configure,release)
 	@cmake --build --preset release
 
@@ -113,8 +115,14 @@ locked: ## Print the locked instructions and locks of each operation, and compar
 	@/usr/bin/python3 -B tests/golden/locked.py build/release/tests/golden/golden-locked $(TABLE:%=--%)
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
-	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" $(STRIP)
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+install-strip: ## The same without debug information
+	@$(MAKE) --no-print-directory install STRIP=--strip
+
+uninstall: ## Remove what the last install has put there, below the same DESTDIR
+	@DESTDIR="$(DESTDIR)" cmake --build build/release --target uninstall
 
 format: ## Format all C and C++ files
 	@tools/setup.sh test
@@ -132,7 +140,7 @@ clean: ## Remove everything that was built
 	@rm -rf build
 
 # Problems are said on stderr; what CMake says when all is well is of no interest.
-configure = cmake --preset $(1) $(2) >/dev/null
+configure = cmake --preset $(1) -DTSLAB_WERROR=$(WERROR) $(2) >/dev/null
 
 # run_tests(presets,options of ctest)
 run_tests = set -e; for preset in $(1); do \

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tslab)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(TARGETS tslab tslab-static tslab-malloc ${checked_libraries} EXPORT tslab-targets)
+install(TARGETS ${tslab_libraries} EXPORT tslab-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tslab TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(EXPORT tslab-targets NAMESPACE tslab:: DESTINATION ${package_dir})
@@ -23,7 +23,11 @@ string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 macro(tslab_pkg_config suffix note)
     set(checked "${suffix}")
     set(checked_note "${note}")
-    foreach(name tslab tslab-malloc)
+    set(names tslab)
+    if(TSLAB_DROPIN)
+        list(APPEND names tslab-malloc)
+    endif()
+    foreach(name IN LISTS names)
         set(file ${PROJECT_BINARY_DIR}/${name}${checked}.pc)
         configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${file} @ONLY)
         install(FILES ${file} DESTINATION ${pkgconfig_dir})
@@ -32,4 +36,21 @@ endmacro()
 tslab_pkg_config("" "")
 if(checked_libraries)
     tslab_pkg_config(-checked ", that ends the program at misuse of memory")
+endif()
+
+if(TSLAB_DROPIN)
+    file(RELATIVE_PATH run_to_libdir /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
+    configure_file(${PROJECT_SOURCE_DIR}/tools/tslab-run.in ${PROJECT_BINARY_DIR}/tslab-run @ONLY)
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab-run TYPE BIN)
+endif()
+
+# What nobody knows who sees "cannot open shared object file" for the first time.
+if(NOT tslab_is_part)
+    install(CODE "set(tslab_libdir \"${CMAKE_INSTALL_LIBDIR}\")")
+    install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/TslabInstalled.cmake)
+    add_custom_target(
+        uninstall
+        COMMAND ${CMAKE_COMMAND} -D manifest=${PROJECT_BINARY_DIR}/install_manifest.txt
+                -P ${PROJECT_SOURCE_DIR}/cmake/TslabUninstall.cmake
+        VERBATIM)
 endif()

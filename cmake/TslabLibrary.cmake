@@ -9,7 +9,11 @@ endif()
 add_compile_options(${tslab_warnings} "$<$<COMPILE_LANGUAGE:C>:${tslab_c_warnings}>")
 
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# An older CMake knows no C17, which is C11 with its faults mended.
 set(CMAKE_C_STANDARD 17)
+if(CMAKE_VERSION VERSION_LESS 3.21)
+    set(CMAKE_C_STANDARD 11)
+endif()
 set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -41,7 +45,13 @@ endif()
 # The names of the interface have a version. Those of libc and the C++ operators have none, so that they serve programs that were
 # linked against a version of libc's.
 set(tslab_symbol_versions ${CMAKE_CURRENT_BINARY_DIR}/tslab.map)
-file(CONFIGURE OUTPUT ${tslab_symbol_versions} CONTENT "TSLAB_@tslab_interface_version@ { global: tslab_*; };\n" @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tslab.map.in ${tslab_symbol_versions} @ONLY)
+
+# The same sources give the same bytes in whatever directory they lie. Debuggers look below the directory that they are told.
+set(tslab_same_bytes)
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT TSLAB_COVERAGE)
+    set(tslab_same_bytes -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
 
 # tslab_library(name SHARED|STATIC checked sources...): a library of the engine.
 function(tslab_library name kind checked)
@@ -67,10 +77,13 @@ function(tslab_compile_library name checked sim)
     target_compile_definitions(
         ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED}
         $<$<BOOL:${TSLAB_REMOTE}>:TSLAB_REMOTE=${TSLAB_REMOTE}>)
-    # The thread pointer is read with one instruction, which a library that is loaded late can afford for a few words only.
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
-        ${name} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition ${tslab_library_warnings} ${tslab_coverage})
+        ${name} PRIVATE -fno-semantic-interposition ${tslab_same_bytes} ${tslab_library_warnings} ${tslab_coverage})
+    # Older versions of glibc have threads and the dynamic loader in libraries of their own.
+    if(TSLAB_SANITIZE STREQUAL none)
+        target_link_libraries(${name} PRIVATE -pthread ${CMAKE_DL_LIBS})
+    endif()
     # What has the code has the counters' run-time library, and nothing else has: without counters it would complain.
     if(TSLAB_COVERAGE)
         get_target_property(kind ${name} TYPE)
@@ -92,10 +105,17 @@ function(tslab_dropin name)
     set(names malloc calloc realloc free aligned_alloc memalign posix_memalign valloc pvalloc reallocarray)
     list(TRANSFORM names PREPEND -fno-builtin-)
     target_compile_options(${name} PRIVATE ${names} -fexceptions)
-    # Its fork handlers have to be the first that are registered: it is initialised before all other libraries.
-    target_link_options(${name} PRIVATE LINKER:-z,initfirst)
-    # A program that is linked with the drop-in wants it even if the program itself never calls malloc.
-    target_link_options(${name} INTERFACE LINKER:--no-as-needed)
+    get_target_property(type ${name} TYPE)
+    if(type STREQUAL STATIC_LIBRARY)
+        target_compile_definitions(${name} PRIVATE TSLAB_LINKED_IN=1)
+        # A program that is linked with the drop-in wants it even if the program itself never calls malloc.
+        target_link_options(${name} INTERFACE LINKER:-u,malloc)
+    else()
+        target_compile_definitions(${name} PRIVATE TSLAB_LINKED_IN=0)
+        # Its fork handlers have to be the first that are registered: it is initialised before all other libraries.
+        target_link_options(${name} PRIVATE LINKER:-z,initfirst)
+        target_link_options(${name} INTERFACE LINKER:--no-as-needed)
+    endif()
     set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
 endfunction()
 

@@ -1,9 +1,15 @@
 #!/bin/sh
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
-# saying how. Silent when nothing is missing.
+# saying how. Silent when nothing is missing. With --only-say root, too, is told how, and nothing is installed.
 #
-# usage: tools/setup.sh build|test|demo|lab|coverage|aarch64|test-all
+# usage: tools/setup.sh [--only-say] build|test|demo|lab|coverage|aarch64|test-all
 set -eu
+
+only_say=
+if [ "${1-}" = --only-say ]; then
+    only_say=1
+    shift
+fi
 
 build="cmake ninja-build gcc g++ libc6-dev pkg-config"
 requests="libmicrohttpd-dev nghttp2-client"
@@ -34,7 +40,7 @@ case "${1-}" in
         wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
         ;;
-    *) echo "usage: tools/setup.sh build|test|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh [--only-say] build|test|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
@@ -59,9 +65,11 @@ if [ -z "$missing" ]; then
     exit 0
 fi
 
-if [ "$(id -u)" != 0 ]; then
+if [ -n "$only_say" ] || [ "$(id -u)" != 0 ]; then
+    sudo=
+    [ "$(id -u)" = 0 ] || sudo="sudo "
     echo "tslab: some Debian packages are missing; this installs them:" >&2
-    echo "sudo apt-get install$missing"
+    echo "${sudo}apt-get install$missing"
     exit 1
 fi
 

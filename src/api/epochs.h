@@ -4,6 +4,8 @@
 #ifndef TSLAB_API_EPOCHS_H
 #define TSLAB_API_EPOCHS_H
 
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 #include <stdbool.h>

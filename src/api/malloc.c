@@ -1,4 +1,7 @@
-/* The names of libc, linked only into the drop-in library. They behave as glibc 2.36 documents and does. */
+/* The names of libc, linked only into the drop-in library. They behave as glibc 2.36 documents and does. Another libc
+ * (musl) gets those that it has. */
+
+#include "base/build.h"
 
 #include <tslab/tslab.h>
 
@@ -22,6 +25,7 @@ void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
 void cfree(void *p);
 
+#ifdef __GLIBC__
 /* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. None of them
  * may call a name that the program may define. */
 void *__libc_malloc(size_t size);
@@ -31,19 +35,29 @@ void *__libc_memalign(size_t alignment, size_t size);
 void *__libc_valloc(size_t size);
 void *__libc_pvalloc(size_t size);
 void __libc_free(void *p);
+#endif
 
 TSLAB_API void *malloc(size_t size)
 {
     return fast_alloc(size);
 }
 
-/* Finds out whether a malloc of the program or of another library comes before this one. */
-__attribute__((constructor(102))) static void find_out_whose_malloc(void)
+/* False: a malloc of the program or of another library comes before this one. */
+static bool is_ours(void)
 {
+#if TSLAB_LINKED_IN
+    return true;
+#else
     Dl_info theirs;
     Dl_info ours;
-    heap_serves_malloc = dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 &&
-                         dladdr(&heap_serves_malloc, &ours) != 0 && theirs.dli_fbase == ours.dli_fbase;
+    return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 && dladdr(&heap_serves_malloc, &ours) != 0 &&
+           theirs.dli_fbase == ours.dli_fbase;
+#endif
+}
+
+__attribute__((constructor(102))) static void find_out_whose_malloc(void)
+{
+    heap_serves_malloc = is_ours();
 }
 
 TSLAB_API void free(void *p)
@@ -105,6 +119,7 @@ TSLAB_API int posix_memalign(void **where, size_t alignment, size_t size)
     if (p == NULL) {
         return ENOMEM; /* errno says so, too, as with glibc */
     }
+    invariant((uintptr_t)p % alignment == 0);
     errno = saved;
     *where = p;
     return 0;
@@ -122,6 +137,7 @@ static void *whole_pages(size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    invariant(is_power_of_two(page) && round_up(size, page) >= size);
     return aligned_as_glibc(page, round_up(size, page));
 }
 
@@ -150,6 +166,7 @@ TSLAB_API void cfree(void *p)
     fast_free(p);
 }
 
+#ifdef __GLIBC__
 TSLAB_API void *__libc_malloc(size_t size)
 {
     return fast_alloc(size);
@@ -257,3 +274,4 @@ TSLAB_API int malloc_info(int options, FILE *stream)
             stats.slab_bytes + stats.large_bytes + stats.dirty_bytes, stats.reserved_bytes);
     return 0;
 }
+#endif

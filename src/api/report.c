@@ -1,5 +1,7 @@
 /* Statistics as JSON, and the table of epochs by label as text. docs/statistics.md describes the fields. SCHEMA_VERSION
  * grows when a field changes its meaning or goes away. */
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 #include "api/epochs.h"

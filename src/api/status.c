@@ -1,4 +1,6 @@
 /* The names and the texts of statuses, for messages of programs. */
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 TSLAB_API const char *tslab_status_text(enum tslab_status status)

@@ -1,4 +1,6 @@
 /* malloc under this library's own names, its statistics, and the reports at the end of the program. */
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 #include "api/accounts.h"

@@ -14,6 +14,8 @@
 #ifndef TSLAB_BASE_ATOMIC_H
 #define TSLAB_BASE_ATOMIC_H
 
+#include "base/build.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

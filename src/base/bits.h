@@ -2,6 +2,8 @@
 #ifndef TSLAB_BASE_BITS_H
 #define TSLAB_BASE_BITS_H
 
+#include "base/build.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +15,10 @@ enum { CACHE_LINE = 64 };
 #define unlikely(x)   __builtin_expect(!!(x), 0)
 #define noinline      __attribute__((noinline))
 #define always_inline static inline __attribute__((always_inline))
+
+/* A variable of the thread's own. The thread pointer is read with one instruction. A library that is loaded late can
+ * afford that for a few words only. The general way would call malloc. */
+#define per_thread _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* The index of the lowest set bit; x must not be 0. */
 always_inline unsigned bit_lowest(uint64_t x)

@@ -4,6 +4,8 @@
 #ifndef TSLAB_BASE_LIMITS_H
 #define TSLAB_BASE_LIMITS_H
 
+#include "base/build.h"
+
 /* How slots come back that another thread frees than the one whose slab they lie in: by the outbox, by the exchange, or
  * adopted whatever their size. Otherwise they go straight to their slabs. The lab compares the choices
  * (docs/decisions/remote-frees.md). */

@@ -5,6 +5,8 @@
 #ifndef TSLAB_CORE_ALLOC_H
 #define TSLAB_CORE_ALLOC_H
 
+#include "base/build.h"
+
 #include <stddef.h>
 
 /* Allocates zeroed memory. Does not touch memory that is fresh from the system. */

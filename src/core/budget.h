@@ -9,6 +9,8 @@
 #ifndef TSLAB_CORE_BUDGET_H
 #define TSLAB_CORE_BUDGET_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -6,6 +6,8 @@
 #ifndef TSLAB_CORE_CHECKED_H
 #define TSLAB_CORE_CHECKED_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -29,6 +29,8 @@
 #ifndef TSLAB_CORE_EPOCH_H
 #define TSLAB_CORE_EPOCH_H
 
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 #include "core/chunk.h"

@@ -27,7 +27,7 @@ struct heap heap_none;
 struct front front_none = NO_FRONT;
 struct front front_gone = NO_FRONT;
 
-_Thread_local struct front *front_current = &front_none;
+per_thread struct front *front_current = &front_none;
 
 atomic_u32 heap_live_count;
 

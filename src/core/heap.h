@@ -117,7 +117,7 @@ struct heap {
 
 _Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
 
-extern _Thread_local struct front *front_current;
+extern per_thread struct front *front_current;
 
 /* The fronts of threads without a heap: front_none before a thread has one, front_gone after its end. Their magazines
  * have no slots and accept none. */

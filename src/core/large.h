@@ -8,6 +8,8 @@
 #ifndef TSLAB_CORE_LARGE_H
 #define TSLAB_CORE_LARGE_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

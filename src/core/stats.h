@@ -4,6 +4,8 @@
 #ifndef TSLAB_CORE_STATS_H
 #define TSLAB_CORE_STATS_H
 
+#include "base/build.h"
+
 #include <tslab/tslab.h>
 
 #include "core/heap.h"

@@ -52,7 +52,7 @@ void watch_at_fork(struct thread *self, uint32_t ranks, uint32_t dying)
 void watch_often(struct thread *self)
 {
     enum { OPERATIONS = 256, ROUNDS = 64 };
-    static _Thread_local uint32_t operations;
+    static per_thread uint32_t operations;
     if (++operations % OPERATIONS != 0) {
         return;
     }

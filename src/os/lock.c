@@ -14,7 +14,7 @@ enum { HELD = LOCK_HELD, WAITERS = 2, HEAD_SHIFT = 2 };
 /* Checked builds record which ranks a thread holds. The simulation does not: all its threads share one set of
  * thread-local variables. */
 #if TSLAB_CHECKED && !TSLAB_SIM
-static _Thread_local uint32_t held_ranks;
+static per_thread uint32_t held_ranks;
 
 static void rank_take(const struct lock *lock)
 {

@@ -3,6 +3,8 @@
 #ifndef TSLAB_OS_TEXT_H
 #define TSLAB_OS_TEXT_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,78 +1,104 @@
-"""Installs into a temporary place and builds and runs a program with what is there, through pkg-config and find_package.
+"""Installs, builds and runs a program with what is there, through pkg-config and find_package, and uninstalls.
 
 usage: install.py CMAKE BINARY_DIR CC
 """
 
 import os
 import pathlib
-import re
 import subprocess
 import sys
-import tempfile
+
+from ways import CONSUMER, empty_directory, expect, interface_version, output_of, run_consumer, version
 
 CMAKE, BINARY_DIR, CC = sys.argv[1:]
-CONSUMER = pathlib.Path(__file__).with_name("consumer")
 PREFIX = "/opt/somewhere"
-
-
-def output_of(*command, **environment):
-    print("+", *command, flush=True)
-    result = subprocess.run(command, env=dict(os.environ, **environment), stdout=subprocess.PIPE, text=True)
-    if result.returncode != 0:
-        sys.exit(f"{result.stdout}{command[0]} failed with {result.returncode}.")
-    return result.stdout
-
-
-def check_program(program, libraries, version, needed, *arguments):
-    """Runs the program and checks that it needs exactly the shared library `needed`, or none of ours."""
-    dynamic = output_of("objdump", "-p", str(program))
-    found = re.findall(r"NEEDED\s+(libtslab\S*)", dynamic)
-    if found != ([needed] if needed else []):
-        sys.exit(f"{program} needs {found}, not {needed}.")
-    said = output_of(str(program), *arguments, LD_LIBRARY_PATH=str(libraries)).strip()
-    if said != version:
-        sys.exit(f"{program} says that tslab is {said!r}; pkg-config says {version!r}.")
+SONAME = f".so.{interface_version()}"
 
 
 def check_pkg_config(build, libraries):
     environment = {"PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
-    version = output_of("pkg-config", "--modversion", "tslab", **environment).strip()
+    said = output_of("pkg-config", "--modversion", "tslab", **environment).strip()
+    expect(said == version(), f"pkg-config says {said}, not {version()}.")
     for name, module, options, needed, arguments in [
-        ("shared", "tslab", [], "libtslab.so.0.1", []),
+        ("shared", "tslab", [], "libtslab", []),
         ("static", "tslab", ["--static"], None, []),
-        ("malloc", "tslab-malloc", [], "libtslab-malloc.so.0.1", ["malloc"]),
-        ("checked", "tslab-checked", [], "libtslab-checked.so.0.1", []),
+        ("malloc", "tslab-malloc", [], "libtslab-malloc", ["malloc"]),
+        ("malloc-static", "tslab-malloc", ["--static"], None, ["malloc"]),
+        ("checked", "tslab-checked", [], "libtslab-checked", []),
         ("checked-static", "tslab-checked", ["--static"], None, []),
-        ("malloc-checked", "tslab-malloc-checked", [], "libtslab-malloc-checked.so.0.1", ["malloc"]),
+        ("malloc-checked", "tslab-malloc-checked", [], "libtslab-malloc-checked", ["malloc"]),
     ]:
         flags = output_of("pkg-config", "--cflags", "--libs", *options, module, **environment).split()
         compiler_options = ["-static"] if "--static" in options else []
         program = build / name
-        output_of(CC, *compiler_options, "-o", str(program), str(CONSUMER / "main.c"), *flags)
-        check_program(program, libraries, version, needed, *arguments)
-    return version
+        output_of(CC, *compiler_options, "-o", program, CONSUMER / "main.c", *flags)
+        run_consumer(program, *arguments, needed=needed and needed + SONAME, LD_LIBRARY_PATH=str(libraries))
+    # The archive in a program that is linked dynamically, by hand.
+    program = build / "malloc-archive"
+    archive = libraries / "libtslab-malloc.a"
+    output_of(CC, "-o", program, CONSUMER / "main.c", f"-I{libraries.parent}/include", "-Wl,-u,malloc", archive)
+    run_consumer(program, "malloc")
 
 
-def check_find_package(build, prefix, libraries, version):
-    output_of(CMAKE, "-S", str(CONSUMER), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
-    output_of(CMAKE, "--build", str(build))
-    check_program(build / "with-tslab", libraries, version, "libtslab.so.0.1")
-    check_program(build / "with-static", libraries, version, None)
-    check_program(build / "with-malloc", libraries, version, "libtslab-malloc.so.0.1", "malloc")
-    check_program(build / "with-checked", libraries, version, "libtslab-checked.so.0.1")
-    check_program(build / "with-checked-static", libraries, version, None)
-    check_program(build / "with-malloc-checked", libraries, version, "libtslab-malloc-checked.so.0.1", "malloc")
+def check_find_package(build, prefix, libraries):
+    output_of(CMAKE, "-S", CONSUMER, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
+    output_of(CMAKE, "--build", build)
+    for name in ("tslab", "static", "malloc", "malloc-static", "checked", "checked-static", "malloc-checked"):
+        shared = None if name.endswith("static") else "libtslab" + ("" if name == "tslab" else f"-{name}") + SONAME
+        run_consumer(build / f"with-{name}", *["malloc"][: name.startswith("malloc")], needed=shared, LD_LIBRARY_PATH=str(libraries))
+
+
+def check_run(prefix):
+    """tslab-run finds the drop-in from where it lies itself."""
+    show = ["/usr/bin/python3", "-c", "import os; print(os.environ['LD_PRELOAD'])"]
+    said = output_of(prefix / "bin/tslab-run", *show, TSLAB_STATS="1", LD_PRELOAD=None)
+    expect("libtslab-malloc.so" in said and "tslab statistics" in said, f"tslab-run does not preload: {said}")
+    said = output_of(prefix / "bin/tslab-run", "--checked", *show, LD_PRELOAD="/lib/nothing.so.of.ours")
+    expect("libtslab-malloc-checked.so" in said and "/lib/nothing.so.of.ours" in said, f"tslab-run loses LD_PRELOAD: {said}")
+    result = subprocess.run([prefix / "bin/tslab-run", "sh", "-c", "exit 7"])
+    expect(result.returncode == 7, "tslab-run does not keep the exit code")
+
+
+def files_below(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
+
+
+def check_uninstall(prefix):
+    """What is not ours stays: a file of a user's among it."""
+    mine = prefix / "share/mine"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("")
+    output_of(CMAKE, "--build", BINARY_DIR, "--target", "uninstall", DESTDIR=os.environ["DESTDIR"])
+    expect(files_below(prefix) == ["share/mine"], f"uninstall leaves {files_below(prefix)}")
+    left = [str(path) for path in prefix.rglob("tslab")]
+    expect(not left, f"uninstall leaves {left}")
+
+
+def check_strip(root):
+    """Stripped libraries are smaller, and serve. Without a DESTDIR the loader is a matter that the installation speaks of."""
+    prefix = root / "stripped"
+    said = output_of(CMAKE, "--install", BINARY_DIR, "--strip", "--prefix", prefix, DESTDIR=None)
+    library = next(prefix.rglob("libtslab-malloc.so"))
+    whole = pathlib.Path(BINARY_DIR, "libtslab-malloc.so").stat().st_size
+    expect(library.stat().st_size < whole / 2, f"{library.stat().st_size} bytes of {whole} are not what is stripped")
+    expect("ldconfig" in said and f"-Wl,-rpath,{library.parent}" in said, f"the installation does not say how to find it: {said}")
+    check_run(prefix)
+    output_of(CMAKE, "--build", BINARY_DIR, "--target", "uninstall", DESTDIR=None)
+    expect(not files_below(prefix), f"uninstall leaves {files_below(prefix)}")
 
 
 def main():
-    with tempfile.TemporaryDirectory() as directory:
-        root = pathlib.Path(directory)
-        output_of(CMAKE, "--install", BINARY_DIR, "--prefix", PREFIX, DESTDIR=str(root / "destdir"))
+    with empty_directory() as root:
+        os.environ["DESTDIR"] = str(root / "destdir")
+        output_of(CMAKE, "--install", BINARY_DIR, "--prefix", PREFIX)
         prefix = root / f"destdir{PREFIX}"
         libraries = next(prefix.rglob("libtslab.a")).parent
         (root / "by-pkg-config").mkdir()
-        version = check_pkg_config(root / "by-pkg-config", libraries)
-        check_find_package(root / "by-cmake", prefix, libraries, version)
+        check_pkg_config(root / "by-pkg-config", libraries)
+        check_find_package(root / "by-cmake", prefix, libraries)
+        check_run(prefix)
+        check_uninstall(prefix)
+        check_strip(root)
 
 
 main()
