@@ -1,0 +1,88 @@
+"""Compiles the sources without a build system: all of src, or the amalgamation, by a C compiler without flags.
+
+usage: by_hand.py amalgamation CC            one compiler, the library and the drop-in
+       by_hand.py sources CC...              all of src by each compiler; both C17 and C23
+       by_hand.py amalgamations CC...        the drop-in by other compilers than the first; checked, static, and as a shared library
+"""
+
+import pathlib
+import shutil
+import sys
+
+from ways import CONSUMER, SOURCE, empty_directory, expect, output_of, run_consumer
+
+GOLDEN = SOURCE / "tests/golden"
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+
+
+def names_of(*lists):
+    return {line for name in lists for line in (GOLDEN / name).read_text().split("\n") if line and not line.startswith("#")}
+
+
+def check_names(library, *lists):
+    """The functions of the interface, and no name of the engine that could clash with one of the program."""
+    rows = [line.split() for line in output_of("nm", "--extern-only", "--defined-only", "--format=posix", library).splitlines()]
+    found = {row[0] for row in rows if len(row) > 1}
+    wanted = names_of(*lists)
+    expect(found == wanted, f"{library}: too many: {sorted(found - wanted)}, too few: {sorted(wanted - found)}")
+
+
+def check_library(cc, *options):
+    output_of(cc, *options, *STRICT, "-c", "tslab.c", "-o", "tslab.o")
+    check_names("tslab.o", "symbols-tslab.txt")
+    output_of(cc, *options, "-I.", CONSUMER / "main.c", "tslab.o", "-o", "with-tslab")
+    run_consumer("with-tslab")
+
+
+def check_dropin(cc, *options):
+    output_of(cc, *options, *STRICT, "-DTSLAB_MALLOC", "-c", "tslab.c", "-o", "malloc.o")
+    check_names("malloc.o", "symbols-tslab.txt", "symbols-malloc.txt")
+    output_of(cc, *options, "-I.", CONSUMER / "main.c", "malloc.o", "-o", "with-malloc")
+    run_consumer("with-malloc", "malloc")
+    output_of(cc, *options, "-I.", CONSUMER / "static.c", "malloc.o", "-pthread", "-o", "threads")
+    output_of("./threads")
+
+
+def make_amalgamation():
+    """In a directory tslab/, which is how the header is included where it is installed, and beside the source."""
+    output_of(SOURCE / "tools/amalgamate.py", ".")
+    pathlib.Path("tslab").mkdir()
+    pathlib.Path("tslab/tslab.h").symlink_to("../tslab.h")
+
+
+def check_sources(compilers):
+    sources = sorted(SOURCE.glob("src/*/*.c"))
+    paths = [f"-I{SOURCE}/include", f"-I{SOURCE}/src"]
+    for cc in compilers:
+        output_of(cc, "-O1", *sources, *paths, CONSUMER / "main.c", "-o", "program")
+        run_consumer("program", "malloc")
+        for standard in ("c17", "c2x"):
+            output_of(cc, f"-std={standard}", *STRICT, "-fsyntax-only", *sources, *paths)
+
+
+def check_shared(cc):
+    """As a shared library that is preloaded."""
+    output_of(cc, "-O2", "-fPIC", "-shared", "-DTSLAB_MALLOC", "tslab.c", "-o", "libmine.so")
+    said = output_of("/usr/bin/python3", "-c", "print(1)", LD_PRELOAD=str(pathlib.Path("libmine.so").resolve()), TSLAB_STATS="1")
+    expect("tslab statistics" in said, f"the shared library is not the malloc of a program: {said}")
+
+
+def main():
+    what, *compilers = sys.argv[1:]
+    compilers = [cc for cc in compilers if shutil.which(cc)]
+    with empty_directory():
+        if what == "sources":
+            check_sources(compilers)
+            return
+        make_amalgamation()
+        if what == "amalgamation":
+            check_library(compilers[0], "-O1")
+            check_dropin(compilers[0], "-O1")
+            return
+        for cc in compilers[1:]:
+            check_dropin(cc, "-O3", "-std=gnu2x")
+        check_dropin(compilers[0], "-O1", "-static", "-DTSLAB_CHECKED=2")
+        check_shared(compilers[0])
+
+
+main()
