@@ -44,6 +44,22 @@ if(TSLAB_DROPIN)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab-run TYPE BIN)
 endif()
 
+# The manual pages are made of the sources, where Python is there.
+find_program(TSLAB_PYTHON python3)
+if(TSLAB_PYTHON)
+    set_property(
+        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/src/core/option.h)
+    execute_process(
+        COMMAND ${TSLAB_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_BINARY_DIR}/man
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} RESULT_VARIABLE failed)
+    if(NOT failed)
+        install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR})
+        if(TSLAB_DROPIN)
+            install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+        endif()
+    endif()
+endif()
+
 # What nobody knows who sees "cannot open shared object file" for the first time.
 if(NOT tslab_is_part)
     install(CODE "set(tslab_libdir \"${CMAKE_INSTALL_LIBDIR}\")")

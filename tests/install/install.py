@@ -97,6 +97,8 @@ def main():
         check_pkg_config(root / "by-pkg-config", libraries)
         check_find_package(root / "by-cmake", prefix, libraries)
         check_run(prefix)
+        for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1"):
+            expect((prefix / "share/man" / page).exists(), f"{page} is not installed")
         check_uninstall(prefix)
         check_strip(root)
 

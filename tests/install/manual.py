@@ -1,0 +1,55 @@
+"""Makes the manual pages, and has man and mandoc complain about them, where they are there. Nothing may be missing.
+
+usage: manual.py
+"""
+
+import re
+import shutil
+import subprocess
+
+from ways import SOURCE, empty_directory, expect, output_of, skip
+
+GOLDEN = (SOURCE / "tests/golden/symbols-tslab.txt").read_text().split()
+
+
+def complaints(page):
+    """What man's formatter and mandoc say of a page."""
+    if shutil.which("man") and shutil.which("troff"):
+        result = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page], capture_output=True, text=True)
+        yield from result.stderr.splitlines()
+    if shutil.which("mandoc"):
+        yield from subprocess.run(["mandoc", "-Tlint", page], capture_output=True, text=True).stdout.splitlines()
+
+
+def check_contents(root):
+    library = (root / "man3/tslab.3").read_text().replace("\\-", "-")
+    for name in GOLDEN:
+        if name.startswith("tslab_"):
+            expect(f"{name}(" in library, f"tslab(3) lacks {name}")
+            alias = root / f"man3/{name}.3"
+            expect(name.endswith("_sized") or alias.read_text() == ".so man3/tslab.3\n", f"there is no {alias.name}")
+    for heading in ("EPOCHS", "HANDLES", "INSTANCES", "UNITS OF WORK", "STATISTICS"):
+        expect(f".SH {heading}\n" in library, f"tslab(3) lacks {heading}")
+    dropin = (root / "man1/tslab-malloc.1").read_text()
+    names = re.findall(r"^    X\(\w+, (\w+),", (SOURCE / "src/core/option.h").read_text(), re.M)
+    expect(len(names) > 5, "the table of options is not what it was")
+    for name in names:
+        expect(f"TSLAB_{name.upper()}\n" in dropin, f"tslab-malloc(1) lacks {name}")
+    lab = (root / "man1/tslab.1").read_text()
+    for name in ("run", "bench", "rss", "report"):
+        expect(f".SS {name}\n" in lab, f"tslab(1) lacks {name}")
+
+
+def main():
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        skip("the lab's help needs rich")
+    with empty_directory() as root:
+        output_of(SOURCE / "tools/manual.py", root, "--lab", COLUMNS="80")
+        check_contents(root)
+        found = [line for page in ("man3/tslab.3", "man1/tslab-malloc.1", "man1/tslab.1") for line in complaints(page)]
+        expect(not found, "\n".join(found))
+
+
+main()

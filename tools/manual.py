@@ -1,0 +1,258 @@
+#!/usr/bin/python3 -B
+"""Makes the manual pages: tslab(3) of the public header, tslab-malloc(1) of the table of options, and, with --lab, tslab(1) of the
+lab's own help.
+
+usage: manual.py DIRECTORY [--lab]
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HEADER = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
+OPTIONS = (ROOT / "src/core/option.h").read_text(encoding="utf-8")
+
+TOP_COMMENT = re.compile(r"^/\*(.*?)\*/", re.M | re.S)
+PARAGRAPHS = ("Requires", "Returns", "Threads", "Cost")
+UNITS = {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40, "GUARDED": 0}
+
+
+def version():
+    return ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", HEADER, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def date():
+    """Of the release, so that the same sources give the same page."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(r"^## \[\d[^\]]*\] - (\d{4}-\d\d-\d\d)", changes, re.M)
+    return found[1] if found else "undated"
+
+
+def escape(text):
+    for raw, escaped in (("\\", "\\e"), ("-", "\\-"), ("`", ""), ("^", "\\(ha"), ("~", "\\(ti")):
+        text = text.replace(raw, escaped)
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
+
+
+def filled(text):
+    """Each sentence begins a line, as the language of the pages expects."""
+    sentences = re.split(r"(?<=[.?!:;)])\s+(?=[A-Z({])|(?<=[.])\s+(?=\S)", " ".join(text.split()))
+    lines = [textwrap.fill(escape(sentence), 78, break_long_words=False, break_on_hyphens=False) for sentence in sentences if sentence]
+    return re.sub(r"^([.'])", r"\\&\1", "\n".join(lines), flags=re.M)
+
+
+def head(name, section, purpose):
+    title = f'.TH {name.upper()} {section} {date()} "tslab {version()}" "{"Library Functions Manual" if section == 3 else "User Commands"}"\n'
+    return f"{title}.SH NAME\n{name} \\- {escape(purpose)}\n"
+
+
+def verbatim(text):
+    return f".PP\n.nf\n.RS 4\n{escape(text.rstrip())}\n.RE\n.fi\n"
+
+
+def prose(text):
+    """Paragraphs of a comment. Those that are indented, or that hold a table, stay as they are."""
+    out = []
+    for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
+        if not block.strip():
+            continue
+        lines = block.split("\n")
+        if all(line.startswith("  ") or not line for line in lines) and not lines[0].lstrip().startswith("*"):
+            out.append(verbatim("\n".join(line[2:] for line in lines)))
+            continue
+        out.append(paragraphs(lines))
+    return "".join(out)
+
+
+def paragraphs(lines):
+    out, words, tag = [], [], None
+
+    def flush():
+        if words:
+            text = filled(" ".join(words))
+            out.append(f".TP\n.B {tag}:\n{text}\n" if tag else f".PP\n{text}\n")
+
+    for line in lines:
+        match = re.match(rf"({'|'.join(PARAGRAPHS)}): +(.*)", line)
+        if match:
+            flush()
+            tag, words = match[1], [match[2]]
+        else:
+            words.append(line.strip())
+    flush()
+    return "".join(out)
+
+
+def comment_text(body):
+    return "\n".join(re.sub(r"^ \* ?", "", line) for line in f" * {body.strip()}".split("\n"))
+
+
+def declarations(code):
+    """What a reader of C wants to see of the code between two comments."""
+    code = re.sub(r"^#.*(\\\n.*)*$", "", code, flags=re.M)
+    code = re.sub(r'^extern "C" \{$|^\}$(?=\n\n*\Z)', "", code, flags=re.M)
+    code = re.sub(r"\n\{\n.*?^\}$", ";", code, flags=re.M | re.S)
+    code = re.sub(r"\s*__attribute__\(\(.*?\)\)(?=;)", "", code, flags=re.S)
+    code = re.sub(r"\b(TSLAB_API|TSLAB_INLINE) ", "", code)
+    return re.sub(r"\n{2,}", "\n\n", code).strip()
+
+
+@dataclasses.dataclass
+class Entry:
+    text: str
+    code: str
+
+    def functions(self):
+        """The names of functions; a plain name comes before the sized one that it calls."""
+        names = re.findall(r"\b(tslab_\w+)\(", re.sub(r"/\*.*?\*/|\{.*?\n\}", "", self.code, flags=re.S))
+        return sorted(dict.fromkeys(names), key=lambda name: name.endswith("_sized"))
+
+    def title(self):
+        if names := self.functions():
+            return ", ".join(f"{name}()" for name in names)
+        kinds = re.findall(r"^(?:typedef )?((?:enum|struct) tslab_\w+)|^\} (tslab_\w+);", self.code, re.M)
+        return ", ".join(kind or typedef for kind, typedef in kinds)
+
+
+def entries():
+    """The comments at the left margin, each with the code that follows it."""
+    start = HEADER.index("#define TSLAB_INLINE")
+    body = HEADER[HEADER.index("\n", start):HEADER.rindex("#ifdef __cplusplus")]  # fmt: skip
+    comments = list(TOP_COMMENT.finditer(body))
+    for at, comment in enumerate(comments):
+        end = comments[at + 1].start() if at + 1 < len(comments) else len(body)
+        yield Entry(comment_text(comment[1]), declarations(body[comment.end():end]))  # fmt: skip
+
+
+def library_page():
+    listed = list(entries())
+    introduction = comment_text(TOP_COMMENT.match(HEADER)[1]).partition("\n\n")[2]
+    out = [head("tslab", 3, "memory allocator with epochs"), ".SH LIBRARY\nlibtslab (\\-ltslab), or libtslab\\-malloc (\\-ltslab\\-malloc)\n"]
+    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>"), ".SH DESCRIPTION\n", prose(introduction)]
+    out.append(".SH FUNCTIONS\n")
+    for entry in listed:
+        # A chapter of the header begins with words of its own: "Units of work." and an empty line.
+        if match := re.match(r"(\w+(?: \w+){0,2})\.(?:\n\n| (?=They))", entry.text):
+            out.append(f".SH {match[1].upper()}\n")
+            entry.text = entry.text[match.end():]  # fmt: skip
+        elif title := entry.title():
+            out.append(f".SS {escape(title)}\n")
+        code = verbatim(entry.code) if entry.code else ""
+        out += [code, prose(entry.text)] if entry.functions() else [prose(entry.text), code]
+    out.append(".SH SEE ALSO\n.BR tslab\\-malloc (1),\n.BR malloc (3)\n")
+    return "".join(out), [name for entry in listed for name in entry.functions()]
+
+
+@dataclasses.dataclass
+class Option:
+    name: str
+    fallback: str
+    smallest: str
+    largest: str
+    unit: str
+    doc: str
+
+
+def number(expression):
+    value = eval(expression.replace("!GUARDED", "1"), {"__builtins__": {}}, UNITS)  # noqa: S307  # of our own header
+    for suffix, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if value and value % factor == 0:
+            return f"{value // factor}{suffix}"
+    return str(value)
+
+
+def options():
+    table = OPTIONS[OPTIONS.index("#define OPTION_TABLE"):OPTIONS.index("#define OPTION_CONSTANT")]  # fmt: skip
+    table = re.sub(r"\s*\\\n\s*", " ", table)
+    row = r'X\(\w+, (\w+), ([^,]+), ([^,]+), ([^,]+), "([^"]*)", ((?:"[^"]*" ?)+)\)'
+    for name, fallback, smallest, largest, unit, doc in re.findall(row, table):
+        yield Option(name, number(fallback), number(smallest), number(largest), unit, "".join(re.findall(r'"([^"]*)"', doc)))
+
+
+def option_text(option):
+    if option.name == "epoch_policy":
+        return f"{option.doc}. Default: never."
+    return f"{option.doc}. Default: {option.fallback}; {option.smallest} to {option.largest}{' ' + option.unit if option.unit else ''}."
+
+
+def dropin_page():
+    out = [head("tslab-malloc", 1, "run a program with tslab as its malloc")]
+    out.append(".SH SYNOPSIS\n.B tslab\\-run\n.RB [ \\-\\-checked ]\n.I program\n.RI [ argument ...]\n.PP\n")
+    out.append("LD_PRELOAD=libtslab\\-malloc.so\n.I program\n.RI [ argument ...]\n")
+    out.append(".SH DESCRIPTION\n" + prose("""\
+tslab-run runs a program in its own place, with libtslab-malloc.so before the other entries of LD_PRELOAD. The library serves malloc,
+free and their family, and the C++ operators new and delete, of the program and of every program that it starts. Freed memory serves
+any size and any thread, and goes back to the system by a policy of its own.
+
+A program that is linked statically, or that runs with more rights than its user, ignores LD_PRELOAD.
+"""))
+    out.append(".SH OPTIONS\n.TP\n.B \\-\\-checked\n" + filled("Preloads libtslab-malloc-checked.so, which ends the program at double and wild frees, "
+               "at writes beyond the end of an object, and at writes after its free.") + "\n")
+    out.append(".SH ENVIRONMENT\n" + prose("""\
+The library reads these once, when it starts. Numbers may end in K, M, G or T (1,024 and its powers). TSLAB_OPTIONS holds several at
+once: name=value,name=value. An unknown option, or a value out of range, is reported once on stderr and ignored. Setuid programs
+ignore all.
+"""))
+    for option in options():
+        out.append(f".TP\n.B TSLAB_{option.name.upper()}\n{filled(option_text(option))}\n")
+    out.append(".SH DIAGNOSTICS\n" + prose("""\
+A misuse of memory ends the program with one line on stderr, which names the process, the misuse and the address, and with SIGABRT.
+"""))
+    out.append(".SH EXIT STATUS\n" + prose("""\
+That of the program. tslab-run itself: 2 for a wrong call, 127 if the library or the program is not there, 126 if the program cannot be
+run.
+"""))
+    out.append(".SH EXAMPLES\n" + verbatim("tslab-run redis-server\nTSLAB_STATS=1 tslab-run python3 job.py\nTSLAB_PURGE_DELAY_MS=0 tslab-run --checked ./server"))
+    out.append(".SH SEE ALSO\n.BR tslab (3),\n.BR malloc (3),\n.BR ld.so (8)\n")
+    return "".join(out)
+
+
+def command_options(parser):
+    """The arguments of a parser, as terms with their texts."""
+    formatter = argparse.HelpFormatter(parser.prog)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS or "--help" in action.option_strings:
+            continue
+        term = formatter._format_action_invocation(action)
+        text = " ".join(formatter._expand_help(action).split()) if action.help else ""
+        yield f".TP\n.B {escape(term)}\n{filled(text)}\n"
+
+
+def lab_page():
+    sys.path.insert(0, str(ROOT / "lab"))
+    from tslab_lab import cli
+
+    top = cli.parser()
+    commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    out = [head("tslab", 1, "run programs on tslab, and measure allocators")]
+    out.append(".SH SYNOPSIS\n.B tslab\n.I command\n.RI [ option ...]\n.SH DESCRIPTION\n" + prose(cli.__doc__))
+    out.append(".SH COMMANDS\n")
+    for name, command in commands.choices.items():
+        out.append(f".SS {escape(name)}\n{prose(command.description or '')}")
+        usage = " ".join(command.format_usage().removeprefix("usage: ").split())
+        out.append(f".PP\n{filled(usage)}\n" + "".join(command_options(command)))
+    out.append(".SH EXAMPLES\n" + verbatim("\n".join(line[2:] for line in cli.EXAMPLES.splitlines()[1:])))
+    out.append(".SH SEE ALSO\n.BR tslab\\-malloc (1),\n.BR tslab (3)\n")
+    return "".join(out)
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "--lab"]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    library, functions = library_page()
+    pages = {"man3/tslab.3": library, "man1/tslab-malloc.1": dropin_page(), "man1/tslab-run.1": ".so man1/tslab-malloc.1\n"}
+    pages |= {f"man3/{name}.3": ".so man3/tslab.3\n" for name in functions if not name.endswith("_sized")}
+    if "--lab" in sys.argv[1:]:
+        pages["man1/tslab.1"] = lab_page()
+    for name, text in pages.items():
+        path = pathlib.Path(words[0], name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(re.sub(r"^(\.S[HS] .*\n)\.PP\n", r"\1", text, flags=re.M), encoding="utf-8")
+
+
+main()
