@@ -15,7 +15,7 @@ from tslab_lab.base import cache, machine, places, processes
 
 DROP_IN = "libtslab-malloc.so"
 LIBRARY_VARIABLE = "TSLAB_LIBRARY"
-_HINT = " Run `make build` to build it, or name one with --library."
+_HINT = f" {'Run `make build` to build it' if places.ROOT else 'Install tslab (docs/install.md)'}, or name one with --library."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
