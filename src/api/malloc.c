@@ -130,22 +130,6 @@ TSLAB_API void *valloc(size_t size)
     return aligned_as_glibc(os_page_bytes(), size);
 }
 
-static void *whole_pages(size_t size)
-{
-    const size_t page = os_page_bytes();
-    if (size > SIZE_MAX - page) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    invariant(is_power_of_two(page) && round_up(size, page) >= size);
-    return aligned_as_glibc(page, round_up(size, page));
-}
-
-TSLAB_API void *pvalloc(size_t size)
-{
-    return whole_pages(size);
-}
-
 TSLAB_API size_t malloc_usable_size(void *p)
 {
     return p == NULL ? 0 : object_usable(p);
@@ -167,6 +151,22 @@ TSLAB_API void cfree(void *p)
 }
 
 #ifdef __GLIBC__
+static void *whole_pages(size_t size)
+{
+    const size_t page = os_page_bytes();
+    if (size > SIZE_MAX - page) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    invariant(is_power_of_two(page) && round_up(size, page) >= size);
+    return aligned_as_glibc(page, round_up(size, page));
+}
+
+TSLAB_API void *pvalloc(size_t size)
+{
+    return whole_pages(size);
+}
+
 TSLAB_API void *__libc_malloc(size_t size)
 {
     return fast_alloc(size);
