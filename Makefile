@@ -14,7 +14,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        locked install install-strip uninstall amalgamation format lint clean
+        locked install install-strip uninstall amalgamation dist format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
 	@tools/setup.sh --only-say build
@@ -127,6 +127,9 @@ uninstall: ## Remove what the last install has put there, below the same DESTDIR
 amalgamation: ## Make one C file and one header of the library, in build/amalgamation (docs/install.md)
 	@tools/amalgamate.py build/amalgamation
 	@echo "tslab: build/amalgamation/tslab.c and tslab.h: cc -O2 -c tslab.c, with -DTSLAB_MALLOC for a malloc"
+
+dist: ## Make a release of the commit HEAD, in build/dist: sources, amalgamation, bill of materials, checksums
+	@tools/dist.py build/dist
 
 format: ## Format all C and C++ files
 	@tools/setup.sh test
