@@ -32,7 +32,7 @@ test: ## Build and run all tests except the slow and the long ones
 	@$(call run_tests,$(TEST_PRESETS),-LE '^(slow|long)$$')
 
 test-slow: ## Run the slow tests (among them those that wait for browsers and servers), and with every check on all but the long
-	@tools/setup.sh test
+	@tools/setup.sh test-slow
 	@$(call run_tests,debug,-LE '^long$$')
 	@$(call run_tests,release,-L '^slow$$')
 

@@ -17,7 +17,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tslab-config-version.cmake
         DESTINATION ${package_dir})
 
-file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${pkgconfig_dir} /prefix)
+# Where directories lie to each other; packagers may give them as absolute paths.
+file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 # The files of the checked libraries differ in the names of the libraries alone.
 macro(tslab_pkg_config suffix note)
@@ -39,7 +42,7 @@ if(checked_libraries)
 endif()
 
 if(TSLAB_DROPIN)
-    file(RELATIVE_PATH run_to_libdir /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
+    file(RELATIVE_PATH run_to_libdir ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
     configure_file(${PROJECT_SOURCE_DIR}/tools/tslab-run.in ${PROJECT_BINARY_DIR}/tslab-run @ONLY)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab-run TYPE BIN)
 endif()
@@ -62,7 +65,7 @@ endif()
 
 # What nobody knows who sees "cannot open shared object file" for the first time.
 if(NOT tslab_is_part)
-    install(CODE "set(tslab_libdir \"${CMAKE_INSTALL_LIBDIR}\")")
+    install(CODE "set(tslab_libdir \"${libdir}\")")
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/TslabInstalled.cmake)
     add_custom_target(
         uninstall

@@ -50,7 +50,8 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/tslab.map.in ${tslab_symbol_versions} @
 # The same sources give the same bytes in whatever directory they lie. Debuggers look below the directory that they are told.
 set(tslab_same_bytes)
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT TSLAB_COVERAGE)
-    set(tslab_same_bytes -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+    # gcc heeds the last that fits.
+    set(tslab_same_bytes -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=./build)
 endif()
 
 # tslab_library(name SHARED|STATIC checked sources...): a library of the engine.

@@ -2,7 +2,7 @@
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
 # saying how. Silent when nothing is missing. With --only-say root, too, is told how, and nothing is installed.
 #
-# usage: tools/setup.sh [--only-say] build|test|demo|lab|coverage|aarch64|test-all
+# usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|coverage|aarch64|test-all
 set -eu
 
 only_say=
@@ -18,7 +18,9 @@ figures="python3-numpy python3-matplotlib"
 demo="python3 python3-rich redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
 lab="python3 python3-rich valgrind $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $pools $figures $programs libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm"
+test="$build $demo $pools $figures $programs libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc"
+# Other ways to get tslab: other compilers and C libraries, packages.
+ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {
@@ -32,15 +34,16 @@ language() {
 case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
+    test-slow) wanted="$test $ways" ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
         ;;
-    *) echo "usage: tools/setup.sh [--only-say] build|test|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
