@@ -64,7 +64,7 @@ if(TSLAB_PYTHON)
 endif()
 
 # What nobody knows who sees "cannot open shared object file" for the first time.
-if(NOT tslab_is_part)
+if(tslab_is_whole)
     install(CODE "set(tslab_libdir \"${libdir}\")")
     install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/TslabInstalled.cmake)
     add_custom_target(

@@ -3,15 +3,17 @@
 usage: install.py CMAKE BINARY_DIR CC
 """
 
+import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 
-from ways import CONSUMER, empty_directory, expect, interface_version, output_of, run_consumer, version
+from ways import CONSUMER, SOURCE, empty_directory, expect, interface_version, output_of, run_consumer, version
 
 CMAKE, BINARY_DIR, CC = sys.argv[1:]
 PREFIX = "/opt/somewhere"
+MANIFEST = pathlib.Path(BINARY_DIR, "install_manifest.txt")
 SONAME = f".so.{interface_version()}"
 
 
@@ -59,6 +61,23 @@ def check_run(prefix):
     expect(result.returncode == 7, "tslab-run does not keep the exit code")
 
 
+@contextlib.contextmanager
+def manifest_kept():
+    """`make uninstall` of this build is to remove what its user has installed, not what this test has."""
+    before = MANIFEST.read_bytes() if MANIFEST.exists() else None
+    try:
+        yield
+    finally:
+        if before is None:
+            MANIFEST.unlink(missing_ok=True)
+        else:
+            MANIFEST.write_bytes(before)
+
+
+def uninstall(**environment):
+    output_of(CMAKE, "-D", f"manifest={MANIFEST}", "-P", SOURCE / "cmake/TslabUninstall.cmake", **environment)
+
+
 def files_below(directory):
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
 
@@ -68,7 +87,7 @@ def check_uninstall(prefix):
     mine = prefix / "share/mine"
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("")
-    output_of(CMAKE, "--build", BINARY_DIR, "--target", "uninstall", DESTDIR=os.environ["DESTDIR"])
+    uninstall()
     expect(files_below(prefix) == ["share/mine"], f"uninstall leaves {files_below(prefix)}")
     left = [str(path) for path in prefix.rglob("tslab")]
     expect(not left, f"uninstall leaves {left}")
@@ -83,12 +102,12 @@ def check_strip(root):
     expect(library.stat().st_size < whole / 2, f"{library.stat().st_size} bytes of {whole} are not what is stripped")
     expect("ldconfig" in said and f"-Wl,-rpath,{library.parent}" in said, f"the installation does not say how to find it: {said}")
     check_run(prefix)
-    output_of(CMAKE, "--build", BINARY_DIR, "--target", "uninstall", DESTDIR=None)
+    uninstall(DESTDIR=None)
     expect(not files_below(prefix), f"uninstall leaves {files_below(prefix)}")
 
 
 def main():
-    with empty_directory() as root:
+    with empty_directory() as root, manifest_kept():
         os.environ["DESTDIR"] = str(root / "destdir")
         output_of(CMAKE, "--install", BINARY_DIR, "--prefix", PREFIX)
         prefix = root / f"destdir{PREFIX}"
