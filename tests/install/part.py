@@ -16,7 +16,7 @@ SONAME = f".so.{interface_version()}"
 def check(root, how, sources, names):
     build = root / how
     output_of(CMAKE, "-S", CONSUMER.with_name("part"), "-B", build, f"-DHOW={how}", f"-DTSLAB_SOURCES={sources}",
-              f"-DLIBRARIES={';'.join(names)}", f"-DCMAKE_C_COMPILER={CC}", "-DCMAKE_BUILD_TYPE=Release")
+              f"-DLIBRARIES={';'.join(names)}", f"-DCMAKE_C_COMPILER={CC}", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1")
     output_of(CMAKE, "--build", build, "-j", "2")
     for name in names:
         shared = None if name.endswith("static") else "libtslab" + ("" if name == "tslab" else f"-{name}") + SONAME
