@@ -82,6 +82,8 @@ def main():
         for cc in compilers[1:]:
             check_dropin(cc, "-O3", "-std=gnu2x")
         check_dropin(compilers[0], "-O1", "-static", "-DTSLAB_CHECKED=2")
+        for cc in compilers:
+            check_dropin(cc, "-O0")
         check_shared(compilers[0])
 
 
