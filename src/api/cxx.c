@@ -21,14 +21,14 @@ typedef void new_handler(void);
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak));
 extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 #pragma weak dlsym
-#define LINKED(function) ((void *)(function))
+#define RUNTIME(function) ((function) != NULL ? (void *)(function) : cxx_runtime(#function))
 
 static void *look_up(const char *name)
 {
     return dlsym == NULL ? NULL : dlsym(RTLD_NEXT, name);
 }
 #else
-#define LINKED(function) NULL
+#define RUNTIME(function) cxx_runtime(#function)
 
 static void *look_up(const char *name)
 {
@@ -44,11 +44,8 @@ static void *look_up(const char *name)
 
 /* Finds a function of the libstdc++ that the program runs on, and not ours of the same name. NULL: there is none. The
  * dynamic linker may allocate memory for that and keep it, so plain malloc lands outside of epochs meanwhile. */
-static void *cxx_runtime(const char *name, void *linked)
+static void *cxx_runtime(const char *name)
 {
-    if (linked != NULL) {
-        return linked;
-    }
     tslab_work_pause();
     void *function = look_up(name);
     (void)tslab_work_resume();
@@ -58,8 +55,7 @@ static void *cxx_runtime(const char *name, void *linked)
 /* Calls the new-handler, which may throw. False: there is none. */
 static bool call_new_handler(void)
 {
-    const char *const name = "_ZSt15get_new_handlerv";
-    new_handler *(*get_new_handler)(void) = (new_handler * (*)(void)) cxx_runtime(name, LINKED(_ZSt15get_new_handlerv));
+    new_handler *(*get_new_handler)(void) = (new_handler * (*)(void)) RUNTIME(_ZSt15get_new_handlerv);
     new_handler *handler = get_new_handler == NULL ? NULL : get_new_handler();
     if (handler == NULL) {
         return false;
@@ -77,8 +73,7 @@ static noinline void *new_slow(size_t size, size_t alignment)
             return p;
         }
         if (!call_new_handler()) {
-            void (*throw_bad_alloc)(void) =
-                (void (*)(void))cxx_runtime("_ZSt17__throw_bad_allocv", LINKED(_ZSt17__throw_bad_allocv));
+            void (*throw_bad_alloc)(void) = (void (*)(void))RUNTIME(_ZSt17__throw_bad_allocv);
             if (throw_bad_alloc != NULL) {
                 throw_bad_alloc();
             }
@@ -94,8 +89,7 @@ static noinline void *new_slow_nothrow(size_t size)
     static const char nothrow; /* stands for std::nothrow, an empty object */
     void *p = object_alloc_slow(size);
     void *(*catching)(size_t, const void *);
-    if (likely(p != NULL) ||
-        (catching = (void *(*)(size_t, const void *))cxx_runtime("_ZnwmRKSt9nothrow_t", NULL)) == NULL) {
+    if (likely(p != NULL) || (catching = (void *(*)(size_t, const void *))cxx_runtime("_ZnwmRKSt9nothrow_t")) == NULL) {
         return p;
     }
     return catching(size, &nothrow);
@@ -107,7 +101,7 @@ static void *new_aligned_nothrow(size_t size, size_t alignment)
     void *p = alloc_aligned(size, alignment);
     void *(*catching)(size_t, size_t, const void *);
     if (likely(p != NULL) || (catching = (void *(*)(size_t, size_t, const void *))cxx_runtime(
-                                  "_ZnwmSt11align_val_tRKSt9nothrow_t", NULL)) == NULL) {
+                                  "_ZnwmSt11align_val_tRKSt9nothrow_t")) == NULL) {
         return p;
     }
     return catching(size, alignment, &nothrow);
