@@ -158,6 +158,9 @@ class Option:
 
 
 def number(expression):
+    """In the largest unit that fits. The default of an option whose value is a word is a constant: PURGE_LATE is "late"."""
+    if word := re.fullmatch(r"[A-Z]+_([A-Z_]+)", expression):
+        return word[1].lower().replace("_", "-")
     value = eval(expression.replace("!GUARDED", "1"), {"__builtins__": {}}, UNITS)  # noqa: S307  # of our own header
     for suffix, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         if value and value % factor == 0:
@@ -174,8 +177,8 @@ def options():
 
 
 def option_text(option):
-    if option.name == "epoch_policy":
-        return f"{option.doc}. Default: never."
+    if option.largest == "0":  # the value is a word
+        return f"{option.doc}. Default: {'never' if option.fallback == '0' else option.fallback}."
     return f"{option.doc}. Default: {option.fallback}; {option.smallest} to {option.largest}{' ' + option.unit if option.unit else ''}."
 
 
