@@ -74,14 +74,15 @@ bool keeper_look(bool sweeps)
 {
     bool left = false;
     uint32_t at = 0;
+    invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     counter_add(&keeper.looks, 1);
     do {
         lock_acquire(&keeper.lock);
         at = look_at_heaps(at, &left);
         lock_release(&keeper.lock);
     } while (at != 0);
-    limit_look_at_container(os_now_ms());
     lock_acquire(&keeper.lock);
+    limit_look_at_container(os_now_ms());
     left |= exchange_look(os_now_ms());
     lock_release(&keeper.lock);
     repeat(purge_some);

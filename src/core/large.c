@@ -241,6 +241,7 @@ void *large_move(void *p, size_t bytes)
         return NULL;
     }
     store_relaxed(&arena.units[first].tag, TAG_NONE);
+    invariant(first != target && arena.runs[target].units == wanted);
     depot_put(first, units, true);
     return large_open(target, bytes);
 }

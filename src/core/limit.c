@@ -40,14 +40,19 @@ void limit_set(const struct tslab_limits *set)
 void limit_get(struct tslab_limits *set)
 {
     lock_acquire(&limits_set.lock);
+    invariant(units_of(limits_set.set.hard_bytes) == load_plain(&limits.hard_units));
     *set = limits_set.set;
     lock_release(&limits_set.lock);
 }
 
 void limit_look_at_container(uint64_t now_ms)
 {
+    static struct lock looking = LOCK_INIT(RANK_LIMITS);
     struct container container;
     if (now_ms - load_plain(&limits.container_ms) < LOOK_MS && load_plain(&limits.container_ms) != 0) {
+        return;
+    }
+    if (!lock_try(&looking)) {
         return;
     }
     store_plain(&limits.container_ms, now_ms | 1);
@@ -57,6 +62,7 @@ void limit_look_at_container(uint64_t now_ms)
                          (container.stalled >= STALLED ||
                           container.used_bytes >= container.limit_bytes - (container.limit_bytes >> NEAR_SHIFT));
     store_plain(&limits.container_presses, presses ? 1 : 0);
+    lock_release(&looking);
 }
 
 static void limit_note(size_t footprint)

@@ -56,7 +56,7 @@ static inline bool limit_presses(void)
 /* Looks at the soft limit, and at the container where the arena has grown. At the end of slow operations. */
 void limit_look(void);
 
-/* Looks at the container, if that was not done in the last second. */
+/* Looks at the container, if that was not done in the last second. In a gate, or with the keeper's lock. */
 void limit_look_at_container(uint64_t now_ms);
 
 /* Tells the program once each time that the footprint has passed the soft limit. Outside of all gates and locks. */

@@ -20,7 +20,6 @@ struct text;
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
-#define PIB ((uint64_t)1 << 50)
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
@@ -32,9 +31,9 @@ struct text;
       "how long empty memory waits for reuse before its pages go back to the system")                                  \
     X(RETAIN_LIMIT_BYTES, retain_limit_bytes, TIB, 0, TIB, "bytes",                                                    \
       "empty memory that may wait for reuse whatever the library learns")                                              \
-    X(LIMIT_BYTES, limit_bytes, 0, 0, PIB, "bytes",                                                                    \
+    X(LIMIT_BYTES, limit_bytes, 0, 0, 1024 * TIB, "bytes",                                                             \
       "memory that the program may use: what exceeds it is refused; 0: no limit")                                      \
-    X(SOFT_LIMIT_BYTES, soft_limit_bytes, 0, 0, PIB, "bytes",                                                          \
+    X(SOFT_LIMIT_BYTES, soft_limit_bytes, 0, 0, 1024 * TIB, "bytes",                                                   \
       "above it, no empty memory waits for reuse and caches are small; 0: no limit")                                   \
     X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
       "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \

@@ -19,17 +19,23 @@ struct group {
     bool is_first_version;
 };
 
+/* Slow operations must get by with small stacks, so what is long is here. */
+static struct {
+    struct group group;
+    char path[PATH_BYTES + 64];
+    char buffer[GROUPS_BYTES];
+} look;
+
 /* Reads a file of the group into the buffer. False: there is none. */
 static bool read_group(const struct group *group, const char *name, char *buffer, size_t bytes)
 {
-    char path[PATH_BYTES + 64];
-    struct text text = { .buffer = path, .capacity = sizeof path - 1 };
+    struct text text = { .buffer = look.path, .capacity = sizeof look.path - 1 };
     text_part(&text, group->path, group->length);
     text_string(&text, "/");
     text_string(&text, name);
-    invariant(text.length < sizeof path);
-    path[text.length] = 0;
-    return os_read_file(path, buffer, bytes) != 0;
+    invariant(text.length < sizeof look.path);
+    look.path[text.length] = 0;
+    return os_read_file(look.path, buffer, bytes) != 0;
 }
 
 static bool parse_digits(const char *at, uint64_t *number)
@@ -95,8 +101,8 @@ static uint32_t read_stall(const struct group *group)
 /* Finds the process's own group. The lines are "0::/path" for version 2, and "9:cpu,memory:/path" for version 1. */
 static bool find_group(struct group *group)
 {
-    char buffer[GROUPS_BYTES];
-    if (os_read_file(container_file, buffer, sizeof buffer) == 0) {
+    const char *const buffer = look.buffer;
+    if (os_read_file(container_file, look.buffer, sizeof look.buffer) == 0) {
         return false;
     }
     const char *found = NULL;
@@ -130,22 +136,22 @@ static bool find_group(struct group *group)
 
 bool container_look(struct container *container)
 {
-    struct group group;
+    struct group *const group = &look.group;
     memset(container, 0, sizeof *container);
-    if (!find_group(&group)) {
+    if (!find_group(group)) {
         return false;
     }
-    container->stalled = read_stall(&group);
+    container->stalled = read_stall(group);
     /* Up to the root: each group around it may have a limit. In a container, the group's path may not be there, and its
      * files are those of the root. */
-    for (unsigned i = 0; i < GROUPS_DEEP && group.length >= group.root_length; i++) {
-        look_at_group(&group, container);
-        if (group.length == group.root_length) {
+    for (unsigned i = 0; i < GROUPS_DEEP && group->length >= group->root_length; i++) {
+        look_at_group(group, container);
+        if (group->length == group->root_length) {
             break;
         }
         do {
-            group.length--;
-        } while (group.length > group.root_length && group.path[group.length] != '/');
+            group->length--;
+        } while (group->length > group->root_length && group->path[group->length] != '/');
     }
     return container->limit_bytes != 0;
 }

@@ -1,9 +1,11 @@
 /* The memory limit of the container that the process runs in: that of its control group (version 2 or 1), or of a group
  * around it, whichever is closest to being reached.
  *
- * Threads: any. Each look takes some ten microseconds. */
+ * Threads: one at a time. Each look takes some ten microseconds. */
 #ifndef TSLAB_OS_CONTAINER_H
 #define TSLAB_OS_CONTAINER_H
+
+#include "base/bits.h"
 
 #include <stdbool.h>
 #include <stdint.h>

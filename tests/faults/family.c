@@ -203,6 +203,16 @@ static void fail_the_keeper(const struct result *wanted)
     compare("pthread_create:0:1:EAGAIN", &refused_once, wanted);
 }
 
+/* A kernel to which pages cannot be offered. */
+static void fail_the_offers(void)
+{
+    CHECK(setenv("TSLAB_PURGE", "lazy", 1) == 0);
+    const struct result wanted = run(NULL), refused = run("madvise:0:0:EINVAL");
+    CHECK_SAY(wanted.status == 0, "with a lazy purge: %s", wanted.said);
+    compare("madvise:0:0:EINVAL, lazy", &refused, &wanted);
+    CHECK(unsetenv("TSLAB_PURGE") == 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--work") == 0) {
@@ -223,6 +233,7 @@ int main(int argc, char **argv)
     }
     fail_the_futex(&wanted);
     fail_the_keeper(&wanted);
+    fail_the_offers();
     printf("%u plans\n", tried);
     return 0;
 }

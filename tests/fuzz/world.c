@@ -177,6 +177,13 @@ static void trim(const struct operation *operation)
         return;
     }
 #endif
+    if (operation->way == 5) {
+        struct tslab_limits found;
+        const struct tslab_limits set = { .soft_bytes = operation->value % 4 * (operation->value << 12) };
+        CHECK(tslab_limits_set(&set) == TSLAB_OK);
+        CHECK(tslab_limits_get(&found) != 0 && found.soft_bytes == set.soft_bytes && found.hard_bytes == 0);
+        return;
+    }
     if (operation->way < 4) {
         (void)tslab_trim();
     } else {

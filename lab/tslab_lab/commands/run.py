@@ -83,6 +83,8 @@ OPTIONS = (
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
     Option("retain_limit_bytes", "N", number(0, 1 << 40), "empty memory that may wait at most"),
+    Option("limit_bytes", "N", number(0, 1 << 50), "memory that the program may use; 0: no limit"),
+    Option("soft_limit_bytes", "N", number(0, 1 << 50), "above it, no empty memory waits for reuse; 0: no limit"),
     Option("purge", "POLICY", purge, "when empty memory goes back: adaptive, delayed, eager, lazy, never"),
     Option("keeper", "0|1", number(0, 1), "0: no thread of the library's own gives memory back while others are idle"),
     Option("cache_bytes", "N", number(0, 1 << 40), "what the caches of all threads may hold together; 0: by what is in use"),
