@@ -612,6 +612,10 @@ struct tslab_stats {
     uint64_t epochs_drained;  /* of these: had survivors, and are gone */
     uint64_t epoch_bytes;     /* allocated in chunks of epochs, since the start; objects there are not counted */
     uint64_t work_units;      /* units that ended, whatever the policy */
+    uint64_t purge_mistakes;  /* bytes that were purged, and wanted again within a second */
+    uint64_t offered_bytes;   /* offered to the system, since the start (purge=lazy) */
+    uint64_t limit_refusals;  /* slabs, chunks and large blocks that the hard limit refused; some came after a purge */
+    uint64_t keeper_looks;    /* looks of the keeper, since the start */
 };
 
 /* Fills in all of *stats.

@@ -157,6 +157,10 @@ static void json_totals(struct json *json)
     json_number(json, "epochs_drained", stats.epochs_drained);
     json_number(json, "epoch_bytes", stats.epoch_bytes);
     json_number(json, "work_units", stats.work_units);
+    json_number(json, "purge_mistakes", stats.purge_mistakes);
+    json_number(json, "offered_bytes", stats.offered_bytes);
+    json_number(json, "limit_refusals", stats.limit_refusals);
+    json_number(json, "keeper_looks", stats.keeper_looks);
     json_close(json, "}");
 }
 

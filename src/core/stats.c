@@ -8,6 +8,8 @@
 #include "core/depot.h"
 #include "core/exchange.h"
 #include "core/heaps.h"
+#include "core/keeper.h"
+#include "core/limit.h"
 #include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
@@ -129,6 +131,10 @@ void stats_get(struct tslab_stats *stats)
     stats->committed_bytes = used + stats->dirty_bytes + stats->clean_bytes;
     stats->reserved_bytes = arena.span_units << UNIT_SHIFT;
     stats->metadata_bytes = counter_get(&meta_bytes);
+    stats->purge_mistakes = counter_get(&depot.mistaken_units) << UNIT_SHIFT;
+    stats->offered_bytes = counter_get(&reclaim_counters.offered);
+    stats->limit_refusals = counter_get(&limits.refusals);
+    stats->keeper_looks = counter_get(&keeper.looks);
     stats->purge_calls = counter_get(&reclaim_counters.calls);
     stats->purged_bytes = counter_get(&reclaim_counters.bytes);
     stats->purge_refusals = counter_get(&reclaim_counters.refused);
@@ -267,6 +273,10 @@ void stats_print(int fd)
     print_line(&text, "epochs drained", stats.epochs_drained, "");
     print_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
     print_line(&text, "units of work", stats.work_units, "");
+    print_line(&text, "purged by mistake", stats.purge_mistakes, " bytes");
+    print_line(&text, "offered", stats.offered_bytes, " bytes");
+    print_line(&text, "refused by the limit", stats.limit_refusals, "");
+    print_line(&text, "looks of the keeper", stats.keeper_looks, "");
     text_send(&text, fd);
     text_string(&text, "options\n");
     option_describe(&text);
