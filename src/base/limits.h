@@ -6,10 +6,10 @@
 
 #include "base/build.h"
 
-/* How slots come back that another thread frees than the one whose slab they lie in: by the outbox, by the exchange, or
- * adopted whatever their size. Otherwise they go straight to their slabs. The lab compares the choices
- * (docs/decisions/remote-frees.md). */
-enum { REMOTE_OUTBOX = 1, REMOTE_EXCHANGE = 2, REMOTE_ADOPTED = 4 };
+/* How slots come back that another thread frees than the one whose slab they lie in: by the outbox, by the exchange,
+ * adopted whatever their size, or by a mailbox that the home of the slab looks into. Otherwise they go straight to
+ * their slabs. The lab compares the choices (docs/decisions/remote-frees.md). */
+enum { REMOTE_OUTBOX = 1, REMOTE_EXCHANGE = 2, REMOTE_ADOPTED = 4, REMOTE_MAILBOX = 8 };
 #ifndef TSLAB_REMOTE
 #define TSLAB_REMOTE (REMOTE_OUTBOX | REMOTE_EXCHANGE)
 #endif

@@ -7,6 +7,7 @@
 #include "core/exchange.h"
 #include "core/flush.h"
 #include "core/holes.h"
+#include "core/mailbox.h"
 #include "core/meta.h"
 #include "core/option.h"
 #include "core/reclaim.h"
@@ -113,6 +114,11 @@ static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
            bit_count(load_plain(&hc->claimed));
 }
 
+static uint64_t mailed(const struct heap *heap, unsigned class)
+{
+    return (TSLAB_REMOTE & REMOTE_MAILBOX) != 0 ? mailbox_slots(heap->affinity, class) : 0;
+}
+
 /* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
  * have been touched with their neighbours. */
 static uint64_t never_touched(unsigned class, uint64_t n)
@@ -133,7 +139,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);
     held->magazine += traffic.slots;
     held->stock += counter_get(&hc->stock.slots);
-    held->outbox += counter_get(&hc->outbox_slots);
+    held->outbox += counter_get(&hc->outbox_slots) + mailed(heap, class);
     held->claimed += claimed;
     held->retired += counter_get(&hc->retired_slots);
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
@@ -142,7 +148,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    return cached_with(&heap->class[class], heap_traffic(heap, class).slots);
+    return cached_with(&heap->class[class], heap_traffic(heap, class).slots) + mailed(heap, class);
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
@@ -155,7 +161,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     const uint64_t remote_frees = counter_get(&counters->remote_frees);
     sums->allocs += traffic.allocs + bypassed_allocs;
     sums->frees += traffic.frees + bypassed_frees + remote_frees;
-    sums->cached += cached_with(hc, traffic.slots);
+    sums->cached += cached_with(hc, traffic.slots) + mailed(heap, class);
     sums->refills += counter_get(&counters->refills);
     sums->refilled += counter_get(&counters->refilled);
     sums->flushes += counter_get(&counters->flushes);
@@ -349,11 +355,22 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     }
 }
 
+static void flush_mailboxes(struct heap *heap, unsigned class)
+{
+    const size_t slots = mailbox_flush(heap->affinity, class);
+    if (slots != 0) {
+        count_flush(&heap->class[class], slots);
+    }
+}
+
 static void empty_class(struct heap *heap, unsigned class)
 {
     heap_flush_magazine(heap, class);
     flush_stock(heap, class);
     heap_flush_outbox(heap, class);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        flush_mailboxes(heap, class);
+    }
     heap_detach_slab(heap, class);
     put_trays(heap, class);
 }

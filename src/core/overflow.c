@@ -3,6 +3,7 @@
 
 #include "core/exchange.h"
 #include "core/flush.h"
+#include "core/mailbox.h"
 #include "core/misuse.h"
 #include "core/option.h"
 #include "core/reclaim.h"
@@ -117,6 +118,12 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
     struct heap_class *const hc = &heap->class[class];
     invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
     counter_add(&hc->counters.remote_frees, 1);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        if (option_get(OPTION_MAGAZINES) == 0 || !mailbox_put(heap->gate, heap->affinity, arena_tag(p), p)) {
+            overflow_free_direct(heap, class, p);
+        }
+        return;
+    }
     if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
         (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
         overflow_free_direct(heap, class, p);

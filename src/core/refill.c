@@ -6,6 +6,7 @@
 #include "core/exchange.h"
 #include "core/flush.h"
 #include "core/generation.h"
+#include "core/mailbox.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
@@ -170,6 +171,26 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     return full != NULL;
 }
 
+/* Fills the empty magazine with what other threads have freed of the heap's own slots. False: there is nothing. */
+static bool load_mail(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = &heap->class[class];
+    if (!class_geometry[class].shares_lines || !mailbox_has_mail(heap->affinity, class)) {
+        return false;
+    }
+    if (m->limit < LETTER_SLOTS) {
+        heap_lengthen(heap, class, LETTER_SLOTS);
+    }
+    invariant(magazine_slots(m) == 0);
+    void **const places = magazine_places(m);
+    const unsigned limit = m->limit, n = mailbox_take(heap->affinity, class, places + 1, limit);
+    magazine_set(m, places, limit, n);
+    hc->fresh = UINT64_MAX;
+    counter_sub(&hc->moved, n);
+    return n != 0;
+}
+
 /* The magazine is empty. In the gate. */
 static void *refill(struct heap *heap, unsigned class)
 {
@@ -184,6 +205,9 @@ static void *refill(struct heap *heap, unsigned class)
         heap_load(heap, class, full);
     } else {
         stock_learn(&heap->stock, &hc->stock);
+        if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0 && load_mail(heap, class)) {
+            return magazine_pop(m);
+        }
         if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
             return NULL;
         }

@@ -5,6 +5,7 @@
 #include "core/checked.h"
 #include "core/depot.h"
 #include "core/exchange.h"
+#include "core/mailbox.h"
 #include "core/partial.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -104,6 +105,17 @@ static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_vis
     return sum;
 }
 
+static void visit_letters(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
+{
+    for (unsigned i = 0; i < 2 * MAILBOX_OUTGOING; i++) {
+        uint32_t count;
+        const struct letter *const letter = mailbox_letter(mailbox_home(heap->affinity), i, class, &count);
+        for (uint32_t at = 0; at < count && letter != NULL; at++) {
+            visit(letter->slots[at], class, context);
+        }
+    }
+}
+
 static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
 {
     const struct heap_class *hc = &heap->class[class];
@@ -114,6 +126,9 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
     visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        visit_letters(heap, class, visit, context);
+    }
     invariant(visit_trays(hc->retired, class, visit, context) == counter_get(&hc->retired_slots));
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
         visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);

@@ -363,9 +363,7 @@ static const char *check_registry(void)
             return WRONG("a thread that is gone is still in a unit of work, or inside of an epoch");
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (thread->heap.class[c].slab != NULL || thread->heap.class[c].claimed != 0 ||
-                thread->heap.class[c].stock.slots != 0 || thread->heap.class[c].outbox_slots != 0 ||
-                magazine_slots(&thread->heap.front.magazine[c]) != 0) {
+            if (thread->heap.class[c].slab != NULL || heap_cached(&thread->heap, c) != 0) {
                 return WRONG("an idle heap is not empty");
             }
         }
