@@ -75,9 +75,14 @@ function(tslab_compile_library name checked sim)
         ${name}
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    foreach(choice IN ITEMS TSLAB_REMOTE TSLAB_BYPASS)
+        if(NOT "${${choice}}" STREQUAL "") # 0 is a choice
+            list(APPEND choices_of_lab ${choice}=${${choice}})
+        endif()
+    endforeach()
     target_compile_definitions(
         ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED}
-        $<$<BOOL:${TSLAB_REMOTE}>:TSLAB_REMOTE=${TSLAB_REMOTE}>)
+        ${choices_of_lab})
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
         ${name} PRIVATE -fno-semantic-interposition ${tslab_same_bytes} ${tslab_library_warnings} ${tslab_coverage})

@@ -55,13 +55,14 @@ bool mailbox_put(struct gate *gate, uint32_t writer_affinity, uint32_t tag, void
     /* Whoever emptied the letter is done with its places. */
     uint32_t count = load_acquire(&letter->count);
     if (unlikely(count >= LETTER_SLOTS)) {
-        letter = &box->letters[box->filling ^ 1];
+        const uint32_t next = (box->filling + 1) % LETTERS;
+        letter = &box->letters[next];
         count = load_acquire(&letter->count);
         if (count >= LETTER_SLOTS) {
             store_relaxed(&home->has_mail[tag_class(tag)], 1);
             return false;
         }
-        box->filling ^= 1;
+        box->filling = next;
     }
     if (unlikely(count != 0 && letter->slots[count - 1] == slot)) {
         misuse("double free of", slot);
@@ -96,7 +97,7 @@ unsigned mailbox_take(uint32_t affinity, unsigned class, void **places, unsigned
     store_relaxed(&home->has_mail[class], 0); /* what is posted from now on raises it again */
     for (struct mailbox *box = load_acquire(&home->incoming); box != NULL; box = box->next) {
         invariant(box->tag >> AFFINITY_SHIFT == affinity);
-        for (unsigned i = 0; tag_class(box->tag) == class && i < 2; i++) {
+        for (unsigned i = 0; tag_class(box->tag) == class && i < LETTERS; i++) {
             struct letter *const letter = &box->letters[i];
             if (room - n < LETTER_SLOTS) {
                 store_relaxed(&home->has_mail[class], 1); /* look again */
@@ -118,7 +119,7 @@ size_t mailbox_flush(uint32_t affinity, unsigned class)
 {
     struct home *const writer = mailbox_home(affinity);
     size_t sum = 0;
-    for (unsigned i = 0; i < 2 * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
+    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
         uint32_t count;
         struct letter *const letter = mailbox_letter(writer, i, class, &count);
         if (letter != NULL && (count < LETTER_SLOTS || claim(letter))) {
@@ -134,7 +135,7 @@ size_t mailbox_flush(uint32_t affinity, unsigned class)
 size_t mailbox_slots(uint32_t affinity, unsigned class)
 {
     size_t sum = 0;
-    for (unsigned i = 0; i < 2 * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
+    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
         uint32_t count;
         sum += mailbox_letter(mailbox_home(affinity), i, class, &count) != NULL ? count : 0;
     }

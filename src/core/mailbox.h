@@ -2,8 +2,8 @@
  * builds of the lab (REMOTE_MAILBOX, limits.h), which compare it with the other ways (docs/decisions/remote-frees.md).
  *
  * The mail stays with its writer until its home comes for it. A mailbox has the slots of one class on their way from
- * one heap to one home, in two letters. The writer fills a letter without a lock. The count that makes the letter full
- * posts it. The home looks at its flag when a magazine is empty, and takes what is posted. While both letters are
+ * one heap to one home, in a few letters. The writer fills a letter without a lock. The count that makes the letter
+ * full posts it. The home looks at its flag when a magazine is empty, and takes what is posted. While all letters are
  * posted and not taken, a slot goes straight to its slab.
  *
  * Heaps have numbers here: their affinities, which tags name. A mailbox is made once for a pair of heaps and a class,
@@ -27,7 +27,9 @@
  * is served. */
 enum { MAILBOX_HOMES = TSLAB_SIM ? 16 : 1024, MAILBOX_OUTGOING = TSLAB_SIM ? 4 : 64 };
 
-enum { LETTER_SLOTS = TSLAB_SIM ? 2 : 64, LETTER_TAKEN = LETTER_SLOTS + 1 };
+/* All letters of a mailbox together are as long as the longest tray. */
+enum { LETTER_SLOTS = TSLAB_SIM ? 2 : 64, LETTERS = TRAY_MOST / LETTER_SLOTS, LETTER_TAKEN = LETTER_SLOTS + 1 };
+_Static_assert(LETTERS >= 2, "the writer goes on while a letter is posted");
 
 struct letter {
     _Alignas(CACHE_LINE) atomic_u32 count; /* slots; LETTER_SLOTS: posted; LETTER_TAKEN: somebody empties it */
@@ -38,7 +40,7 @@ struct mailbox {
     struct mailbox *next; /* in the list of those for the same home */
     uint32_t tag;         /* of the slots: their class, and their home */
     uint32_t filling;     /* the number of the letter that the writer fills; private to it */
-    struct letter letters[2];
+    struct letter letters[LETTERS];
 };
 
 struct home {
@@ -55,12 +57,12 @@ static inline struct home *mailbox_home(uint32_t affinity)
     return affinity - AFFINITY_FIRST_HEAP < MAILBOX_HOMES ? &mailbox_homes[affinity - AFFINITY_FIRST_HEAP] : NULL;
 }
 
-/* The letter with this number, below 2 * MAILBOX_OUTGOING, of a writer that may be NULL, and its count. NULL: it is not
- * of the class, or is empty, or somebody empties it. */
+/* The letter with this number, below LETTERS * MAILBOX_OUTGOING, of a writer that may be NULL, and its count. NULL: it
+ * is not of the class, or is empty, or somebody empties it. */
 static inline struct letter *mailbox_letter(struct home *writer, unsigned number, unsigned class, uint32_t *count)
 {
-    struct mailbox *const box = writer == NULL ? NULL : load_acquire(&writer->outgoing[number / 2]);
-    struct letter *const letter = box == NULL || tag_class(box->tag) != class ? NULL : &box->letters[number % 2];
+    struct mailbox *const box = writer == NULL ? NULL : load_acquire(&writer->outgoing[number / LETTERS]);
+    struct letter *const letter = box == NULL || tag_class(box->tag) != class ? NULL : &box->letters[number % LETTERS];
     *count = letter == NULL ? 0 : load_plain(&letter->count);
     return *count == 0 || *count == LETTER_TAKEN ? NULL : letter;
 }

@@ -38,7 +38,7 @@ void *object_alloc_slot(struct thread *thread, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     struct magazine *m = &thread->heap.front.magazine[class];
-    void *p = magazine_pop(m);
+    void *p = (TSLAB_BYPASS & BYPASS_ALLOCS) == 0 ? magazine_pop(m) : NULL;
     return p != NULL ? p : refill_alloc(&thread->heap, class);
 }
 
@@ -113,7 +113,7 @@ noinline void *object_alloc_slow(size_t size)
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }
     const unsigned class = class_of_size(size);
-    void *p = option_get(OPTION_MAGAZINES) == 0 ? refill_alloc_claimed(front_current->heap, class) : NULL;
+    void *p = option_bypasses(BYPASS_ALLOCS) ? refill_alloc_claimed(front_current->heap, class) : NULL;
     return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
 }
 
@@ -142,12 +142,13 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
     if (unlikely(tag_has_handles(tag))) {
         freed_without_handle(p);
     }
+    const bool bypasses = GUARDED || (TSLAB_BYPASS & BYPASS_FREES) != 0;
     struct heap *const heap = heap_accepting(thread, tag);
-    if (heap == NULL && !GUARDED && overflow_may_wait(tag)) {
+    if (heap == NULL && !bypasses && overflow_may_wait(tag)) {
         overflow_free_remote(&thread->heap, class, p);
         return;
     }
-    if (GUARDED || heap == NULL) {
+    if (bypasses || heap == NULL) {
         struct class_counters *const counters = &thread->heap.class[class].counters;
         counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
         overflow_free_direct(&thread->heap, class, p);

@@ -7,6 +7,7 @@
 #ifndef TSLAB_CORE_OPTION_H
 #define TSLAB_CORE_OPTION_H
 
+#include "base/limits.h"
 #include "core/guard.h"
 #include "os/fatal.h"
 
@@ -58,6 +59,12 @@ static inline uint64_t option_get(enum option option)
 {
     invariant(option < OPTION_COUNT);
     return option_values[option];
+}
+
+/* Whether slots go past the magazines that way: BYPASS_FREES or BYPASS_ALLOCS. */
+static inline bool option_bypasses(unsigned way)
+{
+    return (TSLAB_BYPASS & way) != 0 || option_get(OPTION_MAGAZINES) == 0;
 }
 
 /* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */

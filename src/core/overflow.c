@@ -27,7 +27,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     struct heap_class *const hc = &heap->class[class];
     struct tray *const full = tray_of(magazine_places(m));
     struct tray *empty = NULL;
-    if (full == &hc->first.tray) { /* there was no longer one */
+    if (full == &hc->first.tray /* there was no longer one */ || (TSLAB_BYPASS & BYPASS_ALLOCS) != 0) {
         return false;
     }
     const unsigned slots = magazine_slots(m);
@@ -70,7 +70,7 @@ static void make_room(struct heap *heap, unsigned class)
 void overflow_free(struct heap *heap, unsigned class, void *p)
 {
     invariant(magazine_is_full(&heap->front.magazine[class]));
-    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
+    if (unlikely(option_bypasses(BYPASS_FREES))) {
         counter_add(&heap->class[class].counters.bypassed_frees, 1);
         overflow_free_direct(heap, class, p);
         return;

@@ -196,8 +196,8 @@ static void *refill(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
-    invariant(heap->gate->is_inside && magazine_slots(m) == 0);
-    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
+    invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_bypasses(BYPASS_ALLOCS)));
+    if (unlikely(option_bypasses(BYPASS_ALLOCS))) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);

@@ -107,7 +107,7 @@ static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_vis
 
 static void visit_letters(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
 {
-    for (unsigned i = 0; i < 2 * MAILBOX_OUTGOING; i++) {
+    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING; i++) {
         uint32_t count;
         const struct letter *const letter = mailbox_letter(mailbox_home(heap->affinity), i, class, &count);
         for (uint32_t at = 0; at < count && letter != NULL; at++) {

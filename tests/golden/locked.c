@@ -325,6 +325,69 @@ static void run_producer(const struct path *path)
     say(path->name, ": free", turns.rounds * path->objects, turns.counts);
 }
 
+/* Two threads replace objects at random, each its own, and hand a share of those that they replace to the other one,
+ * which frees them when its turn comes. */
+enum { OWN_OBJECTS = 400, REPLACED_EACH_TURN = 1000 };
+
+static struct party {
+    void *own[OWN_OBJECTS], *given[REPLACED_EACH_TURN];
+    size_t given_count;
+} parties[2];
+
+static unsigned handed_percent;
+
+static void take_party_turn(const struct path *path, struct party *self, struct party *other)
+{
+    while (self->given_count != 0) {
+        tslab_free(self->given[--self->given_count]);
+    }
+    for (size_t i = 0; i < REPLACED_EACH_TURN; i++) {
+        void **const object = &self->own[random_next(&random_state) % OWN_OBJECTS];
+        if (*object != NULL && random_next(&random_state) % 100 < handed_percent) {
+            other->given[other->given_count++] = *object;
+        } else {
+            tslab_free(*object);
+        }
+        *object = allocated(size_in(path));
+    }
+}
+
+static void first_party(const struct path *path)
+{
+    take_party_turn(path, &parties[0], &parties[1]);
+}
+
+static void second_party(const struct path *path)
+{
+    take_party_turn(path, &parties[1], &parties[0]);
+}
+
+static void replace_and_hand_over(const struct path *path, unsigned percent)
+{
+    struct turns turns = { .path = path, .first = first_party, .second = second_party, .warm = 50, .rounds = 200 };
+    handed_percent = percent;
+    struct counts counts = take_turns(&turns);
+    for (size_t i = 0; i < COUNTED_MOST; i++) {
+        counts.of[i] += turns.counts.of[i];
+    }
+    say(path->name, "", 2 * turns.rounds * REPLACED_EACH_TURN, counts);
+}
+
+static void run_handing_0(const struct path *path)
+{
+    replace_and_hand_over(path, 0);
+}
+
+static void run_handing_50(const struct path *path)
+{
+    replace_and_hand_over(path, 50);
+}
+
+static void run_handing_90(const struct path *path)
+{
+    replace_and_hand_over(path, 90);
+}
+
 static tslab_epoch handed_over;
 
 static void open_epoch(const struct path *path)
@@ -382,6 +445,15 @@ static const struct path paths[] = {
     { run_producer, "producer of 256 B", 1000, 256, 256 },
     { run_producer, "producer of 1,040 B", 1000, 1040, 1040 },
     { run_producer, "producer of 40,000 B", 1000, 40000, 40000 },
+    { run_handing_0, "two replace 16-48 B, 0 % freed by the other", 1, 16, 48 },
+    { run_handing_50, "two replace 16-48 B, 50 % freed by the other", 1, 16, 48 },
+    { run_handing_90, "two replace 16-48 B, 90 % freed by the other", 1, 16, 48 },
+    { run_handing_0, "two replace 16-2,048 B, 0 % freed by the other", 1, 16, 2048 },
+    { run_handing_50, "two replace 16-2,048 B, 50 % freed by the other", 1, 16, 2048 },
+    { run_handing_90, "two replace 16-2,048 B, 90 % freed by the other", 1, 16, 2048 },
+    { run_handing_0, "two replace 16-32,768 B, 0 % freed by the other", 1, 16, 32 * KIB },
+    { run_handing_50, "two replace 16-32,768 B, 50 % freed by the other", 1, 16, 32 * KIB },
+    { run_handing_90, "two replace 16-32,768 B, 90 % freed by the other", 1, 16, 32 * KIB },
     { run_replace, "large, replace among 100 of 33-256 KiB", 100, 33 * KIB, 256 * KIB },
     { run_replace, "large, replace among 30 of 257 KiB-2 MiB", 30, 257 * KIB, 2 * MIB },
     { run_realloc, "realloc from 64 B to 1 MiB", 1, 64, MIB },

@@ -123,7 +123,7 @@ const struct scenario scenarios[] = {
     /* The same where homes look for their mail (sim_mailbox). */
     { "mailbox", "beside the home's refill", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "a2 a2 f", "f f f" }, 3, 4 },
     { "mailbox", "the writer fills a letter that is taken", { "@0 " TEN_OF_2_FOR_1 "@1 f f", MAGAZINES }, { "a2 a2", "f f f f" }, 3, 4 },
-    { "mailbox", "more than both letters hold", { "@0 " TEN_OF_2_FOR_1, MAGAZINES }, { "a2 a2 f", "f f f f f f" }, 2, 3 },
+    { "mailbox", "more than all letters hold", { "@0 " TEN_OF_2_FOR_1, MAGAZINES }, { "a2 a2 f", "f f f f f f" }, 2, 3 },
     { "mailbox", "two write", { "@0 a2>1 a2>2 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "a2 a2", "f f f", "f f f" }, 2, 2 },
     { "mailbox", "one writes to two", { "@0 a2>2 a2>2 @1 a2>2 a2>2", MAGAZINES }, { "a2 a2", "a2 a2", "f f f f" }, 2, 2 },
     { "mailbox", "each writes to the other", { "@0 a2>1 a2>1 a2>1 @1 a2>0 a2>0 a2>0", MAGAZINES }, { "f f a2 f", "f f a2 f" }, 3, 4 },

@@ -409,7 +409,7 @@ static bool is_posted(const void *p, unsigned class)
 {
     bool found = false;
     for (unsigned i = 0; mailbox_homes != NULL && i < world_record_count; i++) {
-        for (unsigned number = 0; number < 2 * MAILBOX_OUTGOING; number++) {
+        for (unsigned number = 0; number < LETTERS * MAILBOX_OUTGOING; number++) {
             uint32_t count;
             const struct letter *const letter =
                 mailbox_letter(mailbox_home(world_records[i]->heap.affinity), number, class, &count);
