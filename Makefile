@@ -7,6 +7,7 @@ WERROR ?= ON
 JOBS ?= $(shell nproc)
 FUZZ_MINUTES ?= 60
 SOAK_MINUTES ?= 60
+QUESTION ?= remote
 
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
@@ -14,7 +15,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        locked install install-strip uninstall amalgamation dist format lint clean
+        variants locked install install-strip uninstall amalgamation dist format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
 	@tools/setup.sh --only-say build
@@ -77,6 +78,11 @@ epochs: ## Measure what epochs cost and weigh, against pools and other allocator
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 	@$(TSLAB) epochs $(EPOCHS)
+
+variants: ## Measure builds that decide a QUESTION (remote or bypass) in other ways (VARIANTS=options)
+	@tools/setup.sh test
+	@tools/setup.sh lab
+	@$(TSLAB) variants $(QUESTION) $(VARIANTS)
 
 lab: ## Install what the command lab/tslab needs, and build the library
 	@tools/setup.sh lab

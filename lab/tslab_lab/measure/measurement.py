@@ -15,12 +15,12 @@ from tslab_lab.results import case_runs, storage
 ROUNDS = (10, 5)  # and with --quick
 
 
-def add_options(parser, seconds, rounds=ROUNDS, sides=False):
-    """`sides`: the allocators are named in another way."""
+def add_options(parser, seconds, rounds=ROUNDS, sides=False, fixed=False):
+    """`sides`: the allocators are named in another way. `fixed`: they are not named."""
     add = parser.add_argument
     if sides:
         installed.add_library_option(parser)
-    else:
+    elif not fixed:
         installed.add_option(parser)
     add("--rounds", type=int, help=f"each runs everything once (default: {rounds[0]}; with --quick: {rounds[1]})")
     add("--seconds", type=float, default=seconds, help="start no round that would end later (default: %(default)s)")
