@@ -37,6 +37,14 @@ static noinline struct mailbox *make(struct gate *gate, struct home *writer, str
     return box;
 }
 
+/* The flag shares its line with others: it is written only where that changes it. */
+static void raise_flag(struct home *home, unsigned class)
+{
+    if (load_relaxed(&home->has_mail[class]) == 0) {
+        store_relaxed(&home->has_mail[class], 1);
+    }
+}
+
 bool mailbox_put(struct gate *gate, uint32_t writer_affinity, uint32_t tag, void *slot)
 {
     struct home *const writer = mailbox_home(writer_affinity), *const home = mailbox_home(tag >> AFFINITY_SHIFT);
@@ -59,7 +67,7 @@ bool mailbox_put(struct gate *gate, uint32_t writer_affinity, uint32_t tag, void
         letter = &box->letters[next];
         count = load_acquire(&letter->count);
         if (count >= LETTER_SLOTS) {
-            store_relaxed(&home->has_mail[tag_class(tag)], 1);
+            raise_flag(home, tag_class(tag));
             return false;
         }
         box->filling = next;
@@ -71,7 +79,7 @@ bool mailbox_put(struct gate *gate, uint32_t writer_affinity, uint32_t tag, void
     letter->slots[count] = slot;
     store_release(&letter->count, count + 1);
     if (unlikely(count + 1 == LETTER_SLOTS)) {
-        store_relaxed(&home->has_mail[tag_class(tag)], 1);
+        raise_flag(home, tag_class(tag));
     }
     return true;
 }
@@ -100,7 +108,7 @@ unsigned mailbox_take(uint32_t affinity, unsigned class, void **places, unsigned
         for (unsigned i = 0; tag_class(box->tag) == class && i < LETTERS; i++) {
             struct letter *const letter = &box->letters[i];
             if (room - n < LETTER_SLOTS) {
-                store_relaxed(&home->has_mail[class], 1); /* look again */
+                raise_flag(home, class); /* look again */
                 return n;
             }
             if (claim(letter)) {
