@@ -105,7 +105,7 @@ unsigned mailbox_take(uint32_t affinity, unsigned class, void **places, unsigned
     store_relaxed(&home->has_mail[class], 0); /* what is posted from now on raises it again */
     for (struct mailbox *box = load_acquire(&home->incoming); box != NULL; box = box->next) {
         invariant(box->tag >> AFFINITY_SHIFT == affinity);
-        for (unsigned i = 0; tag_class(box->tag) == class && i < LETTERS; i++) {
+        for (unsigned i = 0; tag_class(box->tag) == class && i != LETTERS; i++) {
             struct letter *const letter = &box->letters[i];
             if (room - n < LETTER_SLOTS) {
                 raise_flag(home, class); /* look again */
@@ -127,7 +127,7 @@ size_t mailbox_flush(uint32_t affinity, unsigned class)
 {
     struct home *const writer = mailbox_home(affinity);
     size_t sum = 0;
-    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
+    for (unsigned i = 0; i != LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
         uint32_t count;
         struct letter *const letter = mailbox_letter(writer, i, class, &count);
         if (letter != NULL && (count < LETTER_SLOTS || claim(letter))) {
@@ -143,7 +143,7 @@ size_t mailbox_flush(uint32_t affinity, unsigned class)
 size_t mailbox_slots(uint32_t affinity, unsigned class)
 {
     size_t sum = 0;
-    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
+    for (unsigned i = 0; i != LETTERS * MAILBOX_OUTGOING && class_geometry[class].shares_lines; i++) {
         uint32_t count;
         sum += mailbox_letter(mailbox_home(affinity), i, class, &count) != NULL ? count : 0;
     }

@@ -453,7 +453,6 @@ static const struct path paths[] = {
     { run_handing_90, "two replace 16-2,048 B, 90 % freed by the other", 1, 16, 2048 },
     { run_handing_0, "two replace 16-32,768 B, 0 % freed by the other", 1, 16, 32 * KIB },
     { run_handing_50, "two replace 16-32,768 B, 50 % freed by the other", 1, 16, 32 * KIB },
-    { run_handing_90, "two replace 16-32,768 B, 90 % freed by the other", 1, 16, 32 * KIB },
     { run_replace, "large, replace among 100 of 33-256 KiB", 100, 33 * KIB, 256 * KIB },
     { run_replace, "large, replace among 30 of 257 KiB-2 MiB", 30, 257 * KIB, 2 * MIB },
     { run_realloc, "realloc from 64 B to 1 MiB", 1, 64, MIB },

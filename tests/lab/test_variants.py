@@ -76,11 +76,11 @@ class Tables(unittest.TestCase):
 
     def test_rows_are_called_by_what_differs(self):
         called = variant_tables.labels(self.cases, False)
-        self.assertEqual(list(called.values()), ["mixed-remote: remote 50", "mixed-remote: remote 0", "larson"])
+        self.assertEqual(list(called.values()), ["mixed-remote: remote 50, max 48", "mixed-remote: remote 0, max 48", "larson"])
 
     def test_ratios_and_groups(self):
         table, summary = variant_tables.times(self.found, self.cases, OURS, False)
-        self.assertIn("| mixed-remote: remote 50 | 100 (100-100) | 0.80 (0.80-0.80) |", table)
+        self.assertIn("| mixed-remote: remote 50, max 48 | 100 (100-100) | 0.80 (0.80-0.80) |", table)
         self.assertIn("| larson | 10.0 (10.0-10.0) | 1.20 (1.20-1.20) |", table)
         self.assertIn("| below 64 bytes, freed by others | 0.80; 1 faster, 0 slower of 1 |", summary)
         self.assertIn("| all others | 1.10; 0 faster, 1 slower of 2 |", summary)

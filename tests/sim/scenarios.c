@@ -134,6 +134,7 @@ const struct scenario scenarios[] = {
     { "mailbox", "another has the home's record", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x", "f f f", "x a2 a2 f" }, 2, 3 },
     { "mailbox", "the slab has another home meanwhile", { "@0 a2>1 a2>1 a2>1 a2", MAGAZINES }, { "f x a2", "f f e", "a2 F e" }, 2, 3 },
     { "mailbox", "the writer trims", { "@0 a1>1 a1>1 a1>1 a1", MAGAZINES }, { "a1 f t", "f f t f" }, 2, 3 },
+    { "mailbox", "statistics beside frees", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "i a2", "f f f" }, 2, 3 },
     { "mailbox", "fork in a free", { "@0 " TEN_OF_2_FOR_1 "a2>1 a2 @1 fffffff", MAGAZINES }, { "k f a2 e", "f f f f" }, 3, 4 },
     { "mailbox", "fork, and the child reads its mail", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "k a2 a2 e", "f f f" }, 4, 5 },
     { "mailbox", "fork beside a refill", { "@1 a2>2 a2>2 a2>0", MAGAZINES }, { "k f a2 x", "a2 a2", "f f" }, 2, 3 },

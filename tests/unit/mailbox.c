@@ -152,8 +152,9 @@ static void letters_that_nobody_takes_go_back(void **state)
     child_succeeds(untaken_letters, NULL, "");
 }
 
-/* All free for all: each thread puts an object of its own in the place of any other one. */
-enum { PLACES = 3000, THREADS = 4, LIVES = 5 };
+/* All free for all: each thread puts an object of its own in the place of any other one. None runs ahead of the others.
+ */
+enum { PLACES = 3000, THREADS = 4, LIVES = 5, TOGETHER = 500 };
 
 static _Atomic(unsigned char *) places[PLACES];
 
@@ -167,6 +168,9 @@ static void *replace_any(void *argument)
 {
     uint64_t random = (uintptr_t)argument;
     for (size_t i = 0; i < 40000; i++) {
+        if (i % TOGETHER == 0) {
+            (void)pthread_barrier_wait(&turn);
+        }
         const size_t size = 1 + random_next(&random) % 48;
         unsigned char *const p = tslab_malloc(size);
         CHECK(p != NULL);
@@ -180,6 +184,7 @@ static void *replace_any(void *argument)
 static void all_for_all(const void *argument)
 {
     (void)argument;
+    CHECK(pthread_barrier_init(&turn, NULL, THREADS) == 0);
     for (uintptr_t life = 0; life < LIVES; life++) {
         pthread_t threads[THREADS];
         for (uintptr_t t = 0; t < THREADS; t++) {
@@ -201,6 +206,27 @@ static void all_threads_free_for_all(void **state)
     child_succeeds(all_for_all, NULL, "");
 }
 
+/* Heaps of epochs, and those with numbers beyond the table. */
+static void heaps_without_mail(const void *argument)
+{
+    (void)argument;
+    const unsigned class = class_of_size(SIZE);
+    void *const p = allocated();
+    struct heap *const heap = front_current->heap;
+    const uint32_t beyond = AFFINITY_FIRST_HEAP + MAILBOX_HOMES;
+    CHECK(!mailbox_has_mail(heap->affinity | AFFINITY_OF_EPOCH, class) && !mailbox_has_mail(beyond, class));
+    CHECK(!mailbox_put(heap->gate, heap->affinity, tag_of(class, beyond), p));
+    CHECK(!mailbox_put(heap->gate, beyond, heap->front.magazine[class].tag, p));
+    tslab_free(p);
+    nothing_is_left();
+}
+
+static void some_heaps_have_no_mail(void **state)
+{
+    (void)state;
+    child_succeeds(heaps_without_mail, NULL, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +234,7 @@ int main(void)
         cmocka_unit_test(mail_goes_back_with_its_writer),
         cmocka_unit_test(letters_that_nobody_takes_go_back),
         cmocka_unit_test(all_threads_free_for_all),
+        cmocka_unit_test(some_heaps_have_no_mail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

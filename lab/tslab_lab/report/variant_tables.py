@@ -8,12 +8,15 @@ SMALL = 64  # bytes: smaller objects share cache lines
 
 
 def labels(cases, quick):
-    """dict name of a case -> what it is called in a table: its workload, and the parameters that differ among these."""
+    """dict name of a case -> what it is called in a table: its workload, and the parameters that differ among these, or
+    from what is usual."""
     found = {}
     for case in cases:
         same = [other.parameters(quick) for other in cases if other.workload == case.workload]
         own = case.parameters(quick)
-        words = [f"{key} {value:,}" for key, value in own.items() if any(other[key] != value for other in same)]
+        usual = case.workload.parameters | (case.quick if quick else {})
+        told = [key for key, value in own.items() if any(values[key] != value for values in (*same, usual))]
+        words = [f"{key} {own[key]:,}" for key in told]
         found[case.name] = case.workload.name + (": " + ", ".join(words) if words else "")
     return found
 
