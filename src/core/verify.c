@@ -106,6 +106,7 @@ static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_vis
 }
 
 /* Those that are posted, or the others, of the heap with this number. Returns how many slots there are. */
+/* uncounted: only builds of the lab call it */
 static uint64_t visit_letters(uint32_t affinity, unsigned class, bool posted, verify_visit *visit, void *context)
 {
     uint64_t sum = 0;
