@@ -138,6 +138,21 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     return first;
 }
 
+uint32_t depot_take_fresh(uint32_t n, uint32_t align)
+{
+    if (n >= arena.span_units || align >= arena.span_units) {
+        return 0;
+    }
+    depot_lock();
+    uint32_t run = 0;
+    if (limit_allows(n) && (run = run_find(RUN_CLEAN, n, align)) == 0 && (run = depot_return(n, align)) == 0) {
+        run = depot_extend(n, align);
+    }
+    const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
+    depot_unlock();
+    return first;
+}
+
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
     return depot_take_run(n, align, false, clean);

@@ -34,6 +34,9 @@
  * zero. Returns the first unit, or 0 when no run fits and the arena cannot grow. */
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean);
 
+/* The same, but without pages. 0: there is no such run, or a limit forbids it. */
+uint32_t depot_take_fresh(uint32_t n, uint32_t align);
+
 /* The same for a slab, which will be filled from one end to the other: a huge page may come with it (huge.h). Chunks
  * and large blocks leave part of their pages untouched. */
 uint32_t depot_take_to_fill(uint32_t n, bool *clean);

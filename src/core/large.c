@@ -14,7 +14,8 @@
 
 enum {
     MOVE_UNITS_MIN = (256 << 10) / UNIT_BYTES, /* the shortest run whose pages are moved */
-    MOVE_SHIFT = 12,                           /* and the fraction of the arena that it is at least */
+    FRESH_UNITS_MIN = (8 << 20) / UNIT_BYTES, /* the shortest that goes to fresh memory though other memory has pages */
+    MOVE_SHIFT = 12,                          /* and the fraction of the arena that it is at least */
 };
 
 /* The kernel refused to move pages, and is not asked again. */
@@ -223,8 +224,10 @@ void *large_move(void *p, size_t bytes)
         return NULL;
     }
     const uint32_t first = run_index(run);
-    bool clean;
-    const uint32_t target = reclaim_take(wanted, arena_page_up(1), &clean);
+    bool clean = false;
+    const uint32_t fresh = units < FRESH_UNITS_MIN ? 0 : depot_take_fresh(wanted, arena_page_up(1));
+    const uint32_t target = fresh != 0 ? fresh : reclaim_take(wanted, arena_page_up(1), &clean);
+    clean |= fresh != 0;
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
     if (target == 0) {

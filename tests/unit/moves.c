@@ -74,11 +74,29 @@ static void memory_with_pages_gets_a_copy(const void *argument)
     begin(count_moves);
     option_values[OPTION_RETAIN_BYTES] = GIB;
     unsigned char *const room = block_of(32 * MIB, 2);
-    unsigned char *const block = block_of(8 * MIB, 1);
+    unsigned char *const block = block_of(7 * MIB, 1);
     tslab_free(room);
     unsigned char *const longer = keep(tslab_realloc(block, 32 * MIB));
     CHECK(moves == 0 && longer == room);
-    CHECK(pattern_holds(longer, 8 * MIB, 1));
+    CHECK(pattern_holds(longer, 7 * MIB, 1));
+}
+
+/* A copy of a long block takes longer than the faults that it saves. */
+static void long_blocks_go_to_fresh_memory(const void *argument)
+{
+    (void)argument;
+    begin(count_moves);
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    unsigned char *const room = block_of(64 * MIB, 2);
+    unsigned char *const block = block_of(16 * MIB, 1);
+    tslab_free(room);
+    unsigned char *const longer = keep(tslab_realloc(block, 32 * MIB));
+    CHECK(moves == 1 && (longer + 32 * MIB <= room || longer >= room + 64 * MIB));
+    CHECK(pattern_holds(longer, 16 * MIB, 1));
+    /* At a limit it makes do with what there is. */
+    CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = tslab_limits_get(NULL) + MIB }) == TSLAB_OK);
+    unsigned char *const longest = keep(tslab_realloc(longer, 48 * MIB));
+    CHECK(moves == 1 && longest == room && pattern_holds(longest, 16 * MIB, 1));
 }
 
 static void short_blocks_are_copied(const void *argument)
@@ -136,6 +154,7 @@ static void large_blocks_move(void **state)
     }
     child_succeeds(pages_go_into_fresh_memory, NULL, "");
     child_succeeds(memory_with_pages_gets_a_copy, NULL, "");
+    child_succeeds(long_blocks_go_to_fresh_memory, NULL, "");
     child_succeeds(short_blocks_are_copied, NULL, "");
     child_succeeds(a_refusal_is_the_last, NULL, "");
     child_succeeds(a_lost_target_is_a_gap, NULL, "");
