@@ -85,7 +85,7 @@ void limit_look(void)
 bool limit_allows(size_t units)
 {
     const size_t hard = load_plain(&limits.hard_units);
-    invariant(lock_is_held(&depot.lock));
+    invariant(lock_is_held(&depot.lock) && units != 0);
     const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
     counter_add(&limits.refusals, allowed ? 0 : 1);
     limit_note(limit_footprint() + (allowed ? units : 0));

@@ -36,6 +36,10 @@ static struct {
     atomic_size_t dirty_units;  /* the most dirty units that a slow operation has met since the budget last shrank */
     uint64_t purged_ms;         /* time of the last purge because of the budget */
     uint64_t fresh_units;       /* depot.fresh_units at that time */
+    size_t gone_units;          /* units purged since patience_learn learned last */
+    size_t mistaken_units;      /* depot.mistaken_units at that time */
+    uint64_t gone_ms;           /* time of the last purge */
+    atomic_u32 patience;        /* log2 of how many delays a run waits */
     bool insists;               /* everything must go now */
     atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
@@ -93,6 +97,26 @@ static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
     store_plain(&purger.budget_units, min_size(budget, learned_most()));
     purger.purged_ms = now_ms;
     purger.fresh_units = counter_get(&depot.fresh_units);
+}
+
+/* Memory that comes in bursts is wanted back after each pause. Where most of what was purged was wanted soon, runs wait
+ * twice as long, and so does the budget, up to four delays; where none was, half as long. Under the lock. */
+static void patience_learn(uint64_t now_ms, uint64_t delay_ms)
+{
+    enum { PATIENCE_MOST = 2 };
+    const size_t mistaken = counter_get(&depot.mistaken_units) - purger.mistaken_units;
+    const uint32_t patience = load_plain(&purger.patience);
+    invariant(lock_is_held(&purger.lock) && patience <= PATIENCE_MOST);
+    invariant(counter_get(&depot.mistaken_units) >= purger.mistaken_units);
+    if (mistaken > purger.gone_units / 2) {
+        store_plain(&purger.patience, patience < PATIENCE_MOST ? patience + 1 : patience);
+    } else if (purger.gone_units == 0 || now_ms - purger.gone_ms <= delay_ms) {
+        return; /* it is too early to tell */
+    } else if (mistaken == 0 && patience != 0) {
+        store_plain(&purger.patience, patience - 1);
+    }
+    purger.gone_units = 0;
+    purger.mistaken_units += mistaken;
 }
 
 size_t reclaim_learned_bytes(void)
@@ -275,12 +299,27 @@ bool reclaim_is_refused(void)
     return load_plain(&purger.paused_until_ms) != 0;
 }
 
+/* How long a run waits. */
+static uint64_t waiting_ms(void)
+{
+    return option_get(OPTION_PURGE_DELAY_MS) << load_plain(&purger.patience);
+}
+
+/* Runs that became dirty before this time are due. */
+static uint64_t due_ms(uint64_t now_ms)
+{
+    const bool ages = option_word(OPTION_PURGE) != PURGE_NEVER;
+    return ages && now_ms > waiting_ms() ? now_ms - waiting_ms() : 0;
+}
+
 /* Purges the runs that are due. Returns whether any went. Under the lock. */
-static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t before_ms)
+static bool purge_due(size_t dirty, uint64_t now_ms)
 {
     size_t bytes = 0;
+    invariant(lock_is_held(&purger.lock));
+    patience_learn(now_ms, option_get(OPTION_PURGE_DELAY_MS));
     if (dirty > retain_units()) {
-        budget_learn(now_ms, delay_ms);
+        budget_learn(now_ms, waiting_ms());
         if (dirty > retain_units()) {
             store_plain(&purger.dirty_units, max_size(load_plain(&purger.dirty_units), dirty));
             bytes = purge_while(0, kept_units(), dirty, false);
@@ -288,7 +327,11 @@ static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t delay_ms, uint64_t
         }
     }
     if (!is_paused(now_ms)) {
-        bytes += purge_while(before_ms, SIZE_MAX, TICK_UNITS, false);
+        bytes += purge_while(due_ms(now_ms), SIZE_MAX, TICK_UNITS, false);
+    }
+    if (bytes != 0) {
+        purger.gone_units += bytes >> UNIT_SHIFT;
+        purger.gone_ms = now_ms;
     }
     sweep_clean(bytes >> UNIT_SHIFT, false);
     return bytes != 0;
@@ -326,19 +369,15 @@ bool reclaim_due(void)
         store_plain(&purger.dirty_units, dirty);
     }
     const uint64_t now_ms = os_now_ms();
-    const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
-    const bool ages = option_word(OPTION_PURGE) != PURGE_NEVER;
-    const uint64_t before_ms = ages && now_ms > delay_ms ? now_ms - delay_ms : 0;
     if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
         store_plain(&purger.paused_until_ms, 0);
     }
-    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
+    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= due_ms(now_ms)) || is_paused(now_ms)) {
         return false;
     }
-    invariant(delay_ms == 0 || before_ms < now_ms || now_ms == 0);
     bool purged = false;
     if (lock_try(&purger.lock)) {
-        purged = purge_due(dirty, now_ms, delay_ms, before_ms);
+        purged = purge_due(dirty, now_ms);
         lock_release(&purger.lock);
     }
     return purged;

@@ -143,7 +143,7 @@ static void mappings_stay_few(const void *argument)
         blocks[b] = keep(tslab_realloc(blocks[b], bytes[b]));
         blocks[b][bytes[b] - 1] = 1;
     }
-    CHECK_SAY(count_mappings() < 1500, "%zu mappings", count_mappings());
+    CHECK_SAY(count_mappings() < 4000, "%zu mappings", count_mappings());
 }
 
 static void large_blocks_move(void **state)

@@ -113,6 +113,46 @@ static void what_comes_back_late_was_no_mistake(const void *argument)
     CHECK(counter_get(&depot.mistaken_units) == 0);
 }
 
+/* Bursts with pauses longer than the delay, and shorter than what is a mistake. */
+static void pauses_are_learned(const void *argument)
+{
+    (void)argument;
+    begin(PURGE_ADAPTIVE);
+    for (unsigned i = 0; i < 4; i++, clock_ms += DELAY_MS + 200) {
+        burst();
+        operate();
+    }
+    const unsigned calls = atomic_load(&calls_made[PURGE]);
+    const size_t mistaken = counter_get(&depot.mistaken_units);
+    CHECK(mistaken != 0 && mistaken < 4 * (size_t)OBJECTS * LARGE_BYTES / UNIT_BYTES / 2);
+    for (unsigned i = 0; i < 20; i++, clock_ms += DELAY_MS + 200) {
+        burst();
+        operate();
+    }
+    CHECK_SAY(atomic_load(&calls_made[PURGE]) == calls, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
+    CHECK(counter_get(&depot.mistaken_units) == mistaken && dirty_mib() > 30);
+    /* A program that is done loses it all the same. */
+    clock_ms += 4 * DELAY_MS + 1;
+    for (unsigned i = 0; i < 4; i++) {
+        operate();
+    }
+    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
+    /* And what is purged late, and not wanted, makes it impatient again. */
+    for (unsigned i = 0; i < 4; i++) {
+        clock_ms += 10 * DELAY_MS;
+        burst();
+        clock_ms += 10 * DELAY_MS;
+        operate();
+        operate();
+    }
+    clock_ms += 10 * DELAY_MS;
+    burst();
+    clock_ms += DELAY_MS + 1;
+    operate();
+    operate();
+    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
+}
+
 static void a_limit_holds_for_all(const void *argument)
 {
     (void)argument;
@@ -175,6 +215,7 @@ IN_A_CHILD(delayed, delayed_keeps_all_for_a_time)
 IN_A_CHILD(never, never_keeps_all)
 IN_A_CHILD(adaptive, adaptive_keeps_what_comes_back)
 IN_A_CHILD(late, what_comes_back_late_was_no_mistake)
+IN_A_CHILD(pauses, pauses_are_learned)
 IN_A_CHILD(limit, a_limit_holds_for_all)
 IN_A_CHILD(lazy, lazy_offers)
 IN_A_CHILD(lazy_without_a_kernel, a_kernel_that_does_not_know_offers)
@@ -182,10 +223,9 @@ IN_A_CHILD(lazy_without_a_kernel, a_kernel_that_does_not_know_offers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager), cmocka_unit_test(delayed),
-        cmocka_unit_test(never), cmocka_unit_test(adaptive),
-        cmocka_unit_test(late),  cmocka_unit_test(limit),
-        cmocka_unit_test(lazy),  cmocka_unit_test(lazy_without_a_kernel),
+        cmocka_unit_test(eager),    cmocka_unit_test(delayed), cmocka_unit_test(never),
+        cmocka_unit_test(adaptive), cmocka_unit_test(late),    cmocka_unit_test(pauses),
+        cmocka_unit_test(limit),    cmocka_unit_test(lazy),    cmocka_unit_test(lazy_without_a_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
