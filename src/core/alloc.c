@@ -3,6 +3,7 @@
 #include "core/alloc.h"
 
 #include "core/ambient.h"
+#include "core/checked.h"
 #include "core/epoch_alloc.h"
 #include "core/fast.h"
 #include "core/guard.h"
@@ -99,12 +100,14 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
 /* Moves the pages of a large block of the process to a longer one. NULL: its contents must be copied. */
 static void *move_pages(struct thread *thread, void *p, size_t size)
 {
-    if (size <= SMALL_MAX || room_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
+    if (GUARDED || size <= SMALL_MAX || room_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
         return NULL;
     }
+    checked_dies(p); /* another thread may have its place as soon as it has left */
     gate_lock(&thread->gate);
     void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
     gate_unlock(&thread->gate);
+    (void)checked_born(moved != NULL ? moved : p);
     return moved;
 }
 

@@ -615,6 +615,100 @@ static void memory_that_was_not_purged_is_not_zero(void **state)
     child_succeeds(calloc_after_refused_purge, NULL, "");
 }
 
+/* realloc copies where pages cannot be moved, and purges where they cannot be offered. */
+static void grow_where_nothing_moves(const void *argument)
+{
+    enum { BYTES = 4 << 20 };
+    (void)argument;
+    inject(MOVE, 0, UINT32_MAX);
+    char *const p = keep(tslab_malloc(BYTES));
+    (void)keep(tslab_malloc(BYTES));
+    pattern_fill(p, BYTES, 1);
+    CHECK(pattern_holds(keep(tslab_realloc(p, 4 * BYTES)), BYTES, 1));
+    CHECK(GUARDED || calls_made[MOVE] == 1);
+    option_values[OPTION_PURGE] = PURGE_LAZY;
+    inject(OFFER, 0, UINT32_MAX);
+    char *const q = keep(tslab_malloc(BYTES));
+    memset(q, 1, BYTES);
+    tslab_free(q);
+    CHECK(all_zero(keep(tslab_calloc(1, BYTES)), BYTES));
+    CHECK(GUARDED || calls_made[OFFER] != 0);
+}
+
+static void pages_that_stay_where_they_are(void **state)
+{
+    (void)state;
+    child_succeeds(grow_where_nothing_moves, NULL, "");
+}
+
+/* The clock goes wrong where the control group is looked at, and at a limit. */
+static void reach_a_limit_at_a_wrong_time(const void *argument)
+{
+    enum { BYTES = 1 << 20, COUNT = 200 };
+    (void)argument;
+    inject(CLOCK, 0, UINT32_MAX);
+    CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = (size_t)COUNT / 2 * BYTES }) == TSLAB_OK);
+    size_t granted = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        granted += tslab_malloc(BYTES) != NULL;
+        tslab_free(keep(tslab_malloc(16)));
+    }
+    CHECK_SAY(granted > 10 && granted <= COUNT / 2, "%zu were granted", granted);
+    CHECK(calls_made[CLOCK] != 0);
+}
+
+static void a_limit_at_a_wrong_time(void **state)
+{
+    (void)state;
+    child_succeeds(reach_a_limit_at_a_wrong_time, NULL, "");
+}
+
+/* The keeper beside faults of each of its calls: it cannot sleep, cannot be woken, or has a wrong clock. */
+
+static pthread_barrier_t keeper_works;
+
+static void *have_bursts(void *unused)
+{
+    enum { BYTES = 100000, COUNT = 200 };
+    void *all[COUNT];
+    for (unsigned round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            all[i] = keep(tslab_malloc(BYTES));
+            memset(all[i], 1, BYTES);
+        }
+        for (size_t i = 0; i < COUNT; i++) {
+            tslab_free(all[i]);
+        }
+        usleep(400000);
+    }
+    (void)pthread_barrier_wait(&keeper_works);
+    return unused;
+}
+
+static void keep_in_vain(const void *argument)
+{
+    const enum call call = *(const enum call *)argument;
+    pthread_t thread;
+    option_values[OPTION_PURGE] = PURGE_EAGER; /* there is soon nothing left to do */
+    inject(call, 0, UINT32_MAX);
+    CHECK(pthread_barrier_init(&keeper_works, NULL, 2) == 0);
+    CHECK(pthread_create(&thread, NULL, have_bursts, NULL) == 0);
+    (void)have_bursts(NULL);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(calls_made[call] != 0);
+    inject_nothing();
+    (void)tslab_trim();
+}
+
+static void the_keeper_is_no_failure(void **state)
+{
+    (void)state;
+    static const enum call calls[] = { WAIT, WAKE, CLOCK };
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        child_succeeds(keep_in_vain, &calls[i], "");
+    }
+}
+
 static bool on_request(void)
 {
     return true;
@@ -672,6 +766,9 @@ int main(void)
         cmocka_unit_test(a_refused_unmapping),
         cmocka_unit_test(a_clock_that_cannot_be_trusted),
         cmocka_unit_test(a_futex_that_does_not_work),
+        cmocka_unit_test(pages_that_stay_where_they_are),
+        cmocka_unit_test(a_limit_at_a_wrong_time),
+        cmocka_unit_test(the_keeper_is_no_failure),
         cmocka_unit_test(memory_that_was_not_purged_is_not_zero),
         cmocka_unit_test(a_refused_huge_page),
     };
