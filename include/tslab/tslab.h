@@ -270,6 +270,9 @@ struct tslab_epoch_options {
     tslab_instance instance; /* the epoch belongs to it and ends with it; {0}: the default one */
     enum tslab_policy policy;
     tslab_open_flags flags; /* TSLAB_OPEN_VOUCHED, or 0 */
+    size_t limit_bytes; /* the memory that the epoch may have (as tslab_epoch_stats.memory_bytes); an allocation that
+                           would exceed it fails with ENOMEM. Each thread that is inside may have a chunk of 64 KiB
+                           on top, and objects with handles count on their own; 0: no limit */
 };
 
 /* Opens an epoch. options NULL: TSLAB_POLICY_DRAIN without a label. Some millions of epochs may be open at once.

@@ -142,7 +142,7 @@ class epoch
     }
 
     explicit epoch(const char *label, tslab_policy policy = TSLAB_POLICY_DRAIN, tslab_open_flags flags = 0)
-        : epoch(tslab_epoch_options{ label, {}, {}, policy, flags })
+        : epoch(tslab_epoch_options{ label, {}, {}, policy, flags, 0 })
     {
     }
 

@@ -60,6 +60,8 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
         .parent = wanted->parent.id,
         .instance = wanted->instance.id,
         .policy = wanted->policy,
+        .limit_units =
+            taken.limit_bytes == 0 ? 0 : (uint32_t)min_size(max_size(taken.limit_bytes >> UNIT_SHIFT, 1), UINT32_MAX),
         .plain = !dies || (wanted->flags & TSLAB_OPEN_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);

@@ -95,6 +95,8 @@ struct epoch {
     atomic_u32 chunks;            /* the number of its chunks, linked or with a hold */
     _Alignas(CACHE_LINE) struct hold first;
     struct hold *spare_holds; /* unlinked holds of earlier lives, all TAKEN; under the lock */
+    atomic_u32 run_units;     /* the units of all linked runs; written under the lock */
+    atomic_u32 limit_units;   /* the most that they may be; 0: no limit */
 
     /* Written by the thread that opens or closes the epoch. Reports may read them meanwhile. */
     atomic_u32 policy;
@@ -134,6 +136,13 @@ always_inline void epoch_drop_chunk(struct epoch *epoch)
 {
     invariant(counter_get(&epoch->chunks) != 0);
     counter_add_shared(&epoch->chunks, UINT32_MAX);
+}
+
+/* Whether the epoch may have so many units more. Threads that ask at the same moment may get a little more. */
+static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
+{
+    const uint32_t limit = load_plain(&epoch->limit_units);
+    return likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit;
 }
 
 /* The granules that the linked holds of a record have allocated in chunks and that are counted nowhere else. */

@@ -72,7 +72,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     }
     bool clean;
     invariant(cursor_start(cursor) == NULL);
-    const uint32_t first = reclaim_take(CHUNK_UNITS, 1, &clean);
+    const uint32_t first = epoch_allows(hold->epoch, CHUNK_UNITS) ? reclaim_take(CHUNK_UNITS, 1, &clean) : 0;
     if (first != 0) {
         chunk_open(cursor, first, hold->epoch->id, clean);
         epoch_add_chunk(hold->epoch);
@@ -114,6 +114,10 @@ void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, si
 static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
     if (!epoch_is_open_as(hold->epoch, hold->value) || size > PTRDIFF_MAX) {
+        return NULL;
+    }
+    const size_t units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
+    if (!epoch_allows(hold->epoch, (uint32_t)min_size(units, UINT32_MAX))) {
         return NULL;
     }
     gate_lock(&thread->gate);
@@ -202,7 +206,12 @@ bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
 {
     /* Reports read the length of the run under the lock. */
     lock_acquire(&epoch->lock);
-    const bool resized = large_resize(p, size);
+    const struct run *const run = &arena.runs[arena_unit(p)];
+    const uint32_t before = run->units;
+    const size_t units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
+    const bool allowed = units <= before || (units <= UINT32_MAX && epoch_allows(epoch, (uint32_t)units - before));
+    const bool resized = allowed && large_resize(p, size);
+    counter_add(&epoch->run_units, run->units - before); /* modulo 2^32 where it shrinks */
     lock_release(&epoch->lock);
     return resized;
 }

@@ -63,7 +63,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
         return true;
     }
     bool clean;
-    const uint32_t first = run_for_slab(heap, geometry->units, &clean);
+    const uint32_t first = epoch_allows(heap->epoch, geometry->units) ? run_for_slab(heap, geometry->units, &clean) : 0;
     if (first == 0) {
         return false;
     }

@@ -26,6 +26,8 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_plain(&epoch->opened_ms, os_now_ms());
     store_plain(&epoch->closed_ms, 0);
     counter_set(&epoch->recycled_runs, 0);
+    counter_set(&epoch->run_units, 0); /* what ends as a whole is not unlinked run by run */
+    store_plain(&epoch->limit_units, options->limit_units);
     store_plain(&epoch->handles, NULL);
     store_plain(&epoch->is_instance, options->is_instance);
     store_plain(&epoch->owner, options->serves);
@@ -64,7 +66,9 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 
 struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
 {
-    const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy), .serves = owner };
+    const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy),
+                                           .limit_units = load_plain(&owner->limit_units),
+                                           .serves = owner };
     struct epoch *there = NULL;
     /* All of it is in the gate: the child of a fork must not find one change without the other. */
     gate_lock(&thread->gate);
@@ -395,6 +399,7 @@ int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct 
         .parent = load_plain(&epoch->parent),
         .instance = load_plain(&epoch->instance),
         .policy = (enum tslab_policy)load_plain(&epoch->policy),
+        .limit_units = load_plain(&epoch->limit_units),
         .plain = load_plain(&epoch->plain) != 0,
     };
     const uint64_t next = scope_open(thread, &options);

@@ -28,6 +28,7 @@ struct scope_options {
     enum tslab_policy policy;
     bool plain; /* plain malloc may land in the epoch */
     bool is_instance;
+    uint32_t limit_units; /* the most units of the epoch's runs; 0: no limit */
     struct epoch *serves; /* the epoch that the new one serves and pins, for its handles; NULL: an epoch of users */
 };
 

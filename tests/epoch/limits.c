@@ -1,0 +1,121 @@
+/* Limits of epochs: what exceeds them is refused, in the epoch alone, and what is freed is there again. */
+#include "epoch.h"
+
+enum { LIMIT_MIB = 4, MOST = 20000 };
+
+static void *objects[MOST];
+
+static tslab_epoch limited(enum tslab_policy policy)
+{
+    const struct tslab_epoch_options options = { .label = "limited", .policy = policy, .limit_bytes = LIMIT_MIB << 20 };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    CHECK(epoch.id != 0);
+    return epoch;
+}
+
+/* Allocates until it is refused. Returns how many bytes were granted. */
+static size_t fill_up(tslab_epoch epoch, size_t size)
+{
+    size_t n = 0;
+    errno = 0;
+    while (n < MOST && (objects[n] = tslab_epoch_malloc(epoch, size)) != NULL) {
+        memset(objects[n], 1, size);
+        n++;
+    }
+    CHECK_SAY(n < MOST && errno == ENOMEM, "%zu objects of %zu bytes, errno %d", n, size, errno);
+    return n * size;
+}
+
+static void what_exceeds_is_refused(void)
+{
+    static const size_t sizes[] = { 300, 1000, 5000, 30000, 100000, 1 << 20 };
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const tslab_epoch epoch = limited(TSLAB_POLICY_RELEASE);
+        const size_t bytes = fill_up(epoch, sizes[i]);
+        CHECK_SAY(bytes <= (LIMIT_MIB << 20) + (64 << 10) && bytes >= (LIMIT_MIB << 20) * 2 / 3, "%zu of %zu bytes",
+                  bytes, sizes[i]);
+        CHECK(stats_of(epoch).memory_bytes <= (LIMIT_MIB << 20) + (64 << 10));
+        void *const elsewhere = malloc(2 * (LIMIT_MIB << 20));
+        CHECK(elsewhere != NULL);
+        free(elsewhere);
+        STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    }
+}
+
+/* A record that served an epoch with a limit serves the next one without. */
+static void the_next_epoch_has_its_own(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        const tslab_epoch epoch = limited(TSLAB_POLICY_RELEASE);
+        (void)fill_up(epoch, 10000);
+        STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+        const tslab_epoch other = tslab_epoch_open(NULL);
+        for (size_t at = 0; at < 2 * (LIMIT_MIB << 20); at += 10000) {
+            CHECK((objects[at / 10000] = tslab_epoch_malloc(other, 10000)) != NULL);
+        }
+        for (size_t at = 0; at < 2 * (LIMIT_MIB << 20); at += 10000) {
+            tslab_free(objects[at / 10000]);
+        }
+        STATUS(tslab_epoch_close(other, 0, NULL), TSLAB_OK);
+    }
+}
+
+static void what_is_freed_is_there_again(void)
+{
+    const tslab_epoch epoch = limited(TSLAB_POLICY_DRAIN);
+    for (unsigned round = 0; round < 10; round++) {
+        const size_t size = round % 2 == 0 ? 100000 : 20000;
+        const size_t bytes = fill_up(epoch, size);
+        CHECK_SAY(bytes >= (LIMIT_MIB << 20) / 2, "round %u: %zu bytes", round, bytes);
+        for (size_t i = 0; i < bytes / size; i++) {
+            tslab_free(objects[i]);
+        }
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+/* Plain malloc inside of a scope, and realloc, say so, too. */
+static void plain_malloc_is_refused(void)
+{
+    const tslab_epoch epoch = limited(TSLAB_POLICY_DRAIN);
+    tslab_epoch_enter(epoch);
+    size_t n = 0;
+    errno = 0;
+    while (n < MOST && (objects[n] = tslab_malloc(50000)) != NULL) {
+        n++;
+    }
+    CHECK_SAY(n > 40 && n < 90 && errno == ENOMEM, "%zu objects", n);
+    CHECK(tslab_realloc(objects[0], 3 << 20) == NULL && errno == ENOMEM);
+    CHECK(tslab_calloc(1, 3 << 20) == NULL);
+    for (size_t i = 0; i < n; i++) {
+        tslab_free(objects[i]);
+    }
+    void *large = tslab_malloc(1 << 20);
+    CHECK(large != NULL && (large = tslab_realloc(large, 3 << 20)) != NULL);
+    CHECK(tslab_malloc(2 << 20) == NULL);
+    CHECK((large = tslab_realloc(large, 1 << 20)) != NULL);
+    void *const other = tslab_malloc(2 << 20);
+    CHECK(other != NULL);
+    tslab_free(other);
+    tslab_free(large);
+    STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void the_next_of_an_advance_has_it_too(void)
+{
+    tslab_epoch epoch = limited(TSLAB_POLICY_RELEASE);
+    STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
+    CHECK(fill_up(epoch, 30000) <= (LIMIT_MIB << 20) + (64 << 10));
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(what_exceeds_is_refused), CASE(the_next_epoch_has_its_own),        CASE(what_is_freed_is_there_again),
+    CASE(plain_malloc_is_refused), CASE(the_next_of_an_advance_has_it_too),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}
