@@ -1,0 +1,264 @@
+// The functions, types and constants of tslab.h, which is the manual. Written by declarations.py: do not edit.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+pub type tslab_status = c_int;
+pub const TSLAB_OK: tslab_status = 0;
+pub const TSLAB_EXPLICIT: tslab_status = 1;
+pub const TSLAB_PENDING: tslab_status = 2;
+pub const TSLAB_STALE: tslab_status = -1;
+pub const TSLAB_CLOSED: tslab_status = -2;
+pub const TSLAB_NOT_INSIDE: tslab_status = -3;
+pub const TSLAB_BUSY: tslab_status = -4;
+pub const TSLAB_NO_MEMORY: tslab_status = -5;
+pub const TSLAB_INVALID: tslab_status = -6;
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_limits {
+    pub hard_bytes: usize,
+    pub soft_bytes: usize,
+    pub on_soft: Option<unsafe extern "C" fn(usize, usize, *mut c_void)>,
+    pub context: *mut c_void,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct tslab_epoch {
+    pub id: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct tslab_instance {
+    pub id: u64,
+}
+pub type tslab_policy = c_uint;
+pub const TSLAB_POLICY_DEFAULT: tslab_policy = 0;
+pub const TSLAB_POLICY_DRAIN: tslab_policy = 0x1000001;
+pub const TSLAB_POLICY_RELEASE: tslab_policy = 0x1000002;
+pub const TSLAB_POLICY_REPORT: tslab_policy = 0x1000003;
+pub const TSLAB_POLICY_TRAP: tslab_policy = 0x1000004;
+pub type tslab_open_flag = c_uint;
+pub const TSLAB_OPEN_VOUCHED: tslab_open_flag = 0x10000;
+pub type tslab_close_flag = c_uint;
+pub const TSLAB_CLOSE_RECLAIM: tslab_close_flag = 0x100;
+pub type tslab_open_flags = tslab_open_flag;
+pub type tslab_close_flags = tslab_close_flag;
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_epoch_options {
+    pub label: *const c_char,
+    pub parent: tslab_epoch,
+    pub instance: tslab_instance,
+    pub policy: tslab_policy,
+    pub flags: tslab_open_flags,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_epoch_report {
+    pub survivors: u64,
+    pub survivor_bytes: u64,
+    pub recycled_bytes: u64,
+    pub reclaimed_bytes: u64,
+    pub rss_change_bytes: i64,
+    pub age_ms: u64,
+}
+pub type tslab_epoch_state = c_uint;
+pub const TSLAB_EPOCH_OPEN: tslab_epoch_state = 0;
+pub const TSLAB_EPOCH_CLOSING: tslab_epoch_state = 1;
+pub const TSLAB_EPOCH_DRAINING: tslab_epoch_state = 2;
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_epoch_stats {
+    pub epoch: tslab_epoch,
+    pub parent: tslab_epoch,
+    pub instance: tslab_instance,
+    pub label: [c_char; 32],
+    pub policy: tslab_policy,
+    pub state: tslab_epoch_state,
+    pub inside: u32,
+    pub age_ms: u64,
+    pub closed_ms: u64,
+    pub live_objects: u64,
+    pub live_bytes: u64,
+    pub memory_bytes: u64,
+    pub recycled_runs: u64,
+    pub slab_bytes: u64,
+    pub chunk_bytes: u64,
+    pub large_bytes: u64,
+    pub cached_bytes: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct tslab_handle {
+    pub id: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_stats {
+    pub live_objects: usize,
+    pub live_bytes: usize,
+    pub large_bytes: usize,
+    pub cached_bytes: usize,
+    pub slab_bytes: usize,
+    pub chunk_bytes: usize,
+    pub dirty_bytes: usize,
+    pub clean_bytes: usize,
+    pub committed_bytes: usize,
+    pub reserved_bytes: usize,
+    pub metadata_bytes: usize,
+    pub allocations: u64,
+    pub frees: u64,
+    pub refills: u64,
+    pub flushes: u64,
+    pub bypassed_allocs: u64,
+    pub bypassed_frees: u64,
+    pub remote_frees: u64,
+    pub slabs_opened: u64,
+    pub slabs_recycled: u64,
+    pub harvests: u64,
+    pub harvested: u64,
+    pub queue_longest: u64,
+    pub purge_calls: u64,
+    pub purged_bytes: u64,
+    pub purge_refusals: u64,
+    pub threads: u32,
+    pub thread_records: u32,
+    pub epochs_open: u32,
+    pub epochs_draining: u32,
+    pub epochs_opened: u64,
+    pub epochs_closed: u64,
+    pub epochs_drained: u64,
+    pub epoch_bytes: u64,
+    pub work_units: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_account {
+    pub bytes: u64,
+    pub untouched_bytes: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_accounts {
+    pub committed_bytes: u64,
+    pub untouched_bytes: u64,
+    pub live_slots: tslab_account,
+    pub live_chunks: tslab_account,
+    pub live_large: tslab_account,
+    pub magazines: tslab_account,
+    pub stocks: tslab_account,
+    pub outboxes: tslab_account,
+    pub exchange: tslab_account,
+    pub claimed: tslab_account,
+    pub retired: tslab_account,
+    pub partial_slabs: tslab_account,
+    pub attached_slabs: tslab_account,
+    pub slab_tails: tslab_account,
+    pub dead_in_chunks: tslab_account,
+    pub unfilled_chunks: tslab_account,
+    pub warm_chunks: tslab_account,
+    pub large_tails: tslab_account,
+    pub hot_runs: tslab_account,
+    pub trapped_runs: tslab_account,
+    pub dirty_runs: tslab_account,
+    pub stuck_runs: tslab_account,
+    pub clean_runs: tslab_account,
+    pub moving_runs: tslab_account,
+    pub unopened_units: tslab_account,
+    pub tag_table: tslab_account,
+    pub run_table: tslab_account,
+    pub revisit_table: tslab_account,
+    pub code_table: tslab_account,
+    pub check_table: tslab_account,
+    pub tray_records: tslab_account,
+    pub thread_records: tslab_account,
+    pub heap_records: tslab_account,
+    pub epoch_records: tslab_account,
+    pub unused_records: tslab_account,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_class_stats {
+    pub size: usize,
+    pub allocations: u64,
+    pub frees: u64,
+    pub slabs_opened: u64,
+    pub slabs_recycled: u64,
+    pub slabs_attached: u64,
+    pub refills: u64,
+    pub refilled: u64,
+    pub flushes: u64,
+    pub flushed: u64,
+    pub stocked: u64,
+    pub exchanged: u64,
+    pub bypassed_allocs: u64,
+    pub bypassed_frees: u64,
+    pub remote_frees: u64,
+    pub harvests: u64,
+    pub harvested: u64,
+    pub queue_longest: u64,
+    pub live_objects: u64,
+    pub slabs: u64,
+    pub slabs_full: u64,
+    pub slabs_partial: u64,
+    pub slabs_empty: u64,
+    pub slabs_held: u64,
+    pub used_slots: u64,
+    pub free_slots: u64,
+    pub magazine_slots: u64,
+    pub stock_slots: u64,
+    pub outbox_slots: u64,
+    pub exchange_slots: u64,
+    pub claimed_slots: u64,
+    pub retired_slots: u64,
+    pub slab_bytes: u64,
+    pub tail_bytes: u64,
+    pub untouched_bytes: u64,
+    pub pages: u64,
+    pub pages_free: u64,
+    pub pages_kept_1: u64,
+    pub pages_kept_2: u64,
+    pub pages_kept_4: u64,
+}
+unsafe extern "C" {
+    pub fn tslab_malloc(size: usize) -> *mut c_void;
+    pub fn tslab_calloc(count: usize, size: usize) -> *mut c_void;
+    pub fn tslab_realloc(p: *mut c_void, size: usize) -> *mut c_void;
+    pub fn tslab_aligned_alloc(alignment: usize, size: usize) -> *mut c_void;
+    pub fn tslab_free(p: *mut c_void);
+    pub fn tslab_usable_size(p: *const c_void) -> usize;
+    pub fn tslab_trim() -> usize;
+    pub fn tslab_status_text(status: tslab_status) -> *const c_char;
+    pub fn tslab_status_name(status: tslab_status) -> *const c_char;
+    pub fn tslab_limits_set_sized(limits: *const tslab_limits, size: usize) -> tslab_status;
+    pub fn tslab_limits_get_sized(limits: *mut tslab_limits, size: usize) -> usize;
+    pub fn tslab_epoch_open_sized(options: *const tslab_epoch_options, size: usize) -> tslab_epoch;
+    pub fn tslab_epoch_enter(epoch: tslab_epoch) -> tslab_status;
+    pub fn tslab_epoch_leave(epoch: tslab_epoch) -> tslab_status;
+    pub fn tslab_epoch_close_sized(epoch: tslab_epoch, flags: tslab_close_flags, report: *mut tslab_epoch_report, size: usize) -> tslab_status;
+    pub fn tslab_epoch_release_sized(epoch: tslab_epoch, flags: tslab_close_flags, report: *mut tslab_epoch_report, size: usize) -> tslab_status;
+    pub fn tslab_epoch_advance_sized(epoch: *mut tslab_epoch, flags: tslab_close_flags, report: *mut tslab_epoch_report, size: usize) -> tslab_status;
+    pub fn tslab_epoch_malloc(epoch: tslab_epoch, size: usize) -> *mut c_void;
+    pub fn tslab_epoch_calloc(epoch: tslab_epoch, count: usize, size: usize) -> *mut c_void;
+    pub fn tslab_epoch_aligned_alloc(epoch: tslab_epoch, alignment: usize, size: usize) -> *mut c_void;
+    pub fn tslab_epoch_current() -> tslab_epoch;
+    pub fn tslab_epoch_of(p: *const c_void) -> tslab_epoch;
+    pub fn tslab_epoch_stats_get_sized(epoch: tslab_epoch, stats: *mut tslab_epoch_stats, size: usize) -> tslab_status;
+    pub fn tslab_epoch_list_sized(entries: *mut tslab_epoch_stats, capacity: usize, size: usize) -> usize;
+    pub fn tslab_handle_malloc(epoch: tslab_epoch, size: usize, p: *mut *mut c_void) -> tslab_handle;
+    pub fn tslab_handle_get(epoch: tslab_epoch, handle: tslab_handle) -> *mut c_void;
+    pub fn tslab_handle_free(epoch: tslab_epoch, handle: tslab_handle) -> tslab_status;
+    pub fn tslab_instance_open(label: *const c_char) -> tslab_instance;
+    pub fn tslab_instance_root(instance: tslab_instance) -> tslab_epoch;
+    pub fn tslab_instance_close_sized(instance: tslab_instance, flags: tslab_close_flags, report: *mut tslab_epoch_report, size: usize) -> tslab_status;
+    pub fn tslab_work_begin(label: *const c_char) -> tslab_status;
+    pub fn tslab_work_end() -> tslab_status;
+    pub fn tslab_work_rotate();
+    pub fn tslab_work_pause();
+    pub fn tslab_work_resume() -> tslab_status;
+    pub fn tslab_stats_get_sized(stats: *mut tslab_stats, size: usize) -> tslab_status;
+    pub fn tslab_accounts_get_sized(accounts: *mut tslab_accounts, size: usize) -> tslab_status;
+    pub fn tslab_class_stats_get_sized(number: u32, stats: *mut tslab_class_stats, size: usize) -> tslab_status;
+    pub fn tslab_stats_print(fd: c_int);
+    pub fn tslab_stats_json(fd: c_int);
+    pub fn tslab_version() -> *const c_char;
+}

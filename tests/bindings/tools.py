@@ -1,0 +1,21 @@
+"""What the tests of the bindings share: the ways of the tests of installation, and how to tell a missing network from a fault."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
+
+from ways import SOURCE, empty_directory, expect, fail, need, output_of, skip  # noqa: E402, F401
+
+BINDINGS = SOURCE / "bindings"
+
+
+def or_skip(reason, *command, **environment):
+    """Runs a command that fetches from a registry; where it cannot, the test is skipped."""
+    print("+", *command, flush=True)
+    done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr)
+        skip(reason)
