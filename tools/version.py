@@ -21,12 +21,17 @@ WHOLE = {
     "docs/install.md": r"tslab-(\d+\.\d+\.\d+)\.tar",
     "packaging/tslab.spec": r"^Version: +(\S+)$",
     "packaging/APKBUILD": r"^pkgver=(\S+)$",
+    "bindings/python/pyproject.toml": r'^version = "([^"]+)"$',
+    "bindings/rust/Cargo.toml": r'^version = "([^"]+)"$',
+    "bindings/rust/Cargo.lock": r'^name = "tslab[a-z-]*"\nversion = "([^"]+)"$',
+    "bindings/rust/tslab/Cargo.toml": r'^tslab-sys = \{ version = "([^"]+)"',
 }
 INTERFACE = {
     HEADER: r"libtslab\.so\.([\d.]+\d)|symbol version TSLAB_([\d.]+\d)",
     "debian/control": r"libtslab(\d[\d.]*)",
     "README.md": r"find_package\(tslab ([\d.]+)\)",
     "docs/install.md": r"find_package\(tslab ([\d.]+)",
+    "bindings/rust/tslab/README.md": r'^tslab = "([^"]+)"$',
     "examples/CMakeLists.txt": r"find_package\(tslab ([\d.]+)",
     "tests/install/consumer/CMakeLists.txt": r"find_package\(tslab ([\d.]+)",
 }

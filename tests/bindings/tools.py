@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
 
-from ways import SOURCE, empty_directory, expect, fail, need, output_of, skip  # noqa: E402, F401
+from ways import SOURCE, empty_directory, expect, fail, need, output_of, skip, version  # noqa: E402, F401
 
 BINDINGS = SOURCE / "bindings"
 

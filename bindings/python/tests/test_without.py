@@ -1,0 +1,28 @@
+"""In a process that does not run on the drop-in, marks do nothing, and questions are refused."""
+
+import unittest
+
+import tslab
+from tslab import middleware
+
+
+class Without(unittest.TestCase):
+    def test_marks_do_nothing(self):
+        self.assertFalse(tslab.preloaded())
+        with tslab.epoch("report") as epoch, epoch.inside(), tslab.unit("job"), tslab.pause():
+            self.assertEqual(0, epoch.id)
+        self.assertIsNone(epoch.report)
+        self.assertEqual(0, tslab.trim())
+        tslab.rotate()
+
+    def test_questions_are_refused(self):
+        for question in (tslab.stats, tslab.version, lambda: tslab.epoch_of(0)):
+            with self.assertRaisesRegex(tslab.NotPreloaded, "python -m tslab run"):
+                question()
+
+    def test_requests_pass(self):
+        self.assertEqual([b"answer"], middleware.WSGI(lambda *_: [b"answer"])({}, None))
+
+
+if __name__ == "__main__":
+    unittest.main()
