@@ -10,7 +10,7 @@ target=$(cd "$1" && pwd)
 sources=$(mktemp -d)
 trap 'rm -rf "$sources"' EXIT
 for name in CMakeLists.txt LICENSE README.md pyproject.toml src; do
-    cp -R "$here/$name" "$sources/"
+    cp -RL "$here/$name" "$sources/"
 done
 "$here/../../tools/amalgamate.py" "$sources/vendor"
 "${PYTHON:-python3}" -m build --outdir "$target" "$sources"

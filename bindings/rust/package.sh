@@ -12,6 +12,9 @@ mkdir sources
 for name in Cargo.toml Cargo.lock tslab-sys tslab benches; do
     cp -R "$here/$name" sources/
 done
+for name in tslab-sys tslab; do
+    cp "$here/../../LICENSE" "sources/$name/"
+done
 "$here/../../tools/amalgamate.py" sources/tslab-sys/vendor
 # The copy is not what git has, of course.
 cargo package --manifest-path sources/Cargo.toml --workspace --exclude tslab-benches --allow-dirty --target-dir .

@@ -12,10 +12,12 @@ from ways import SOURCE, empty_directory, expect, fail, need, output_of, skip, v
 BINDINGS = SOURCE / "bindings"
 
 
-def or_skip(reason, *command, **environment):
-    """Runs a command that fetches from a registry; where it cannot, the test is skipped."""
+def or_skip(reason, *command, unless=None, **environment):
+    """Runs a command that fetches from a registry; where it cannot, the test is skipped, unless it says that something else is wrong."""
     print("+", *command, flush=True)
     done = subprocess.run([str(word) for word in command], env={**os.environ, **environment}, capture_output=True, text=True)
     if done.returncode != 0:
+        if unless and unless in done.stderr:
+            fail(done.stderr)
         print(done.stderr)
         skip(reason)

@@ -1,0 +1,3 @@
+module tslab
+
+go 1.20
