@@ -47,6 +47,11 @@ pub use epoch::{Drain, Epoch, Release, Report, Trap};
 pub use table::{Handle, Table};
 pub use tslab_sys as sys;
 
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// What every allocation is aligned to.
 const NATURAL_ALIGNMENT: usize = 16;
 
