@@ -50,6 +50,7 @@ pub struct tslab_epoch_options {
     pub instance: tslab_instance,
     pub policy: tslab_policy,
     pub flags: tslab_open_flags,
+    pub limit_bytes: usize,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +130,10 @@ pub struct tslab_stats {
     pub epochs_drained: u64,
     pub epoch_bytes: u64,
     pub work_units: u64,
+    pub purge_mistakes: u64,
+    pub offered_bytes: u64,
+    pub limit_refusals: u64,
+    pub keeper_looks: u64,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
