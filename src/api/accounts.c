@@ -94,14 +94,13 @@ static void print_fragments(struct text *text, unsigned class, uint64_t waste)
     text_string(text, "\n");
 }
 
-/* The class with the most bytes. CLASS_NONE: there are none. */
-static unsigned class_with_most(const uint64_t wasted[CLASS_LIMIT])
+unsigned class_with_most(const uint64_t bytes[CLASS_LIMIT])
 {
     unsigned most = CLASS_NONE;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        most = wasted[c] > wasted[most] ? c : most;
+        most = bytes[c] > bytes[most] ? c : most;
     }
-    invariant(wasted[CLASS_NONE] == 0);
+    invariant(bytes[CLASS_NONE] == 0);
     return most;
 }
 

@@ -4,10 +4,17 @@
 #ifndef TSLAB_API_ACCOUNTS_H
 #define TSLAB_API_ACCOUNTS_H
 
+#include "core/class.h"
+
+#include <stdint.h>
+
 /* Writes the accounts that are not empty as text. */
 void accounts_print(int fd);
 
 /* Writes a table of the size classes that waste most. */
 void classes_print(int fd);
+
+/* The class with the most bytes. CLASS_NONE: there are none. */
+unsigned class_with_most(const uint64_t bytes[CLASS_LIMIT]);
 
 #endif

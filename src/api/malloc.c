@@ -5,6 +5,7 @@
 
 #include <tslab/tslab.h>
 
+#include "api/summary.h"
 #include "core/alloc.h"
 #include "core/fast.h"
 #include "core/scope.h"
@@ -249,6 +250,7 @@ TSLAB_API struct mallinfo mallinfo(void)
 
 TSLAB_API void malloc_stats(void)
 {
+    summary_print(STDERR_FILENO);
     stats_print(STDERR_FILENO);
 }
 

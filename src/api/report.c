@@ -8,9 +8,10 @@
 #include "core/accounts.h"
 #include "core/class.h"
 #include "core/current.h"
-#include "core/option.h"
+#include "core/engine.h"
 #include "core/stats.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "os/text.h"
 
 #include <string.h>
@@ -364,6 +365,12 @@ TSLAB_API void tslab_stats_json(int fd)
     json_string(&json, "schema", "tslab-statistics");
     json_number(&json, "version", SCHEMA_VERSION);
     json_string(&json, "library", tslab_version());
+    json_string(&json, "program", os_program_name());
+    json_number(&json, "pid", os_process_id());
+    json_number(&json, "uptime_ms", os_ms_since(engine.started_ms));
+    const uint64_t resident = os_resident_bytes();
+    json_number(&json, "rss_bytes", resident);
+    json_number(&json, "peak_rss_bytes", max_size(os_peak_resident_bytes(), resident));
     json_totals(&json);
     json_accounts(&json);
     json_open(&json, "classes", "[");

@@ -6,6 +6,7 @@
 #include "api/accounts.h"
 #include "api/epochs.h"
 #include "api/sized.h"
+#include "api/summary.h"
 #include "core/alloc.h"
 #include "core/current.h"
 #include "core/exit_check.h"
@@ -102,6 +103,7 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
 
 TSLAB_API void tslab_stats_print(int fd)
 {
+    summary_print(fd);
     stats_print(fd);
     accounts_print(fd);
     classes_print(fd);
@@ -118,9 +120,17 @@ TSLAB_API const char *tslab_version(void)
 __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
-    if (option_get(OPTION_STATS) == 1) {
-        tslab_stats_print(STDERR_FILENO);
-    } else if (option_get(OPTION_STATS) == 2) {
+    switch (option_get(OPTION_STATS)) {
+    case STATS_SUMMARY:
+        summary_print(STDERR_FILENO);
+        break;
+    case STATS_JSON:
         tslab_stats_json(STDERR_FILENO);
+        break;
+    case STATS_ALL:
+        tslab_stats_print(STDERR_FILENO);
+        break;
+    default:
+        break;
     }
 }

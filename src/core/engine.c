@@ -7,6 +7,7 @@
 #include "core/partial.h"
 #include "core/thread.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ noinline bool engine_start_slow(void)
             epoch_start();
             partial_lists_begin();
             invariant(epoch_is_open(&epoch_process));
+            engine.started_ms = os_now_ms();
             store_release(&engine.running, 1);
         }
     }

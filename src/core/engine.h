@@ -16,6 +16,7 @@ struct engine {
     atomic_u32 running;
     atomic_u32 dying; /* 1: a thread is ending the program, perhaps in the middle of a slow operation */
     bool has_options;
+    uint64_t started_ms; /* for reports; before `running` is set */
 };
 
 extern struct engine engine;

@@ -299,6 +299,44 @@ void option_complain(char *const *variables)
     pass_all(PASS_COMPLAIN, variables);
 }
 
+static void text_value(struct text *text, unsigned option)
+{
+    invariant(option < OPTION_COUNT);
+    if (has_words(option)) {
+        text_word(text, option, option_get(option));
+    } else {
+        text_number(text, option_get(option), 0);
+    }
+}
+
+unsigned option_describe_changed(struct text *text)
+{
+    enum { LINE_COLUMNS = 80 };
+    unsigned changed = 0;
+    size_t line = text->length;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        if (option_get(i) == rows[i].fallback) {
+            continue;
+        }
+        char buffer[MESSAGE_BYTES];
+        struct text one = { .buffer = buffer, .capacity = sizeof buffer };
+        text_string(&one, rows[i].name);
+        text_string(&one, "=");
+        text_value(&one, i);
+        invariant(one.length > strlen(rows[i].name) + 1 && one.length < sizeof buffer);
+        if (changed != 0 && text->length - line + 2 + one.length > LINE_COLUMNS) {
+            text_string(text, "\n");
+            line = text->length;
+        }
+        text_string(text, "  ");
+        text_part(text, one.buffer, one.length);
+        changed++;
+    }
+    invariant(changed <= OPTION_COUNT);
+    text_string(text, changed != 0 ? "\n" : "");
+    return changed;
+}
+
 void option_describe(struct text *text)
 {
     for (unsigned i = 0; i < OPTION_COUNT; i++) {

@@ -44,7 +44,7 @@ struct text;
       "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
       "more")                                                                                                          \
     X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
-    X(STATS, stats, 0, 0, 2, "", "1 prints statistics on stderr when the program exits, 2 prints them as JSON")        \
+    X(STATS, stats, 0, 0, 3, "", "statistics when the program exits: 1 a summary, 2 JSON, 3 text with all tables")     \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
@@ -72,6 +72,8 @@ enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK
 enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
 enum { WORD_SHIFT = 3 };
 
+enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };
+
 static inline unsigned option_word(enum option option)
 {
     return (unsigned)(option_get(option) & ((1 << WORD_SHIFT) - 1));
@@ -90,5 +92,8 @@ void option_complain(char *const *variables);
 
 /* Appends a line for each option: name, value, unit, and what it does. */
 void option_describe(struct text *text);
+
+/* Appends name=value for each option that has not its default, in lines. Returns how many. */
+unsigned option_describe_changed(struct text *text);
 
 #endif

@@ -246,7 +246,7 @@ void stats_print(int fd)
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct tslab_stats stats;
     stats_get(&stats);
-    text_string(&text, "tslab statistics\n");
+    text_string(&text, "totals\n");
     print_line(&text, "live, small", stats.live_bytes, " bytes");
     print_line(&text, "live objects, small", stats.live_objects, "");
     print_line(&text, "large", stats.large_bytes, " bytes");

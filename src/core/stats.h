@@ -23,10 +23,16 @@ static inline uint64_t stats_cached_slots(const struct tslab_class_stats *stats)
            stats->claimed_slots + stats->retired_slots;
 }
 
+/* The slow paths of a class: the operations that its magazines alone did not serve. */
+static inline uint64_t stats_slow_paths(const struct class_sums *sums)
+{
+    return sums->refills + sums->flushes + sums->stocked + sums->exchanged;
+}
+
 /* Fills in *stats. */
 void stats_get(struct tslab_stats *stats);
 
-/* Writes the report as text. */
+/* Writes the totals, the options and the size classes as text. */
 void stats_print(int fd);
 
 #endif

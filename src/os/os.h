@@ -165,6 +165,9 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes);
 /* The resident memory of this process in bytes; 0 when the system does not tell. Takes some microseconds. */
 size_t os_resident_bytes(void);
 
+/* The most that was resident since the program was started, in bytes; 0 when the system does not tell. */
+size_t os_peak_resident_bytes(void);
+
 /* A number that cannot be guessed. */
 uint64_t os_random(void);
 

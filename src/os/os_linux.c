@@ -220,15 +220,35 @@ size_t os_address_space(void)
     return (size_t)2 << bit_highest(high);
 }
 
+/* The decimal number at the start of a text. */
+static size_t number_at(const char *text)
+{
+    size_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = number * 10 + (size_t)(*text - '0');
+    }
+    return number;
+}
+
 size_t os_resident_bytes(void)
 {
     char line[FILE_LINE_BYTES];
-    const char *at = strchr(linux_read_line("/proc/self/statm", line), ' ');
-    size_t pages = 0;
-    while (at != NULL && *++at >= '0' && *at <= '9') {
-        pages = pages * 10 + (size_t)(*at - '0');
+    const char *const at = strchr(linux_read_line("/proc/self/statm", line), ' ');
+    return at == NULL ? 0 : number_at(at + 1) * os_page_bytes();
+}
+
+/* Not of getrusage, whose figure a program inherits from the one that has started it. */
+size_t os_peak_resident_bytes(void)
+{
+    static const char name[] = "\nVmHWM:";
+    char status[1024];
+    (void)os_read_file("/proc/self/status", status, sizeof status);
+    const char *at = strstr(status, name);
+    at = at == NULL ? "" : at + sizeof name - 1;
+    while (*at == ' ' || *at == '\t') {
+        at++;
     }
-    return pages * os_page_bytes();
+    return number_at(at) << 10;
 }
 
 uint64_t os_random(void)

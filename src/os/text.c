@@ -50,6 +50,14 @@ void text_number(struct text *text, uint64_t number, unsigned width)
     text_digits(text, number, 10, width);
 }
 
+void text_mib(struct text *text, uint64_t bytes, unsigned width)
+{
+    const uint64_t hundredths = (bytes >> 20) * 100 + (((bytes & 0xfffff) * 100 + (1 << 19)) >> 20);
+    text_digits(text, hundredths / 100, 10, width > 3 ? width - 3 : 0);
+    const char decimals[3] = { '.', (char)('0' + hundredths / 10 % 10), (char)('0' + hundredths % 10) };
+    text_part(text, decimals, sizeof decimals);
+}
+
 void text_hex(struct text *text, uintptr_t number)
 {
     text_string(text, "0x");

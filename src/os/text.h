@@ -22,6 +22,8 @@ void text_part(struct text *text, const char *start, size_t length);
 void text_foreign(struct text *text, const char *string);
 /* A decimal number, right-aligned in width columns. */
 void text_number(struct text *text, uint64_t number, unsigned width);
+/* Bytes in MiB with two decimals, right-aligned in width columns. */
+void text_mib(struct text *text, uint64_t bytes, unsigned width);
 /* A hexadecimal number behind 0x. */
 void text_hex(struct text *text, uintptr_t number);
 /* A string, left-aligned in width columns. */

@@ -34,7 +34,7 @@ def function(source, name):
 
 def json_names(source, *functions):
     body = "".join(function(source, name) for name in functions)
-    return re.findall(r'json_(?:number|string|identity)\(json, "(\w+)"', body)
+    return re.findall(r'json_(?:number|string|identity)\(&?json, "(\w+)"', body)
 
 
 def heads(source, name):
@@ -63,7 +63,18 @@ def complaints(root):
     yield from differences("an epoch", first_column(section(page, "### An epoch")), json_names(report, "json_epoch_entry"))
     totals = set(json_names(report, "json_totals")) - {"bypassed_allocations"} | {"bypassed_allocs"}
     yield from differences("totals", totals, struct_members(header, "tslab_stats"))
-    columns = first_column(section(page, "## Text"))
+    summary = (root / "src/api/summary.c").read_text()
+    table = section(page, "### The summary")
+    wanted = [word.lstrip("=+ ") for word in re.findall(r'{ "([^"]+)", \d+ }', summary)]
+    yield from differences("the summary", first_column(table), wanted)
+    for account, term in re.findall(r"^    X\((\w+), (\w+)\)", summary, re.MULTILINE):
+        row = re.search(rf"^\| `{term.lower()}` \|(.*)", table, re.MULTILINE)[1]
+        if term != "METADATA" and f"`{account}`" not in row:
+            yield f"the summary: docs/statistics.md does not tell that {account} is in {term.lower()}"
+    head = first_column(section(page, "## JSON").partition("\n### ")[0])
+    arrays = ["totals", "accounts", "classes", "epochs", "labels"]
+    yield from differences("JSON", head, json_names(report, "tslab_stats_json") + arrays)
+    columns = first_column(section(page, "### The tables"))
     for file, name in (("core/stats.c", "stats_print"), ("api/accounts.c", "classes_print")):
         missing = set(heads((root / "src" / file).read_text(), name)) - set(columns)
         yield from (f"text: docs/statistics.md does not tell the column {column}" for column in sorted(missing))

@@ -177,6 +177,7 @@ def main():
     import environment  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import long  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
+    import statistics_of_programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import scarce  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
 
     if sys.argv[1:] == ["--list"]:

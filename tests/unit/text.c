@@ -39,6 +39,30 @@ static void numbers_are_written_in_decimal(void **state)
     }
 }
 
+static void bytes_are_written_in_mib(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        unsigned width;
+        const char *wanted;
+    } rows[] = {
+        { 0, 0, "0.00" },
+        { 1 << 20, 8, "    1.00" },
+        { (1 << 20) + (1 << 19), 4, "1.50" },
+        { 5242, 0, "0.00" },
+        { 5243, 0, "0.01" },
+        { (7 << 20) - 1, 0, "7.00" },
+        { (uint64_t)3 << 50, 0, "3221225472.00" },
+        { UINT64_MAX, 0, "17592186044416.00" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct text text = fresh(CAPACITY);
+        text_mib(&text, rows[i].bytes, rows[i].width);
+        text_is(&text, rows[i].wanted);
+    }
+}
+
 static void addresses_are_written_in_hex(void **state)
 {
     (void)state;
@@ -90,11 +114,9 @@ static void what_does_not_fit_is_cut_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_written_in_decimal),
-        cmocka_unit_test(addresses_are_written_in_hex),
-        cmocka_unit_test(what_could_pass_for_a_line_of_ours_cannot),
-        cmocka_unit_test(columns_are_filled_with_spaces),
-        cmocka_unit_test(what_does_not_fit_is_cut_off),
+        cmocka_unit_test(numbers_are_written_in_decimal), cmocka_unit_test(bytes_are_written_in_mib),
+        cmocka_unit_test(addresses_are_written_in_hex),   cmocka_unit_test(what_could_pass_for_a_line_of_ours_cannot),
+        cmocka_unit_test(columns_are_filled_with_spaces), cmocka_unit_test(what_does_not_fit_is_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
