@@ -14,9 +14,9 @@
 #include "core/limit.h"
 #include "core/option.h"
 #include "core/stats.h"
+#include "os/sink.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 TSLAB_API void *tslab_malloc(size_t size)
 {
@@ -117,20 +117,43 @@ TSLAB_API const char *tslab_version(void)
     return VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH);
 }
 
+/* Writes a report in the form that the options ask for, to where they want it. */
+static void write_report(void)
+{
+    static atomic_u32 written;
+    const int fd = sink_open(option_path, fetch_add_relaxed(&written, 1));
+    const uint64_t form = option_get(OPTION_STATS);
+    if (fd < 0) {
+        return;
+    }
+    if (form == STATS_JSON) {
+        tslab_stats_json(fd);
+    } else if (form == STATS_ALL) {
+        tslab_stats_print(fd);
+    } else {
+        summary_print(fd);
+    }
+    sink_close(fd);
+}
+
+/* Who names a file wants a report. */
+static bool is_report_wanted(void)
+{
+    return option_get(OPTION_STATS) != STATS_NONE || option_path[0] != 0;
+}
+
+/* Before the program can close what it was started with. */
+__attribute__((constructor(102))) static void prepare_reports(void)
+{
+    if (is_report_wanted()) {
+        sink_keep_stderr();
+    }
+}
+
 __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
-    switch (option_get(OPTION_STATS)) {
-    case STATS_SUMMARY:
-        summary_print(STDERR_FILENO);
-        break;
-    case STATS_JSON:
-        tslab_stats_json(STDERR_FILENO);
-        break;
-    case STATS_ALL:
-        tslab_stats_print(STDERR_FILENO);
-        break;
-    default:
-        break;
+    if (is_report_wanted()) {
+        write_report();
     }
 }

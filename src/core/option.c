@@ -22,6 +22,8 @@ static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) }
 #define OPTION_DEFAULT(constant, name, fallback, smallest, largest, unit, doc) (fallback),
 _Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
+char option_path[OPTION_PATH_MOST + 1];
+
 enum { MESSAGE_BYTES = 512 };
 
 /* A part of a string of the environment. */
@@ -212,6 +214,10 @@ enum pass { PASS_SET, PASS_COMPLAIN };
 
 static bool parse_value(unsigned option, struct part value, uint64_t *number)
 {
+    if (option == OPTION_STATS_FILE) {
+        *number = value.length;
+        return value.length <= OPTION_PATH_MOST;
+    }
     if (has_words(option)) {
         return parse_word(option, value, number);
     }
@@ -229,6 +235,10 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
     if (valid && pass == PASS_SET) {
         invariant(has_words(i) || (number >= rows[i].smallest && number <= rows[i].largest));
+        if (i == OPTION_STATS_FILE) {
+            memcpy(option_path, value.start, value.length);
+            option_path[value.length] = 0;
+        }
         option_values[i] = number;
     }
     if (valid || pass == PASS_SET) {
@@ -238,6 +248,8 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         complain_about_value(full, value, " is unknown and ignored", NULL);
     } else if (has_words(i)) {
         complain_about_word(i, full, value);
+    } else if (i == OPTION_STATS_FILE) {
+        complain_about_value(full, value, " is ignored: it must be a path of ", &rows[i]);
     } else {
         complain_about_value(full, value, " is ignored: it must be a number from ", &rows[i]);
     }
@@ -302,7 +314,9 @@ void option_complain(char *const *variables)
 static void text_value(struct text *text, unsigned option)
 {
     invariant(option < OPTION_COUNT);
-    if (has_words(option)) {
+    if (option == OPTION_STATS_FILE) {
+        text_foreign(text, option_path);
+    } else if (has_words(option)) {
         text_word(text, option, option_get(option));
     } else {
         text_number(text, option_get(option), 0);
@@ -342,16 +356,12 @@ void option_describe(struct text *text)
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         text_string(text, "  ");
         text_column(text, rows[i].name, 16);
-        if (has_words(i)) {
-            char word[24];
-            struct text value = { .buffer = word, .capacity = sizeof word - 1 };
-            text_word(&value, i, option_values[i]);
-            invariant(value.length > 0 && value.length < sizeof word);
-            word[value.length] = 0;
-            text_right(text, word, 14);
-        } else {
-            text_number(text, option_values[i], 14);
-        }
+        char buffer[OPTION_PATH_MOST + 1];
+        struct text value = { .buffer = buffer, .capacity = sizeof buffer - 1 };
+        text_value(&value, i);
+        invariant(value.length < sizeof buffer && (value.length > 0 || i == OPTION_STATS_FILE));
+        buffer[value.length] = 0;
+        text_right(text, buffer, 14);
         text_string(text, " ");
         text_column(text, rows[i].unit, 6);
         text_string(text, rows[i].doc);

@@ -22,6 +22,10 @@ struct text;
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
+/* The value of stats_file is how long the path is; option_path has the path. */
+enum { OPTION_PATH_MOST = 255 };
+extern char option_path[OPTION_PATH_MOST + 1];
+
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
     X(ARENA_BYTES, arena_bytes, 16 * TIB, 4 * MIB, 16 * TIB, "bytes",                                                  \
@@ -45,6 +49,8 @@ struct text;
       "more")                                                                                                          \
     X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
     X(STATS, stats, 0, 0, 3, "", "statistics when the program exits: 1 a summary, 2 JSON, 3 text with all tables")     \
+    X(STATS_FILE, stats_file, 0, 0, 255, "bytes",                                                                      \
+      "the path of the file that statistics go to, instead of stderr: %p is the process, %e the program, %n a count")  \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 

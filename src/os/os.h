@@ -185,6 +185,21 @@ bool os_has_threads(void);
 void os_streams_take(void);
 void os_streams_drop(bool in_child);
 
+/* A file behind a descriptor, whatever its number. */
+struct os_file {
+    uint64_t device, inode;
+};
+
+/* False: there is no such descriptor. */
+bool os_file_of(int fd, struct os_file *file);
+
+/* A second descriptor of a file, with a high number, for this program alone. -1: there is none to be had. */
+int os_duplicate(int fd);
+
+/* Opens a file to append to it, for this program alone, and makes it if it is not there. -1: that is refused. */
+int os_open_to_append(const char *path);
+void os_close(int fd);
+
 /* Blocks all signals for the calling thread, and restores the mask from before. */
 struct os_signals {
     sigset_t before;

@@ -14,6 +14,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,7 +130,43 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes)
     return (size_t)length;
 }
 
-/* The same for short files. Returns the string. */
+bool os_file_of(int fd, struct os_file *file)
+{
+    const int saved = errno;
+    struct stat found;
+    const bool is_open = syscall(SYS_fstat, fd, &found) == 0;
+    errno = saved;
+    *file = is_open ? (struct os_file){ found.st_dev, found.st_ino } : (struct os_file){ 0, 0 };
+    return is_open;
+}
+
+int os_duplicate(int fd)
+{
+    enum { NUMBER_LEAST = 100 };
+    const int saved = errno;
+    const long second = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
+    errno = saved;
+    return second < 0 ? -1 : (int)second;
+}
+
+/* Without O_NONBLOCK, a pipe that nobody reads would hold the program up. */
+int os_open_to_append(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    const int saved = errno;
+    const long fd = syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    errno = saved;
+    return fd < 0 ? -1 : (int)fd;
+}
+
+void os_close(int fd)
+{
+    const int saved = errno;
+    (void)syscall(SYS_close, fd);
+    errno = saved;
+}
+
+/* Reads a short file of the kernel's. Returns the string. */
 enum { FILE_LINE_BYTES = 128 };
 static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
 {

@@ -228,9 +228,9 @@ def scarce_start(runner):
     expect(0 in ends and len(ends) > 2, f"with all limits it ended by {ends}")
 
 
-def report_of(runner, stderr, level, plan="", before=None):
+def report_of(runner, stderr, level, plan="", before=None, file=""):
     """Has a program end with a report on some stderr. Neither its exit code nor its output may differ by that."""
-    extra = {"TSLAB_STATS": level, "TSLAB_NONSENSE": "1", "PYTHONMALLOC": "malloc", **faulty(runner, plan)}
+    extra = {"TSLAB_STATS": level, "TSLAB_NONSENSE": "1", "TSLAB_STATS_FILE": file, "PYTHONMALLOC": "malloc", **faulty(runner, plan)}
     command = [PYTHON, "-S", "-c", "import sys; x = [bytes(i) for i in range(9000)]; print(len(x)); sys.exit(7)"]
     with subprocess.Popen(command, env=runner.environment(False, extra), stdout=subprocess.PIPE, stderr=stderr, text=True,
                           preexec_fn=before, stdin=subprocess.DEVNULL) as process:
@@ -274,6 +274,15 @@ def scarce_reports(runner):
             report = said.split("\n", 1)[1]
             expect("size classes" in report if level == "1" else json.loads(report)["version"] == 1, f"{plan}: {report[-500:]!r}")
     report_of(runner, subprocess.PIPE, "1", "write:0:0:EPIPE,rt_sigtimedwait:0:0:EAGAIN")
+    # Without a second descriptor of stderr, or not knowing what it is; with a file that cannot be opened, or not be closed.
+    for plan, wanted in (("fcntl:0:0:EMFILE", True), ("fstat:0:0:EBADF", False), ("fstat:1:0:EBADF", False), ("", True)):
+        said = report_of(runner, subprocess.PIPE, "1", plan)
+        expect(("size classes" in said) == wanted, f"{plan}: {said!r}")
+    for plan, wanted in (("openat:0:0:EMFILE", True), ("close:0:0:EINTR", False)):
+        said = report_of(runner, subprocess.PIPE, "1", plan, file=runner.path("report"))
+        expect(("size classes" in said) == wanted, f"{plan}: {said!r}")
+    with open(runner.path("report"), encoding="utf-8") as report:
+        expect("size classes" in report.read(), "the file has no report")
     # What comes after a part that was lost is lost, too.
     said = report_of(runner, subprocess.PIPE, "2", "write:2:1:ENOSPC")
     expect(said.count("\n") == 1 and said.split("\n")[1].startswith('{"schema"'), f"it goes on after a part that was lost: {said!r}")

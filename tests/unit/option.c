@@ -154,6 +154,34 @@ static void what_is_wrong_is_said_and_ignored(void **state)
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
 
+static void load_paths(const void *argument)
+{
+    (void)argument;
+    static char longest[400] = "TSLAB_STATS_FILE=", too_long[400] = "TSLAB_STATS_FILE=";
+    memset(longest + strlen(longest), 'x', OPTION_PATH_MOST);
+    memset(too_long + strlen(too_long), 'y', OPTION_PATH_MOST + 1);
+    char *variables[] = { strdup("TSLAB_STATS_FILE=/a b/%p=1"), NULL };
+    option_load(variables);
+    CHECK(strcmp(option_path, "/a b/%p=1") == 0 && option_get(OPTION_STATS_FILE) == 9);
+    option_load((char *[]){ longest, NULL });
+    CHECK(strcmp(option_path, strchr(longest, '=') + 1) == 0 && option_get(OPTION_STATS_FILE) == OPTION_PATH_MOST);
+    option_load((char *[]){ too_long, NULL });
+    CHECK(option_path[0] == 'x' && option_get(OPTION_STATS_FILE) == OPTION_PATH_MOST);
+    option_load((char *[]){ strdup("TSLAB_OPTIONS=stats_file=/tmp/q,stats=1"), NULL });
+    CHECK(strcmp(option_path, "/tmp/q") == 0 && option_get(OPTION_STATS) == 1);
+    option_load((char *[]){ strdup("TSLAB_STATS_FILE="), NULL });
+    CHECK(option_path[0] == 0 && option_get(OPTION_STATS_FILE) == 0);
+    option_complain((char *[]){ too_long, NULL });
+}
+
+static void paths_are_kept(void **state)
+{
+    (void)state;
+    const struct child child = child_run(load_paths, NULL);
+    assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    assert_non_null(strstr(child.said, " is ignored: it must be a path of 0 to 255 bytes; it keeps its default 0\n"));
+}
+
 static void load_something_long(const void *argument)
 {
     (void)argument;
@@ -207,6 +235,8 @@ static void the_description_names_all(void **state)
         char start[128];
         if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, i == OPTION_PURGE ? "adaptive" : "never");
+        } else if (i == OPTION_STATS_FILE) {
+            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
         } else {
             snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);
         }
@@ -220,6 +250,7 @@ int main(void)
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(what_is_wrong_is_said_and_ignored),
+        cmocka_unit_test(paths_are_kept),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
         cmocka_unit_test(loading_is_silent),
         cmocka_unit_test(the_description_names_all),

@@ -22,7 +22,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
 _PURGES = ("adaptive", "delayed", "eager", "lazy", "never")
 _POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
-_STATS = {"text": "1", "json": "2"}
+_STATS = {"text": "1", "json": "2", "all": "3"}
 
 
 def _value(text):
@@ -56,9 +56,15 @@ def purge(text):
     raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(_PURGES)}")
 
 
+def path(text):
+    if len(text.encode()) > 255 or "," in text:
+        raise argparse.ArgumentTypeError(f"'{text}' is no path of up to 255 bytes without a comma")
+    return text
+
+
 def stats(text):
     if text not in _STATS:
-        raise argparse.ArgumentTypeError(f"'{text}' is neither text nor json; before a program, write --")
+        raise argparse.ArgumentTypeError(f"'{text}' is none of text, json, all; before a program, write --")
     return _STATS[text]
 
 
@@ -78,7 +84,8 @@ class Option:
 
 
 OPTIONS = (
-    Option("stats", "text|json", stats, "statistics on stderr when the program ends (default: text)", "text"),
+    Option("stats", "text|json|all", stats, "statistics on stderr when the program ends (default: text)", "text"),
+    Option("stats_file", "PATH", path, "where statistics go instead: %%p is the process, %%e the program, %%n a count"),
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),

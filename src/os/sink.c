@@ -1,0 +1,94 @@
+/* A file is told from another one by its device and inode, not by its descriptor. */
+#include "os/sink.h"
+
+#include "os/fatal.h"
+#include "os/os.h"
+#include "os/text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { SINK_PATH_BYTES = 512 };
+
+/* The standard error that the program was started with. */
+static struct {
+    bool is_kept;        /* sink_keep_stderr was called */
+    int second;          /* its second descriptor; -1: none */
+    struct os_file file; /* 0, 0: there was none */
+} first = { .second = -1 };
+
+void sink_keep_stderr(void)
+{
+    invariant(!first.is_kept && first.second == -1);
+    first.is_kept = true;
+    first.second = os_file_of(STDERR_FILENO, &first.file) ? os_duplicate(STDERR_FILENO) : -1;
+    invariant(first.second == -1 || first.second > STDERR_FILENO);
+}
+
+static bool is_first(int fd)
+{
+    struct os_file file;
+    return os_file_of(fd, &file) && file.device == first.file.device && file.inode == first.file.inode;
+}
+
+static int open_stderr(void)
+{
+    if (!first.is_kept) {
+        return STDERR_FILENO;
+    }
+    if (first.second != -1 && is_first(first.second)) {
+        return first.second;
+    }
+    return is_first(STDERR_FILENO) ? STDERR_FILENO : -1;
+}
+
+/* The name of the program, which may have chosen it, as a part of a file's name. */
+static void text_program(struct text *path)
+{
+    const size_t start = path->length;
+    text_foreign(path, os_program_name());
+    invariant(path->length >= start && path->length <= path->capacity);
+    for (size_t i = start; i < path->length; i++) {
+        path->buffer[i] = path->buffer[i] == '/' ? '_' : path->buffer[i];
+    }
+}
+
+static int open_pattern(const char *pattern, uint32_t number)
+{
+    char buffer[SINK_PATH_BYTES];
+    struct text path = { .buffer = buffer, .capacity = sizeof buffer };
+    for (const char *c = pattern; *c != 0; c++) {
+        if (*c != '%' || c[1] == 0 || strchr("pen%", c[1]) == NULL) {
+            text_part(&path, c, 1);
+        } else if (*++c == 'p') {
+            text_number(&path, os_process_id(), 0);
+        } else if (*c == 'n') {
+            text_number(&path, number, 0);
+        } else if (*c == 'e') {
+            text_program(&path);
+        } else {
+            text_part(&path, c, 1);
+        }
+    }
+    invariant(path.length <= sizeof buffer);
+    if (path.length == sizeof buffer) { /* cut off */
+        return -1;
+    }
+    buffer[path.length] = 0;
+    return os_open_to_append(buffer);
+}
+
+int sink_open(const char *pattern, uint32_t number)
+{
+    const int fd = pattern[0] == 0 ? -1 : open_pattern(pattern, number);
+    invariant(fd >= -1);
+    return fd != -1 ? fd : open_stderr();
+}
+
+void sink_close(int fd)
+{
+    invariant(fd >= 0);
+    if (fd != STDERR_FILENO && fd != first.second) {
+        os_close(fd);
+    }
+}

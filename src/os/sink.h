@@ -1,0 +1,23 @@
+/* Where reports go: to a file that the user names, or to the standard error that the program was started with.
+ *
+ * Many programs close their standard error before they end, or put another file in its place. So the sink keeps a
+ * second descriptor of it, if it is told to at the start. Programs that close all descriptors close that one, too, and
+ * may then open other files with its number: the sink writes only to the file that it was kept for.
+ *
+ * Threads: sink_keep_stderr before other threads run; all else from any. Nothing allocates. */
+#ifndef TSLAB_OS_SINK_H
+#define TSLAB_OS_SINK_H
+
+#include <stdint.h>
+
+void sink_keep_stderr(void);
+
+/* Opens the file of this pattern, to append to it: in it, %p stands for the number of the process, %e for the name of
+ * the program, %n for the number of the report, %% for a percent sign. Where there is no pattern, or the file cannot be
+ * opened, it is the standard error. Returns a descriptor; -1: there is nothing to write to. */
+int sink_open(const char *pattern, uint32_t number);
+
+/* Ends the use of such a descriptor. */
+void sink_close(int fd);
+
+#endif
