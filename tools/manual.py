@@ -179,6 +179,8 @@ def options():
 def option_text(option):
     if option.name == "stats_file":
         return f"{option.doc}. At most {option.largest} {option.unit}."
+    if option.name == "stats_signal":
+        return f"{option.doc}. Default: {option.fallback}."
     if option.largest == "0":  # the value is a word
         return f"{option.doc}. Default: {'never' if option.fallback == '0' else option.fallback}."
     return f"{option.doc}. Default: {option.fallback}; {option.smallest} to {option.largest}{' ' + option.unit if option.unit else ''}."

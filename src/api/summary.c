@@ -48,6 +48,8 @@ static noinline void print_title(int fd)
     text_string(&text, tslab_version());
     text_string(&text, ", up ");
     text_number(&text, up_ms / 1000, 0);
+    text_string(&text, ".");
+    text_number(&text, up_ms % 1000 / 100, 0);
     text_string(&text, " s; bytes in MiB\n");
     text_send(&text, fd);
 }

@@ -9,6 +9,7 @@
 #include "api/summary.h"
 #include "core/alloc.h"
 #include "core/current.h"
+#include "core/due.h"
 #include "core/exit_check.h"
 #include "core/fast.h"
 #include "core/limit.h"
@@ -145,9 +146,10 @@ static bool is_report_wanted(void)
 /* Before the program can close what it was started with. */
 __attribute__((constructor(102))) static void prepare_reports(void)
 {
-    if (is_report_wanted()) {
+    if (is_report_wanted() || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
         sink_keep_stderr();
     }
+    due_start(write_report);
 }
 
 __attribute__((destructor)) static void print_at_exit(void)

@@ -21,6 +21,7 @@
  *   7. Give the borrowed record back, and unblock signals. */
 #include "core/fork.h"
 
+#include "core/due.h"
 #include "core/ending.h"
 #include "core/engine.h"
 #include "core/epoch.h"
@@ -258,6 +259,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     store_plain(&forking.thread, NULL);
     if (in_child) {
         keeper_is_gone();
+        due_is_cut();
     }
     lock_release(&keeper.lock);
     lock_release(&engine.lock);

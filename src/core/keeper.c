@@ -2,6 +2,7 @@
 #include "core/keeper.h"
 
 #include "core/depot.h"
+#include "core/due.h"
 #include "core/epoch.h"
 #include "core/exchange.h"
 #include "core/holes.h"
@@ -101,6 +102,7 @@ static _Noreturn void *keep(void *unused)
     for (;;) {
         store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
         os_futex_wait(&nap, 0, KEEP_MS);
+        due_write_without_record();
         uint32_t naps = RECLAIM_NAPS;
         bool left = keeper_look(false);
         if (load_seq_cst(&reclaim_waits) != naps) {
@@ -110,8 +112,8 @@ static _Noreturn void *keep(void *unused)
             swept = true;
         }
         if (!left && cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
-            os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, 0);
-            swept = false;
+            os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, due_is_armed() ? KEEP_MS : 0);
+            swept = load_seq_cst(&reclaim_waits) == RECLAIM_SLEEPS;
         }
     }
 }
@@ -134,7 +136,8 @@ static bool create(size_t stack_bytes)
 noinline void keeper_start(void)
 {
     uint32_t none = KEEPER_NONE;
-    if (TSLAB_SIM || option_get(OPTION_KEEPER) == 0 || counter_get(&depot.units[RUN_USED]) < KEEP_UNITS_MIN ||
+    if (TSLAB_SIM || option_get(OPTION_KEEPER) == 0 ||
+        (counter_get(&depot.units[RUN_USED]) < KEEP_UNITS_MIN && !due_is_armed()) ||
         !cas_acquire(&keeper.state, &none, KEEPER_STARTED)) {
         return;
     }

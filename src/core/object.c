@@ -5,6 +5,7 @@
 #include "core/ambient.h"
 #include "core/checked.h"
 #include "core/current.h"
+#include "core/due.h"
 #include "core/epoch_alloc.h"
 #include "core/exchange.h"
 #include "core/guard.h"
@@ -100,6 +101,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     }
     current_put(thread);
     limit_tell_if_due();
+    due_write_if_armed();
     if (hold == NULL) { /* what the system allocates for the keeper is no object of an epoch */
         keeper_start_if_due();
     }

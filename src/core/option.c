@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "os/text.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -197,6 +198,57 @@ static void complain_about_word(unsigned option, struct part name, struct part v
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
+/* The signals that may ask for statistics. Beside them, those of the real-time range, which have no names. */
+enum { REALTIME_FIRST = 34 };
+static const struct {
+    const char *name;
+    int number;
+    bool ends;
+} asking_signals[] = {
+    { "HUP", SIGHUP, true },    { "INT", SIGINT, true },    { "QUIT", SIGQUIT, true },
+    { "USR1", SIGUSR1, false }, { "USR2", SIGUSR2, false }, { "TERM", SIGTERM, true },
+    { "URG", SIGURG, false },   { "IO", SIGIO, false },     { "WINCH", SIGWINCH, false },
+};
+enum { SIGNALS = sizeof asking_signals / sizeof asking_signals[0] };
+
+bool option_signal_ends(int number)
+{
+    bool it_ends = false;
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        it_ends |= asking_signals[i].number == number && asking_signals[i].ends;
+    }
+    invariant(!it_ends || number < REALTIME_FIRST);
+    return it_ends;
+}
+
+/* A name, with or without SIG, or a number. */
+static bool parse_signal(struct part part, uint64_t *number)
+{
+    const size_t skip = part.length > 3 && strncmp(part.start, "SIG", 3) == 0 ? 3 : 0;
+    bool known = parse_number(part, number) && (*number == 0 || *number >= REALTIME_FIRST);
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        const size_t length = strlen(asking_signals[i].name);
+        if (part.length == skip + length && strncmp(part.start + skip, asking_signals[i].name, length) == 0) {
+            *number = (uint64_t)asking_signals[i].number;
+            return true;
+        }
+        known |= parse_number(part, number) && *number == (uint64_t)asking_signals[i].number;
+    }
+    return known;
+}
+
+static void text_signal(struct text *text, uint64_t number)
+{
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        if (number == (uint64_t)asking_signals[i].number) {
+            text_string(text, asking_signals[i].name);
+            return;
+        }
+    }
+    invariant(number == 0 || number >= REALTIME_FIRST);
+    text_number(text, number, 0);
+}
+
 static bool name_is(struct part part, const char *name)
 {
     for (size_t i = 0; i < part.length; i++) {
@@ -221,7 +273,8 @@ static bool parse_value(unsigned option, struct part value, uint64_t *number)
     if (has_words(option)) {
         return parse_word(option, value, number);
     }
-    return parse_number(value, number) && *number >= rows[option].smallest && *number <= rows[option].largest;
+    return (option == OPTION_STATS_SIGNAL ? parse_signal : parse_number)(value, number) &&
+           *number >= rows[option].smallest && *number <= rows[option].largest;
 }
 
 /* `full` is the name as the user wrote it, for messages. `name` is the part of it that names the option. */
@@ -250,6 +303,8 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         complain_about_word(i, full, value);
     } else if (i == OPTION_STATS_FILE) {
         complain_about_value(full, value, " is ignored: it must be a path of ", &rows[i]);
+    } else if (i == OPTION_STATS_SIGNAL) {
+        complain_about_value(full, value, " is ignored: it must be USR2, TERM or another such signal, from ", &rows[i]);
     } else {
         complain_about_value(full, value, " is ignored: it must be a number from ", &rows[i]);
     }
@@ -316,6 +371,8 @@ static void text_value(struct text *text, unsigned option)
     invariant(option < OPTION_COUNT);
     if (option == OPTION_STATS_FILE) {
         text_foreign(text, option_path);
+    } else if (option == OPTION_STATS_SIGNAL) {
+        text_signal(text, option_get(option));
     } else if (has_words(option)) {
         text_word(text, option, option_get(option));
     } else {

@@ -51,6 +51,10 @@ extern char option_path[OPTION_PATH_MOST + 1];
     X(STATS, stats, 0, 0, 3, "", "statistics when the program exits: 1 a summary, 2 JSON, 3 text with all tables")     \
     X(STATS_FILE, stats_file, 0, 0, 255, "bytes",                                                                      \
       "the path of the file that statistics go to, instead of stderr: %p is the process, %e the program, %n a count")  \
+    X(STATS_SIGNAL, stats_signal, 0, 0, 64, "",                                                                        \
+      "the signal that asks for statistics, by name or number; TERM, INT, QUIT and HUP then end the program; 0: none") \
+    X(STATS_INTERVAL_MS, stats_interval_ms, 0, 0, 86400000, "ms",                                                      \
+      "how often statistics are written while the program allocates; 0: never")                                        \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
@@ -89,6 +93,9 @@ static inline uint64_t option_word_number(enum option option)
 {
     return option_get(option) >> WORD_SHIFT;
 }
+
+/* Whether a signal that asks for statistics then ends the program, as it would without us. */
+bool option_signal_ends(int number);
 
 /* Sets the options from the variables of an environment. Ignores what is wrong in them, silently. */
 void option_load(char *const *variables);

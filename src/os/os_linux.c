@@ -374,6 +374,22 @@ void os_signals_restore(const struct os_signals *signals)
     }
 }
 
+bool os_signal_watch(int number, void (*handler)(int))
+{
+    struct sigaction before, action = { .sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK };
+    (void)sigemptyset(&action.sa_mask);
+    return sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL &&
+           sigaction(number, &action, NULL) == 0;
+}
+
+void os_signal_default(int number)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, NULL);
+    (void)raise(number); /* it is blocked until the handler returns */
+}
+
 void os_name_thread(const char *name)
 {
     (void)prctl(PR_SET_NAME, name);

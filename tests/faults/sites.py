@@ -32,6 +32,7 @@ HARMLESS = {
     "pthread_attr_setdetachstate": "memory of the caller's",
     "pthread_attr_setstacksize": "refuses only what is less than the least stack, and then the default one serves",
     "prctl": "a name for those who look",
+    "sigaction": "refuses only numbers that the option stats_signal does not take", "raise": "a signal that there is, to this thread",
     "getpid": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
     "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory",
@@ -52,6 +53,8 @@ ELSEWHERE = {
     ("commit", "core/guard.c"): GUARDS, ("purge", "core/guard.c"): GUARDS, ("reserve", "core/guard.c"): GUARDS,
     ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
     ("commit", "core/trap.c"): GUARDS,
+    ("now_ms", "core/due.c"): "a clock that fails has a report come at another time, and nothing else",
+    ("now_ms", "core/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
     ("now_ms", "core/runs.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
 }

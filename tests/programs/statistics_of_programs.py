@@ -4,8 +4,11 @@ import glob
 import json
 import os
 import re
+import signal
+import subprocess
+import time
 
-from run import PYTHON, entry, expect
+from run import PATIENCE, PYTHON, entry, expect
 
 HOLDS = "x = [bytes(1000) for i in range(30000)]; y = bytes(20 << 20); y = y.replace(b'\\0', b'1')"
 
@@ -25,7 +28,7 @@ def stats_summary(runner):
     _, stderr = runner.run([PYTHON, "-c", HOLDS + "; import os; os.environ.clear()"], extra={"TSLAB_STATS": "1", "PYTHONMALLOC": "malloc",
                                                                                             "TSLAB_OPTIONS": "purge=eager,retain_bytes=3M"}, quiet=False)
     lines, terms = summary_of(stderr)
-    expect(re.fullmatch(r"python3[\d.]*, process \d+, tslab [\d.]+, up \d+ s; bytes in MiB", lines[1]), lines[1])
+    expect(re.fullmatch(r"python3[\d.]*, process \d+, tslab [\d.]+, up \d+\.\d s; bytes in MiB", lines[1]), lines[1])
     total = sum(value for name, value in terms.items() if name not in ("RSS", "peak"))
     expect(abs(total - terms["RSS"]) < 0.05, f"the terms do not add up: {terms}")
     expect(terms["peak"] >= terms["RSS"] > 8, f"{terms}")
@@ -87,3 +90,78 @@ def stats_file(runner):
     for path in ("/nowhere/%p", runner.directory, "x" * 250 + "/", "%e" * 120 + "y" * 15):
         _, stderr = runner.run(["/bin/bash", "-c", ":"], extra={"TSLAB_STATS_FILE": path}, quiet=False)
         summary_of(stderr)
+
+
+def reports_of(runner, program, rc=0, **extra):
+    """How many summaries a Python program causes, each whole, until it ends with this code by _exit or a signal."""
+    _, stderr = runner.run([PYTHON, "-S", "-c", "import os, signal, threading, time\n" + program], expect=rc, quiet=False,
+                           extra={"PYTHONMALLOC": "malloc", **extra})
+    parts = stderr.split("tslab statistics\n")
+    expect(parts[0] == "", f"it says {parts[0]!r}")
+    for part in parts[1:]:
+        expect("\noptions that are not default\n" in part and part.endswith("\n"), f"a report is not whole: {part}")
+    return len(parts) - 1
+
+
+ALLOCATES = "x = [bytes(700) for i in range(9000)]\n"
+
+
+@entry
+def stats_signal(runner):
+    """A signal asks for a report, and the next thread that allocates slowly writes it."""
+    asks = "os.kill(os.getpid(), signal.SIGUSR2)\n" + ALLOCATES
+    expect(reports_of(runner, asks + "os._exit(0)", TSLAB_STATS_SIGNAL="USR2") == 1, "one signal, one report")
+    expect(reports_of(runner, (asks + "del x\n") * 3 + "os._exit(0)", TSLAB_STATS_SIGNAL="12") == 3, "three signals, three reports")
+    expect(reports_of(runner, ALLOCATES + "os._exit(0)", TSLAB_STATS_SIGNAL="USR2") == 0, "no signal, no report")
+    expect(reports_of(runner, asks, TSLAB_STATS_SIGNAL="USR2", TSLAB_STATS="1") == 2, "and one at the end")
+    # A child of a fork has the handler, too.
+    forks = "if os.fork() == 0:\n os.kill(os.getpid(), signal.SIGUSR2)\n x = [bytes(700) for i in range(9000)]\n os._exit(0)\nos.wait()\n"
+    expect(reports_of(runner, forks + "os._exit(0)", TSLAB_STATS_SIGNAL="USR2") == 1, "the child has a report")
+    # The program's own handler wins, and so does what its parent has set.
+    own = "signal.signal(signal.SIGUSR2, lambda *_: None)\n" + asks + "os._exit(0)"
+    expect(reports_of(runner, own, TSLAB_STATS_SIGNAL="USR2") == 0, "the program has a handler")
+    with_ignored = subprocess.run([PYTHON, "-S", "-c", "import os, signal\n" + asks + "os._exit(0)"], capture_output=True, text=True, check=True,
+                                  env=runner.environment(True, {"PYTHONMALLOC": "malloc", "TSLAB_STATS_SIGNAL": "USR2"}),
+                                  preexec_fn=lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN))
+    expect(with_ignored.stderr == "", with_ignored.stderr)
+    # Where all threads are idle, the keeper writes.
+    idle = (ALLOCATES + "t = threading.Thread(target=lambda: [x.append([bytes(600) for i in range(9000)]), time.sleep(2)])\nt.start()\n"
+            "x.append([bytes(800) for i in range(9000)])\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGUSR2)\nt.join()\nos._exit(0)")
+    expect(reports_of(runner, idle, TSLAB_STATS_SIGNAL="USR2") == 1, "nobody writes for the idle threads")
+
+
+@entry
+def stats_interval(runner):
+    """A report each so many milliseconds, by whom allocates, or by the keeper."""
+    works = "e = time.time() + 1\nwhile time.time() < e:\n x = [bytes(700) for i in range(100)]\n time.sleep(0.001)\nos._exit(0)"
+    count = reports_of(runner, works, TSLAB_STATS_INTERVAL_MS="200")
+    expect(1 <= count <= 5, f"{count} reports in a second")
+    idle = ("t = threading.Thread(target=lambda: [bytes(600) for i in range(9000)])\nt.start()\nt.join()\n"
+            "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], time.sleep(2)])\nt.start()\n" + ALLOCATES + "t.join()\nos._exit(0)")
+    count = reports_of(runner, idle, TSLAB_STATS_INTERVAL_MS="300")
+    expect(3 <= count <= 8, f"{count} reports in two seconds, most of them idle")
+
+
+@entry
+def stats_signal_ends(runner):
+    """A signal that ends the program has a report written first, and then ends it."""
+    for name in ("TERM", "INT", "QUIT", "HUP"):
+        number = getattr(signal, "SIG" + name)
+        program = ALLOCATES + f"os.kill(os.getpid(), {number})\ntime.sleep(9)"
+        if name != "INT":  # Python has a handler of its own
+            expect(reports_of(runner, program, rc=-number, TSLAB_STATS_SIGNAL=name) == 1, f"SIG{name}: no report")
+    # In the middle of anything: it ends, soon, and what it wrote is whole.
+    works = "import threading\ndef work():\n while True: x = [bytes(i % 3000) for i in range(3000)]\n"
+    works += "for i in range(3): threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True)\nwork()"
+    written = 0
+    for i in range(20):
+        with subprocess.Popen([PYTHON, "-S", "-c", works], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=runner.environment(True, {"PYTHONMALLOC": "malloc", "TSLAB_STATS_SIGNAL": "TERM"})) as process:
+            expect(process.stdout.readline() == "ready\n", "it does not begin")
+            time.sleep(0.01 + i * 0.003)
+            process.terminate()
+            _, stderr = process.communicate(timeout=PATIENCE)
+        expect(process.returncode == -signal.SIGTERM, f"it ended with {process.returncode}")
+        expect(stderr == "" or (stderr.startswith("tslab statistics\n") and stderr.endswith("stats_signal=TERM\n")), stderr)
+        written += stderr != ""
+    expect(written > 0, "none of twenty wrote a report")

@@ -4,6 +4,7 @@
 #include "core/option.h"
 #include "os/text.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #define ROW(constant, name, fallback, smallest, largest, unit, doc) { #name, fallback, smallest, largest, unit },
@@ -83,6 +84,11 @@ static void values_are_read(void **state)
         { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL },
         { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL },
         { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR2" }, OPTION_STATS_SIGNAL, SIGUSR2, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=SIGTERM" }, OPTION_STATS_SIGNAL, SIGTERM, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=10" }, OPTION_STATS_SIGNAL, SIGUSR1, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=64" }, OPTION_STATS_SIGNAL, 64, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR1", "TSLAB_STATS_SIGNAL=0" }, OPTION_STATS_SIGNAL, 0, NULL, NULL },
         { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL },
         { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL },
         { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
@@ -182,6 +188,27 @@ static void paths_are_kept(void **state)
     assert_non_null(strstr(child.said, " is ignored: it must be a path of 0 to 255 bytes; it keeps its default 0\n"));
 }
 
+static void load_wrong_signals(const void *argument)
+{
+    (void)argument;
+    static char *const wrong[] = { "TSLAB_STATS_SIGNAL=KILL", "TSLAB_STATS_SIGNAL=SEGV", "TSLAB_STATS_SIGNAL=9",
+                                   "TSLAB_STATS_SIGNAL=11",   "TSLAB_STATS_SIGNAL=65",   "TSLAB_STATS_SIGNAL=USR",
+                                   "TSLAB_STATS_SIGNAL=SIG",  "TSLAB_STATS_SIGNAL=33",   "TSLAB_STATS_SIGNAL=" };
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        option_load((char *[]){ wrong[i], NULL });
+        CHECK_SAY(option_get(OPTION_STATS_SIGNAL) == 0, "%s is taken", wrong[i]);
+    }
+    option_complain((char *[]){ wrong[0], NULL });
+}
+
+static void only_some_signals_ask(void **state)
+{
+    (void)state;
+    child_succeeds(load_wrong_signals, NULL,
+                   "tslab: option TSLAB_STATS_SIGNAL=KILL is ignored: it must be USR2, TERM or another such signal, "
+                   "from 0 to 64; it keeps its default 0\n");
+}
+
 static void load_something_long(const void *argument)
 {
     (void)argument;
@@ -251,6 +278,7 @@ int main(void)
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(what_is_wrong_is_said_and_ignored),
         cmocka_unit_test(paths_are_kept),
+        cmocka_unit_test(only_some_signals_ask),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
         cmocka_unit_test(loading_is_silent),
         cmocka_unit_test(the_description_names_all),

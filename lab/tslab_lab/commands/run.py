@@ -22,6 +22,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
 _PURGES = ("adaptive", "delayed", "eager", "lazy", "never")
 _POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
+_SIGNALS = ("USR1", "USR2", "TERM", "INT", "QUIT", "HUP", "URG", "IO", "WINCH")
 _STATS = {"text": "1", "json": "2", "all": "3"}
 
 
@@ -62,6 +63,13 @@ def path(text):
     return text
 
 
+def signal_name(text):
+    name = text.removeprefix("SIG")
+    if name not in _SIGNALS and not (name.isdecimal() and (34 <= int(name) <= 64 or int(name) == 0)):
+        raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(_SIGNALS)}, or a number from 34 to 64")
+    return text
+
+
 def stats(text):
     if text not in _STATS:
         raise argparse.ArgumentTypeError(f"'{text}' is none of text, json, all; before a program, write --")
@@ -86,6 +94,8 @@ class Option:
 OPTIONS = (
     Option("stats", "text|json|all", stats, "statistics on stderr when the program ends (default: text)", "text"),
     Option("stats_file", "PATH", path, "where statistics go instead: %%p is the process, %%e the program, %%n a count"),
+    Option("stats_signal", "NAME", signal_name, "the signal that asks for statistics; TERM, INT, QUIT and HUP then end the program"),
+    Option("stats_interval_ms", "N", number(0, 86400000), "how often statistics are written while the program allocates"),
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),

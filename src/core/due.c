@@ -1,0 +1,100 @@
+/* The time is looked at twice: before the thread claims the right to write, and after, for another thread may have
+ * written meanwhile. */
+#include "core/due.h"
+
+#include "core/heap.h"
+#include "core/option.h"
+#include "core/thread.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <errno.h>
+
+struct due due;
+
+static bool has_come(void)
+{
+    const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
+    invariant(due.write != NULL);
+    return load_plain(&due.is_asked) != 0 ||
+           (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
+}
+
+static bool claim(void)
+{
+    uint32_t nobody = 0;
+    return cas_acquire(&due.is_writing, &nobody, 1);
+}
+
+static void write_claimed(void)
+{
+    const int saved = errno;
+    invariant(load_plain(&due.is_writing) == 1);
+    store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
+    store_plain(&due.last_ms, os_now_ms());
+    due.write();
+    errno = saved;
+}
+
+noinline void due_write(void)
+{
+    if (has_come() && claim()) {
+        if (has_come()) {
+            write_claimed();
+        }
+        store_release(&due.is_writing, 0);
+    }
+}
+
+void due_write_without_record(void)
+{
+    struct front *const front = front_current;
+    invariant(front->thread == NULL);
+    if (due_is_armed()) {
+        front_current = &front_gone;
+        due_write();
+        invariant(front_current == &front_gone);
+        front_current = front;
+    }
+}
+
+/* The thread may be anywhere. It holds no lock that the report takes if it has a record, and its gate is free. */
+static void write_and_end(int number)
+{
+    struct thread *const thread = front_current->thread;
+    if (thread != NULL && lock_try(&thread->gate.lock)) {
+        lock_release(&thread->gate.lock);
+        invariant(!thread->gate.is_inside);
+        if (claim()) {
+            write_claimed(); /* and nobody writes any more */
+        }
+    }
+    os_signal_default(number);
+}
+
+static void handle(int number)
+{
+    invariant(number == (int)option_get(OPTION_STATS_SIGNAL));
+    if (option_signal_ends(number)) {
+        write_and_end(number);
+    } else {
+        store_plain(&due.is_asked, 1);
+    }
+}
+
+void due_start(void (*write)(void))
+{
+    const int number = (int)option_get(OPTION_STATS_SIGNAL);
+    invariant(due.write == NULL && write != NULL);
+    due.write = write;
+    due.last_ms = os_now_ms();
+    const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
+    if (asks || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
+        store_plain(&due.is_armed, 1);
+    }
+}
+
+void due_is_cut(void)
+{
+    store_plain(&due.is_writing, 0);
+}

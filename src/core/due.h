@@ -1,0 +1,55 @@
+/* Reports that are due while the program runs: because a signal asked for one (option stats_signal), or because time
+ * has passed (stats_interval_ms).
+ *
+ * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
+ * outside of all gates and locks, or by the keeper; one thread writes at a time. A signal that ends programs (TERM,
+ * INT, QUIT, HUP) cannot wait for that: its handler writes the report itself and then has the default action taken. It
+ * writes nothing where it has interrupted a slow operation, whose locks the report might need: a report takes no lock
+ * that a thread holds outside of its gate, except where signals are blocked.
+ *
+ * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
+ * than the default before the library starts, there is none of ours.
+ *
+ * Threads: any, after due_start. */
+#ifndef TSLAB_CORE_DUE_H
+#define TSLAB_CORE_DUE_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+struct due {
+    atomic_u32 is_armed; /* some option asks for reports while the program runs */
+    atomic_u32 is_asked; /* a signal came */
+    atomic_u32 is_writing;
+    atomic_u64 last_ms; /* the time of the last report, or of the start */
+    void (*write)(void);
+};
+
+extern struct due due;
+
+/* Does what the options ask for. The function writes a report, allocates nothing, and takes no lock that is held while
+ * it is called. */
+void due_start(void (*write)(void));
+
+/* Writes a report if one is due. Outside of all gates and locks. */
+void due_write(void);
+
+static inline bool due_is_armed(void)
+{
+    return unlikely(load_plain(&due.is_armed) != 0);
+}
+
+static inline void due_write_if_armed(void)
+{
+    if (due_is_armed()) {
+        due_write();
+    }
+}
+
+/* The same for a thread that is to have no record. */
+void due_write_without_record(void);
+
+/* In the child of a fork: another thread may have been writing. */
+void due_is_cut(void);
+
+#endif
