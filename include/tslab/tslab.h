@@ -725,6 +725,9 @@ struct tslab_class_stats {
     uint64_t pages;                                    /* of all slabs */
     uint64_t pages_free;                               /* without a used slot */
     uint64_t pages_kept_1, pages_kept_2, pages_kept_4; /* with a free slot and at most 1, 2, 4 used ones */
+    /* Since the start, too: why magazines did not serve. */
+    uint64_t from_stock, from_exchange; /* full trays taken from a thread's stock; from the exchange */
+    uint64_t misses;                    /* allocations and frees that the magazines alone did not serve */
 };
 
 /* Describes a size class in *stats. The classes have the numbers from 0 on, the smallest first.
@@ -737,6 +740,25 @@ TSLAB_API enum tslab_status tslab_class_stats_get_sized(uint32_t number, struct 
 TSLAB_INLINE enum tslab_status tslab_class_stats_get(uint32_t number, struct tslab_class_stats *stats)
 {
     return tslab_class_stats_get_sized(number, stats, sizeof *stats);
+}
+
+/* A thread, since it first used the library. Objects in epochs are not counted. */
+struct tslab_thread_stats {
+    uint64_t thread;             /* its number, as gettid tells it */
+    uint64_t allocations, frees; /* of small objects */
+    uint64_t misses;             /* of these, those that its magazines alone did not serve */
+    uint64_t cached_bytes;       /* free slots and large runs that it keeps for its next objects */
+};
+
+/* Describes the calling thread in *stats.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: stats is NULL. TSLAB_NO_MEMORY: there is no memory for the thread's record.
+ * Cost: a walk over the thread's size classes. */
+TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_stats *stats, size_t size);
+
+TSLAB_INLINE enum tslab_status tslab_thread_stats_get(struct tslab_thread_stats *stats)
+{
+    return tslab_thread_stats_get_sized(stats, sizeof *stats);
 }
 
 /* Writes the statistics as text to a file descriptor, with a table of the size classes in use and a table of epochs by

@@ -10,6 +10,7 @@
 #include "core/current.h"
 #include "core/engine.h"
 #include "core/stats.h"
+#include "core/thread.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -118,7 +119,7 @@ static void json_identity(struct json *json, const char *name, uint64_t value)
     json_string(json, name, value == 0 ? "" : digits);
 }
 
-static void json_totals(struct json *json)
+static noinline void json_totals(struct json *json)
 {
     struct tslab_stats stats;
     tslab_stats_get(&stats);
@@ -188,7 +189,7 @@ static void json_slabs(struct json *json, const struct tslab_class_stats *stats)
     json_number(json, "pages_kept_4", stats->pages_kept_4);
 }
 
-static void json_accounts(struct json *json)
+static noinline void json_accounts(struct json *json)
 {
     struct tslab_accounts accounts;
     (void)accounts_take(&accounts);
@@ -204,7 +205,7 @@ static void json_accounts(struct json *json)
     json_close(json, "}");
 }
 
-static void json_class_entry(struct json *json, unsigned class)
+static noinline void json_class_entry(struct json *json, unsigned class)
 {
     struct tslab_class_stats stats;
     stats_class_get(class, &stats);
@@ -225,6 +226,9 @@ static void json_class_entry(struct json *json, unsigned class)
     json_number(json, "flushed", stats.flushed);
     json_number(json, "stocked", stats.stocked);
     json_number(json, "exchanged", stats.exchanged);
+    json_number(json, "from_stock", stats.from_stock);
+    json_number(json, "from_exchange", stats.from_exchange);
+    json_number(json, "misses", stats.misses);
     json_number(json, "slabs_attached", stats.slabs_attached);
     json_number(json, "harvests", stats.harvests);
     json_number(json, "harvested", stats.harvested);
@@ -235,6 +239,29 @@ static void json_class_entry(struct json *json, unsigned class)
     json_number(json, "remote_frees", stats.remote_frees);
     json_slabs(json, &stats);
     json_close(json, "}");
+}
+
+/* Threads that end meanwhile may be told or not. */
+static noinline void json_threads(struct json *json)
+{
+    json_open(json, "threads", "[");
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        struct tslab_thread_stats stats;
+        char name[OS_NAME_BYTES];
+        stats_thread(thread, &stats);
+        if (stats.thread == 0) {
+            continue;
+        }
+        json_open(json, NULL, "{");
+        json_number(json, "thread", stats.thread);
+        json_string(json, "name", os_thread_name((uint32_t)stats.thread, name));
+        json_number(json, "allocations", stats.allocations);
+        json_number(json, "frees", stats.frees);
+        json_number(json, "misses", stats.misses);
+        json_number(json, "cached_bytes", stats.cached_bytes);
+        json_close(json, "}");
+    }
+    json_close(json, "]");
 }
 
 static const char *policy_name(enum tslab_policy policy)
@@ -269,7 +296,7 @@ static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *
     json_close(json, "}");
 }
 
-static void json_epochs(struct json *json)
+static noinline void json_epochs(struct json *json)
 {
     struct tslab_epoch_stats entries[EPOCHS_AT_ONCE];
     json_open(json, "epochs", "[");
@@ -289,7 +316,7 @@ static uint64_t group_epochs(const struct label_group *group)
            group->states[TSLAB_EPOCH_DRAINING];
 }
 
-static void json_labels(struct json *json)
+static noinline void json_labels(struct json *json)
 {
     struct label_group group;
     uint64_t collection = 0;
@@ -378,6 +405,7 @@ TSLAB_API void tslab_stats_json(int fd)
         json_class_entry(&json, class);
     }
     json_close(&json, "]");
+    json_threads(&json);
     json_epochs(&json);
     json_labels(&json);
     json_close(&json, "}");

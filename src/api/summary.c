@@ -181,7 +181,7 @@ static void print_row(struct text *text, unsigned class)
     text_mib(text, slab_bytes, column++->width);
     text_percent(text, live * size, slab_bytes, column++->width);
     text_number(text, sums.allocs, column++->width);
-    text_percent(text, not_below_zero(calls, stats_slow_paths(&sums)), calls, column++->width);
+    text_percent(text, not_below_zero(calls, class_sums_misses(&sums)), calls, column++->width);
     text_string(text, "\n");
 }
 

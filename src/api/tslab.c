@@ -102,6 +102,22 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
     return TSLAB_OK;
 }
 
+TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_stats *stats, size_t size)
+{
+    if (stats == NULL || !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct thread *const thread = current_get();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    struct tslab_thread_stats found;
+    stats_thread(thread, &found);
+    current_put(thread);
+    sized_give(stats, size, &found, sizeof found);
+    return TSLAB_OK;
+}
+
 TSLAB_API void tslab_stats_print(int fd)
 {
     summary_print(fd);

@@ -93,6 +93,7 @@ noinline struct thread *current_get_slow(void)
             thread_close(thread);
             return NULL;
         }
+        thread_number(thread);
     }
     invariant(thread == NULL || thread->heap.front.thread == thread);
     return thread;

@@ -33,6 +33,7 @@ static void write_claimed(void)
     store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
     store_plain(&due.last_ms, os_now_ms());
     due.write();
+    invariant(load_plain(&due.is_writing) == 1);
     errno = saved;
 }
 

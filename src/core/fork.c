@@ -266,6 +266,9 @@ static void fork_done(bool in_child, struct epoch *closed)
     if (state.has_streams) {
         os_streams_drop(in_child);
     }
+    if (in_child && front_current->thread != NULL) {
+        store_plain(&front_current->thread->number, os_thread_id());
+    }
     if (closed != NULL) {
         close_epochs(front_current->thread, closed);
     }

@@ -173,6 +173,8 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->remote_frees += remote_frees;
     sums->opened += counter_get(&counters->opened);
     sums->attached += counter_get(&counters->attached);
+    sums->from_stock += counter_get(&counters->from_stock);
+    sums->from_exchange += counter_get(&counters->from_exchange);
 }
 
 void heap_forget_counts(struct heap *heap, unsigned class)

@@ -44,6 +44,8 @@ struct class_counters {
     atomic_u64 remote_frees;    /* slots that went to the outbox or to their slab: this heap may not keep them */
     atomic_u64 opened;          /* new slabs */
     atomic_u64 attached;        /* partial slabs taken over */
+    atomic_u64 from_stock;      /* full trays taken from the stock */
+    atomic_u64 from_exchange;   /* full trays taken from the exchange */
 };
 
 /* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
@@ -59,7 +61,15 @@ struct class_sums {
     uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
     uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed_allocs, bypassed_frees, remote_frees;
     uint64_t opened, attached, recycled, harvests, harvested, queue_longest;
+    uint64_t from_stock, from_exchange;
 };
+
+/* The operations of a class that its magazines alone did not serve. */
+static inline uint64_t class_sums_misses(const struct class_sums *sums)
+{
+    return sums->refills + sums->from_stock + sums->from_exchange + sums->flushes + sums->stocked + sums->exchanged +
+           sums->bypassed_allocs + sums->bypassed_frees;
+}
 
 /* The tray that a magazine starts with lies in the heap, and never leaves it. */
 struct first_tray {

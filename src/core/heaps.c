@@ -55,6 +55,8 @@ static void class_sums_add(struct class_sums *sums, const struct class_sums *mor
     sums->flushes += more->flushes;
     sums->flushed += more->flushed;
     sums->stocked += more->stocked;
+    sums->from_stock += more->from_stock;
+    sums->from_exchange += more->from_exchange;
     sums->exchanged += more->exchanged;
     sums->bypassed_allocs += more->bypassed_allocs;
     sums->bypassed_frees += more->bypassed_frees;

@@ -167,6 +167,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     if (full != NULL) {
         hc->spare = NULL;
         heap_load(heap, class, full);
+        counter_add(&hc->counters.from_exchange, 1);
     }
     return full != NULL;
 }
@@ -204,6 +205,7 @@ static void *refill(struct heap *heap, unsigned class)
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
     if (full != NULL) {
         heap_load(heap, class, full);
+        counter_add(&hc->counters.from_stock, 1);
     } else {
         stock_learn(&heap->stock, &hc->stock);
         if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0 && load_mail(heap, class)) {

@@ -14,6 +14,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/scope.h"
+#include "core/thread.h"
 #include "core/trap.h"
 #include "os/fatal.h"
 #include "os/text.h"
@@ -195,13 +196,44 @@ void stats_class_get(unsigned class, struct tslab_class_stats *stats)
         .harvests = sums.harvests,
         .harvested = sums.harvested,
         .queue_longest = sums.queue_longest,
+        .from_stock = sums.from_stock,
+        .from_exchange = sums.from_exchange,
+        .misses = class_sums_misses(&sums),
     };
     if (sums.opened != 0) {
         add_slabs(stats, class);
     }
 }
 
-enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14, CELL_COLUMNS = 11 };
+void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats)
+{
+    *stats = (struct tslab_thread_stats){ .thread = load_plain(&thread->number) };
+    invariant(thread->heap.epoch == &epoch_process);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct class_sums sums = { 0 };
+        heap_add(&thread->heap, c, &sums);
+        invariant(sums.opened + sums.attached >= sums.opened && sums.recycled == 0);
+        stats->allocations += sums.allocs;
+        stats->frees += sums.frees;
+        stats->misses += class_sums_misses(&sums);
+        stats->cached_bytes += sums.cached * class_geometry[c].size;
+    }
+    stats->cached_bytes += (size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT;
+    stats->allocations = not_below_zero(stats->allocations, counter_get(&thread->before.allocations));
+    stats->frees = not_below_zero(stats->frees, counter_get(&thread->before.frees));
+    stats->misses = not_below_zero(stats->misses, counter_get(&thread->before.misses));
+}
+
+enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14 };
+
+static const struct {
+    const char *head;
+    unsigned width;
+} class_columns_of_text[] = { { "size", 7 },          { "allocations", 13 },    { "frees", 13 },
+                              { "misses", 9 },        { "from_stock", 11 },     { "from_exchange", 14 },
+                              { "refills", 9 },       { "slabs_attached", 15 }, { "slabs_new", 10 },
+                              { "stocked", 9 },       { "exchanged", 10 },      { "flushes", 9 },
+                              { "remote_frees", 13 }, { "bypassed", 10 },       { "slabs_recycled", 15 } };
 
 static void print_line(struct text *text, const char *label, uint64_t number, const char *unit)
 {
@@ -222,26 +254,28 @@ static void print_class(struct text *text, unsigned class)
     const uint64_t cells[] = {
         class_geometry[class].size,
         sums.allocs,
-        not_below_zero(sums.allocs, sums.frees),
-        sums.cached,
+        sums.frees,
+        class_sums_misses(&sums),
+        sums.from_stock,
+        sums.from_exchange,
         sums.refills,
-        sums.flushes,
-        sums.bypassed_allocs,
-        sums.bypassed_frees,
-        sums.remote_frees,
+        sums.attached,
         sums.opened,
+        sums.stocked,
+        sums.exchanged,
+        sums.flushes,
+        sums.remote_frees,
+        sums.bypassed_allocs + sums.bypassed_frees,
         sums.recycled,
     };
     for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {
-        text_number(text, cells[i], i == 0 ? 7 : CELL_COLUMNS);
+        text_number(text, cells[i], class_columns_of_text[i].width);
     }
     text_string(text, "\n");
 }
 
 void stats_print(int fd)
 {
-    static const char *const heads[] = { "size",     "allocs",  "live",   "cached", "refills", "flushes",
-                                         "by-alloc", "by-free", "remote", "opened", "recycled" };
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct tslab_stats stats;
@@ -282,8 +316,8 @@ void stats_print(int fd)
     option_describe(&text);
     text_send(&text, fd);
     text_string(&text, "size classes\n");
-    for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        text_right(&text, heads[i], i == 0 ? 7 : CELL_COLUMNS);
+    for (unsigned i = 0; i < sizeof class_columns_of_text / sizeof class_columns_of_text[0]; i++) {
+        text_right(&text, class_columns_of_text[i].head, class_columns_of_text[i].width);
     }
     text_string(&text, "\n");
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {

@@ -10,6 +10,8 @@
 
 #include "core/heap.h"
 
+struct thread;
+
 /* The sums for one class over all heaps and lists. */
 void stats_class(unsigned class, struct class_sums *sums);
 
@@ -23,11 +25,8 @@ static inline uint64_t stats_cached_slots(const struct tslab_class_stats *stats)
            stats->claimed_slots + stats->retired_slots;
 }
 
-/* The slow paths of a class: the operations that its magazines alone did not serve. */
-static inline uint64_t stats_slow_paths(const struct class_sums *sums)
-{
-    return sums->refills + sums->flushes + sums->stocked + sums->exchanged;
-}
+/* What a record has done and has for the thread that it serves. */
+void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats);
 
 /* Fills in *stats. */
 void stats_get(struct tslab_stats *stats);

@@ -78,6 +78,20 @@ struct thread *thread_open(void)
     return thread;
 }
 
+void thread_number(struct thread *thread)
+{
+    struct class_sums all = { 0 };
+    invariant(thread->heap.front.thread == thread);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        heap_add(&thread->heap, c, &all);
+    }
+    counter_set(&thread->before.allocations, all.allocs);
+    counter_set(&thread->before.frees, all.frees);
+    counter_set(&thread->before.misses, class_sums_misses(&all));
+    store_plain(&thread->number, os_thread_id());
+    invariant(thread != registry.last && load_plain(&thread->number) != 0);
+}
+
 bool thread_reserve_last(void)
 {
     if (registry.last == NULL) {
@@ -151,6 +165,7 @@ void thread_flush_warm(struct thread *thread)
 void thread_close(struct thread *thread)
 {
     invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
+    store_plain(&thread->number, 0);
     gate_lock(&thread->gate);
     thread_flush_warm(thread);
     heap_empty(&thread->heap);

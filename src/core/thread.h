@@ -32,6 +32,12 @@ struct thread_counters {
     atomic_u64 epochs_drained; /* epochs that had survivors, and that the thread then released and keeps warm */
     atomic_u64 work_units;     /* units of work that ended */
 };
+
+/* What the heap of a record had counted when the thread joined that it serves now. */
+struct thread_before {
+    atomic_u64 allocations, frees, misses;
+};
+
 struct survivors_line;
 
 struct thread {
@@ -39,7 +45,9 @@ struct thread {
     struct thread *prev, *next; /* in the list of live records, or, by next alone, of idle ones; the registry's lock */
     struct thread *made_before; /* the record that was made before this one; never changes */
     struct thread_counters counters;
-    struct heap heap; /* the thread's heap of the process epoch */
+    struct thread_before before;
+    atomic_u32 number; /* the system's, of the thread that the record serves; 0: none, or only for a while */
+    struct heap heap;  /* the thread's heap of the process epoch */
 
     /* The scopes of the thread (scope.h); private to it. */
     struct hold *scope;                        /* the innermost scope; NULL: the thread is inside of nothing */
@@ -77,6 +85,9 @@ void thread_start_scope_front(struct thread *thread);
 
 /* Takes an idle record or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);
+
+/* Notes which thread the record serves from now on, and what was counted before. */
+void thread_number(struct thread *thread);
 
 /* Sets aside the memory of the last record, for a free that finds no memory for a record. False: no memory. */
 bool thread_reserve_last(void);

@@ -217,6 +217,11 @@ void os_signal_default(int number);
 /* Names the calling thread, in at most 15 characters. */
 void os_name_thread(const char *name);
 
+/* The number of the calling thread, and the name of a thread of this process: "" when there is none. */
+enum { OS_NAME_BYTES = 17 };
+uint32_t os_thread_id(void);
+const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
+
 /* The number of this process, and the name of its program: the last part of its path, "" before libc has started. Both
  * may be called anywhere, also in a signal handler. */
 uint64_t os_process_id(void);

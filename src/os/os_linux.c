@@ -275,7 +275,7 @@ size_t os_resident_bytes(void)
 }
 
 /* Not of getrusage, whose figure a program inherits from the one that has started it. */
-size_t os_peak_resident_bytes(void)
+noinline size_t os_peak_resident_bytes(void)
 {
     static const char name[] = "\nVmHWM:";
     char status[1024];
@@ -393,6 +393,30 @@ void os_signal_default(int number)
 void os_name_thread(const char *name)
 {
     (void)prctl(PR_SET_NAME, name);
+}
+
+uint32_t os_thread_id(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES])
+{
+    static const char before[] = "/proc/self/task/", after[] = "/comm";
+    char path[sizeof before + sizeof after + 10];
+    size_t at = sizeof path - sizeof after;
+    memcpy(path + at, after, sizeof after);
+    do {
+        path[--at] = (char)('0' + thread % 10);
+        thread /= 10;
+    } while (thread != 0);
+    at -= sizeof before - 1;
+    memcpy(path + at, before, sizeof before - 1);
+    const size_t length = os_read_file(path + at, name, OS_NAME_BYTES);
+    if (length > 0 && name[length - 1] == '\n') {
+        name[length - 1] = 0;
+    }
+    return name;
 }
 
 uint64_t os_process_id(void)

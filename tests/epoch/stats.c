@@ -697,6 +697,97 @@ static void json_is_json(void)
     CHECK(unlink(name) == 0);
 }
 
+/* A thread knows what it did, and no more: the records of threads that are gone serve others. */
+
+enum { OWN_OBJECTS = 5000 };
+
+static struct tslab_thread_stats own_stats(void)
+{
+    struct tslab_thread_stats stats;
+    STATUS(tslab_thread_stats_get(&stats), TSLAB_OK);
+    return stats;
+}
+
+static void count_own(void *unused)
+{
+    static _Thread_local void *objects[OWN_OBJECTS];
+    (void)unused;
+    const struct tslab_thread_stats before = own_stats();
+    CHECK(before.thread == (uint64_t)gettid());
+    CHECK_SAY(before.allocations < 10 && before.frees < 10, "a new thread has made %llu allocations",
+              (unsigned long long)before.allocations);
+    for (size_t i = 0; i < OWN_OBJECTS; i++) {
+        objects[i] = tslab_malloc(48);
+        CHECK(objects[i] != NULL);
+    }
+    struct tslab_thread_stats now = own_stats();
+    CHECK(now.allocations == before.allocations + OWN_OBJECTS && now.frees == before.frees);
+    CHECK(now.misses > before.misses && now.misses <= before.misses + OWN_OBJECTS);
+    for (size_t i = 0; i < OWN_OBJECTS; i++) {
+        tslab_free(objects[i]);
+    }
+    now = own_stats();
+    CHECK(now.allocations == before.allocations + OWN_OBJECTS && now.frees == before.frees + OWN_OBJECTS);
+    CHECK(TSLAB_CHECKED || now.cached_bytes >= 48);
+}
+
+static void a_thread_counts_what_it_did(void)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct helper helper;
+        helper_start(&helper);
+        helper_does(&helper, count_own, NULL);
+        helper_ends(&helper);
+    }
+    STATUS(tslab_thread_stats_get(NULL), TSLAB_INVALID);
+    struct helper helper;
+    helper_start(&helper);
+    helper_does(&helper, count_own, NULL);
+    char json[] = "/tmp/tslab-json-XXXXXX", pid[16];
+    write_to_file(tslab_stats_json, json);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    python((const char *[]){ "/usr/bin/python3", "-c",
+                             "import json, sys\n"
+                             "threads = json.load(open(sys.argv[1], encoding='utf-8'))['threads']\n"
+                             "assert len(threads) == 2, threads\n"
+                             "assert [t['name'] for t in threads if t['thread'] == int(sys.argv[2])] != [], threads\n"
+                             "assert all(t['name'] for t in threads), threads\n"
+                             "other = [t for t in threads if t['thread'] != int(sys.argv[2])][0]\n"
+                             "assert 5000 <= other['allocations'] < 5100 and other['misses'] > 0, threads\n",
+                             json, pid, NULL });
+    CHECK(unlink(json) == 0);
+    helper_ends(&helper);
+}
+
+/* Of each class, the reasons add up. */
+static void misses_have_reasons(void)
+{
+    enum { OBJECTS = 20000, SIZE = 200 };
+    static void *objects[OBJECTS];
+    struct tslab_class_stats before, now;
+    uint32_t number = 0;
+    do {
+        STATUS(tslab_class_stats_get(number++, &now), TSLAB_OK);
+    } while (now.size < SIZE);
+    STATUS(tslab_class_stats_get(--number, &before), TSLAB_OK);
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < OBJECTS; i++) {
+            objects[i] = tslab_malloc(SIZE);
+        }
+        for (size_t i = 0; i < OBJECTS; i++) {
+            tslab_free(objects[i]);
+        }
+    }
+    STATUS(tslab_class_stats_get(number, &now), TSLAB_OK);
+    CHECK(now.misses == now.refills + now.from_stock + now.from_exchange + now.flushes + now.stocked + now.exchanged +
+                            now.bypassed_allocs + now.bypassed_frees);
+    CHECK(now.misses > before.misses && now.misses <= now.allocations + now.frees);
+    CHECK(now.slabs_opened > before.slabs_opened && now.slabs_opened + now.slabs_attached <= now.allocations);
+    /* What the stock took, it gives again. */
+    CHECK(TSLAB_CHECKED || (now.stocked > before.stocked && now.from_stock > before.from_stock));
+    CHECK(now.from_stock <= now.stocked);
+}
+
 /* With TSLAB_STATS=2 a process says it at its end. */
 
 static void exit_with_epochs(void)
@@ -892,6 +983,8 @@ static const struct epoch_case cases[] = {
     CASE(what_does_not_drain_can_be_found),
     CASE(the_process_counts_old_epochs_at_once),
     CASE(the_process_counts_epochs_too),
+    CASE(a_thread_counts_what_it_did),
+    CASE(misses_have_reasons),
     CASE(threads_at_rest_are_counted_exactly),
     CASE(threads_at_work_are_counted_sanely),
     CASE(what_becomes_of_epochs_is_counted),

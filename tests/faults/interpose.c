@@ -57,7 +57,8 @@
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
-#define SYSTEM_CALLS(_) _(close) _(fcntl) _(fstat) _(futex) _(getrandom) _(openat) _(read) _(rt_sigtimedwait) _(write)
+#define FILE_CALLS(_)   _(close) _(fcntl) _(fstat) _(openat) _(read) _(write)
+#define SYSTEM_CALLS(_) FILE_CALLS(_) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
 
 #define CALL_CONSTANT(name) CALL_##name,
 enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };

@@ -283,6 +283,8 @@ def scarce_reports(runner):
         expect(("size classes" in said) == wanted, f"{plan}: {said!r}")
     with open(runner.path("report"), encoding="utf-8") as report:
         expect("size classes" in report.read(), "the file has no report")
+    said = report_of(runner, subprocess.PIPE, "2", "gettid:0:0:EPERM")
+    expect(json.loads(said.split("\n", 1)[1])["threads"][0]["name"] == "", f"without numbers, threads have names: {said[:200]!r}")
     # What comes after a part that was lost is lost, too.
     said = report_of(runner, subprocess.PIPE, "2", "write:2:1:ENOSPC")
     expect(said.count("\n") == 1 and said.split("\n")[1].startswith('{"schema"'), f"it goes on after a part that was lost: {said!r}")
