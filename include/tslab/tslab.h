@@ -165,7 +165,9 @@ enum tslab_status {
     TSLAB_BUSY = -4,
     TSLAB_NO_MEMORY = -5,
     /* An argument is out of its range, or of the wrong kind. */
-    TSLAB_INVALID = -6
+    TSLAB_INVALID = -6,
+    /* The option has the value that it had when the library started. */
+    TSLAB_FIXED = -7
 };
 
 /* Explains a status in a few words, without a full stop.
@@ -177,6 +179,19 @@ TSLAB_API const char *tslab_status_text(enum tslab_status status);
  *
  * Returns: a string constant such as "TSLAB_STALE"; "unknown" for any other number. */
 TSLAB_API const char *tslab_status_name(enum tslab_status status);
+
+/* Options, as docs/options.md lists them: by name, with values as text. All can be read. The program can set `purge`,
+ * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `limit_bytes`, `soft_limit_bytes`,
+ * `epoch_policy`, `stats` and `stats_interval_ms`, for all threads: what a thread does next follows the new value.
+ * limit_bytes and soft_limit_bytes are members of struct tslab_limits; where two threads set limits at once, one of
+ * them may be lost.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: there is no such option, it cannot have this value, or what is to be filled in has
+ *   fewer bytes than the value with its terminating 0. TSLAB_FIXED: it cannot be set any more.
+ * Threads: any, also at once.
+ * Cost: some compares of strings. */
+TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size_t bytes);
+TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value);
 
 /* How much memory the program may use. The options limit_bytes and soft_limit_bytes set both when it starts. What
  * counts is the footprint: the slabs, chunks and large blocks in use, and freed memory whose pages have not gone back.

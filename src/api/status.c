@@ -24,6 +24,8 @@ TSLAB_API const char *tslab_status_text(enum tslab_status status)
         return "out of memory";
     case TSLAB_INVALID:
         return "an argument is invalid";
+    case TSLAB_FIXED:
+        return "the option cannot change any more";
     }
     return "unknown status";
 }
@@ -49,6 +51,8 @@ TSLAB_API const char *tslab_status_name(enum tslab_status status)
         return "TSLAB_NO_MEMORY";
     case TSLAB_INVALID:
         return "TSLAB_INVALID";
+    case TSLAB_FIXED:
+        return "TSLAB_FIXED";
     }
     return "unknown";
 }

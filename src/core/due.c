@@ -15,7 +15,9 @@ struct due due;
 static bool has_come(void)
 {
     const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
-    invariant(due.write != NULL);
+    if (due.write == NULL) { /* before due_start */
+        return false;
+    }
     return load_plain(&due.is_asked) != 0 ||
            (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
 }
@@ -88,11 +90,17 @@ void due_start(void (*write)(void))
     const int number = (int)option_get(OPTION_STATS_SIGNAL);
     invariant(due.write == NULL && write != NULL);
     due.write = write;
-    due.last_ms = os_now_ms();
+    store_plain(&due.last_ms, os_now_ms());
     const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
     if (asks || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
         store_plain(&due.is_armed, 1);
     }
+}
+
+void due_arm(void)
+{
+    store_plain(&due.last_ms, os_now_ms());
+    store_plain(&due.is_armed, 1);
 }
 
 void due_is_cut(void)

@@ -31,6 +31,9 @@ extern struct due due;
  * it is called. */
 void due_start(void (*write)(void));
 
+/* Has the interval looked at that the program has set. */
+void due_arm(void);
+
 /* Writes a report if one is due. Outside of all gates and locks. */
 void due_write(void);
 

@@ -21,7 +21,7 @@ struct option_row {
 static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) };
 
 #define OPTION_DEFAULT(constant, name, fallback, smallest, largest, unit, doc) (fallback),
-_Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
+_Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
 char option_path[OPTION_PATH_MOST + 1];
 
@@ -292,7 +292,7 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
             memcpy(option_path, value.start, value.length);
             option_path[value.length] = 0;
         }
-        option_values[i] = number;
+        store_plain(&option_values[i], number);
     }
     if (valid || pass == PASS_SET) {
         return;
@@ -366,18 +366,55 @@ void option_complain(char *const *variables)
     pass_all(PASS_COMPLAIN, variables);
 }
 
-static void text_value(struct text *text, unsigned option)
+void option_tell(struct text *text, enum option option, uint64_t value)
 {
     invariant(option < OPTION_COUNT);
     if (option == OPTION_STATS_FILE) {
         text_foreign(text, option_path);
     } else if (option == OPTION_STATS_SIGNAL) {
-        text_signal(text, option_get(option));
+        text_signal(text, value);
     } else if (has_words(option)) {
-        text_word(text, option, option_get(option));
+        text_word(text, option, value);
     } else {
-        text_number(text, option_get(option), 0);
+        text_number(text, value, 0);
     }
+}
+
+enum option option_named(const char *name)
+{
+    const struct part part = { name, strlen(name) };
+    unsigned i = 0;
+    while (i < OPTION_COUNT && !name_is(part, rows[i].name)) {
+        i++;
+    }
+    return (enum option)i;
+}
+
+bool option_may_change(enum option option)
+{
+    invariant(option < OPTION_COUNT);
+    switch (option) {
+    case OPTION_ARENA_BYTES:
+    case OPTION_KEEPER:
+    case OPTION_MAGAZINES:
+    case OPTION_STATS_FILE:
+    case OPTION_STATS_SIGNAL:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool option_set(enum option option, const char *value)
+{
+    uint64_t number;
+    invariant(option_may_change(option));
+    const bool valid = parse_value(option, (struct part){ value, strlen(value) }, &number);
+    if (valid) {
+        invariant(has_words(option) || (number >= rows[option].smallest && number <= rows[option].largest));
+        store_plain(&option_values[option], number);
+    }
+    return valid;
 }
 
 unsigned option_describe_changed(struct text *text)
@@ -393,7 +430,7 @@ unsigned option_describe_changed(struct text *text)
         struct text one = { .buffer = buffer, .capacity = sizeof buffer };
         text_string(&one, rows[i].name);
         text_string(&one, "=");
-        text_value(&one, i);
+        option_tell(&one, i, option_get(i));
         invariant(one.length > strlen(rows[i].name) + 1 && one.length < sizeof buffer);
         if (changed != 0 && text->length - line + 2 + one.length > LINE_COLUMNS) {
             text_string(text, "\n");
@@ -415,7 +452,7 @@ void option_describe(struct text *text)
         text_column(text, rows[i].name, 16);
         char buffer[OPTION_PATH_MOST + 1];
         struct text value = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-        text_value(&value, i);
+        option_tell(&value, i, option_get(i));
         invariant(value.length < sizeof buffer && (value.length > 0 || i == OPTION_STATS_FILE));
         buffer[value.length] = 0;
         text_right(text, buffer, 14);

@@ -2,11 +2,14 @@
  *
  * Options are read once from the environment: each from TSLAB_<NAME>, or several from
  * TSLAB_OPTIONS="name=value,name=value". Unknown or out-of-range options are reported once on stderr and ignored. A
- * process that has more rights than its user reads none. Threads: option_load before other threads run; all else from
- * any. */
+ * process that has more rights than its user reads none. Later the program may set some of them (option_set): each
+ * value is one word, and whoever reads it takes it as it is then.
+ *
+ * Threads: option_load before other threads run; all else from any. */
 #ifndef TSLAB_CORE_OPTION_H
 #define TSLAB_CORE_OPTION_H
 
+#include "base/atomic.h"
 #include "base/limits.h"
 #include "core/guard.h"
 #include "os/fatal.h"
@@ -63,12 +66,12 @@ enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
 
 /* The values. All threads read them on slow paths, so no other variable shares their cache lines. */
 enum { OPTION_ROOM = (OPTION_COUNT + 7) / 8 * 8 };
-extern _Alignas(CACHE_LINE) uint64_t option_values[OPTION_ROOM];
+extern _Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM];
 
 static inline uint64_t option_get(enum option option)
 {
     invariant(option < OPTION_COUNT);
-    return option_values[option];
+    return load_plain(&option_values[option]);
 }
 
 /* Whether slots go past the magazines that way: BYPASS_FREES or BYPASS_ALLOCS. */
@@ -84,14 +87,19 @@ enum { WORD_SHIFT = 3 };
 
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };
 
-static inline unsigned option_word(enum option option)
+static inline unsigned option_word_of(uint64_t value)
 {
-    return (unsigned)(option_get(option) & ((1 << WORD_SHIFT) - 1));
+    return (unsigned)(value & ((1 << WORD_SHIFT) - 1));
 }
 
-static inline uint64_t option_word_number(enum option option)
+static inline uint64_t option_number_of(uint64_t value)
 {
-    return option_get(option) >> WORD_SHIFT;
+    return value >> WORD_SHIFT;
+}
+
+static inline unsigned option_word(enum option option)
+{
+    return option_word_of(option_get(option));
 }
 
 /* Whether a signal that asks for statistics then ends the program, as it would without us. */
@@ -102,6 +110,18 @@ void option_load(char *const *variables);
 
 /* Reports what was wrong in them on stderr. That may block, so call it without a lock. */
 void option_complain(char *const *variables);
+
+/* The option of this name. OPTION_COUNT: there is none. */
+enum option option_named(const char *name);
+
+/* Whether an option may change while the program runs. The others are read when the library starts. */
+bool option_may_change(enum option option);
+
+/* Sets an option that may change. False: it cannot have this value. */
+bool option_set(enum option option, const char *value);
+
+/* Appends the value of an option as option_set takes it. */
+void option_tell(struct text *text, enum option option, uint64_t value);
 
 /* Appends a line for each option: name, value, unit, and what it does. */
 void option_describe(struct text *text);

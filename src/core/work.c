@@ -33,8 +33,9 @@ void work_close(struct thread *closer, struct thread *thread)
 /* Whether the policy ends the epoch of a thread's units, at the end of a unit. */
 static bool is_due(const struct work *work)
 {
-    const uint64_t number = option_word_number(OPTION_EPOCH_POLICY);
-    switch (option_word(OPTION_EPOCH_POLICY)) {
+    const uint64_t policy = option_get(OPTION_EPOCH_POLICY); /* it may change at any time */
+    const uint64_t number = option_number_of(policy);
+    switch (option_word_of(policy)) {
     case WORK_PER_REQUEST:
         return true;
     case WORK_BATCH:
@@ -68,6 +69,9 @@ int work_begin(struct thread *thread, const char *label)
     }
     work->scopes = scope_count(thread);
     if (option_word(OPTION_EPOCH_POLICY) == WORK_NEVER) {
+        if (work->epoch != 0) { /* the policy was another one */
+            work_close_epoch(thread, work);
+        }
         return TSLAB_OK;
     }
     if (work->epoch != 0 && work->rotations != load_relaxed(&rotations)) {

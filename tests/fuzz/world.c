@@ -181,6 +181,9 @@ static void trim(const struct operation *operation)
         struct tslab_limits found;
         const struct tslab_limits set = { .soft_bytes = operation->value % 4 * (operation->value << 12) };
         CHECK(tslab_limits_set(&set) == TSLAB_OK);
+        char value[24];
+        CHECK(tslab_option_get("retain_bytes", value, sizeof value) == TSLAB_OK);
+        CHECK(tslab_option_set("retain_bytes", value) == TSLAB_OK);
         struct tslab_thread_stats own;
         CHECK(tslab_thread_stats_get(&own) == TSLAB_OK || world.may_refuse);
         CHECK(tslab_limits_get(&found) != 0 && found.soft_bytes == set.soft_bytes && found.hard_bytes == 0);

@@ -1,0 +1,183 @@
+/* Options at run time: read and set as text, by any thread, beside threads that allocate. */
+#include "epoch.h"
+
+static const char *option_value(const char *name)
+{
+    static _Thread_local char value[300];
+    STATUS(tslab_option_get(name, value, sizeof value), TSLAB_OK);
+    return value;
+}
+
+static void check_value(const char *name, const char *wanted)
+{
+    const char *const value = option_value(name);
+    CHECK_SAY(strcmp(value, wanted) == 0, "%s is %s, not %s", name, value, wanted);
+}
+
+static void set_to(const char *name, const char *value, const char *wanted)
+{
+    STATUS(tslab_option_set(name, value), TSLAB_OK);
+    check_value(name, wanted);
+}
+
+static void options_are_set_and_read(void)
+{
+    set_to("purge", "lazy", "lazy");
+    set_to("PURGE", "adaptive", "adaptive");
+    set_to("purge_delay_ms", "77", "77");
+    set_to("retain_bytes", "3M", "3145728");
+    set_to("retain_limit_bytes", "1G", "1073741824");
+    set_to("cache_bytes", "8M", "8388608");
+    set_to("epoch_policy", "batch-64", "batch-64");
+    set_to("epoch_policy", "interval-20", "interval-20");
+    set_to("epoch_policy", "never", "never");
+    set_to("stats", "0", "0");
+    set_to("stats_interval_ms", "0", "0");
+    check_value("arena_bytes", "17592186044416");
+    check_value("stats_file", "");
+    check_value("stats_signal", "0");
+    check_value("keeper", "1");
+}
+
+static void what_cannot_be_is_refused(void)
+{
+    char value[4];
+    STATUS(tslab_option_set("retain_byte", "1"), TSLAB_INVALID);
+    STATUS(tslab_option_set("", "1"), TSLAB_INVALID);
+    STATUS(tslab_option_set(NULL, "1"), TSLAB_INVALID);
+    STATUS(tslab_option_set("retain_bytes", NULL), TSLAB_INVALID);
+    STATUS(tslab_option_set("retain_bytes", "2T"), TSLAB_INVALID);
+    STATUS(tslab_option_set("retain_bytes", "much"), TSLAB_INVALID);
+    STATUS(tslab_option_set("purge", "soon"), TSLAB_INVALID);
+    STATUS(tslab_option_set("epoch_policy", "batch-0"), TSLAB_INVALID);
+    STATUS(tslab_option_set("stats", "4"), TSLAB_INVALID);
+    static const char *const fixed[] = { "arena_bytes", "magazines", "keeper", "stats_file", "stats_signal" };
+    for (size_t i = 0; i < COUNT_OF(fixed); i++) {
+        STATUS(tslab_option_set(fixed[i], "0"), TSLAB_FIXED);
+    }
+    check_value("retain_bytes", "524288");
+    STATUS(tslab_option_get("nothing", value, sizeof value), TSLAB_INVALID);
+    STATUS(tslab_option_get(NULL, value, sizeof value), TSLAB_INVALID);
+    STATUS(tslab_option_get("stats", NULL, 4), TSLAB_INVALID);
+    STATUS(tslab_option_get("purge_delay_ms", value, 3), TSLAB_INVALID);
+    STATUS(tslab_option_get("purge_delay_ms", value, 4), TSLAB_OK);
+    CHECK(strcmp(value, "500") == 0);
+}
+
+static void limits_are_those_of_the_program(void)
+{
+    struct tslab_limits limits = { .hard_bytes = 512 << 20 };
+    STATUS(tslab_limits_set(&limits), TSLAB_OK);
+    check_value("limit_bytes", "536870912");
+    set_to("soft_limit_bytes", "64M", "67108864");
+    set_to("limit_bytes", "96M", "100663296");
+    (void)tslab_limits_get(&limits);
+    CHECK(limits.hard_bytes == 96 << 20 && limits.soft_bytes == 64 << 20);
+    CHECK(tslab_malloc(200 << 20) == NULL && errno == ENOMEM);
+    set_to("limit_bytes", "0", "0");
+    tslab_free(tslab_malloc(200 << 20));
+}
+
+/* From the next unit on, another policy decides. */
+static void units_follow_the_policy(void)
+{
+    struct tslab_stats before, now;
+    tslab_stats_get(&before);
+    set_to("epoch_policy", "batch-1000", "batch-1000");
+    STATUS(tslab_work_begin("unit"), TSLAB_OK);
+    set_to("epoch_policy", "never", "never");
+    tslab_free(tslab_malloc(100));
+    STATUS(tslab_work_end(), TSLAB_OK);
+    STATUS(tslab_work_begin("unit"), TSLAB_OK);
+    set_to("epoch_policy", "per-request", "per-request");
+    STATUS(tslab_work_end(), TSLAB_OK);
+    tslab_stats_get(&now);
+    CHECK(now.epochs_opened == before.epochs_opened + 1 && now.epochs_open == before.epochs_open);
+    STATUS(tslab_work_begin("unit"), TSLAB_OK);
+    STATUS(tslab_work_end(), TSLAB_OK);
+    tslab_stats_get(&now);
+    CHECK(now.epochs_opened == before.epochs_opened + 2 && now.epochs_open == before.epochs_open);
+}
+
+static atomic_bool done;
+
+static void *work_meanwhile(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    static _Thread_local void *live[500];
+    while (!atomic_load(&done)) {
+        STATUS(tslab_work_begin("unit"), TSLAB_OK);
+        for (size_t i = 0; i < COUNT_OF(live); i++) {
+            tslab_free(live[i]);
+            live[i] = tslab_malloc(16 + below(&random, i == 0 ? 400000 : 3000));
+            CHECK(live[i] != NULL);
+        }
+        STATUS(tslab_work_end(), TSLAB_OK);
+    }
+    for (size_t i = 0; i < COUNT_OF(live); i++) {
+        tslab_free(live[i]);
+    }
+    return NULL;
+}
+
+static void *set_meanwhile(void *argument)
+{
+    static const char *const settings[][2] = {
+        { "purge", "eager" },
+        { "purge", "lazy" },
+        { "purge", "adaptive" },
+        { "retain_bytes", "0" },
+        { "retain_bytes", "1M" },
+        { "purge_delay_ms", "0" },
+        { "purge_delay_ms", "500" },
+        { "cache_bytes", "64K" },
+        { "cache_bytes", "0" },
+        { "epoch_policy", "never" },
+        { "soft_limit_bytes", "1M" },
+        { "soft_limit_bytes", "0" },
+        { "limit_bytes", "8G" },
+        { "limit_bytes", "0" },
+        { "epoch_policy", "per-request" },
+        { "stats", "1" },
+        { "stats", "0" },
+        { "epoch_policy", "batch-7" },
+        { "epoch_policy", "interval-1" },
+    };
+    uint64_t random = (uintptr_t)argument;
+    for (size_t i = 0; i < times(3000); i++) {
+        const char *const *const setting = settings[below(&random, COUNT_OF(settings))];
+        STATUS(tslab_option_set(setting[0], setting[1]), TSLAB_OK);
+        CHECK(option_value(setting[0])[0] != 0);
+    }
+    return NULL;
+}
+
+static void options_change_beside_threads(void)
+{
+    enum { WORKERS = 2, SETTERS = 2 };
+    pthread_t workers[WORKERS], setters[SETTERS];
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_create(&workers[i], NULL, work_meanwhile, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < SETTERS; i++) {
+        CHECK(pthread_create(&setters[i], NULL, set_meanwhile, (void *)(i + 5)) == 0);
+    }
+    for (size_t i = 0; i < SETTERS; i++) {
+        CHECK(pthread_join(setters[i], NULL) == 0);
+    }
+    atomic_store(&done, true);
+    for (size_t i = 0; i < WORKERS; i++) {
+        CHECK(pthread_join(workers[i], NULL) == 0);
+    }
+    STATUS(tslab_option_set("stats", "0"), TSLAB_OK);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(options_are_set_and_read), CASE(what_cannot_be_is_refused),     CASE(limits_are_those_of_the_program),
+    CASE(units_follow_the_policy),  CASE(options_change_beside_threads),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}
