@@ -10,6 +10,9 @@
  * What belongs to a thread it touches only with the lock of the thread's gate; magazines and outboxes, which threads
  * use without it, not at all. A child of a fork has no keeper, and starts one when it has threads.
  *
+ * Where reports may be asked for while the program runs (due.h), it exists in any process with threads, looks whether
+ * one is due each KEEP_MS, and writes it.
+ *
  * It allocates nothing, has no record, and blocks all signals.
  *
  * Threads: any. The card of the protocol is docs/protocols/thread.md. */

@@ -274,6 +274,11 @@ static void print_class(struct text *text, unsigned class)
     text_string(text, "\n");
 }
 
+static const char legend[] =
+    "  misses: allocations and frees that the magazines alone did not serve. Allocations: full trays\n"
+    "  from_stock and from_exchange, refills from slabs (slabs_attached were partly used, slabs_new are new).\n"
+    "  Frees: full trays stocked and exchanged, flushes to slabs. docs/statistics.md has all columns.\n";
+
 void stats_print(int fd)
 {
     char buffer[REPORT_BYTES];
@@ -324,5 +329,6 @@ void stats_print(int fd)
         print_class(&text, c);
         text_send_part(&text, fd);
     }
+    text_string(&text, legend);
     text_send(&text, fd);
 }
