@@ -12,6 +12,7 @@ pub const TSLAB_NOT_INSIDE: tslab_status = -3;
 pub const TSLAB_BUSY: tslab_status = -4;
 pub const TSLAB_NO_MEMORY: tslab_status = -5;
 pub const TSLAB_INVALID: tslab_status = -6;
+pub const TSLAB_FIXED: tslab_status = -7;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tslab_limits {
@@ -223,6 +224,18 @@ pub struct tslab_class_stats {
     pub pages_kept_1: u64,
     pub pages_kept_2: u64,
     pub pages_kept_4: u64,
+    pub from_stock: u64,
+    pub from_exchange: u64,
+    pub misses: u64,
+}
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct tslab_thread_stats {
+    pub thread: u64,
+    pub allocations: u64,
+    pub frees: u64,
+    pub misses: u64,
+    pub cached_bytes: u64,
 }
 unsafe extern "C" {
     pub fn tslab_malloc(size: usize) -> *mut c_void;
@@ -234,6 +247,8 @@ unsafe extern "C" {
     pub fn tslab_trim() -> usize;
     pub fn tslab_status_text(status: tslab_status) -> *const c_char;
     pub fn tslab_status_name(status: tslab_status) -> *const c_char;
+    pub fn tslab_option_get(name: *const c_char, value: *mut c_char, bytes: usize) -> tslab_status;
+    pub fn tslab_option_set(name: *const c_char, value: *const c_char) -> tslab_status;
     pub fn tslab_limits_set_sized(limits: *const tslab_limits, size: usize) -> tslab_status;
     pub fn tslab_limits_get_sized(limits: *mut tslab_limits, size: usize) -> usize;
     pub fn tslab_epoch_open_sized(options: *const tslab_epoch_options, size: usize) -> tslab_epoch;
@@ -263,6 +278,7 @@ unsafe extern "C" {
     pub fn tslab_stats_get_sized(stats: *mut tslab_stats, size: usize) -> tslab_status;
     pub fn tslab_accounts_get_sized(accounts: *mut tslab_accounts, size: usize) -> tslab_status;
     pub fn tslab_class_stats_get_sized(number: u32, stats: *mut tslab_class_stats, size: usize) -> tslab_status;
+    pub fn tslab_thread_stats_get_sized(stats: *mut tslab_thread_stats, size: usize) -> tslab_status;
     pub fn tslab_stats_print(fd: c_int);
     pub fn tslab_stats_json(fd: c_int);
     pub fn tslab_version() -> *const c_char;
