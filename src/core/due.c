@@ -22,7 +22,7 @@ static bool has_come(void)
            (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
 }
 
-static bool claim(void)
+static bool claim_the_report(void)
 {
     uint32_t nobody = 0;
     return cas_acquire(&due.is_writing, &nobody, 1);
@@ -41,7 +41,7 @@ static void write_claimed(void)
 
 noinline void due_write(void)
 {
-    if (has_come() && claim()) {
+    if (has_come() && claim_the_report()) {
         if (has_come()) {
             write_claimed();
         }
@@ -68,7 +68,7 @@ static void write_and_end(int number)
     if (thread != NULL && lock_try(&thread->gate.lock)) {
         lock_release(&thread->gate.lock);
         invariant(!thread->gate.is_inside);
-        if (claim()) {
+        if (claim_the_report()) {
             write_claimed(); /* and nobody writes any more */
         }
     }

@@ -127,13 +127,14 @@ pub struct Closed {
 pub struct Options<'a, P> {
     label: Option<&'a CStr>,
     parent: sys::tslab_epoch,
+    limit_bytes: usize,
     policy: PhantomData<P>,
 }
 
 impl<'a, P: Policy> Options<'a, P> {
     /// Options without a label.
     pub fn new(_: P) -> Self {
-        Options { label: None, parent: sys::tslab_epoch { id: 0 }, policy: PhantomData }
+        Options { label: None, parent: sys::tslab_epoch { id: 0 }, limit_bytes: 0, policy: PhantomData }
     }
 
     /// A name for reports, of which 31 bytes are kept. Epochs of one label are counted together.
@@ -145,6 +146,23 @@ impl<'a, P: Policy> Options<'a, P> {
     /// The epoch that this one is a part of. It is for reports alone.
     pub fn parent<Q: Policy>(mut self, parent: &Epoch<Q>) -> Self {
         self.parent = parent.id;
+        self
+    }
+
+    /// The memory that the epoch may have: an allocation that would exceed it fails, in this epoch alone. Most of
+    /// Rust's standard library ends the program then; [`Vec::try_reserve`] and its like do not.
+    ///
+    /// ```
+    /// use tslab::{epoch, Release};
+    ///
+    /// let epoch = epoch::Options::new(Release).limit(1 << 20).open()?;
+    /// let mut numbers = allocator_api2::vec::Vec::<u64, _>::new_in(&epoch);
+    /// assert!(numbers.try_reserve(1000).is_ok());
+    /// assert!(numbers.try_reserve(1 << 20).is_err());
+    /// # Ok::<(), tslab::Error>(())
+    /// ```
+    pub fn limit(mut self, bytes: usize) -> Self {
+        self.limit_bytes = bytes;
         self
     }
 
@@ -160,6 +178,7 @@ impl<'a, P: Policy> Options<'a, P> {
             instance: sys::tslab_instance { id: 0 },
             policy: P::RAW,
             flags: 0,
+            limit_bytes: self.limit_bytes,
         };
         // SAFETY: the options are whole, and the library copies the label.
         let id = unsafe { sys::tslab_epoch_open_sized(&options, size_of::<sys::tslab_epoch_options>()) };
