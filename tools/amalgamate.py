@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
 # What replaces libc's malloc. All else is the engine.
 DROPIN = ("api/malloc", "api/cxx")
-OF_THE_LAB = ("core/mailbox",)  # only builds of the lab call it
 
 INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]\n', re.M)
 # A definition as clang-format writes it: the brace has a line of its own. A prototype ends with a semicolon.
@@ -68,7 +67,7 @@ def conditions(text):
 class Amalgamation:
     def __init__(self):
         self.headers = [path for layer in layers() for path in parts(layer, ".h")]
-        self.sources = [path for layer in layers() if layer not in OF_THE_LAB for path in parts(layer, ".c")]
+        self.sources = [path for layer in layers() for path in parts(layer, ".c")]
         self.system = []
         # Functions of the engine: name -> the conditions under which there is one.
         self.defined = {}

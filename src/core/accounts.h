@@ -13,9 +13,9 @@
 #ifndef TSLAB_CORE_ACCOUNTS_H
 #define TSLAB_CORE_ACCOUNTS_H
 
-#include <tslab/tslab.h>
-
 #include "core/heap.h"
+
+#include <tslab/tslab.h>
 
 /* All accounts, in the order of the struct. */
 #define ACCOUNT_LIST(X)                                                                                                \

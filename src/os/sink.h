@@ -8,6 +8,8 @@
 #ifndef TSLAB_OS_SINK_H
 #define TSLAB_OS_SINK_H
 
+#include "base/bits.h"
+
 #include <stdint.h>
 
 void sink_keep_stderr(void);

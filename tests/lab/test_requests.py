@@ -57,7 +57,7 @@ class Command(RequestsTest):
         self.assertAlmostEqual(server["bytes"] / 200, 52_000, delta=4000)
         self.assertEqual((server["sessions"]["live"], server["sessions"]["created"] > 20), (1000, True))
         memory = run["memory"]
-        self.assertLessEqual(max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"])
+        self.assertLessEqual(max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"] + 256)  # the kernel's peak lags behind
         self.assertGreater(len(run["series"]), 5)
         self.assertGreater(run["rate"], 100)
 
