@@ -90,8 +90,9 @@ enum term { TERM_LIVE, TERM_WASTE, TERM_CACHES, TERM_RETAINED, TERM_METADATA, TE
     X(heap_records, METADATA)                                                                                          \
     X(epoch_records, METADATA)                                                                                         \
     X(unused_records, METADATA)
-#define TERM_COUNT(account, term) +1
-_Static_assert(0 TERM_LIST(TERM_COUNT) == ACCOUNTS, "each account is in one term");
+#define TERM_NUMBER(account, term) TERM_OF_##account,
+enum { TERM_LIST(TERM_NUMBER) TERMED };
+_Static_assert((int)TERMED == (int)ACCOUNTS, "each account is in one term");
 
 static noinline void sum_terms(uint64_t sums[TERMS])
 {

@@ -53,8 +53,8 @@
     X(epoch_records)                                                                                                   \
     X(unused_records)
 
-#define ACCOUNT_COUNT(name) +1
-enum { ACCOUNTS = 0 ACCOUNT_LIST(ACCOUNT_COUNT) };
+#define ACCOUNT_NUMBER(name) ACCOUNT_OF_##name,
+enum { ACCOUNT_LIST(ACCOUNT_NUMBER) ACCOUNTS };
 
 extern const char *const account_names[ACCOUNTS];
 

@@ -341,8 +341,7 @@ void depot_put_purged(uint32_t first, uint32_t n)
     }
     put_back(from, to - from, RUN_CLEAN, UNSWEPT);
     depot_lock();
-    depot.lately_units += to - from;
-    depot.purged_ms = now_ms;
+    run_count_purged(to - from, now_ms);
     depot_unlock();
 }
 

@@ -37,7 +37,7 @@ static struct {
     uint64_t purged_ms;         /* time of the last purge because of the budget */
     uint64_t fresh_units;       /* depot.fresh_units at that time */
     size_t gone_units;          /* units purged since patience_learn learned last */
-    size_t mistaken_units;      /* depot.mistaken_units at that time */
+    size_t mistaken_units;      /* purged_lately.mistaken_units at that time */
     uint64_t gone_ms;           /* time of the last purge */
     atomic_u32 patience;        /* log2 of how many delays a run waits */
     bool insists;               /* everything must go now */
@@ -104,10 +104,10 @@ static void budget_learn(uint64_t now_ms, uint64_t delay_ms)
 static void patience_learn(uint64_t now_ms, uint64_t delay_ms)
 {
     enum { PATIENCE_MOST = 2 };
-    const size_t mistaken = counter_get(&depot.mistaken_units) - purger.mistaken_units;
+    const size_t mistaken = counter_get(&purged_lately.mistaken_units) - purger.mistaken_units;
     const uint32_t patience = load_plain(&purger.patience);
     invariant(lock_is_held(&purger.lock) && patience <= PATIENCE_MOST);
-    invariant(counter_get(&depot.mistaken_units) >= purger.mistaken_units);
+    invariant(counter_get(&purged_lately.mistaken_units) >= purger.mistaken_units);
     if (mistaken > purger.gone_units / 2) {
         store_plain(&purger.patience, patience < PATIENCE_MOST ? patience + 1 : patience);
     } else if (purger.gone_units == 0 || now_ms - purger.gone_ms <= delay_ms) {

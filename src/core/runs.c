@@ -164,19 +164,28 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
     return 0;
 }
 
+struct purged_lately purged_lately;
+
 void run_count_fresh(uint32_t units)
 {
     enum { LATELY_MS = 1000 };
     invariant(lock_is_held(&depot.lock));
     counter_add(&depot.fresh_units, units);
-    if (depot.lately_units != 0 && units != 0) {
-        if (os_now_ms() - depot.purged_ms > LATELY_MS) {
-            depot.lately_units = 0;
+    if (purged_lately.units != 0 && units != 0) {
+        if (os_now_ms() - purged_lately.purged_ms > LATELY_MS) {
+            purged_lately.units = 0;
         }
-        const size_t mistaken = min_size(units, depot.lately_units);
-        depot.lately_units -= mistaken;
-        counter_add(&depot.mistaken_units, mistaken);
+        const size_t mistaken = min_size(units, purged_lately.units);
+        purged_lately.units -= mistaken;
+        counter_add(&purged_lately.mistaken_units, mistaken);
     }
+}
+
+void run_count_purged(uint32_t units, uint64_t now_ms)
+{
+    invariant(lock_is_held(&depot.lock));
+    purged_lately.units += units;
+    purged_lately.purged_ms = now_ms;
 }
 
 /* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */

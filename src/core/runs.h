@@ -25,15 +25,12 @@ struct depot {
     _Alignas(CACHE_LINE) struct lock lock;
     /* Written under the lock, read by any thread. Threads that wait for the lock do not touch this line. */
     _Alignas(CACHE_LINE) atomic_size_t units[RUN_KINDS];
-    atomic_u64 oldest_ms;         /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
-    atomic_u64 fresh_units;       /* total units handed out without pages: each of their pages costs a fault */
-    atomic_size_t mistaken_units; /* units that were purged and wanted again within a second */
-    size_t lately_units;          /* units that were purged lately, and not wanted again so far */
-    uint64_t purged_ms;           /* when the last of them was purged */
-    atomic_size_t lost_units;     /* units of absent runs whose addresses have another mapping by now */
-    atomic_size_t short_units;    /* used units in runs of at most HUGE_RUN_UNITS */
-    atomic_size_t purging_units;  /* used units that purgers have taken out and will put back */
-    atomic_u64 put_backs;         /* total runs that purgers put back */
+    atomic_u64 oldest_ms;        /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
+    atomic_u64 fresh_units;      /* total units handed out without pages: each of their pages costs a fault */
+    atomic_size_t lost_units;    /* units of absent runs whose addresses have another mapping by now */
+    atomic_size_t short_units;   /* used units in runs of at most HUGE_RUN_UNITS */
+    atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
+    atomic_u64 put_backs;        /* total runs that purgers put back */
     /* Under the lock. */
     _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
     struct run_list unswept;
@@ -41,6 +38,14 @@ struct depot {
 };
 
 extern struct depot depot;
+
+/* What was purged lately. Written under the lock. */
+struct purged_lately {
+    size_t units;                 /* not wanted again so far */
+    uint64_t purged_ms;           /* when the last of them was purged */
+    atomic_size_t mistaken_units; /* the total units that were purged and wanted again within a second */
+};
+extern struct purged_lately purged_lately;
 
 /* is_swept of a clean run, in place of a time. A run that merges with an unswept one is unswept. */
 enum { UNSWEPT = 0, SWEPT = 1 };
@@ -65,6 +70,9 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align);
 
 /* Counts units that are wanted and have no pages. What was purged less than a second ago was purged by mistake. */
 void run_count_fresh(uint32_t units);
+
+/* Counts units that were just purged. */
+void run_count_purged(uint32_t units, uint64_t now_ms);
 
 /* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */
 uint32_t run_behind(uint32_t behind, unsigned kind);

@@ -132,7 +132,7 @@ void stats_get(struct tslab_stats *stats)
     stats->committed_bytes = used + stats->dirty_bytes + stats->clean_bytes;
     stats->reserved_bytes = arena.span_units << UNIT_SHIFT;
     stats->metadata_bytes = counter_get(&meta_bytes);
-    stats->purge_mistakes = counter_get(&depot.mistaken_units) << UNIT_SHIFT;
+    stats->purge_mistakes = counter_get(&purged_lately.mistaken_units) << UNIT_SHIFT;
     stats->offered_bytes = counter_get(&reclaim_counters.offered);
     stats->limit_refusals = counter_get(&limits.refusals);
     stats->keeper_looks = counter_get(&keeper.looks);

@@ -43,11 +43,8 @@ struct survivors_line;
 struct thread {
     struct gate gate;
     struct thread *prev, *next; /* in the list of live records, or, by next alone, of idle ones; the registry's lock */
-    struct thread *made_before; /* the record that was made before this one; never changes */
     struct thread_counters counters;
-    struct thread_before before;
-    atomic_u32 number; /* the system's, of the thread that the record serves; 0: none, or only for a while */
-    struct heap heap;  /* the thread's heap of the process epoch */
+    struct heap heap; /* the thread's heap of the process epoch */
 
     /* The scopes of the thread (scope.h); private to it. */
     struct hold *scope;                        /* the innermost scope; NULL: the thread is inside of nothing */
@@ -62,6 +59,10 @@ struct thread {
 
     /* The unit of work that the thread is in (work.h); private to it. */
     struct work work;
+
+    struct thread *made_before; /* the record that was made before this one; never changes */
+    struct thread_before before;
+    atomic_u32 number; /* the system's, of the thread that the record serves; 0: none, or only for a while */
 
     /* The front while plain malloc fills a chunk. Its magazines are always empty. It is started at the first such scope
      * (`heap` is NULL until then), so that threads that have none do not touch it. */

@@ -58,13 +58,13 @@ static int open_pattern(const char *pattern, uint32_t number)
     char buffer[SINK_PATH_BYTES];
     struct text path = { .buffer = buffer, .capacity = sizeof buffer };
     for (const char *c = pattern; *c != 0; c++) {
-        if (*c != '%' || c[1] == 0 || strchr("pen%", c[1]) == NULL) {
-            text_part(&path, c, 1);
-        } else if (*++c == 'p') {
+        const char what = c[0] == '%' ? c[1] : 0;
+        c += what != 0 && strchr("pen%", what) != NULL;
+        if (what == 'p') {
             text_number(&path, os_process_id(), 0);
-        } else if (*c == 'n') {
+        } else if (what == 'n') {
             text_number(&path, number, 0);
-        } else if (*c == 'e') {
+        } else if (what == 'e') {
             text_program(&path);
         } else {
             text_part(&path, c, 1);

@@ -56,7 +56,7 @@ static void eager_keeps_nothing(const void *argument)
         burst();
         CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
     }
-    CHECK(counter_get(&depot.mistaken_units) != 0); /* each burst takes back what the one before gave away */
+    CHECK(counter_get(&purged_lately.mistaken_units) != 0); /* each burst takes back what the one before gave away */
 }
 
 static void delayed_keeps_all_for_a_time(const void *argument)
@@ -95,12 +95,12 @@ static void adaptive_keeps_what_comes_back(const void *argument)
     CHECK_SAY(dirty_mib() < 4, "%zu MiB are dirty", dirty_mib());
     burst();
     burst();
-    const size_t mistaken = counter_get(&depot.mistaken_units);
+    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
     const unsigned calls = atomic_load(&calls_made[PURGE]);
     CHECK(mistaken != 0);
     burst();
     burst();
-    CHECK(atomic_load(&calls_made[PURGE]) == calls && counter_get(&depot.mistaken_units) == mistaken);
+    CHECK(atomic_load(&calls_made[PURGE]) == calls && counter_get(&purged_lately.mistaken_units) == mistaken);
 }
 
 static void what_comes_back_late_was_no_mistake(const void *argument)
@@ -110,7 +110,7 @@ static void what_comes_back_late_was_no_mistake(const void *argument)
     for (unsigned i = 0; i < 5; i++, clock_ms += 2000) {
         burst();
     }
-    CHECK(counter_get(&depot.mistaken_units) == 0);
+    CHECK(counter_get(&purged_lately.mistaken_units) == 0);
 }
 
 /* Bursts with pauses longer than the delay, and shorter than what is a mistake. */
@@ -123,14 +123,14 @@ static void pauses_are_learned(const void *argument)
         operate();
     }
     const unsigned calls = atomic_load(&calls_made[PURGE]);
-    const size_t mistaken = counter_get(&depot.mistaken_units);
+    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
     CHECK(mistaken != 0 && mistaken < 4 * (size_t)OBJECTS * LARGE_BYTES / UNIT_BYTES / 2);
     for (unsigned i = 0; i < 20; i++, clock_ms += DELAY_MS + 200) {
         burst();
         operate();
     }
     CHECK_SAY(atomic_load(&calls_made[PURGE]) == calls, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
-    CHECK(counter_get(&depot.mistaken_units) == mistaken && dirty_mib() > 30);
+    CHECK(counter_get(&purged_lately.mistaken_units) == mistaken && dirty_mib() > 30);
     /* A program that is done loses it all the same. */
     clock_ms += 4 * DELAY_MS + 1;
     for (unsigned i = 0; i < 4; i++) {
@@ -181,7 +181,7 @@ static void lazy_offers(const void *argument)
         blocks[i] = keep(tslab_calloc(1, LARGE_BYTES));
         CHECK(all_zero(blocks[i], LARGE_BYTES));
     }
-    CHECK(counter_get(&depot.mistaken_units) == 0);
+    CHECK(counter_get(&purged_lately.mistaken_units) == 0);
     for (size_t i = 0; i < OBJECTS; i++) {
         tslab_free(blocks[i]);
     }
