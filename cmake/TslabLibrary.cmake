@@ -75,7 +75,7 @@ function(tslab_compile_library name checked sim)
         ${name}
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    foreach(choice IN ITEMS TSLAB_REMOTE TSLAB_BYPASS)
+    foreach(choice IN ITEMS TSLAB_REMOTE TSLAB_BYPASS TSLAB_MOVES)
         if(NOT "${${choice}}" STREQUAL "") # 0 is a choice
             list(APPEND choices_of_lab ${choice}=${${choice}})
         endif()

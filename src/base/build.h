@@ -16,6 +16,11 @@
 #define TSLAB_CHECKED 0
 #endif
 
+/* 0: pages are never moved. For emulators that take the old place of moved pages for unmapped (qemu's user mode). */
+#ifndef TSLAB_MOVES
+#define TSLAB_MOVES 1
+#endif
+
 /* 1: the build for the deterministic scheduler. */
 #ifndef TSLAB_SIM
 #define TSLAB_SIM 0

@@ -211,7 +211,7 @@ bool large_free(struct hot_runs *hot, void *p)
 static bool move_pays(uint32_t first, uint32_t units)
 {
     const size_t least = max_size(MOVE_UNITS_MIN, load_plain(&arena.committed_units) >> MOVE_SHIFT);
-    return !GUARDED && units >= least && !load_plain(&moves_end) && !reclaim_is_refused() &&
+    return TSLAB_MOVES && !GUARDED && units >= least && !load_plain(&moves_end) && !reclaim_is_refused() &&
            arena_page_up(first) == first && arena_page_up(first + units) == first + units;
 }
 
