@@ -5,6 +5,8 @@
 #include "os/fatal.h"
 #include "os/os.h"
 
+enum { RETURN_TRIES = 8 }; /* absent runs that are tried, one after the other, until one is mapped again */
+
 /* More memory. */
 
 /* The clean run at the end of the arena. 0: there is none. */
@@ -75,12 +77,13 @@ static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t lea
 }
 
 /* Maps a part of an absent run again that has n aligned units. Returns the clean run that has them, or 0 when there is
- * none, or no memory. */
+ * none, or no memory. A kernel that refuses some addresses may refuse all, so it tries only some runs. */
 static uint32_t depot_return(uint32_t n, uint32_t align)
 {
     uint32_t run;
     enum arena_returned returned = ARENA_LOST;
-    while (returned == ARENA_LOST && (run = run_find(RUN_ABSENT, n, align)) != 0) {
+    for (unsigned i = 0; i < RETURN_TRIES && returned == ARENA_LOST && (run = run_find(RUN_ABSENT, n, align)) != 0;
+         i++) {
         const uint32_t place = run_place(run, n, align);
         const uint32_t first = arena_page_down(place);
         returned = run_return(run, first, arena_page_up(place + n) - first);

@@ -19,31 +19,24 @@
 enum {
     KEEP_MS = 250,
     KEEP_UNITS_MIN = (4 << 20) / UNIT_BYTES, /* units in use that make a keeper worth its stack */
-    HEAPS_AT_ONCE = 8,                       /* heaps that the keeper empties in one stay under the registry's lock */
+    HEAPS_AT_ONCE = 64,                      /* heaps that the keeper looks at in one step */
     STACK_BYTES = 128 << 10,
 };
 
 struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
 
-/* Looks at the heaps of threads from the given place in the list on, and empties some that are idle. Returns the next
- * place, or 0 at the end of the list. */
-static uint32_t look_at_heaps(uint32_t from, bool *left)
+/* Looks at the heaps of some records, from the given one on, and empties those that are idle. The list of all records
+ * only grows. Returns the next record, or NULL at the end. */
+static struct thread *look_at_heaps(struct thread *thread, bool *left)
 {
-    uint32_t at = 0;
-    unsigned looked = 0;
-    lock_acquire(&registry.lock);
-    struct thread *thread = registry.live;
     invariant(lock_is_held(&keeper.lock));
-    for (; thread != NULL && looked < HEAPS_AT_ONCE; thread = thread->next, at++) {
-        if (at >= from && lock_try(&thread->gate.lock)) {
+    for (unsigned i = 0; thread != NULL && i < HEAPS_AT_ONCE; thread = thread->made_before, i++) {
+        if (lock_try(&thread->gate.lock)) {
             *left |= heap_flush_idle(&thread->heap);
             lock_release(&thread->gate.lock);
-            looked++;
         }
     }
-    lock_release(&registry.lock);
-    invariant(thread == NULL || at > from);
-    return thread == NULL ? 0 : at;
+    return thread;
 }
 
 /* Repeats a step with the lock until it is done. A fork comes in between two steps. */
@@ -74,14 +67,14 @@ static bool sweep_some(bool first)
 bool keeper_look(bool sweeps)
 {
     bool left = false;
-    uint32_t at = 0;
+    struct thread *thread = load_acquire(&registry.made);
     invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     counter_add(&keeper.looks, 1);
-    do {
+    while (thread != NULL) {
         lock_acquire(&keeper.lock);
-        at = look_at_heaps(at, &left);
+        thread = look_at_heaps(thread, &left);
         lock_release(&keeper.lock);
-    } while (at != 0);
+    }
     lock_acquire(&keeper.lock);
     limit_look_at_container(os_now_ms());
     left |= exchange_look(os_now_ms());

@@ -4,6 +4,7 @@
 #include "turns.h"
 
 #include "core/guard.h"
+#include "core/reclaim.h"
 #include "core/thread.h"
 #include "core/trap.h"
 
@@ -700,6 +701,16 @@ static void keep_in_vain(const void *argument)
     (void)tslab_trim();
 }
 
+/* A keeper that sleeps, or that a word says sleeps, is not woken. The word says afterwards that nobody sleeps. */
+static void wake_in_vain(const void *argument)
+{
+    (void)argument;
+    inject(WAKE, 0, UINT32_MAX);
+    store_seq_cst(&reclaim_waits, RECLAIM_SLEEPS);
+    reclaim_wake();
+    CHECK(calls_made[WAKE] == 1 && load_seq_cst(&reclaim_waits) == 0);
+}
+
 static void the_keeper_is_no_failure(void **state)
 {
     (void)state;
@@ -707,6 +718,7 @@ static void the_keeper_is_no_failure(void **state)
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         child_succeeds(keep_in_vain, &calls[i], "");
     }
+    child_succeeds(wake_in_vain, NULL, "");
 }
 
 static bool on_request(void)

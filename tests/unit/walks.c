@@ -100,9 +100,9 @@ static void walks_go_over_what_is_in_use(void **state)
     CHECK(tslab_epoch_list(list, OPEN) == OPEN);
     check_visits("the list of epochs", 2);
     tslab_stats_print(nowhere);
-    check_visits("the report", 5);
+    check_visits("the report", 6);
     tslab_stats_json(nowhere);
-    check_visits("the report as JSON", 5);
+    check_visits("the report as JSON", 6);
     const tslab_instance instance = tslab_instance_open("walk");
     CHECK(instance.id != 0);
     CHECK(tslab_instance_close(instance, 0, NULL) == TSLAB_OK);
