@@ -3,6 +3,7 @@
 #include "core/arena.h"
 
 #include "core/guard.h"
+#include "core/option.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -158,21 +159,19 @@ static enum os_placed table_extend(enum arena_table name, size_t first, size_t e
     return table_map(table, from, table_to(table, end), OS_ACCESS_WRITE);
 }
 
-/* The arena's first pages are left as the system has them. Where huge pages are given on request, those behind are
- * marked to have none, because the depot asks for single ones there (huge.h): neighbours of equal mark are one mapping.
- */
-static void mark_units(size_t first, size_t end)
+/* Memory comes without huge pages. By the option, all of it may have them, or a large arena may ask for single ones
+ * (huge.h). */
+static void choose_pages(size_t first, size_t end)
 {
-    if (end <= HUGE_FROM_UNITS) {
-        return;
-    }
+    const uint64_t policy = option_get(OPTION_HUGE_PAGES);
     invariant(first > 0 && first < end && end <= arena.span_units);
-    if (load_plain(&arena.huge_from) == 0) {
-        const bool on_request = os_page_bytes() == HUGE_OF_PAGE_BYTES && os_huge_on_request();
-        store_plain(&arena.huge_from, on_request ? (uint32_t)first : ARENA_HUGE_NEVER);
-    }
-    if (load_plain(&arena.huge_from) != ARENA_HUGE_NEVER) {
-        (void)os_allow_huge(arena_address((uint32_t)first), (end - first) << UNIT_SHIFT, false);
+    invariant(policy <= HUGE_PAGES_NEVER);
+    if (policy == HUGE_PAGES_ALWAYS) {
+        (void)os_allow_huge(arena_address((uint32_t)first), (end - first) << UNIT_SHIFT, true);
+    } else if (end > HUGE_FROM_UNITS && load_plain(&arena.huge) == ARENA_HUGE_UNKNOWN) {
+        const bool asks =
+            policy == HUGE_PAGES_ADAPTIVE && os_page_bytes() == HUGE_OF_PAGE_BYTES && os_huge_on_request();
+        store_plain(&arena.huge, asks ? ARENA_HUGE_ON_REQUEST : ARENA_HUGE_NO);
     }
 }
 
@@ -195,7 +194,7 @@ static enum os_placed commit_units(size_t first, size_t end)
         return OS_TAKEN;
     }
     if (placed == OS_PLACED) {
-        mark_units(first, end);
+        choose_pages(first, end);
     }
     return placed;
 }
@@ -406,7 +405,7 @@ enum arena_returned arena_return(uint32_t first, uint32_t n)
     }
     switch (os_place(arena_address(first), (size_t)n << UNIT_SHIFT, OS_ACCESS_WRITE)) {
     case OS_PLACED:
-        mark_units(first, first + n);
+        choose_pages(first, first + n);
         return ARENA_RETURNED;
     case OS_TAKEN:
         return ARENA_LOST;

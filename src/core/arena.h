@@ -117,8 +117,9 @@ enum {
     HUGE_FROM_UNITS = (32 << 20) / UNIT_BYTES,
     HUGE_UNITS = (2 << 20) / UNIT_BYTES, /* of a huge page */
     HUGE_OF_PAGE_BYTES = 4096,
-    ARENA_HUGE_NEVER = UINT32_MAX - 1, /* as huge_from */
 };
+
+enum arena_huge { ARENA_HUGE_UNKNOWN, ARENA_HUGE_ON_REQUEST, ARENA_HUGE_NO };
 
 struct arena {
     /* The fast paths read this line. It is written only when the arena grows. */
@@ -133,7 +134,7 @@ struct arena {
     atomic_u64 *live; /* a bit for each granule: an object of the user starts here (checked.h) */
 #endif
     _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
-    atomic_u32 huge_from; /* from this unit on, the depot may ask for huge pages (huge.h); 0: not known yet */
+    atomic_u32 huge;                        /* whether the depot may ask for huge pages (huge.h): enum arena_huge */
 };
 
 extern struct arena arena;

@@ -97,8 +97,7 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
  * program grows. */
 static bool run_takes_huge(uint32_t run, uint32_t n)
 {
-    return n <= HUGE_RUN_UNITS && depot_grows_huge() &&
-           run_place(run, HUGE_UNITS, HUGE_UNITS) >= load_plain(&arena.huge_from) && huge_pays();
+    return n <= HUGE_RUN_UNITS && depot_grows_huge() && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 && huge_pays();
 }
 
 static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *clean)

@@ -18,7 +18,7 @@ static struct {
 
 bool huge_is_possible(void)
 {
-    return load_plain(&arena.huge_from) != 0 && load_plain(&arena.huge_from) != ARENA_HUGE_NEVER;
+    return load_plain(&arena.huge) == ARENA_HUGE_ON_REQUEST;
 }
 
 bool huge_pays(void)
@@ -49,7 +49,7 @@ void huge_fill(uint32_t first)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)HUGE_UNITS << UNIT_SHIFT;
-    invariant(huge_is_possible() && first >= load_plain(&arena.huge_from) && (uintptr_t)start % bytes == 0);
+    invariant(huge_is_possible() && (uintptr_t)start % bytes == 0);
     invariant(arena.runs[first].kind == RUN_USED);
     invariant(arena.runs[first].units == HUGE_UNITS && load_plain(&arena.units[first].tag) == TAG_NONE);
     const uint64_t start_ms = os_now_ms();

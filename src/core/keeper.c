@@ -31,6 +31,7 @@ static struct thread *look_at_heaps(struct thread *thread, bool *left)
 {
     invariant(lock_is_held(&keeper.lock));
     for (unsigned i = 0; thread != NULL && i < HEAPS_AT_ONCE; thread = thread->made_before, i++) {
+        invariant(thread->heap.epoch == &epoch_process);
         if (lock_try(&thread->gate.lock)) {
             *left |= heap_flush_idle(&thread->heap);
             lock_release(&thread->gate.lock);

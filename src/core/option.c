@@ -114,6 +114,9 @@ static const struct word option_words[] = {
     { OPTION_PURGE, "eager", PURGE_EAGER, "", 0 },
     { OPTION_PURGE, "lazy", PURGE_LAZY, "", 0 },
     { OPTION_PURGE, "never", PURGE_NEVER, "", 0 },
+    { OPTION_HUGE_PAGES, "adaptive", HUGE_PAGES_ADAPTIVE, "", 0 },
+    { OPTION_HUGE_PAGES, "always", HUGE_PAGES_ALWAYS, "", 0 },
+    { OPTION_HUGE_PAGES, "never", HUGE_PAGES_NEVER, "", 0 },
     { OPTION_EPOCH_POLICY, "never", WORK_NEVER, "", 0 },
     { OPTION_EPOCH_POLICY, "per-request", WORK_PER_REQUEST, "", 0 },
     { OPTION_EPOCH_POLICY, "batch-", WORK_BATCH, "N", 1000000 },
@@ -124,7 +127,7 @@ enum { WORDS = sizeof option_words / sizeof option_words[0] };
 
 static bool has_words(unsigned option)
 {
-    return option == OPTION_PURGE || option == OPTION_EPOCH_POLICY;
+    return option == OPTION_PURGE || option == OPTION_HUGE_PAGES || option == OPTION_EPOCH_POLICY;
 }
 
 /* Parses one of the option's words, with its number. False when it is none. */
@@ -395,6 +398,7 @@ bool option_may_change(enum option option)
     invariant(option < OPTION_COUNT);
     switch (option) {
     case OPTION_ARENA_BYTES:
+    case OPTION_HUGE_PAGES:
     case OPTION_KEEPER:
     case OPTION_MAGAZINES:
     case OPTION_STATS_FILE:

@@ -45,6 +45,8 @@ extern char option_path[OPTION_PATH_MOST + 1];
       "above it, no empty memory waits for reuse and caches are small; 0: no limit")                                   \
     X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
       "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
+    X(HUGE_PAGES, huge_pages, HUGE_PAGES_ADAPTIVE, 0, 0, "",                                                           \
+      "where memory may have huge pages: adaptive (where a large program grows), always, never")                       \
     X(KEEPER, keeper, 1, 0, 1, "",                                                                                     \
       "0: no thread of the library's own gives memory back while the program's threads are idle")                      \
     X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
@@ -83,6 +85,7 @@ static inline bool option_bypasses(unsigned way)
 /* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
+enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { WORD_SHIFT = 3 };
 
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };

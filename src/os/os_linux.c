@@ -40,12 +40,21 @@ static bool linux_unmap(void *start, size_t bytes)
     return done;
 }
 
+/* Without huge pages, unless somebody asks for them: a huge page that is touched once is 2 MiB of memory. */
+static void use_small_pages(void *start, size_t bytes)
+{
+    const int saved = errno;
+    (void)madvise(start, bytes, MADV_NOHUGEPAGE);
+    errno = saved;
+}
+
 static enum os_placed linux_place(void *start, size_t bytes, enum os_access access)
 {
     const int saved = errno;
     void *const placed = mmap(start, bytes, access == OS_ACCESS_WRITE ? PROT_READ | PROT_WRITE : PROT_READ,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (placed == start) {
+        use_small_pages(start, bytes);
         return OS_PLACED;
     }
     if (placed != MAP_FAILED) {
@@ -68,7 +77,11 @@ static bool linux_seal(void *start, size_t bytes)
 static void *linux_reserve(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return start == MAP_FAILED ? NULL : start;
+    if (start == MAP_FAILED) {
+        return NULL;
+    }
+    use_small_pages(start, bytes);
+    return start;
 }
 
 static bool linux_commit(void *start, size_t bytes)
@@ -177,7 +190,8 @@ static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
 static bool linux_huge_on_request(void)
 {
     char line[FILE_LINE_BYTES];
-    return strstr(linux_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line), "[madvise]") != NULL;
+    const char *const modes = linux_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line);
+    return strstr(modes, "[madvise]") != NULL || strstr(modes, "[always]") != NULL;
 }
 
 static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
@@ -191,7 +205,11 @@ static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
 static void *linux_map(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return start == MAP_FAILED ? NULL : start;
+    if (start == MAP_FAILED) {
+        return NULL;
+    }
+    use_small_pages(start, bytes);
+    return start;
 }
 
 static uint64_t linux_now_ms(void)

@@ -761,9 +761,13 @@ static void a_refused_huge_page(void **state)
         turn.call = ASK_HUGE;
         turns(&turn, 1, 2, 1, 0);
         turn.call = HUGE;
-        turns(&turn, 4, 6, 1, 0);
+        turns(&turn, 2, 6, 1, 0);
         turn.call = CLOCK;
         turns(&turn, 2, 900, 300, 0);
+        option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ALWAYS;
+        turn.call = HUGE;
+        turns(&turn, 3, 12, 3, 0);
+        option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ADAPTIVE;
     }
 }
 

@@ -211,14 +211,14 @@ static void fail_the_keeper(const struct result *wanted)
     compare("pthread_create:0:1:EAGAIN", &refused_once, wanted);
 }
 
-/* A kernel to which pages cannot be offered. */
-static void fail_the_offers(void)
+/* A kernel to which pages cannot be offered, and one that has no huge pages. */
+static void fail_the_advice(const char *option, const char *value)
 {
-    CHECK(setenv("TSLAB_PURGE", "lazy", 1) == 0);
+    CHECK(setenv(option, value, 1) == 0);
     const struct result wanted = run(NULL), refused = run("madvise:0:0:EINVAL");
-    CHECK_SAY(wanted.status == 0, "with a lazy purge: %s", wanted.said);
-    compare("madvise:0:0:EINVAL, lazy", &refused, &wanted);
-    CHECK(unsetenv("TSLAB_PURGE") == 0);
+    CHECK_SAY(wanted.status == 0, "with %s=%s: %s", option, value, wanted.said);
+    compare("madvise:0:0:EINVAL, by option", &refused, &wanted);
+    CHECK(unsetenv(option) == 0);
 }
 
 int main(int argc, char **argv)
@@ -245,7 +245,8 @@ int main(int argc, char **argv)
     }
     fail_the_futex(&wanted);
     fail_the_keeper(&wanted);
-    fail_the_offers();
+    fail_the_advice("TSLAB_PURGE", "lazy");
+    fail_the_advice("TSLAB_HUGE_PAGES", "always");
     printf("%u plans\n", tried);
     return 0;
 }

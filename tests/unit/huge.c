@@ -177,6 +177,39 @@ static void never_ask(const void *argument)
     CHECK(calls_made[ASK_HUGE] == 0 && !huge_is_possible());
 }
 
+/* All of the arena is marked, step by step, and no single page is asked for. */
+static bool count_steps(void *start, size_t bytes, bool allowed)
+{
+    CHECK(allowed && bytes != HUGE_PAGE_BYTES);
+    marked += bytes;
+    requests++;
+    return real.allow_huge(start, bytes, allowed);
+}
+
+static void mark_all(const void *argument)
+{
+    (void)argument;
+    struct tslab_stats before, stats;
+    tslab_free(keep(tslab_malloc(1))); /* the engine has started, and mapped its first step */
+    option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_ALWAYS;
+    tslab_stats_get(&before);
+    begin(yes, count_steps);
+    grow(0, GROWN_MIB);
+    tslab_stats_get(&stats);
+    CHECK_SAY(marked == stats.committed_bytes - before.committed_bytes && requests > 1, "%zu of %zu bytes in %zu steps",
+              marked, stats.committed_bytes, requests);
+    CHECK(calls_made[ASK_HUGE] == 0 && !huge_is_possible());
+}
+
+static void mark_nothing(const void *argument)
+{
+    (void)argument;
+    option_values[OPTION_HUGE_PAGES] = HUGE_PAGES_NEVER;
+    begin(yes, count_requests);
+    grow(0, GROWN_MIB);
+    CHECK(requests == 0 && rest == 0 && calls_made[ASK_HUGE] == 0 && !huge_is_possible());
+}
+
 static void ask_in_vain(const void *argument)
 {
     (void)argument;
@@ -219,6 +252,8 @@ IN_A_CHILD(long_runs_take_no_part, long_runs_ask_nothing)
 IN_A_CHILD(growth_asks_for_one_page_at_a_time, ask_while_growing)
 IN_A_CHILD(what_is_freed_goes_back, give_back)
 IN_A_CHILD(nothing_happens_where_it_is_not_on_request, never_ask)
+IN_A_CHILD(by_option_all_may_be_huge, mark_all)
+IN_A_CHILD(by_option_nothing_is_huge, mark_nothing)
 IN_A_CHILD(a_refusal_is_the_end_of_it, ask_in_vain)
 IN_A_CHILD(a_slow_system_is_asked_seldom, ask_slowly)
 
@@ -230,6 +265,8 @@ int main(void)
         cmocka_unit_test(growth_asks_for_one_page_at_a_time),
         cmocka_unit_test(what_is_freed_goes_back),
         cmocka_unit_test(nothing_happens_where_it_is_not_on_request),
+        cmocka_unit_test(by_option_all_may_be_huge),
+        cmocka_unit_test(by_option_nothing_is_huge),
         cmocka_unit_test(a_refusal_is_the_end_of_it),
         cmocka_unit_test(a_slow_system_is_asked_seldom),
     };

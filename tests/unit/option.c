@@ -260,8 +260,9 @@ static void the_description_names_all(void **state)
     option_describe(&text);
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         char start[128];
-        if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE) {
-            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, i == OPTION_PURGE ? "adaptive" : "never");
+        if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE || i == OPTION_HUGE_PAGES) {
+            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name,
+                     i == OPTION_EPOCH_POLICY ? "never" : "adaptive");
         } else if (i == OPTION_STATS_FILE) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
         } else {

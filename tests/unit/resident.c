@@ -7,7 +7,6 @@
 #include "os/os.h"
 
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <tslab/tslab.h>
 
 /* The mappings of the engine's records, which may be neighbours of somebody else's. */
@@ -200,7 +199,6 @@ static bool never(void)
 /* Before the engine maps anything. */
 static void begin(void)
 {
-    (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     real_map = os_calls.map;
     os_calls.map = map_and_note;
     os_calls.huge_on_request = never;

@@ -21,6 +21,7 @@ USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [option
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
 _PURGES = ("adaptive", "delayed", "eager", "lazy", "never")
+_HUGE_PAGES = ("adaptive", "always", "never")
 _POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
 _SIGNALS = ("USR1", "USR2", "TERM", "INT", "QUIT", "HUP", "URG", "IO", "WINCH")
 _STATS = {"text": "1", "json": "2", "all": "3"}
@@ -51,10 +52,13 @@ def policy(text):
     raise argparse.ArgumentTypeError(f"'{text}' is none of never, per-request, batch-N, interval-MS, manual")
 
 
-def purge(text):
-    if text in _PURGES:
-        return text
-    raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(_PURGES)}")
+def word_of(words):
+    def read(text):
+        if text in words:
+            return text
+        raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(words)}")
+
+    return read
 
 
 def path(text):
@@ -102,7 +106,8 @@ OPTIONS = (
     Option("retain_limit_bytes", "N", number(0, 1 << 40), "empty memory that may wait at most"),
     Option("limit_bytes", "N", number(0, 1 << 50), "memory that the program may use; 0: no limit"),
     Option("soft_limit_bytes", "N", number(0, 1 << 50), "above it, no empty memory waits for reuse; 0: no limit"),
-    Option("purge", "POLICY", purge, "when empty memory goes back: adaptive, delayed, eager, lazy, never"),
+    Option("purge", "POLICY", word_of(_PURGES), "when empty memory goes back: adaptive, delayed, eager, lazy, never"),
+    Option("huge_pages", "POLICY", word_of(_HUGE_PAGES), "where memory may have huge pages: adaptive, always, never"),
     Option("keeper", "0|1", number(0, 1), "0: no thread of the library's own gives memory back while others are idle"),
     Option("cache_bytes", "N", number(0, 1 << 40), "what the caches of all threads may hold together; 0: by what is in use"),
     Option("magazines", "0|1", number(0, 1), "0 turns the thread caches off, as a baseline for comparisons"),
