@@ -521,6 +521,15 @@ TSLAB_API tslab_instance tslab_instance_open(const char *label);
  * Cost: a few loads. */
 TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance);
 
+/* Limits the memory of the instance: of its root and of all epochs that name it, together, in bytes. 0: no limit, as
+ * when it is opened. What exceeds the limit is refused with ENOMEM, also for plain malloc inside of such an epoch. A
+ * limit below what is in use stops growth and takes nothing away.
+ *
+ * Returns: TSLAB_OK. TSLAB_STALE: there is no such instance.
+ * Threads: any. Those that allocate at the same moment may get a few slabs more.
+ * Cost: a few loads, and a store. */
+TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t bytes);
+
 /* Ends the instance, and all objects and epochs in it. report, about all of them, may be NULL. An epoch that another
  * thread opens in the instance at that moment may outlive it; the program then closes that epoch by itself.
  *

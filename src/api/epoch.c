@@ -321,6 +321,16 @@ TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance)
     return (tslab_epoch){ instance_root(instance.id) == NULL ? 0 : instance.id };
 }
 
+TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t bytes)
+{
+    struct epoch *const root = instance_root(instance.id);
+    if (root == NULL) {
+        return TSLAB_STALE;
+    }
+    store_plain(&root->quota.limit_units, quota_units(bytes));
+    return TSLAB_OK;
+}
+
 TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, tslab_close_flags flags,
                                                        struct tslab_epoch_report *report, size_t size)
 {

@@ -280,7 +280,7 @@ void epoch_link_run(struct epoch *epoch, uint32_t first)
         arena.runs[epoch->runs].of_epoch.prev = first;
     }
     epoch->runs = first;
-    counter_add(&epoch->run_units, run->units);
+    epoch_count_units(epoch, 0, run->units);
     (void)fetch_add_relaxed(&epoch->pins, 1);
     lock_release(&epoch->lock);
 }
@@ -296,8 +296,7 @@ void epoch_unlink_run(struct epoch *epoch, uint32_t first)
         arena.runs[run->of_epoch.next].of_epoch.prev = run->of_epoch.prev;
     }
     counter_add(&epoch->recycled_runs, 1);
-    invariant(counter_get(&epoch->run_units) >= run->units);
-    counter_sub(&epoch->run_units, run->units);
+    epoch_count_units(epoch, run->units, 0);
     lock_release(&epoch->lock);
     store_relaxed(&run->word, SLAB_EMPTY);
 }

@@ -211,7 +211,7 @@ bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
     const size_t units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
     const bool allowed = units <= before || (units <= UINT32_MAX && epoch_allows(epoch, (uint32_t)units - before));
     const bool resized = allowed && large_resize(p, size);
-    counter_add(&epoch->run_units, run->units - before); /* modulo 2^32 where it shrinks */
+    epoch_count_units(epoch, before, run->units);
     lock_release(&epoch->lock);
     return resized;
 }

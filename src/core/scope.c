@@ -13,6 +13,19 @@
 #include <errno.h>
 #include <string.h>
 
+/* An epoch that serves handles shares the quotas of the one that it serves. */
+static void set_quotas(struct epoch *epoch, const struct scope_options *options)
+{
+    struct epoch *const root = options->is_instance ? epoch : epoch_by_value(options->instance);
+    const struct epoch *const owner = options->serves;
+    epoch->quotas[0] = owner != NULL ? owner->quotas[0] : root != NULL ? &root->quota : NULL;
+    epoch->quotas[1] = owner != NULL ? owner->quotas[1] : quota_of_label(options->label);
+    invariant(root == NULL || options->is_instance || load_plain(&root->is_instance) != 0);
+    if (options->is_instance) {
+        store_plain(&epoch->quota.limit_units, 0);
+    }
+}
+
 /* Makes a FREE record an OPEN epoch. Returns its value. */
 static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
 {
@@ -26,8 +39,9 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_plain(&epoch->opened_ms, os_now_ms());
     store_plain(&epoch->closed_ms, 0);
     counter_set(&epoch->recycled_runs, 0);
-    counter_set(&epoch->run_units, 0); /* what ends as a whole is not unlinked run by run */
+    invariant(counter_get(&epoch->run_units) == 0);
     store_plain(&epoch->limit_units, options->limit_units);
+    set_quotas(epoch, options);
     store_plain(&epoch->handles, NULL);
     store_plain(&epoch->is_instance, options->is_instance);
     store_plain(&epoch->owner, options->serves);

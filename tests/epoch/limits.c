@@ -1,7 +1,7 @@
 /* Limits of epochs: what exceeds them is refused, in the epoch alone, and what is freed is there again. */
 #include "epoch.h"
 
-enum { LIMIT_MIB = 4, MOST = 20000 };
+enum { LIMIT_MIB = 4, LIMIT_BYTES = LIMIT_MIB << 20, SLACK_BYTES = 64 << 10, MOST = 20000 };
 
 static void *objects[MOST];
 
@@ -110,9 +110,64 @@ static void the_next_of_an_advance_has_it_too(void)
     STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
 }
 
+/* The members of an instance share its limit, in chunks, slabs and large runs, and what ends makes room. */
+static void an_instance_has_one_for_all(void)
+{
+    enum { MEMBERS = 8 };
+    static const size_t sizes[] = { 300, 3000, 30000, 100000 };
+    const tslab_instance instance = tslab_instance_open("limited"), gone = tslab_instance_open("gone");
+    STATUS(tslab_instance_limit(instance, LIMIT_MIB << 20), TSLAB_OK);
+    STATUS(tslab_instance_close(gone, 0, NULL), TSLAB_OK);
+    STATUS(tslab_instance_limit(gone, 1), TSLAB_STALE);
+    STATUS(tslab_instance_limit((tslab_instance){ 0 }, 1), TSLAB_STALE);
+    for (unsigned round = 0; round < 20; round++) {
+        const struct tslab_epoch_options options = {
+            .label = "member",
+            .policy = round % 2 == 0 ? TSLAB_POLICY_RELEASE : TSLAB_POLICY_DRAIN,
+            .instance = instance,
+        };
+        const size_t size = sizes[round % COUNT_OF(sizes)];
+        tslab_epoch members[MEMBERS];
+        size_t bytes = fill_up(tslab_instance_root(instance), size), filled = 0;
+        for (size_t i = 0; i < bytes / size; i++) {
+            tslab_free(objects[i]);
+        }
+        for (unsigned i = 0; i < MEMBERS; i++) {
+            members[i] = tslab_epoch_open(&options);
+            filled += fill_up(members[i], size);
+        }
+        CHECK_SAY(bytes >= LIMIT_BYTES / 2 && bytes <= LIMIT_BYTES + SLACK_BYTES, "round %u: %zu bytes", round, bytes);
+        CHECK_SAY(filled >= LIMIT_BYTES / 2 && filled <= LIMIT_BYTES + SLACK_BYTES, "round %u: %zu bytes", round,
+                  filled);
+        for (unsigned i = 0; i < MEMBERS; i++) {
+            STATUS(tslab_epoch_release(members[i], 0, NULL), TSLAB_OK);
+        }
+    }
+    STATUS(tslab_instance_limit(instance, 0), TSLAB_OK);
+    CHECK(tslab_epoch_malloc(tslab_instance_root(instance), 4 * LIMIT_BYTES) != NULL);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+}
+
+/* Objects with handles lie in an epoch of their own, which shares the limit. */
+static void handles_count_too(void)
+{
+    const tslab_instance instance = tslab_instance_open("limited");
+    STATUS(tslab_instance_limit(instance, LIMIT_BYTES), TSLAB_OK);
+    const tslab_epoch root = tslab_instance_root(instance);
+    void *object;
+    size_t n = 0;
+    while (n < MOST && tslab_handle_malloc(root, 10000, &object).id != 0) {
+        n++;
+    }
+    CHECK_SAY(n * 10000 >= LIMIT_BYTES / 2 && n * 10000 <= LIMIT_BYTES + SLACK_BYTES, "%zu objects", n);
+    CHECK(tslab_epoch_malloc(root, 1 << 20) == NULL);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+}
+
 static const struct epoch_case cases[] = {
     CASE(what_exceeds_is_refused), CASE(the_next_epoch_has_its_own),        CASE(what_is_freed_is_there_again),
-    CASE(plain_malloc_is_refused), CASE(the_next_of_an_advance_has_it_too),
+    CASE(plain_malloc_is_refused), CASE(the_next_of_an_advance_has_it_too), CASE(an_instance_has_one_for_all),
+    CASE(handles_count_too),
 };
 
 int main(int argc, char **argv)

@@ -548,6 +548,7 @@ void instance_open_one(unsigned i)
         .policy = TSLAB_POLICY_RELEASE,
     };
     world.instances[i] = instance;
+    STATUS(tslab_instance_limit(instance, (size_t)1 << 40 >> i), TSLAB_OK); /* more than a case has */
     is_open_now(model, tslab_instance_root(instance), &options)->root = true;
 }
 

@@ -34,6 +34,7 @@ static void try_epoch(const struct operation *operation, tslab_epoch epoch)
         STATUS(tslab_handle_free(epoch, object->handle), TSLAB_STALE);
     }
     CHECK(tslab_instance_root((tslab_instance){ epoch.id }).id == 0);
+    STATUS(tslab_instance_limit((tslab_instance){ epoch.id }, 1), TSLAB_STALE);
     STATUS(tslab_instance_close((tslab_instance){ epoch.id }, 0, NULL), TSLAB_STALE);
     check_gone(epoch);
 }

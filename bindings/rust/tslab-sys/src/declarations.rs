@@ -269,6 +269,7 @@ unsafe extern "C" {
     pub fn tslab_handle_free(epoch: tslab_epoch, handle: tslab_handle) -> tslab_status;
     pub fn tslab_instance_open(label: *const c_char) -> tslab_instance;
     pub fn tslab_instance_root(instance: tslab_instance) -> tslab_epoch;
+    pub fn tslab_instance_limit(instance: tslab_instance, bytes: usize) -> tslab_status;
     pub fn tslab_instance_close_sized(instance: tslab_instance, flags: tslab_close_flags, report: *mut tslab_epoch_report, size: usize) -> tslab_status;
     pub fn tslab_work_begin(label: *const c_char) -> tslab_status;
     pub fn tslab_work_end() -> tslab_status;
