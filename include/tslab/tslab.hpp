@@ -8,6 +8,7 @@
  *   allocator<T>       does the same for all containers that take an allocator by type
  *   handle<T>          names an object, constructs and destroys it; a stale handle is refused
  *   work, work_pause   are a unit of work, and a pause in it, while they live
+ *   promise_base       lets the frames of coroutines live in an epoch (C++20)
  *
  *   tslab::epoch request("request");
  *   tslab::scope inside(request);
@@ -590,6 +591,53 @@ class work_pause
     work_pause(const work_pause &) = delete;
     work_pause &operator=(const work_pause &) = delete;
 };
+
+#if defined __cpp_concepts && defined __cpp_impl_coroutine
+
+/* What names an epoch: tslab_epoch, and epoch, which owns one. */
+template <class T>
+concept epoch_name = std::is_convertible_v<const T &, tslab_epoch>;
+
+/* A base of promise types. The frame of a coroutine lands in the epoch that the first of its arguments names that names
+ * one, and where plain malloc lands if none does. It is freed when the coroutine is destroyed, or ends with its epoch,
+ * like any object.
+ *
+ *   struct task { struct promise_type : tslab::promise_base { ... }; };
+ *   task serve(const tslab::epoch &request, int socket);
+ *
+ * Only the frame: what the coroutine allocates lands where plain malloc lands when it runs. A scope must not live
+ * across a suspension, because the coroutine may resume in another thread.
+ *
+ * The call of the coroutine throws std::bad_alloc where the epoch finds no memory, and error with TSLAB_STALE or
+ * TSLAB_CLOSED where the name is that of no open epoch. */
+class promise_base
+{
+  public:
+    /* Where it is not inlined, gcc 12 takes the pair for mismatched. */
+    template <class... Arguments>
+    [[gnu::always_inline]] static inline void *operator new(std::size_t size, const Arguments &...arguments)
+    {
+        tslab_epoch id{};
+        (void)(... || names(id, arguments));
+        return detail::allocate(id, size, detail::natural_alignment);
+    }
+
+    [[gnu::always_inline]] static inline void operator delete(void *p, std::size_t) noexcept
+    {
+        tslab_free(p);
+    }
+
+  private:
+    template <class T> static bool names(tslab_epoch &id, const T &argument)
+    {
+        if constexpr (epoch_name<T>) {
+            id = detail::named(argument, "start a coroutine in the epoch");
+        }
+        return epoch_name<T>;
+    }
+};
+
+#endif
 
 } // namespace tslab
 
