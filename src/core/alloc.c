@@ -124,7 +124,7 @@ void *alloc_resized(void *p, size_t size)
     void *moved = p;
     const size_t kept = min_size(usable, size);
     if (GUARDED && room.zero_when_free) {
-        memset((char *)p + kept, 0, room.bytes - kept); /* part of the room may become free memory, which is zero */
+        guard_clear(p, kept, room.bytes); /* part of the room may become free memory, which is zero */
     }
     const bool in_place = resize_in_place(thread, p, room.bytes, guard_room(size));
     if (GUARDED && room.sealed) {

@@ -4,6 +4,7 @@
 
 #if TSLAB_CHECKED > 1
 
+#include "base/memcheck.h"
 #include "core/misuse.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -40,8 +41,10 @@ void guard_seal(void *p, size_t room, size_t size)
     invariant(room >= SEAL_BYTES && size <= room - SEAL_BYTES);
     char *const end = (char *)p + room - SEAL_BYTES;
     const uint64_t seal = seal_of(p, size);
+    memcheck_open(p, room);
     memset((char *)p + size, FILLING, (size_t)(end - (char *)p) - size);
     memcpy(end, &seal, sizeof seal);
+    memcheck_close((char *)p + size, room - size);
 }
 
 static noinline _Noreturn void seal_is_broken(const void *p)
@@ -69,6 +72,7 @@ size_t guard_sealed(const void *p, size_t room)
     invariant(room >= SEAL_BYTES);
     const char *const end = (const char *)p + room - SEAL_BYTES;
     uint64_t seal;
+    memcheck_open(p, room);
     memcpy(&seal, end, sizeof seal);
     const size_t size = (seal ^ guard_mix((uintptr_t)p)) >> PROOF_BITS;
     if (unlikely(size > room - SEAL_BYTES || seal != seal_of(p, size))) {
@@ -77,13 +81,28 @@ size_t guard_sealed(const void *p, size_t room)
     if (unlikely(!is_filled((const char *)p + size, end))) {
         seal_is_broken(p);
     }
+    memcheck_close((const char *)p + size, room - size);
     return size;
+}
+
+void guard_clear(void *p, size_t kept, size_t room)
+{
+    invariant(kept <= room);
+    memcheck_open(p, room);
+    memset((char *)p + kept, 0, room - kept);
+}
+
+void guard_bury(void *p, size_t room)
+{
+    guard_clear(p, 0, room);
+    memcheck_close(p, room);
 }
 
 void guard_check_free(const void *p, size_t room)
 {
     invariant(room % (2 * sizeof(uint64_t)) == 0); /* places are whole granules */
     const char *const bytes = p;
+    memcheck_open(p, room);
     for (size_t at = 0; at < room; at += 2 * sizeof(uint64_t)) {
         uint64_t words[2];
         memcpy(words, bytes + at, sizeof words);
@@ -97,6 +116,7 @@ void guard_wipe(void *start, size_t bytes)
 {
     const size_t page = os_page_bytes();
     const bool whole = (uintptr_t)start % page == 0 && bytes % page == 0;
+    memcheck_open(start, bytes);
     if (!whole || !os_purge(start, bytes)) {
         memset(start, 0, bytes);
     }

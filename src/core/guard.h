@@ -31,6 +31,13 @@ void guard_seal(void *p, size_t room, size_t size);
 /* The size that the seal of p holds. Ends the program when the seal or the filling is broken. */
 size_t guard_sealed(const void *p, size_t room);
 
+/* Clears what is behind the first `kept` bytes of a place. */
+void guard_clear(void *p, size_t kept, size_t room);
+
+/* Clears the place of an object that is dead. AddressSanitizer and valgrind find whoever touches it before it is handed
+ * out again (base/memcheck.h). */
+void guard_bury(void *p, size_t room);
+
 /* Ends the program when free memory is not zero. */
 void guard_check_free(const void *p, size_t room);
 

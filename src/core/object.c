@@ -288,7 +288,7 @@ void object_end(void *p)
         (void)guard_sealed(p, room.bytes);
     }
     if (room.zero_when_free) {
-        memset(p, 0, room.bytes);
+        guard_bury(p, room.bytes);
     }
 }
 

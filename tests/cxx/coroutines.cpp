@@ -1,4 +1,5 @@
-// Frames of coroutines in epochs: by argument, by none, in members, across threads, at the end of the epoch, and refused.
+// Frames of coroutines in epochs: by argument, by none, in members, across threads, at the end of the epoch, and
+// refused.
 #include "cxx.hpp"
 
 #include <coroutine>
