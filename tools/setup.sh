@@ -41,7 +41,7 @@ case "${1-}" in
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
         wanted="$test $ways $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
-        wanted="$wanted $(language rustc rustc) $(language cargo cargo)"
+        wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
 esac
