@@ -80,6 +80,13 @@ function(tslab_compile_library name checked sim)
             list(APPEND choices_of_lab ${choice}=${${choice}})
         endif()
     endforeach()
+    if(NOT TSLAB_PROBES STREQUAL auto AND NOT sim)
+        string(TOLOWER "${TSLAB_PROBES}" probes)
+        if(NOT probes MATCHES "^(on|off|0|1)$")
+            message(FATAL_ERROR "TSLAB_PROBES is auto, on or off, not '${TSLAB_PROBES}'.")
+        endif()
+        list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${TSLAB_PROBES}>)
+    endif()
     target_compile_definitions(
         ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED}
         ${choices_of_lab})

@@ -31,6 +31,17 @@
 #define TSLAB_DEFERRED 0
 #endif
 
+/* 1: probes for tracers (base/probe.h). By default, where their header is. */
+#ifndef TSLAB_PROBES
+#define TSLAB_PROBES 0
+#if defined(__has_include) && !TSLAB_SIM
+#if __has_include(<sys/sdt.h>)
+#undef TSLAB_PROBES
+#define TSLAB_PROBES 1
+#endif
+#endif
+#endif
+
 /* 1: libc's names are linked into the program itself. There is no other malloc then, and a program without a dynamic
  * loader has nothing to look names up with. 0: they are in a shared library. By default the compiler's flags tell: only
  * a shared library is compiled with -fPIC and without -fPIE. */

@@ -2,6 +2,7 @@
  * the word, freeze the own holds, empty the idle ones, drop the share. Both lead to finish_epoch. */
 #include "core/ending.h"
 
+#include "base/probe.h"
 #include "core/ambient.h"
 #include "core/hold.h"
 #include "core/partial.h"
@@ -32,6 +33,8 @@ void ending_unlock_gate(struct thread *thread)
 
 void ending_count(struct thread *thread, const struct epoch *epoch)
 {
+    invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
+    PROBE1(epoch_close, epoch_value(epoch));
     counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
 }
 
@@ -50,6 +53,8 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     }
     epoch_unlink_holds(epoch);
     const uint64_t word = load_plain(&epoch->word);
+    invariant(epoch_word_state(word) == EPOCH_FINISHING);
+    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
         counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));

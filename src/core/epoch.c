@@ -2,6 +2,7 @@
  * alone. The runs of an epoch are a doubly linked list in their descriptors. */
 #include "core/epoch.h"
 
+#include "base/probe.h"
 #include "core/depot.h"
 #include "core/meta.h"
 #include "os/fatal.h"
@@ -378,6 +379,7 @@ static void epoch_retire(struct epoch *epoch)
     epoch_unlink_holds(epoch);
     struct epoch *owner = load_plain(&epoch->owner);
     const uint64_t word = load_plain(&epoch->word);
+    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
     if (owner != NULL) {

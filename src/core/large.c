@@ -2,6 +2,7 @@
  * makes and ends a block. */
 #include "core/large.h"
 
+#include "base/probe.h"
 #include "core/guard.h"
 #include "core/hot.h"
 #include "core/reclaim.h"
@@ -112,6 +113,7 @@ static void *large_open(uint32_t first, size_t bytes)
         large_raise_guard(first);
     }
     store_relaxed(&arena.units[first].tag, TAG_LARGE);
+    PROBE2(large_alloc, arena_address(first), bytes);
     return arena_address(first);
 }
 
@@ -163,10 +165,14 @@ bool large_free_hot(struct hot_runs *hot, void *p)
     }
     /* Without its tag it is no block any more. If there is no room for it, it becomes one again. */
     const uint32_t first = run_index(run);
-    large_check(first, units_for(run->large_bytes), TAG_LARGE);
+    const size_t bytes = run->large_bytes;
+    invariant(bytes != 0);
+    large_check(first, units_for(bytes), TAG_LARGE);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
-    const bool kept = hot_put(hot, first, units_for(run->large_bytes));
-    if (!kept) {
+    const bool kept = hot_put(hot, first, units_for(bytes));
+    if (kept) {
+        PROBE2(large_free, p, bytes);
+    } else {
         store_relaxed(&arena.units[first].tag, TAG_LARGE);
     }
     return kept;
@@ -198,6 +204,7 @@ bool large_free(struct hot_runs *hot, void *p)
     const uint32_t units = units_for(run->large_bytes);
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
+    PROBE2(large_free, p, run->large_bytes);
     if (units <= HOT_RUN_UNITS) {
         hot_flush(hot);
     }
@@ -243,6 +250,7 @@ void *large_move(void *p, size_t bytes)
         store_plain(&moves_end, clean || load_plain(&moves_end));
         return NULL;
     }
+    PROBE2(large_free, p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
     depot_put(first, units, true);

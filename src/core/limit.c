@@ -1,6 +1,7 @@
 /* The limits are compared in units, where the footprint is counted. */
 #include "core/limit.h"
 
+#include "base/probe.h"
 #include "os/container.h"
 #include "os/fatal.h"
 
@@ -61,6 +62,9 @@ void limit_look_at_container(uint64_t now_ms)
     const bool presses = container_look(&container) &&
                          (container.stalled >= STALLED ||
                           container.used_bytes >= container.limit_bytes - (container.limit_bytes >> NEAR_SHIFT));
+    if (presses && load_plain(&limits.container_presses) == 0) {
+        PROBE3(limit, LIMIT_KIND_CONTAINER, container.used_bytes, 0);
+    }
     store_plain(&limits.container_presses, presses ? 1 : 0);
     lock_release(&looking);
 }
@@ -72,6 +76,7 @@ static void limit_note(size_t footprint)
     invariant(state <= LIMIT_TOLD);
     if (state == LIMIT_CALM && footprint > soft) {
         store_plain(&limits.state, LIMIT_RAISED);
+        PROBE3(limit, LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0);
     } else if (state != LIMIT_CALM && footprint <= soft - (soft >> CALM_SHIFT)) {
         store_plain(&limits.state, LIMIT_CALM);
     }
@@ -87,7 +92,10 @@ bool limit_allows(size_t units)
     const size_t hard = load_plain(&limits.hard_units);
     invariant(lock_is_held(&depot.lock) && units != 0);
     const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
-    counter_add(&limits.refusals, allowed ? 0 : 1);
+    if (unlikely(!allowed)) {
+        PROBE3(limit, LIMIT_KIND_HARD, limit_footprint() << UNIT_SHIFT, units << UNIT_SHIFT);
+        counter_add(&limits.refusals, 1);
+    }
     limit_note(limit_footprint() + (allowed ? units : 0));
     return allowed;
 }

@@ -1,6 +1,7 @@
 /* A full magazine becomes longer, or its tray changes hands, or it is flushed. */
 #include "core/overflow.h"
 
+#include "base/probe.h"
 #include "core/exchange.h"
 #include "core/flush.h"
 #include "core/mailbox.h"
@@ -40,6 +41,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     } else {
         return false;
     }
+    PROBE2(slow, SLOW_HAND_OVER, class_geometry[class].size);
     counter_add(&hc->moved, slots);
     invariant(empty == NULL || empty->count <= empty->length);
     if (empty == NULL) {
@@ -62,6 +64,7 @@ static void make_room(struct heap *heap, unsigned class)
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
     if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
+        PROBE2(slow, SLOW_FLUSH, class_geometry[class].size);
         heap_flush_magazine(heap, class);
     }
     invariant(!magazine_is_full(m));
@@ -88,6 +91,7 @@ static bool outbox_make_room(struct heap *heap, unsigned class)
     struct heap_class *const hc = &heap->class[class];
     const uint32_t longer =
         (uint32_t)min_size(max_size((size_t)hc->outbox_limit * 2, TRAY_FIRST), magazine_limit_most(class));
+    PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
     heap_flush_outbox(heap, class);
     if (longer > hc->outbox_limit) {
         struct tray *const tray = tray_take(longer);
@@ -155,6 +159,7 @@ void overflow_free_direct(struct heap *heap, unsigned class, void *p)
     const struct slot slot = slot_of(p, class);
     gate_note(heap->gate, run_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
+        PROBE2(slow, SLOW_SLAB_LOOK, class_geometry[class].size);
         look_after_free(heap->gate, slot.slab);
     }
 }

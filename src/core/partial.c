@@ -2,6 +2,7 @@
  * struct afterwards, and done when the lock is released. */
 #include "core/partial.h"
 
+#include "base/probe.h"
 #include "core/depot.h"
 #include "core/generation.h"
 #include "core/meta.h"
@@ -205,6 +206,8 @@ static void partial_settle(struct afterwards *after)
                 generation_end(run_index(slab), word_class(word));
             }
             slab_untag(slab, word_class(word));
+            invariant(epoch->id == word_epoch(word));
+            PROBE3(slab_recycle, arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);
             if (epoch == &epoch_process) {
                 depot_put(run_index(slab), class_geometry[word_class(word)].units, false);
             } else {

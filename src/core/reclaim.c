@@ -2,6 +2,7 @@
  * back within the delay. */
 #include "core/reclaim.h"
 
+#include "base/probe.h"
 #include "core/depot.h"
 #include "core/limit.h"
 #include "core/option.h"
@@ -128,7 +129,9 @@ size_t reclaim_learned_bytes(void)
 bool reclaim_pages(char *start, size_t bytes)
 {
     invariant(bytes != 0 && bytes % os_page_bytes() == 0 && (uintptr_t)start % os_page_bytes() == 0);
+    PROBE2(purge_begin, start, bytes);
     const bool purged = os_purge(start, bytes);
+    PROBE3(purge_end, start, bytes, purged);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(purged ? &reclaim_counters.bytes : &reclaim_counters.refused, purged ? bytes : 1);
     return purged;
@@ -177,7 +180,10 @@ static bool offer_units(uint32_t first, uint32_t end)
 {
     const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
     invariant(first < end && lock_is_held(&purger.lock));
+    invariant(first == arena_page_up(first) && end == arena_page_up(end));
+    PROBE2(purge_begin, arena_address(first), bytes);
     const bool offered = os_offer(arena_address(first), bytes);
+    PROBE3(purge_end, arena_address(first), bytes, offered);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);
     return offered;

@@ -1,6 +1,7 @@
 /* Slots come out of a slab by the word of its bitmap. What a refill does not need of a word stays claimed. */
 #include "core/refill.h"
 
+#include "base/probe.h"
 #include "core/depot.h"
 #include "core/epoch.h"
 #include "core/exchange.h"
@@ -130,6 +131,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
     invariant(heap->gate->is_inside);
+    PROBE2(slow, SLOW_SLAB, class_geometry[class].size);
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
@@ -165,6 +167,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     invariant(magazine_slots(&heap->front.magazine[class]) == 0);
     struct tray *const full = exchange_take(class, hc->spare);
     if (full != NULL) {
+        PROBE2(slow, SLOW_EXCHANGE, class_geometry[class].size);
         hc->spare = NULL;
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_exchange, 1);
@@ -204,6 +207,7 @@ static void *refill(struct heap *heap, unsigned class)
     }
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
     if (full != NULL) {
+        PROBE2(slow, SLOW_STOCK, class_geometry[class].size);
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_stock, 1);
     } else {
@@ -222,6 +226,7 @@ static void *refill(struct heap *heap, unsigned class)
  * waits in the exchange. */
 static noinline void *refill_at_last(struct heap *heap, unsigned class)
 {
+    PROBE2(slow, SLOW_LAST, class_geometry[class].size);
     heap_empty(heap);
     exchange_tick(true);
     return refill(heap, class);

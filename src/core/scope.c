@@ -2,6 +2,7 @@
  * entered once more. Each change of the stack sets the ambient anew. */
 #include "core/scope.h"
 
+#include "base/probe.h"
 #include "core/ambient.h"
 #include "core/ending.h"
 #include "core/hold.h"
@@ -56,6 +57,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     const uint64_t generation = (load_plain(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
     store_release(&epoch->first.holder, HOLD_IDLE);
+    PROBE2(epoch_open, generation << EPOCH_GENERATION_SHIFT | epoch->id, options->label);
     return generation << EPOCH_GENERATION_SHIFT | epoch->id;
 }
 

@@ -2,6 +2,7 @@
  * change it. */
 #include "core/slab.h"
 
+#include "base/probe.h"
 #include "core/misuse.h"
 #include "os/fatal.h"
 
@@ -31,6 +32,7 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
     }
     set_tags(first, geometry->units, tag_of(class, affinity));
     store_release(&slab->word, slab_word(SLAB_ATTACHED, class, epoch));
+    PROBE4(slab_open, arena_address(first), geometry->size, epoch, clean);
 }
 
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)

@@ -22,7 +22,7 @@ def names_of(*lists):
 def check_names(library, *lists):
     """The functions of the interface, and no name of the engine that could clash with one of the program."""
     rows = [line.split() for line in output_of("nm", "--extern-only", "--defined-only", "--format=posix", library).splitlines()]
-    found = {row[0] for row in rows if len(row) > 1}
+    found = {row[0] for row in rows if len(row) > 1} - {"_.stapsdt.base"}  # hidden, of the probes; each object with some has it
     wanted = names_of(*lists)
     expect(found == wanted, f"{library}: too many: {sorted(found - wanted)}, too few: {sorted(wanted - found)}")
 

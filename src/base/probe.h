@@ -1,0 +1,52 @@
+/* Probes for tracers (USDT): places that perf, bpftrace and SystemTap can stop at in a running process. Each is a nop
+ * until a tracer puts a breakpoint in its place, and a note in the file (.note.stapsdt) that names it and tells where
+ * its arguments are. There is none on the fast path. docs/tracing.md lists them for users, and a test compares.
+ *
+ * Arguments are values that the caller has at hand anyway, for they are evaluated also while nobody listens.
+ *
+ * Where <sys/sdt.h> is missing, and in the simulation, there are no probes. */
+#ifndef TSLAB_BASE_PROBE_H
+#define TSLAB_BASE_PROBE_H
+
+#include "base/build.h"
+
+#include <stdint.h>
+
+/* What a slow operation was needed for: the first argument of the probe `slow`. */
+enum slow_reason {
+    SLOW_NONE,
+    SLOW_STOCK,     /* malloc: a full tray of the thread's own */
+    SLOW_EXCHANGE,  /* malloc: a full tray of another thread's */
+    SLOW_SLAB,      /* malloc: slots out of a slab */
+    SLOW_CHUNK,     /* malloc in an epoch: the chunk is full */
+    SLOW_LAST,      /* malloc: no memory is left, so caches are emptied */
+    SLOW_HAND_OVER, /* free: the full tray goes to the stock or to the exchange */
+    SLOW_FLUSH,     /* free: slots go back to their slabs */
+    SLOW_OUTBOX,    /* free: slots of other heaps' slabs go back together */
+    SLOW_SLAB_LOOK, /* free: a slab became partial or empty */
+};
+
+/* The limit that was reached: the first argument of the probe `limit`. */
+enum limit_kind { LIMIT_KIND_HARD, LIMIT_KIND_SOFT, LIMIT_KIND_CONTAINER };
+
+#if TSLAB_PROBES
+/* Each argument is a number of 64 bits in a register: perf reads neither constants nor memory by an index, and wants
+ * all places of a probe alike. */
+#define STAP_SDT_ARG_CONSTRAINT r
+/* By a macro, so that only compilers that have the header read it. */
+#define PROBE_HEADER <sys/sdt.h>
+#include PROBE_HEADER
+#define PROBE_ARGUMENT(x)     ((uint64_t)(uintptr_t)(x))
+#define PROBE1(name, a)       STAP_PROBE1(tslab, name, PROBE_ARGUMENT(a))
+#define PROBE2(name, a, b)    STAP_PROBE2(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b))
+#define PROBE3(name, a, b, c) STAP_PROBE3(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b), PROBE_ARGUMENT(c))
+#define PROBE4(name, a, b, c, d)                                                                                       \
+    STAP_PROBE4(tslab, name, PROBE_ARGUMENT(a), PROBE_ARGUMENT(b), PROBE_ARGUMENT(c), PROBE_ARGUMENT(d))
+#else
+#define PROBE1(name, a)          ((void)(a))
+#define PROBE2(name, a, b)       ((void)(a), (void)(b))
+#define PROBE3(name, a, b, c)    ((void)(a), (void)(b), (void)(c))
+#define PROBE4(name, a, b, c, d) ((void)(a), (void)(b), (void)(c), (void)(d))
+#endif
+
+#endif
