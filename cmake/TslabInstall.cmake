@@ -17,6 +17,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tslab-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/tslab-config.cmake ${PROJECT_BINARY_DIR}/tslab-config-version.cmake
         DESTINATION ${package_dir})
 
+# For gdb (docs/diagnostics.md).
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/tslab.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab RENAME tslab-gdb.py)
+
 # Where directories lie to each other; packagers may give them as absolute paths.
 file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})

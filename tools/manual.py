@@ -177,7 +177,7 @@ def options():
 
 
 def option_text(option):
-    if option.name == "stats_file":
+    if option.name in ("stats_file", "trace"):
         return f"{option.doc}. At most {option.largest} {option.unit}."
     if option.name == "stats_signal":
         return f"{option.doc}. Default: {option.fallback}."

@@ -10,7 +10,7 @@ workloads       our own programs in C, and from what a user names to what is run
 real            programs that users know, as workloads
 results         from a file of results to what may be said: lines, figures of a run, runs of a case, standings
 measure         cases on allocators in rounds, into a file of results; what makes figures worthless
-memory          `tslab rss`: samples the memory of a program over time
+memory          `tslab rss`, `tslab timeline`: the memory of a program over time
 report          what was found, for readers: tables, pages of Markdown, the HTML page with its figures
 request_server  `tslab requests`: an HTTP server under load
 epoch_cost      `tslab epochs`: what epochs cost and weigh

@@ -13,7 +13,7 @@ except ImportError:
 from tslab_lab.base import processes
 
 COMMANDS = ("run", "peers", "bench", "rss", "latency", "ab", "health", "boundaries", "report")
-COMMANDS += ("requests", "epochs", "demo", "variants")
+COMMANDS += ("requests", "epochs", "demo", "variants", "timeline")
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
   tslab peers install                      the other allocators

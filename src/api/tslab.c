@@ -14,6 +14,7 @@
 #include "core/fast.h"
 #include "core/limit.h"
 #include "core/option.h"
+#include "core/samples.h"
 #include "core/stats.h"
 #include "os/sink.h"
 
@@ -166,6 +167,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
         sink_keep_stderr();
     }
     due_start(write_report);
+    samples_start();
 }
 
 __attribute__((destructor)) static void print_at_exit(void)

@@ -9,6 +9,7 @@
 #include "core/guard.h"
 #include "core/large.h"
 #include "core/room.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 
 #include <errno.h>
@@ -121,6 +122,7 @@ void *alloc_resized(void *p, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    const uint64_t begun_ns = timeline_begin();
     void *moved = p;
     const size_t kept = min_size(usable, size);
     if (GUARDED && room.zero_when_free) {
@@ -140,6 +142,7 @@ void *alloc_resized(void *p, size_t size)
         }
     }
     current_put(thread);
+    timeline_end(begun_ns, TIMELINE_REALLOC, size);
     if (moved == NULL) {
         errno = ENOMEM;
     }

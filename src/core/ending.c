@@ -8,6 +8,7 @@
 #include "core/partial.h"
 #include "core/reclaim.h"
 #include "core/survivors.h"
+#include "core/timeline.h"
 #include "core/verify.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -35,6 +36,7 @@ void ending_count(struct thread *thread, const struct epoch *epoch)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
     PROBE1(epoch_close, epoch_value(epoch));
+    timeline_epoch(TIMELINE_EPOCH_CLOSE, epoch_value(epoch), NULL);
     counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
 }
 
@@ -55,6 +57,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     const uint64_t word = load_plain(&epoch->word);
     invariant(epoch_word_state(word) == EPOCH_FINISHING);
     PROBE1(epoch_end, epoch_generation(word) | epoch->id);
+    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
         counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));
@@ -377,12 +380,14 @@ static void verify_record(uint64_t value)
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
+    const uint64_t begun_ns = timeline_begin();
     ending_lock_gate(thread, &line);
     const int status = ending_close_in_gate(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
     ending_unlock_gate(thread);
+    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
     return status;
 }
 
@@ -451,12 +456,14 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
+    const uint64_t begun_ns = timeline_begin();
     ending_lock_gate(thread, &line);
     const int status = release_in_gate(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
     ending_unlock_gate(thread);
+    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
     return status;
 }
 

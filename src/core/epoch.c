@@ -5,6 +5,7 @@
 #include "base/probe.h"
 #include "core/depot.h"
 #include "core/meta.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 
 #include <string.h>
@@ -380,6 +381,7 @@ static void epoch_retire(struct epoch *epoch)
     struct epoch *owner = load_plain(&epoch->owner);
     const uint64_t word = load_plain(&epoch->word);
     PROBE1(epoch_end, epoch_generation(word) | epoch->id);
+    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
     if (owner != NULL) {

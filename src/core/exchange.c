@@ -1,21 +1,13 @@
 /* A stack of trays for each class, each under a lock of its own. */
 #include "core/exchange.h"
 
-#include "core/class.h"
 #include "core/flush.h"
 #include "os/fatal.h"
-#include "os/lock.h"
 
 /* The bytes of a class that may wait here, and at least so many slots. */
 enum { EXCHANGE_BYTES = 1024 * 1024, EXCHANGE_SLOTS_MIN = 16 };
 
-static struct exchange {
-    _Alignas(CACHE_LINE) struct lock lock;
-    atomic_u32 slots;
-    uint32_t least; /* the fewest slots since the last tick: they were not needed */
-    struct tray *trays;
-    struct tray *empties; /* trays that were left for full ones */
-} exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
+struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
 
 static size_t slots_most(unsigned class)
 {

@@ -10,9 +10,22 @@
 #ifndef TSLAB_CORE_EXCHANGE_H
 #define TSLAB_CORE_EXCHANGE_H
 
+#include "base/bits.h"
+#include "core/class.h"
 #include "core/tray.h"
+#include "os/lock.h"
 
 #include <stdbool.h>
+
+/* Of one class. */
+struct exchange {
+    _Alignas(CACHE_LINE) struct lock lock;
+    atomic_u32 slots;
+    uint32_t least; /* the fewest slots since the last tick: they were not needed */
+    struct tray *trays;
+    struct tray *empties; /* trays that were left for full ones */
+};
+extern struct exchange exchanges[CLASS_LIMIT];
 
 /* Takes over a tray of slots of the class, whose count is set. False: the class has enough here. *empty receives an
  * empty tray in return, or NULL when none was left here. */

@@ -10,6 +10,7 @@
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -97,6 +98,7 @@ static _Noreturn void *keep(void *unused)
         store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
         os_futex_wait(&nap, 0, KEEP_MS);
         due_write_without_record();
+        timeline_sample_if_due();
         uint32_t naps = RECLAIM_NAPS;
         bool left = keeper_look(false);
         if (load_seq_cst(&reclaim_waits) != naps) {

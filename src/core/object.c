@@ -19,6 +19,7 @@
 #include "core/reclaim.h"
 #include "core/refill.h"
 #include "core/room.h"
+#include "core/timeline.h"
 #include "core/watch.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -86,6 +87,7 @@ static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size
 
 noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
 {
+    const uint64_t begun_ns = timeline_begin();
     struct thread *thread = current_get();
     if (thread == NULL) {
         return or_enomem(NULL);
@@ -100,8 +102,10 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         watch_often(thread);
     }
     current_put(thread);
+    timeline_end(begun_ns, TIMELINE_MALLOC, size);
     limit_tell_if_due();
     due_write_if_armed();
+    timeline_sample_if_due();
     if (hold == NULL) { /* what the system allocates for the keeper is no object of an epoch */
         keeper_start_if_due();
     }
@@ -252,6 +256,7 @@ static noinline void free_without_record(void *p)
 noinline void object_free_slow(void *p)
 {
     struct thread *const thread = front_current->thread;
+    const uint64_t begun_ns = timeline_begin();
     if (p == NULL) {
         return;
     }
@@ -260,6 +265,7 @@ noinline void object_free_slow(void *p)
     } else {
         free_without_record(p);
     }
+    timeline_end(begun_ns, TIMELINE_FREE, 0);
 }
 
 void *object_begin_checked(void *p, size_t size)
@@ -330,6 +336,7 @@ struct epoch *object_epoch(const void *p)
 
 size_t object_trim(void)
 {
+    const uint64_t begun_ns = timeline_begin();
     struct thread *thread = current_get();
     if (thread == NULL) {
         return 0;
@@ -349,5 +356,6 @@ size_t object_trim(void)
         watch_if_alone(thread);
     }
     current_put(thread);
+    timeline_end(begun_ns, TIMELINE_TRIM, bytes);
     return bytes;
 }

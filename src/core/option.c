@@ -24,6 +24,13 @@ static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) }
 _Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
 char option_path[OPTION_PATH_MOST + 1];
+char option_trace_path[OPTION_PATH_MOST + 1];
+
+/* Where the path of an option is that is one. NULL: the option is none. */
+static char *path_of(unsigned option)
+{
+    return option == OPTION_STATS_FILE ? option_path : option == OPTION_TRACE ? option_trace_path : NULL;
+}
 
 enum { MESSAGE_BYTES = 512 };
 
@@ -269,7 +276,7 @@ enum pass { PASS_SET, PASS_COMPLAIN };
 
 static bool parse_value(unsigned option, struct part value, uint64_t *number)
 {
-    if (option == OPTION_STATS_FILE) {
+    if (path_of(option) != NULL) {
         *number = value.length;
         return value.length <= OPTION_PATH_MOST;
     }
@@ -291,9 +298,11 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
     if (valid && pass == PASS_SET) {
         invariant(has_words(i) || (number >= rows[i].smallest && number <= rows[i].largest));
-        if (i == OPTION_STATS_FILE) {
-            memcpy(option_path, value.start, value.length);
-            option_path[value.length] = 0;
+        char *const path = path_of(i);
+        if (path != NULL) {
+            invariant(value.length <= OPTION_PATH_MOST);
+            memcpy(path, value.start, value.length);
+            path[value.length] = 0;
         }
         store_plain(&option_values[i], number);
     }
@@ -304,7 +313,7 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         complain_about_value(full, value, " is unknown and ignored", NULL);
     } else if (has_words(i)) {
         complain_about_word(i, full, value);
-    } else if (i == OPTION_STATS_FILE) {
+    } else if (path_of(i) != NULL) {
         complain_about_value(full, value, " is ignored: it must be a path of ", &rows[i]);
     } else if (i == OPTION_STATS_SIGNAL) {
         complain_about_value(full, value, " is ignored: it must be USR2, TERM or another such signal, from ", &rows[i]);
@@ -372,8 +381,8 @@ void option_complain(char *const *variables)
 void option_tell(struct text *text, enum option option, uint64_t value)
 {
     invariant(option < OPTION_COUNT);
-    if (option == OPTION_STATS_FILE) {
-        text_foreign(text, option_path);
+    if (path_of(option) != NULL) {
+        text_foreign(text, path_of(option));
     } else if (option == OPTION_STATS_SIGNAL) {
         text_signal(text, value);
     } else if (has_words(option)) {
@@ -403,6 +412,8 @@ bool option_may_change(enum option option)
     case OPTION_MAGAZINES:
     case OPTION_STATS_FILE:
     case OPTION_STATS_SIGNAL:
+    case OPTION_TRACE:
+    case OPTION_TRACE_BYTES:
         return false;
     default:
         return true;
@@ -449,7 +460,7 @@ unsigned option_describe_changed(struct text *text)
     return changed;
 }
 
-void option_describe(struct text *text)
+void option_describe(struct text *text, int fd)
 {
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         text_string(text, "  ");
@@ -457,12 +468,13 @@ void option_describe(struct text *text)
         char buffer[OPTION_PATH_MOST + 1];
         struct text value = { .buffer = buffer, .capacity = sizeof buffer - 1 };
         option_tell(&value, i, option_get(i));
-        invariant(value.length < sizeof buffer && (value.length > 0 || i == OPTION_STATS_FILE));
+        invariant(value.length < sizeof buffer && (value.length > 0 || path_of(i) != NULL));
         buffer[value.length] = 0;
         text_right(text, buffer, 14);
         text_string(text, " ");
         text_column(text, rows[i].unit, 6);
         text_string(text, rows[i].doc);
         text_string(text, "\n");
+        text_send_part(text, fd);
     }
 }

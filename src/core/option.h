@@ -25,9 +25,10 @@ struct text;
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
-/* The value of stats_file is how long the path is; option_path has the path. */
+/* The value of an option that is a path is how long it is; these have the paths. */
 enum { OPTION_PATH_MOST = 255 };
-extern char option_path[OPTION_PATH_MOST + 1];
+extern char option_path[OPTION_PATH_MOST + 1];       /* stats_file */
+extern char option_trace_path[OPTION_PATH_MOST + 1]; /* trace */
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
@@ -60,6 +61,9 @@ extern char option_path[OPTION_PATH_MOST + 1];
       "the signal that asks for statistics, by name or number; TERM, INT, QUIT and HUP then end the program; 0: none") \
     X(STATS_INTERVAL_MS, stats_interval_ms, 0, 0, 86400000, "ms",                                                      \
       "how often statistics are written while the program allocates; 0: never")                                        \
+    X(TRACE, trace, 0, 0, 255, "bytes",                                                                                \
+      "the path of the file that the program's timeline is written to: %p is the process, %e the program")             \
+    X(TRACE_BYTES, trace_bytes, 4 * MIB, 64 * KIB, GIB, "bytes", "how long that file is: it has the newest events")    \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
@@ -126,8 +130,8 @@ bool option_set(enum option option, const char *value);
 /* Appends the value of an option as option_set takes it. */
 void option_tell(struct text *text, enum option option, uint64_t value);
 
-/* Appends a line for each option: name, value, unit, and what it does. */
-void option_describe(struct text *text);
+/* Appends a line for each option: name, value, unit, and what it does. Sends what does not fit (text_send_part). */
+void option_describe(struct text *text, int fd);
 
 /* Appends name=value for each option that has not its default, in lines. Returns how many. */
 unsigned option_describe_changed(struct text *text);

@@ -6,6 +6,7 @@
 #include "core/depot.h"
 #include "core/limit.h"
 #include "core/option.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -129,8 +130,10 @@ size_t reclaim_learned_bytes(void)
 bool reclaim_pages(char *start, size_t bytes)
 {
     invariant(bytes != 0 && bytes % os_page_bytes() == 0 && (uintptr_t)start % os_page_bytes() == 0);
+    const uint64_t begun_ns = timeline_begin();
     PROBE2(purge_begin, start, bytes);
     const bool purged = os_purge(start, bytes);
+    timeline_purged(begun_ns, start, bytes, purged);
     PROBE3(purge_end, start, bytes, purged);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(purged ? &reclaim_counters.bytes : &reclaim_counters.refused, purged ? bytes : 1);
@@ -181,8 +184,10 @@ static bool offer_units(uint32_t first, uint32_t end)
     const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
     invariant(first < end && lock_is_held(&purger.lock));
     invariant(first == arena_page_up(first) && end == arena_page_up(end));
+    const uint64_t begun_ns = timeline_begin();
     PROBE2(purge_begin, arena_address(first), bytes);
     const bool offered = os_offer(arena_address(first), bytes);
+    timeline_purged(begun_ns, arena_address(first), bytes, offered);
     PROBE3(purge_end, arena_address(first), bytes, offered);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);

@@ -8,6 +8,7 @@
 #include "core/hold.h"
 #include "core/meta.h"
 #include "core/survivors.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -57,8 +58,10 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     const uint64_t generation = (load_plain(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
     store_release(&epoch->first.holder, HOLD_IDLE);
-    PROBE2(epoch_open, generation << EPOCH_GENERATION_SHIFT | epoch->id, options->label);
-    return generation << EPOCH_GENERATION_SHIFT | epoch->id;
+    const uint64_t value = generation << EPOCH_GENERATION_SHIFT | epoch->id;
+    PROBE2(epoch_open, value, options->label);
+    timeline_epoch(TIMELINE_EPOCH_OPEN, value, options->label);
+    return value;
 }
 
 uint64_t scope_open(struct thread *thread, const struct scope_options *options)

@@ -318,7 +318,7 @@ void stats_print(int fd)
     print_line(&text, "looks of the keeper", stats.keeper_looks, "");
     text_send(&text, fd);
     text_string(&text, "options\n");
-    option_describe(&text);
+    option_describe(&text, fd);
     text_send(&text, fd);
     text_string(&text, "size classes\n");
     for (unsigned i = 0; i < sizeof class_columns_of_text / sizeof class_columns_of_text[0]; i++) {

@@ -200,6 +200,17 @@ int os_duplicate(int fd);
 int os_open_to_append(const char *path);
 void os_close(int fd);
 
+/* Makes a new file with room for so many bytes, and maps it to be shared with whoever reads it. Never touches a file
+ * that is there. *why says what went wrong, by the number of an error: EEXIST when the file is there. */
+void *os_new_shared_file(const char *path, size_t bytes, int *why);
+
+/* Nanoseconds of the clock of now_ms, without its steps, and since 1970. 0 when the system has no clock. */
+uint64_t os_now_ns(void);
+uint64_t os_real_ns(void);
+
+/* Has a function called in the child of each fork, by its one thread. False: no memory. */
+bool os_watch_forks(void (*in_child)(void));
+
 /* Blocks all signals for the calling thread, and restores the mask from before. */
 struct os_signals {
     sigset_t before;
@@ -217,13 +228,16 @@ void os_signal_default(int number);
 /* Names the calling thread, in at most 15 characters. */
 void os_name_thread(const char *name);
 
+/* The name of the calling thread. */
+void os_own_name(char name[16]);
+
 /* The number of the calling thread, and the name of a thread of this process: "" when there is none. */
 enum { OS_NAME_BYTES = 17 };
 uint32_t os_thread_id(void);
 const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
 
-/* The number of this process, and the name of its program: the last part of its path, "" before libc has started. Both
- * may be called anywhere, also in a signal handler. */
+/* The number of this process, and the name of its program: the last part of its path. Both may be called anywhere, also
+ * in a signal handler. */
 uint64_t os_process_id(void);
 const char *os_program_name(void);
 

@@ -14,6 +14,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -179,6 +180,41 @@ void os_close(int fd)
     errno = saved;
 }
 
+static bool linux_reserve_file(int fd, size_t bytes)
+{
+    struct rlimit most;
+    long done;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) {
+        errno = EFBIG; /* the kernel would send a signal, too */
+        return false;
+    }
+    do {
+        done = syscall(SYS_fallocate, fd, 0, 0L, (off_t)bytes);
+    } while (done != 0 && errno == EINTR);
+    return done == 0;
+}
+
+/* With all its room at once: a page of a mapping that the disk has no room for would end the program. */
+void *os_new_shared_file(const char *path, size_t bytes, int *why)
+{
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
+    const int saved = errno;
+    void *start = MAP_FAILED;
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    if (fd >= 0 && linux_reserve_file(fd, bytes)) {
+        start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    *why = start == MAP_FAILED ? errno : 0;
+    if (fd >= 0) {
+        if (start == MAP_FAILED) {
+            (void)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+        }
+        os_close(fd);
+    }
+    errno = saved;
+    return start == MAP_FAILED ? NULL : start;
+}
+
 /* Reads a short file of the kernel's. Returns the string. */
 enum { FILE_LINE_BYTES = 128 };
 static const char *linux_read_line(const char *path, char line[FILE_LINE_BYTES])
@@ -219,6 +255,30 @@ static uint64_t linux_now_ms(void)
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     errno = saved;
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static noinline uint64_t ns_of(clockid_t clock)
+{
+    const int saved = errno;
+    struct timespec now = { 0 };
+    (void)clock_gettime(clock, &now);
+    errno = saved;
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t os_now_ns(void)
+{
+    return ns_of(CLOCK_MONOTONIC);
+}
+
+uint64_t os_real_ns(void)
+{
+    return ns_of(CLOCK_REALTIME);
+}
+
+bool os_watch_forks(void (*in_child)(void))
+{
+    return pthread_atfork(NULL, NULL, in_child) == 0;
 }
 
 static void linux_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
@@ -413,6 +473,12 @@ void os_name_thread(const char *name)
     (void)prctl(PR_SET_NAME, name);
 }
 
+void os_own_name(char name[16])
+{
+    memset(name, 0, 16);
+    (void)prctl(PR_GET_NAME, name);
+}
+
 uint32_t os_thread_id(void)
 {
     return (uint32_t)syscall(SYS_gettid);
@@ -442,9 +508,16 @@ uint64_t os_process_id(void)
     return (uint64_t)getpid();
 }
 
+/* Libc names it after the first word of its arguments, and before that the kernel after the file. */
 const char *os_program_name(void)
 {
-    return program_invocation_short_name;
+    const char *const file = (const char *)getauxval(AT_EXECFN);
+    const char *name = program_invocation_short_name;
+    if (name[0] == 0 && file != NULL) {
+        const char *const slash = strrchr(file, '/');
+        name = slash != NULL ? slash + 1 : file;
+    }
+    return name;
 }
 
 static bool write_all(int fd, const char *text, size_t length)

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SINK_PATH_BYTES = 512 };
-
 /* The standard error that the program was started with. */
 static struct {
     bool is_kept;        /* sink_keep_stderr was called */
@@ -53,10 +51,10 @@ static void text_program(struct text *path)
     }
 }
 
-static int open_pattern(const char *pattern, uint32_t number)
+bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t number)
 {
-    char buffer[SINK_PATH_BYTES];
-    struct text path = { .buffer = buffer, .capacity = sizeof buffer };
+    struct text path = { .buffer = buffer, .capacity = SINK_PATH_BYTES };
+    invariant(pattern[0] != 0);
     for (const char *c = pattern; *c != 0; c++) {
         const char what = c[0] == '%' ? c[1] : 0;
         c += what != 0 && strchr("pen%", what) != NULL;
@@ -70,12 +68,18 @@ static int open_pattern(const char *pattern, uint32_t number)
             text_part(&path, c, 1);
         }
     }
-    invariant(path.length <= sizeof buffer);
-    if (path.length == sizeof buffer) { /* cut off */
-        return -1;
+    invariant(path.length <= SINK_PATH_BYTES);
+    if (path.length == SINK_PATH_BYTES) { /* cut off */
+        return false;
     }
     buffer[path.length] = 0;
-    return os_open_to_append(buffer);
+    return true;
+}
+
+static int open_pattern(const char *pattern, uint32_t number)
+{
+    char path[SINK_PATH_BYTES];
+    return sink_path(path, pattern, number) ? os_open_to_append(path) : -1;
 }
 
 int sink_open(const char *pattern, uint32_t number)

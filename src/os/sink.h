@@ -10,9 +10,14 @@
 
 #include "base/bits.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 void sink_keep_stderr(void);
+
+/* Makes a path of a pattern, as sink_open does. False: it would be too long. */
+enum { SINK_PATH_BYTES = 512 };
+bool sink_path(char path[SINK_PATH_BYTES], const char *pattern, uint32_t number);
 
 /* Opens the file of this pattern, to append to it: in it, %p stands for the number of the process, %e for the name of
  * the program, %n for the number of the report, %% for a percent sign. Where there is no pattern, or the file cannot be

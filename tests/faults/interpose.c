@@ -57,7 +57,7 @@
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
-#define FILE_CALLS(_)   _(close) _(fcntl) _(fstat) _(openat) _(read) _(write)
+#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(openat) _(read) _(unlinkat) _(write)
 #define SYSTEM_CALLS(_) FILE_CALLS(_) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
 
 #define CALL_CONSTANT(name) CALL_##name,
@@ -74,10 +74,11 @@ enum { LIES = -1, SLEEPS = -2 };
 static const struct {
     const char *name;
     int how;
-} hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EBADF", EBADF },   { "EEXIST", EEXIST },
-             { "EFAULT", EFAULT }, { "EINTR", EINTR },   { "EINVAL", EINVAL }, { "EIO", EIO },
-             { "EMFILE", EMFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC }, { "ENOSYS", ENOSYS },
-             { "EPERM", EPERM },   { "EPIPE", EPIPE },   { "LIE", LIES },      { "SLEEP", SLEEPS } };
+} hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN },         { "EBADF", EBADF },   { "EEXIST", EEXIST },
+             { "EFAULT", EFAULT }, { "EINTR", EINTR },           { "EINVAL", EINVAL }, { "EIO", EIO },
+             { "EMFILE", EMFILE }, { "EOPNOTSUPP", EOPNOTSUPP }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC },
+             { "ENOSYS", ENOSYS }, { "EPERM", EPERM },           { "EPIPE", EPIPE },   { "LIE", LIES },
+             { "SLEEP", SLEEPS } };
 
 static struct {
     unsigned from, until;

@@ -116,6 +116,7 @@ def main():
         check_pkg_config(root / "by-pkg-config", libraries)
         check_find_package(root / "by-cmake", prefix, libraries)
         check_run(prefix)
+        expect((prefix / "share/tslab/tslab-gdb.py").exists(), "the debuggers' script is not installed")
         for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1"):
             expect((prefix / "share/man" / page).exists(), f"{page} is not installed")
         check_uninstall(prefix)

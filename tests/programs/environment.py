@@ -97,8 +97,19 @@ def setuid(runner):
     library = runner.path(soname(runner))
     program = compiled(runner, "secure.c", "-Wl,--no-as-needed", library, f"-Wl,-rpath,{runner.directory}")
     os.chmod(runner.directory, 0o755)
-    orders = {"TSLAB_STATS": "1", "TSLAB_STATS_FILE": "/nowhere/x", "TSLAB_STATS_SIGNAL": "USR2", "TSLAB_STATS_INTERVAL_MS": "86400000", "TSLAB_NONSENSE": "1", "TSLAB_ARENA_BYTES": "64G", "TSLAB_EPOCH_POLICY": "per-request",
-              "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=lazy,retain_limit_bytes=3G,huge_pages=never,keeper=0,cache_bytes=9M,magazines=0"}
+    orders = {
+        "TSLAB_STATS": "1",
+        "TSLAB_STATS_FILE": "/nowhere/x",
+        "TSLAB_STATS_SIGNAL": "USR2",
+        "TSLAB_STATS_INTERVAL_MS": "86400000",
+        "TSLAB_TRACE": "/nowhere/trace",
+        "TSLAB_TRACE_BYTES": "1M",
+        "TSLAB_NONSENSE": "1",
+        "TSLAB_ARENA_BYTES": "64G",
+        "TSLAB_EPOCH_POLICY": "per-request",
+        "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=lazy,retain_limit_bytes=3G,"
+                         "huge_pages=never,keeper=0,cache_bytes=9M,magazines=0",
+    }
     as_nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
 
     def said(mode, environment):

@@ -92,6 +92,11 @@ const struct scenario scenarios[] = {
     { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
     { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
 
+    /* Records of the timeline overwrite each other in a ring of two. */
+    { "ring", "one writes, one reads", { "=1 =2", MAGAZINES }, { "=3", "?" }, 4, 6 },
+    { "ring", "two write in one place", { "=1 =2", MAGAZINES }, { "=3 =4 =5", "=6 =7", "?" }, 2, 3 },
+    { "ring", "a writer is overtaken", { "=1", MAGAZINES }, { "=2 ?", "=3 =4 =5 =6 ?" }, 3, 4 },
+
     /* The keeper empties idle heaps: a second look without a slow operation in between finds them idle. */
     { "keeper", "beside refills and frees", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4 a4 f f f", "+" }, 3, 4 },
     { "keeper", "beside an overflow", { "@0 " TWO_FULL " +", MAGAZINES }, { "f f a4", "+", "a4 f" }, 2, 3 },

@@ -16,6 +16,7 @@
  *   Z<units>   resize one's newest object to so many units (0: to 1 KiB)
  *   o          say that the memory has grown, so that the next slow operation begins a sweep for holes
  *   x          the thread ends (its script may go on: later destructors do)
+ *   =<number>  enter a record into the ring, which the first one begins    ?     read the ring
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate
  *   K          fork; the script goes on in the parent
@@ -33,6 +34,7 @@
 #ifndef TSLAB_TESTS_SIM_WORLD_H
 #define TSLAB_TESTS_SIM_WORLD_H
 
+#include "core/ring.h"
 #include "core/thread.h"
 #include "epochs.h"
 
@@ -83,6 +85,8 @@ struct world {
     size_t dirty_seen;            /* units in the depot at the last step */
     unsigned dirtied[ACTORS + 1]; /* how often others added to them, since an actor began to reclaim */
     struct epoch_ledger epochs;
+    struct ring ring; /* of two records, once it was begun */
+    _Alignas(CACHE_LINE) char ring_memory[RING_HEADER_BYTES + 2 * sizeof(struct ring_record)];
 };
 
 extern struct world world;

@@ -255,15 +255,20 @@ static void loading_is_silent(void **state)
 static void the_description_names_all(void **state)
 {
     (void)state;
-    static char buffer[4096];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-    option_describe(&text);
+    static char part[REPORT_BYTES], buffer[2 * OPTION_COUNT * REPORT_BYTES / 8];
+    struct text text = { .buffer = part, .capacity = sizeof part };
+    FILE *const file = tmpfile();
+    assert_non_null(file);
+    option_describe(&text, fileno(file));
+    text_send(&text, fileno(file));
+    assert_true(pread(fileno(file), buffer, sizeof buffer - 1, 0) > 0);
+    assert_int_equal(fclose(file), 0);
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         char start[128];
         if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE || i == OPTION_HUGE_PAGES) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name,
                      i == OPTION_EPOCH_POLICY ? "never" : "adaptive");
-        } else if (i == OPTION_STATS_FILE) {
+        } else if (i == OPTION_STATS_FILE || i == OPTION_TRACE) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
         } else {
             snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);

@@ -100,6 +100,8 @@ OPTIONS = (
     Option("stats_file", "PATH", path, "where statistics go instead: %%p is the process, %%e the program, %%n a count"),
     Option("stats_signal", "NAME", signal_name, "the signal that asks for statistics; TERM, INT, QUIT and HUP then end the program"),
     Option("stats_interval_ms", "N", number(0, 86400000), "how often statistics are written while the program allocates"),
+    Option("trace", "PATH", path, "the file of a timeline, for `tslab timeline`: %%p is the process, %%e the program"),
+    Option("trace_bytes", "N", number(64 << 10, 1 << 30), "how long that file is"),
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),
