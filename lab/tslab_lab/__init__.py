@@ -11,6 +11,7 @@ real            programs that users know, as workloads
 results         from a file of results to what may be said: lines, figures of a run, runs of a case, standings
 measure         cases on allocators in rounds, into a file of results; what makes figures worthless
 memory          `tslab rss`, `tslab timeline`: the memory of a program over time
+live            processes that run now: their boards, a screen of them, OpenMetrics
 report          what was found, for readers: tables, pages of Markdown, the HTML page with its figures
 request_server  `tslab requests`: an HTTP server under load
 epoch_cost      `tslab epochs`: what epochs cost and weigh

@@ -12,10 +12,11 @@ except ImportError:
 
 from tslab_lab.base import processes
 
-COMMANDS = ("run", "peers", "bench", "rss", "latency", "ab", "health", "boundaries", "report")
-COMMANDS += ("requests", "epochs", "demo", "variants", "timeline")
+COMMANDS = ("run", "top", "stat", "export", "peers", "bench", "rss", "latency", "ab", "health", "boundaries")
+COMMANDS += ("report", "requests", "epochs", "demo", "variants", "timeline")
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
+  tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show
   tslab peers install                      the other allocators
   tslab bench --quick                      all of them, on a dozen workloads, in minutes
   tslab rss -- python3 job.py              memory over time, on every allocator

@@ -54,8 +54,7 @@ static noinline void print_title(int fd)
     text_send(&text, fd);
 }
 
-/* The terms of the sum: the accounts of each, without the bytes that have no pages. */
-enum term { TERM_LIVE, TERM_WASTE, TERM_CACHES, TERM_RETAINED, TERM_METADATA, TERMS };
+/* The accounts, and the term that each is in. */
 #define TERM_LIST(X)                                                                                                   \
     X(live_slots, LIVE)                                                                                                \
     X(live_chunks, LIVE)                                                                                               \
@@ -94,17 +93,22 @@ enum term { TERM_LIVE, TERM_WASTE, TERM_CACHES, TERM_RETAINED, TERM_METADATA, TE
 enum { TERM_LIST(TERM_NUMBER) TERMED };
 _Static_assert((int)TERMED == (int)ACCOUNTS, "each account is in one term");
 
+void summary_terms(const struct tslab_accounts *accounts, uint64_t sums[TERMS])
+{
+    for (unsigned i = 0; i < TERMS; i++) {
+        sums[i] = 0;
+    }
+#define TERM_ADD(account, term) sums[TERM_##term] += accounts->account.bytes - accounts->account.untouched_bytes;
+    TERM_LIST(TERM_ADD)
+    invariant(sums[TERM_LIVE] >= accounts->live_large.bytes - accounts->live_large.untouched_bytes);
+    invariant(sums[TERM_CACHES] >= accounts->hot_runs.bytes - accounts->hot_runs.untouched_bytes);
+}
+
 static noinline void sum_terms(uint64_t sums[TERMS])
 {
     struct tslab_accounts accounts;
     (void)accounts_take(&accounts);
-    for (unsigned i = 0; i < TERMS; i++) {
-        sums[i] = 0;
-    }
-#define TERM_ADD(account, term) sums[TERM_##term] += accounts.account.bytes - accounts.account.untouched_bytes;
-    TERM_LIST(TERM_ADD)
-    invariant(sums[TERM_LIVE] >= accounts.live_large.bytes - accounts.live_large.untouched_bytes);
-    invariant(sums[TERM_CACHES] >= accounts.hot_runs.bytes - accounts.hot_runs.untouched_bytes);
+    summary_terms(&accounts, sums);
 }
 
 /* What remains of the RSS may be less than nothing: an object counts with all of its pages, also those that the program

@@ -4,6 +4,7 @@
 #include <tslab/tslab.h>
 
 #include "api/accounts.h"
+#include "api/board.h"
 #include "api/epochs.h"
 #include "api/sized.h"
 #include "api/summary.h"
@@ -168,6 +169,9 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     }
     due_start(write_report);
     samples_start();
+    if (option_get(OPTION_EXPORT) != 0) {
+        board_start();
+    }
 }
 
 __attribute__((destructor)) static void print_at_exit(void)

@@ -22,6 +22,14 @@ static bool has_come(void)
            (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
 }
 
+/* Late: the keeper comes sooner. */
+enum { POST_LATE_MS = 1000 };
+
+static bool has_to_post(uint64_t late_ms)
+{
+    return due.post != NULL && os_now_ms() >= load_plain(&due.next_ms) + late_ms;
+}
+
 static bool claim_the_report(void)
 {
     uint32_t nobody = 0;
@@ -39,14 +47,32 @@ static void write_claimed(void)
     errno = saved;
 }
 
-noinline void due_write(void)
+static void post_claimed(void)
 {
-    if (has_come() && claim_the_report()) {
+    const int saved = errno;
+    invariant(load_plain(&due.is_writing) == 1);
+    const uint64_t pause_ms = due.post();
+    invariant(load_plain(&due.is_writing) == 1 && pause_ms != 0);
+    store_plain(&due.next_ms, os_now_ms() + pause_ms);
+    errno = saved;
+}
+
+static void write_or_post(uint64_t late_ms)
+{
+    if ((has_come() || has_to_post(late_ms)) && claim_the_report()) {
         if (has_come()) {
             write_claimed();
         }
+        if (has_to_post(late_ms)) {
+            post_claimed();
+        }
         store_release(&due.is_writing, 0);
     }
+}
+
+noinline void due_write(void)
+{
+    write_or_post(load_plain(&due.is_kept) != 0 ? POST_LATE_MS : 0);
 }
 
 void due_write_without_record(void)
@@ -55,7 +81,8 @@ void due_write_without_record(void)
     invariant(front->thread == NULL);
     if (due_is_armed()) {
         front_current = &front_gone;
-        due_write();
+        store_plain(&due.is_kept, 1);
+        write_or_post(0);
         invariant(front_current == &front_gone);
         front_current = front;
     }
@@ -103,7 +130,20 @@ void due_arm(void)
     store_plain(&due.is_armed, 1);
 }
 
+void due_post(uint64_t (*post)(void))
+{
+    invariant(due.post == NULL && post != NULL);
+    due.post = post;
+    if (claim_the_report()) {
+        post_claimed();
+        store_release(&due.is_writing, 0);
+    }
+    store_plain(&due.is_armed, 1);
+}
+
 void due_is_cut(void)
 {
+    store_plain(&due.is_kept, 0);
+    store_plain(&due.next_ms, 0);
     store_plain(&due.is_writing, 0);
 }

@@ -7,6 +7,9 @@
  * writes nothing where it has interrupted a slow operation, whose locks the report might need: a report takes no lock
  * that a thread holds outside of its gate, except where signals are blocked.
  *
+ * Figures for other processes are posted in the same way. Where there is a keeper it is left to it, so that no thread
+ * of the program waits for it.
+ *
  * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
  * than the default before the library starts, there is none of ours.
  *
@@ -21,8 +24,11 @@ struct due {
     atomic_u32 is_armed; /* some option asks for reports while the program runs */
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
+    atomic_u32 is_kept; /* the keeper comes by */
     atomic_u64 last_ms; /* the time of the last report, or of the start */
+    atomic_u64 next_ms; /* when to post next */
     void (*write)(void);
+    uint64_t (*post)(void); /* NULL: nothing is posted */
 };
 
 extern struct due due;
@@ -31,10 +37,14 @@ extern struct due due;
  * it is called. */
 void due_start(void (*write)(void));
 
+/* Has figures posted for other processes, from now on: calls the function, and again when the milliseconds are over
+ * that it returns. It keeps to what is said of the one that writes reports, and is never called together with it. */
+void due_post(uint64_t (*post)(void));
+
 /* Has the interval looked at that the program has set. */
 void due_arm(void);
 
-/* Writes a report if one is due. Outside of all gates and locks. */
+/* Writes a report if one is due, and posts figures. Outside of all gates and locks. */
 void due_write(void);
 
 static inline bool due_is_armed(void)
@@ -52,7 +62,7 @@ static inline void due_write_if_armed(void)
 /* The same for a thread that is to have no record. */
 void due_write_without_record(void);
 
-/* In the child of a fork: another thread may have been writing. */
+/* In the child of a fork: another thread may have been writing, and what the child posts is its own. */
 void due_is_cut(void);
 
 #endif

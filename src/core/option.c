@@ -408,6 +408,7 @@ bool option_may_change(enum option option)
     switch (option) {
     case OPTION_ARENA_BYTES:
     case OPTION_HUGE_PAGES:
+    case OPTION_EXPORT:
     case OPTION_KEEPER:
     case OPTION_MAGAZINES:
     case OPTION_STATS_FILE:

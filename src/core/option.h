@@ -64,6 +64,9 @@ extern char option_trace_path[OPTION_PATH_MOST + 1]; /* trace */
     X(TRACE, trace, 0, 0, 255, "bytes",                                                                                \
       "the path of the file that the program's timeline is written to: %p is the process, %e the program")             \
     X(TRACE_BYTES, trace_bytes, 4 * MIB, 64 * KIB, GIB, "bytes", "how long that file is: it has the newest events")    \
+    X(EXPORT, export, EXPORT_NONE, 0, 2, "",                                                                           \
+      "1: the same user may read what the library counts (tslab top); 2: also start the keeper where there is one "    \
+      "thread, so that it is of now")                                                                                  \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 
@@ -92,6 +95,7 @@ enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURG
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { WORD_SHIFT = 3 };
 
+enum export_form { EXPORT_NONE, EXPORT_ALONE, EXPORT_WITH_KEEPER };
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };
 
 static inline unsigned option_word_of(uint64_t value)

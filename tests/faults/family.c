@@ -221,6 +221,41 @@ static void fail_the_advice(const char *option, const char *value)
     CHECK(unsetenv(option) == 0);
 }
 
+/* A system that refuses to share memory, or a part of what that takes. The process says so when it starts, if it has
+ * nothing to show, and does all else as ever. */
+static void fail_the_export(void)
+{
+    static const struct {
+        const char *plan;
+        bool refused;
+    } plans[] = { { "memfd_create:0:1:EINVAL", false }, { "memfd_create:0:0:ENOSYS", true },
+                  { "memfd_create:0:0:EINVAL", true },  { "fallocate:0:0:ENOSPC", true },
+                  { "getrlimit:0:0:EINVAL", true },     { "fcntl:0:0:EMFILE", true },
+                  { "fcntl:1:1:EINVAL", true },         { "fcntl:2:0:EINVAL", false },
+                  { "fstat:0:1:EBADF", true },          { "fstat:3:0:EBADF", false },
+                  { "munmap:0:0:EINVAL", false } };
+    static const char said[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
+    CHECK(setenv("TSLAB_EXPORT", "1", 1) == 0);
+    const struct result wanted = run(NULL);
+    CHECK_SAY(wanted.status == 0, "with an export: %s", wanted.said);
+    for (size_t i = 0; i < COUNT_OF(plans); i++) {
+        struct result result = run(plans[i].plan);
+        const bool says = strncmp(result.said, said, sizeof said - 1) == 0;
+        CHECK_SAY(says == plans[i].refused, "%s: \"%s\"", plans[i].plan, result.said);
+        memmove(result.said, result.said + (says ? sizeof said - 1 : 0), sizeof result.said - sizeof said);
+        compare(plans[i].plan, &result, &wanted);
+    }
+    bool refused = false;
+    for (unsigned i = 0; i < 8; i++) { /* one of these is the export's */
+        char plan[64];
+        snprintf(plan, sizeof plan, "mmap:%u:1:ENOMEM", i);
+        const struct result result = run(plan);
+        refused |= strncmp(result.said, said, sizeof said - 1) == 0;
+    }
+    CHECK_SAY(refused, "no mmap that fails refuses the export%s", "");
+    CHECK(unsetenv("TSLAB_EXPORT") == 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--work") == 0) {
@@ -247,6 +282,7 @@ int main(int argc, char **argv)
     fail_the_keeper(&wanted);
     fail_the_advice("TSLAB_PURGE", "lazy");
     fail_the_advice("TSLAB_HUGE_PAGES", "always");
+    fail_the_export();
     printf("%u plans\n", tried);
     return 0;
 }

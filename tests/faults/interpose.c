@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -46,6 +47,7 @@
     _(__register_atfork)                                                                                               \
     _(clock_gettime)                                                                                                   \
     _(dlopen)                                                                                                          \
+    _(getrlimit)                                                                                                       \
     _(madvise)                                                                                                         \
     _(mmap)                                                                                                            \
     _(mprotect)                                                                                                        \
@@ -57,7 +59,7 @@
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
-#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(openat) _(read) _(unlinkat) _(write)
+#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(read) _(unlinkat) _(write)
 #define SYSTEM_CALLS(_) FILE_CALLS(_) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
 
 #define CALL_CONSTANT(name) CALL_##name,
@@ -304,6 +306,12 @@ EXPORT int munmap(void *start, size_t bytes)
 {
     const int how = fault(CALL_munmap, HERE);
     return how != 0 ? minus_one(how) : REAL(munmap, int (*)(void *, size_t))(start, bytes);
+}
+
+EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+{
+    const int how = fault(CALL_getrlimit, HERE);
+    return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
 }
 
 /* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte. */

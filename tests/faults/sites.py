@@ -55,6 +55,7 @@ ELSEWHERE = {
     ("commit", "core/trap.c"): GUARDS,
     ("now_ms", "core/due.c"): "a clock that fails has a report come at another time, and nothing else",
     ("now_ms", "core/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "api/board.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
     ("now_ms", "api/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "api/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",

@@ -102,6 +102,7 @@ def setuid(runner):
         "TSLAB_STATS_FILE": "/nowhere/x",
         "TSLAB_STATS_SIGNAL": "USR2",
         "TSLAB_STATS_INTERVAL_MS": "86400000",
+        "TSLAB_EXPORT": "1",
         "TSLAB_TRACE": "/nowhere/trace",
         "TSLAB_TRACE_BYTES": "1M",
         "TSLAB_NONSENSE": "1",
