@@ -17,7 +17,7 @@ PATIENCE = 2.5  # seconds: a library that is watched posts each second, if a thr
 # with its descriptor, so it ends with us.
 _WATCH = struct.pack("hh4xqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 _F_OFD_SETLK = 37
-_MAPPED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ 0+ .*/memfd:tslab-export", re.MULTILINE)
+_MAPPED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ 0+ .*/memfd:tslab-export.*", re.MULTILINE)
 
 
 def now():
@@ -58,7 +58,7 @@ class Process:
         self.pid, self.inner_pid = pid, _inner_pid(pid)
         self.figures = self.before = None
         self._file, self._inode, self._path = None, None, None
-        self._mapped = None  # the place in its memory, where its descriptor is closed
+        self._line = self._mapped = None  # in its maps, and where in its memory, if its descriptor is closed
 
     def open(self, mapped=False):
         """False: it has no board. `mapped`: also look for one whose descriptor is closed."""
@@ -80,6 +80,7 @@ class Process:
         if found is None:
             return False
         start, end = (int(found[i], 16) for i in (1, 2))
+        self._line = found[0]
         try:
             self._file = os.open(f"/proc/{self.pid}/map_files/{start:x}-{end:x}", os.O_RDONLY | os.O_CLOEXEC)
             self._watch()
@@ -107,7 +108,7 @@ class Process:
     def _is_the_one(self):
         """Whether the descriptor is still the same board: the program may have closed it, or be another one now."""
         if self._path is None:
-            return self._file is not None and os.path.exists(f"/proc/{self.pid}")
+            return self._file is not None and self._line in _read(f"/proc/{self.pid}/maps")
         try:
             return os.stat(self._path).st_ino == self._inode
         except OSError:
