@@ -13,9 +13,9 @@
 #include "core/due.h"
 #include "core/exit_check.h"
 #include "core/fast.h"
+#include "core/gauges.h"
 #include "core/limit.h"
 #include "core/option.h"
-#include "core/samples.h"
 #include "core/stats.h"
 #include "os/sink.h"
 
@@ -168,7 +168,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
         sink_keep_stderr();
     }
     due_start(write_report);
-    samples_start();
+    gauges_start();
     if (option_get(OPTION_EXPORT) != 0) {
         board_start();
     }

@@ -1,5 +1,5 @@
 /* The walks for the accounts take at most one part in WALK_SHARE of the time. */
-#include "core/samples.h"
+#include "core/gauges.h"
 
 #include "core/accounts.h"
 #include "core/depot.h"
@@ -53,7 +53,7 @@ static void take_sample(void)
     }
 }
 
-void samples_start(void)
+void gauges_start(void)
 {
     timeline_start(take_sample, sampled_names);
 }
