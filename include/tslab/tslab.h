@@ -796,6 +796,16 @@ TSLAB_API void tslab_stats_print(int fd);
  * Cost: as tslab_stats_print. */
 TSLAB_API void tslab_stats_json(int fd);
 
+/* Writes the heap profile to a file descriptor: which call stacks allocated what lives, what was allocated, and the
+ * pages that few objects keep. There is one while the option `profile` is set, which the program can do. `tslab
+ * profile` reads it; docs/profiles.md describes it. It does not allocate.
+ *
+ * Returns: TSLAB_OK. TSLAB_INVALID: not all of it could be written.
+ * Threads: any. While the caches of threads are looked at, slow operations of all threads wait: some milliseconds for
+ *   each 64 MiB that they cache.
+ * Cost: a look at every slab and chunk, and writing a line for each sample. */
+TSLAB_API enum tslab_status tslab_profile_write(int fd);
+
 /* Tells the version of the library that runs. TSLAB_VERSION_MAJOR and the others tell that of this header.
  *
  * Returns: a string constant, "major.minor.patch". */

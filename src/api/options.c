@@ -7,6 +7,7 @@
 #include "core/due.h"
 #include "core/limit.h"
 #include "core/option.h"
+#include "core/profile.h"
 #include "os/fatal.h"
 #include "os/text.h"
 
@@ -61,6 +62,8 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         limit_set(&limits_now);
     } else if (option == OPTION_STATS_INTERVAL_MS) {
         due_arm();
+    } else if (option == OPTION_PROFILE) {
+        profile_set(option_get(OPTION_PROFILE));
     }
     return TSLAB_OK;
 }

@@ -6,6 +6,7 @@
 #include "api/accounts.h"
 #include "api/board.h"
 #include "api/epochs.h"
+#include "api/profile.h"
 #include "api/sized.h"
 #include "api/summary.h"
 #include "core/alloc.h"
@@ -16,6 +17,7 @@
 #include "core/gauges.h"
 #include "core/limit.h"
 #include "core/option.h"
+#include "core/profile.h"
 #include "core/stats.h"
 #include "os/sink.h"
 
@@ -136,11 +138,12 @@ TSLAB_API const char *tslab_version(void)
     return VERSION_TEXT(TSLAB_VERSION_MAJOR, TSLAB_VERSION_MINOR, TSLAB_VERSION_PATCH);
 }
 
+static atomic_u32 reports;
+
 /* Writes a report in the form that the options ask for, to where they want it. */
-static void write_report(void)
+static void write_statistics(uint32_t number)
 {
-    static atomic_u32 written;
-    const int fd = sink_open(option_path, fetch_add_relaxed(&written, 1));
+    const int fd = sink_open(option_path, number);
     const uint64_t form = option_get(OPTION_STATS);
     if (fd < 0) {
         return;
@@ -153,6 +156,14 @@ static void write_report(void)
         summary_print(fd);
     }
     sink_close(fd);
+}
+
+/* What the program's user asks for while it runs. */
+static void write_report(void)
+{
+    const uint32_t number = fetch_add_relaxed(&reports, 1);
+    write_statistics(number);
+    profile_save(number);
 }
 
 /* Who names a file wants a report. */
@@ -172,12 +183,15 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (option_get(OPTION_EXPORT) != 0) {
         board_start();
     }
+    profile_set(option_get(OPTION_PROFILE));
 }
 
 __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
+    const uint32_t number = fetch_add_relaxed(&reports, 1);
     if (is_report_wanted()) {
-        write_report();
+        write_statistics(number);
     }
+    profile_save(number);
 }

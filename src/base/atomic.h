@@ -107,6 +107,18 @@ static inline void owned_add(uint64_t *word, uint64_t v)
 #endif
 }
 
+/* For an entry of a table that seldom changes, and that fast paths read at any time. */
+static inline size_t load_entry(const uint16_t *entry)
+{
+#if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
+    size_t v;
+    __asm__("movzwl %1, %k0" : "=r"(v) : "m"(*entry)); /* clang makes two instructions of an atomic load */
+    return v;
+#else
+    return __atomic_load_n(entry, __ATOMIC_RELAXED);
+#endif
+}
+
 static inline void owned_set(uint64_t *word, uint64_t v)
 {
     __atomic_store_n(word, v, __ATOMIC_RELAXED);
@@ -121,6 +133,8 @@ static inline uint64_t owned_get(const uint64_t *word)
  * that cuts the owner off finds them. Other threads read it by owned_load. */
 #define owned_load(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
 #define owned_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* For a word that an owned_store behind it makes known. */
+#define owned_write(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
 typedef _Atomic(uint8_t) atomic_u8;
 typedef _Atomic(uint16_t) atomic_u16;

@@ -10,6 +10,7 @@
 #include "core/large.h"
 #include "core/room.h"
 #include "core/timeline.h"
+#include "core/sampling.h"
 #include "os/fatal.h"
 
 #include <errno.h>
@@ -71,6 +72,9 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     const bool stays = epoch == 0 || size <= usable || epoch_is_open(epoch_by_id(epoch));
     const bool resized = stays && (epoch == 0 ? large_resize(p, size) : epoch_resize_run(epoch_by_id(epoch), p, size));
     gate_unlock(&thread->gate);
+    if (resized && size > usable && samples_are_on()) {
+        sampling_large(thread, p, usable);
+    }
     return resized;
 }
 
@@ -108,6 +112,9 @@ static void *move_pages(struct thread *thread, void *p, size_t size)
     gate_lock(&thread->gate);
     void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
     gate_unlock(&thread->gate);
+    if (samples_are_on()) {
+        sampling_large(thread, moved, 0);
+    }
     (void)checked_born(moved != NULL ? moved : p);
     return moved;
 }

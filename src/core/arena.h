@@ -62,7 +62,7 @@ struct revisit {
 };
 
 /* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
- * large_bytes, unpurged_bytes, purged_slots, fresh_words and was_clean.
+ * large_bytes, unpurged_bytes, purged_slots, life, fresh_words and was_clean.
  *
  * The kinds of runs: used, or empty in one of four ways (depot.h). */
 enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
@@ -98,12 +98,19 @@ struct run {
         size_t large_bytes;    /* large block: the bytes that its user may touch (large.h) */
         size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
     };
-    uint32_t purged_slots; /* slab: of its free slots, at least so many have no pages but those that they share with
-                              others. By the holder, or under the list's lock (holes.h) */
-    atomic_u32 live;       /* chunk: granules that live, as counted by chunk.h */
-    uint16_t fresh_words;  /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
-    bool is_guarded;       /* large run, in the checked library: the page behind it has no access (large.c) */
-    bool was_clean;        /* slab, chunk: the run had no pages when it was opened */
+    union {
+        uint32_t purged_slots; /* slab: of its free slots, at least so many have no pages but those that they share with
+                                  others. By the holder, or under the list's lock (holes.h) */
+        uint32_t life;         /* chunk: the number of its present life, while allocations are sampled (samples.h) */
+    };
+    atomic_u32 live; /* chunk: granules that live, as counted by chunk.h */
+    union {
+        uint16_t fresh_words; /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
+        uint16_t cut;         /* open chunk: its cursor ends here, in granules, because the object that has the next one
+                                 is sampled; CHUNK_GRANULES: it is not cut. By the holder */
+    };
+    bool is_guarded; /* large run, in the checked library: the page behind it has no access (large.c) */
+    bool was_clean;  /* slab, chunk: the run had no pages when it was opened */
 
     /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];

@@ -3,7 +3,9 @@
 
 #include "core/checked.h"
 #include "core/depot.h"
+#include "core/draw.h"
 #include "core/misuse.h"
+#include "core/samples.h"
 #include "os/fatal.h"
 
 void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
@@ -26,9 +28,38 @@ static uint32_t cursor_alive(const struct cursor *cursor)
     return (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->freed));
 }
 
+static struct run *chunk_of(const struct cursor *cursor)
+{
+    invariant(cursor_start(cursor) != NULL && arena_tag(cursor_start(cursor)) == TAG_CHUNK);
+    return &arena.runs[arena_unit(cursor_start(cursor))];
+}
+
 static bool chunk_is_frozen(const struct cursor *cursor)
 {
-    return cursor->end != load_plain(&cursor->start) + CHUNK_GRANULES;
+    return cursor->end != load_plain(&cursor->start) + chunk_of(cursor)->cut;
+}
+
+/* The granule from this one on whose object is sampled; at most CHUNK_GRANULES. What was drawn before and not reached
+ * does not matter: the distance to the next sample has no memory. */
+static uint16_t draw_cut(uint64_t from)
+{
+    uint64_t state = fetch_add_plain(&samples.seed, 1);
+    state = draw_next(&state);
+    const uint64_t distance = draw_distance(&state, load_plain(&samples.period)) >> GRANULE_SHIFT;
+    return (uint16_t)min_size(from + distance, CHUNK_GRANULES);
+}
+
+/* The cursor is at the start of a chunk that it fills from now on. */
+static void chunk_begin(struct cursor *cursor)
+{
+    struct run *const chunk = &arena.runs[arena_unit(cursor_start(cursor))];
+    invariant(load_plain(&cursor->at) == load_plain(&cursor->start));
+    owned_store(&chunk->cut, CHUNK_GRANULES);
+    if (samples_are_on()) {
+        owned_store(&chunk->cut, draw_cut(0));
+        owned_store(&chunk->life, samples_life());
+    }
+    cursor->end = load_plain(&cursor->start) + chunk->cut;
 }
 
 /* Counts the passed granules, before the cursor leaves its chunk or starts anew in it. */
@@ -45,7 +76,10 @@ static void cursor_set(struct cursor *cursor, uint64_t start)
     store_plain(&cursor->start, start);
     store_plain(&cursor->at, at);
     store_plain(&cursor->freed, at);
-    cursor->end = start == NO_CHUNK ? 0 : start + CHUNK_GRANULES;
+    cursor->end = 0;
+    if (start != NO_CHUNK) {
+        chunk_begin(cursor);
+    }
 }
 
 noinline void chunk_try_reset(struct cursor *cursor)
@@ -55,7 +89,35 @@ noinline void chunk_try_reset(struct cursor *cursor)
         cursor_count_passed(cursor);
         store_plain(&cursor->at, start);
         store_plain(&cursor->freed, start);
+        chunk_begin(cursor);
     }
+}
+
+bool chunk_is_cut(const struct cursor *cursor)
+{
+    return cursor_start(cursor) != NULL && chunk_of(cursor)->cut < CHUNK_GRANULES && !chunk_is_frozen(cursor);
+}
+
+bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
+{
+    struct run *const chunk = chunk_of(cursor);
+    const uint64_t start = load_plain(&cursor->start), granules = code_granules(code_of_size(size));
+    const uint64_t place = round_up(load_plain(&cursor->at), max_size(alignment >> GRANULE_SHIFT, 1)) - start;
+    bool is_sampled = false;
+    invariant(chunk_is_cut(cursor) && size <= CHUNK_OBJECT_MOST);
+    if (!samples_are_on() || place + granules > CHUNK_GRANULES) {
+        owned_store(&chunk->cut, CHUNK_GRANULES);
+    } else {
+        if (chunk->cut < place) { /* in what the alignment skips */
+            owned_store(&chunk->cut, draw_cut(place));
+        }
+        is_sampled = chunk->cut < place + granules;
+        if (is_sampled) {
+            owned_store(&chunk->cut, draw_cut(place + granules));
+        }
+    }
+    cursor->end = start + chunk->cut;
+    return is_sampled;
 }
 
 bool chunk_free_other(void *p)
@@ -120,12 +182,6 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clea
         store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
     cursor_set(cursor, granule_at(arena_address(first)));
-}
-
-static struct run *chunk_of(const struct cursor *cursor)
-{
-    invariant(cursor_start(cursor) != NULL && arena_tag(cursor_start(cursor)) == TAG_CHUNK);
-    return &arena.runs[arena_unit(cursor_start(cursor))];
 }
 
 /* The low bits of the count tell, because no chunk is filled anew as often as it takes for them to come round. */
@@ -203,6 +259,10 @@ void chunk_abandon(struct cursor *cursor)
 void chunk_freeze(struct cursor *cursor)
 {
     invariant(cursor->end >= load_plain(&cursor->at));
+    if (cursor_start(cursor) != NULL) {
+        owned_store(&chunk_of(cursor)->cut,
+                    CHUNK_GRANULES); /* that the end differs from it shows that the chunk is frozen */
+    }
     cursor->end = load_plain(&cursor->at);
 }
 

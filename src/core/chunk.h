@@ -176,6 +176,13 @@ bool chunk_is_fresh(const struct cursor *cursor);
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);
 
+/* Whether the chunk ends for the cursor where the next object is sampled. */
+bool chunk_is_cut(const struct cursor *cursor);
+
+/* Lets the cursor of such a chunk pass that end with an object of so many bytes. True: the object is sampled, and finds
+ * room. The holder. */
+bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment);
+
 /* Detaches the cursor from its chunk. True: the chunk is empty, and the caller owns it and must recycle it. False: the
  * thread that frees the last object will own it. The caller has linked the run before, where that thread looks for
  * it. */

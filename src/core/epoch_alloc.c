@@ -9,6 +9,7 @@
 #include "core/large.h"
 #include "core/reclaim.h"
 #include "core/refill.h"
+#include "core/sampling.h"
 #include "core/scope.h"
 #include "os/fatal.h"
 
@@ -81,10 +82,24 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     return first != 0;
 }
 
-static void *alloc_from_chunk(struct hold *hold, size_t size, size_t alignment)
+static void *fill_chunk(struct hold *hold, size_t size, size_t alignment)
 {
     return alignment <= GRANULE_BYTES ? chunk_alloc(&hold->cursor, size)
                                       : chunk_alloc_aligned(&hold->cursor, size, alignment);
+}
+
+static void *alloc_from_chunk(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
+{
+    void *p = fill_chunk(hold, size, alignment);
+    if (p == NULL && chunk_is_cut(&hold->cursor)) {
+        const bool is_sampled = chunk_pass_cut(&hold->cursor, size, alignment);
+        p = fill_chunk(hold, size, alignment);
+        invariant(!is_sampled || p != NULL);
+        if (is_sampled) {
+            sampling_in_chunk(thread, hold->epoch, p);
+        }
+    }
+    return p;
 }
 
 static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
@@ -94,9 +109,7 @@ static void *alloc_from_slab(struct hold *hold, size_t size, size_t alignment)
     if (class == CLASS_NONE) {
         return NULL;
     }
-    struct magazine *m = &hold->heap->front.magazine[class];
-    void *p = magazine_pop(m);
-    return p != NULL ? p : refill_alloc(hold->heap, class);
+    return sampling_slot(hold->heap, class);
 }
 
 void *epoch_alloc_slot(struct thread *thread, struct hold *hold, size_t size, size_t alignment)
@@ -128,6 +141,9 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
         hold_count_filled(hold, size);
     }
     gate_unlock(&thread->gate);
+    if (samples_are_on()) {
+        sampling_large(thread, p, 0);
+    }
     return p;
 }
 
@@ -139,7 +155,7 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
         return NULL;
     }
     if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
-        void *p = alloc_from_chunk(hold, size, alignment);
+        void *p = alloc_from_chunk(thread, hold, size, alignment);
         if (p != NULL) {
             return p;
         }
@@ -151,7 +167,7 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
             return NULL;
         }
         if (hold->heap == NULL) {
-            return alloc_from_chunk(hold, size, alignment);
+            return alloc_from_chunk(thread, hold, size, alignment);
         }
     }
     if (hold->heap != NULL && size <= MIDDLE_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {

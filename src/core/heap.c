@@ -23,6 +23,7 @@ struct heap heap_none;
 /* clang-format off */
 #define NO_FRONT                                                                                                       \
     { .magazine = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                         \
+      .ahead = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                            \
       .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none }
 /* clang-format on */
 struct front front_none = NO_FRONT;
@@ -61,6 +62,40 @@ void front_start(struct front *front)
     front->filling = &hold_none;
 }
 
+/* The second row. */
+
+static atomic_u32 is_ahead;
+
+bool heap_is_ahead(void)
+{
+    return load_seq_cst(&is_ahead) != 0;
+}
+
+void front_start_ahead(struct front *front)
+{
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        if (owned_load(&front->ahead[c].top) == NULL) {
+            magazine_reset(&front->ahead[c]);
+        }
+    }
+}
+
+void heap_begin_ahead(void)
+{
+    store_seq_cst(&is_ahead, 1);
+    for (struct heap *heap = load_seq_cst(&heap_made); heap != NULL; heap = heap->made_before) {
+        front_start_ahead(&heap->front);
+    }
+}
+
+uint64_t heap_slots_ahead(const struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.ahead[class];
+    const uint64_t limit = owned_load(&m->limit);
+    const uint64_t slots = (uint64_t)(owned_load(&m->top) - (owned_load(&m->end) - limit));
+    return slots > limit ? 0 : slots;
+}
+
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
 {
     invariant((thread == NULL) == (gate == NULL) && affinity >= AFFINITY_FIRST_HEAP);
@@ -80,7 +115,10 @@ struct heap *heap_make(struct epoch *epoch)
     if (heap != NULL) {
         heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
         heap->made_before = load_acquire(&heap_made);
-        while (!cas_release(&heap_made, &heap->made_before, heap)) {
+        while (!cas_seq_cst(&heap_made, &heap->made_before, heap)) {
+        }
+        if (heap_is_ahead()) {
+            front_start_ahead(&heap->front);
         }
     }
     return heap;
@@ -88,8 +126,8 @@ struct heap *heap_make(struct epoch *epoch)
 
 /* Counting. */
 
-/* The slots in the magazine of a class, and what went through it. A report may look between two writes of the holder. A
- * difference that is below zero then counts as zero. */
+/* The slots in the magazines of a class, and what went through them. What went to the second row is counted as served
+ * there. A report may look between two writes of the holder. A difference that is below zero then counts as zero. */
 struct traffic {
     uint64_t slots, allocs, frees;
 };
@@ -97,15 +135,16 @@ struct traffic {
 static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t allocs = owned_get(&m->served), limit = owned_load(&m->limit);
+    const uint64_t served = owned_get(&m->served), limit = owned_load(&m->limit);
+    const uint64_t ahead = min_size(heap_slots_ahead(heap, class), served), allocs = served - ahead;
     void **const places = owned_load(&m->end) - limit;
     const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
     if (slots > limit) { /* the magazine got another tray meanwhile */
-        return (struct traffic){ 0, allocs, allocs };
+        return (struct traffic){ ahead, allocs, allocs };
     }
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
-    const uint64_t frees = slots + allocs + counter_get(&heap->class[class].moved);
-    return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
+    const uint64_t frees = slots + served + counter_get(&heap->class[class].moved);
+    return (struct traffic){ slots + ahead, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
@@ -301,11 +340,27 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
+/* Gives back what the second row has: it was never served. */
+static void flush_ahead(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.ahead[class], *const first = &heap->front.magazine[class];
+    const unsigned slots = m->limit == 0 ? 0 : magazine_slots(m);
+    if (slots != 0) {
+        invariant(heap->ahead != NULL && owned_get(&first->served) >= slots);
+        flush_slots(class, magazine_places(m) + 1, slots);
+        magazine_set(m, magazine_places(m), m->limit, 0);
+        owned_set(&first->served, owned_get(&first->served) - slots);
+        counter_add(&heap->class[class].moved, slots);
+        count_flush(&heap->class[class], slots);
+    }
+}
+
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
     const unsigned slots = magazine_slots(m);
+    flush_ahead(heap, class);
     if (slots != 0) {
         flush_slots(class, magazine_places(m) + 1, slots);
         set_magazine(heap, class, magazine_places(m), m->limit, 0);

@@ -28,6 +28,7 @@
 #include "core/tray.h"
 #include "os/fatal.h"
 
+struct ahead;
 struct hold;
 struct thread;
 
@@ -107,7 +108,11 @@ struct front {
     struct hold *innermost; /* the hold of the innermost scope; hold_none: the thread is inside of nothing */
     struct hold *filling;   /* plain malloc fills its chunk when the magazines do not serve; hold_none: no chunk */
     struct heap *heap;      /* the heap behind this front; heap_none: there is none */
+    struct magazine ahead[CLASS_LIMIT]; /* the second row: what is served while allocations are sampled (ahead.h). Not
+                                           used, and zero, until they are for the first time */
 };
+
+_Static_assert(offsetof(struct front, ahead) == sizeof(struct magazine) * CLASS_AHEAD, "the table leads there");
 
 struct heap {
     struct front front;
@@ -122,6 +127,8 @@ struct heap {
     uint64_t tick_ms;         /* the time of the last tick */
     struct stock stock;
     struct hot_runs hot;
+    struct ahead
+        *ahead; /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
     struct heap_class class[CLASS_LIMIT];
 };
 
@@ -191,6 +198,19 @@ void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, str
 /* Makes the magazine of a class hold up to `slots`, if there is memory, in a tray of the pool unless it is as short as
  * the one that lies in the heap. In the gate. */
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
+
+/* The slots of a class in the second row. Any thread, as with heap_add. */
+uint64_t heap_slots_ahead(const struct heap *heap, unsigned class);
+
+/* From now on each front has a second row. Under the registry's lock; the caller sees to the records there are. */
+void heap_begin_ahead(void);
+
+/* Whether fronts have a second row. A front that is made known after this was false has it made by heap_begin_ahead's
+ * caller. */
+bool heap_is_ahead(void);
+
+/* Gives a front an empty second row. */
+void front_start_ahead(struct front *front);
 
 /* Gives an empty magazine of a class the slots of another tray, whose count is set. Its own tray is kept for the next
  * one that is handed over, or goes back to the pool. In the gate. */

@@ -79,7 +79,7 @@ always_inline void magazine_push(struct magazine *m, void *slot)
 {
     void **const top = m->top;
     invariant(slot != NULL && top != m->end);
-    top[1] = slot;
+    owned_write(&top[1], slot);
     owned_store(&m->top, top + 1);
 }
 

@@ -20,6 +20,7 @@
 #include "core/refill.h"
 #include "core/room.h"
 #include "core/timeline.h"
+#include "core/sampling.h"
 #include "core/watch.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -39,9 +40,7 @@ static void *or_enomem(void *p)
 void *object_alloc_slot(struct thread *thread, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    struct magazine *m = &thread->heap.front.magazine[class];
-    void *p = (TSLAB_BYPASS & BYPASS_ALLOCS) == 0 ? magazine_pop(m) : NULL;
-    return p != NULL ? p : refill_alloc(&thread->heap, class);
+    return sampling_slot(&thread->heap, class);
 }
 
 void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero)
@@ -55,6 +54,9 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
         gate_lock(&thread->gate);
         p = large_alloc(max_size(size, 1), alignment, zero);
         gate_unlock(&thread->gate);
+    }
+    if (samples_are_on()) {
+        sampling_large(thread, p, 0);
     }
     return p;
 }
@@ -119,7 +121,8 @@ noinline void *object_alloc_slow(size_t size)
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }
     const unsigned class = class_of_size(size);
-    void *p = option_bypasses(BYPASS_ALLOCS) ? refill_alloc_claimed(front_current->heap, class) : NULL;
+    const bool bypasses = option_bypasses(BYPASS_ALLOCS) && !samples_are_on();
+    void *p = bypasses ? refill_alloc_claimed(front_current->heap, class) : NULL;
     return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
 }
 

@@ -25,11 +25,21 @@ _Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM] = { OPTION_TABLE(OPTI
 
 char option_path[OPTION_PATH_MOST + 1];
 char option_trace_path[OPTION_PATH_MOST + 1];
+char option_profile_path[OPTION_PATH_MOST + 1];
 
 /* Where the path of an option is that is one. NULL: the option is none. */
 static char *path_of(unsigned option)
 {
-    return option == OPTION_STATS_FILE ? option_path : option == OPTION_TRACE ? option_trace_path : NULL;
+    switch (option) {
+    case OPTION_STATS_FILE:
+        return option_path;
+    case OPTION_TRACE:
+        return option_trace_path;
+    case OPTION_PROFILE_FILE:
+        return option_profile_path;
+    default:
+        return NULL;
+    }
 }
 
 enum { MESSAGE_BYTES = 512 };
@@ -415,6 +425,7 @@ bool option_may_change(enum option option)
     case OPTION_STATS_SIGNAL:
     case OPTION_TRACE:
     case OPTION_TRACE_BYTES:
+    case OPTION_PROFILE_FILE:
         return false;
     default:
         return true;

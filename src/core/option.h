@@ -29,6 +29,7 @@ struct text;
 enum { OPTION_PATH_MOST = 255 };
 extern char option_path[OPTION_PATH_MOST + 1];       /* stats_file */
 extern char option_trace_path[OPTION_PATH_MOST + 1]; /* trace */
+extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
@@ -67,6 +68,11 @@ extern char option_trace_path[OPTION_PATH_MOST + 1]; /* trace */
     X(EXPORT, export, EXPORT_NONE, 0, 2, "",                                                                           \
       "1: the same user may read what the library counts (tslab top); 2: also start the keeper where there is one "    \
       "thread, so that it is of now")                                                                                  \
+    X(PROFILE, profile, 0, 0, TIB, "bytes",                                                                            \
+      "heap profile: one sample in so many allocated bytes on average; 512K costs little, 1 takes each object; 0: "    \
+      "none")                                                                                                          \
+    X(PROFILE_FILE, profile_file, 0, 0, 255, "bytes",                                                                  \
+      "the path of the file that the profile goes to when the program exits, and with its statistics; as stats_file")  \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
       "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
 

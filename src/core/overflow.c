@@ -138,7 +138,7 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
         misuse("double free of", p);
     }
     invariant(slots < hc->outbox_limit && arena_tag(p) != heap->front.magazine[class].tag);
-    hc->outbox[slots + 1] = p;
+    owned_write(&hc->outbox[slots + 1], p);
     /* The child of a fork finds each slot that is counted. */
     store_release(&hc->outbox_slots, slots + 1);
 }

@@ -146,7 +146,9 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
-    owned_set(&hc->fresh, hc->claimed_fresh ? owned_get(&m->served) + n : UINT64_MAX);
+    /* What is left in the second row since allocations were sampled may be handed out when they are again. */
+    const bool fresh = hc->claimed_fresh && heap_slots_ahead(heap, class) == 0;
+    owned_set(&hc->fresh, fresh ? owned_get(&m->served) + n : UINT64_MAX);
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
     if (wanted < ATTACH_FROM && heap->epoch == &epoch_process && load_relaxed(&heap_live_count) > SHARED_FROM) {
         heap_detach_slab(heap, class);

@@ -52,6 +52,7 @@ struct thread {
     struct hold *remembered[REMEMBERED_HOLDS]; /* the hold that it had last, by index of the epoch, maybe of another */
     uint32_t paused;                           /* pauses not yet resumed; above 0, plain malloc lands in the process */
     uint32_t warm_count;                       /* the number of warm epochs */
+    bool is_sampling;                          /* the thread reads its call stack (sampling.h) */
     struct epoch *warm;                        /* the list of warm epochs, linked by next_idle */
 
     struct survivors_line
@@ -83,6 +84,9 @@ struct registry {
 extern struct registry registry;
 
 void thread_start_scope_front(struct thread *thread);
+
+/* Gives all fronts, now and from now on, a second row of magazines (heap.h). */
+void thread_begin_all_ahead(void);
 
 /* Takes an idle record or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);

@@ -35,6 +35,7 @@ enum lock_rank {
     RANK_TRAYS,     /* empty trays */
     RANK_HEAPS,     /* the heaps of epochs that are in use */
     RANK_LIMITS,    /* the limits that the program sets */
+    RANK_SAMPLES,   /* sampled objects and their stacks */
     RANK_META,      /* memory for the engine's own records */
 };
 

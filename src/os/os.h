@@ -162,6 +162,9 @@ uint64_t os_random_place(void);
  * cannot be read. */
 size_t os_read_file(const char *path, char *buffer, size_t bytes);
 
+/* Writes all of a file of the kernel's to a descriptor. False when it could not. */
+bool os_copy_file(const char *path, int fd);
+
 /* The resident memory of this process in bytes; 0 when the system does not tell. Takes some microseconds. */
 size_t os_resident_bytes(void);
 

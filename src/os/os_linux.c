@@ -144,6 +144,21 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes)
     return (size_t)length;
 }
 
+bool os_copy_file(const char *path, int fd)
+{
+    const int saved = errno;
+    char part[1024];
+    long length = -1;
+    const long from = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (from >= 0) {
+        while ((length = syscall(SYS_read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
+        }
+        (void)syscall(SYS_close, from);
+    }
+    errno = saved;
+    return length == 0;
+}
+
 bool os_file_of(int fd, struct os_file *file)
 {
     const int saved = errno;

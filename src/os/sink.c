@@ -76,7 +76,7 @@ bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t numbe
     return true;
 }
 
-static int open_pattern(const char *pattern, uint32_t number)
+int sink_open_file(const char *pattern, uint32_t number)
 {
     char path[SINK_PATH_BYTES];
     return sink_path(path, pattern, number) ? os_open_to_append(path) : -1;
@@ -84,7 +84,7 @@ static int open_pattern(const char *pattern, uint32_t number)
 
 int sink_open(const char *pattern, uint32_t number)
 {
-    const int fd = pattern[0] == 0 ? -1 : open_pattern(pattern, number);
+    const int fd = pattern[0] == 0 ? -1 : sink_open_file(pattern, number);
     invariant(fd >= -1);
     return fd != -1 ? fd : open_stderr();
 }

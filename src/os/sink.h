@@ -24,6 +24,9 @@ bool sink_path(char path[SINK_PATH_BYTES], const char *pattern, uint32_t number)
  * opened, it is the standard error. Returns a descriptor; -1: there is nothing to write to. */
 int sink_open(const char *pattern, uint32_t number);
 
+/* The same for a file alone. -1: it cannot be opened. */
+int sink_open_file(const char *pattern, uint32_t number);
+
 /* Ends the use of such a descriptor. */
 void sink_close(int fd);
 

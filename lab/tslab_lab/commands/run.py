@@ -103,6 +103,8 @@ OPTIONS = (
     Option("trace", "PATH", path, "the file of a timeline, for `tslab timeline`: %%p is the process, %%e the program"),
     Option("trace_bytes", "N", number(64 << 10, 1 << 30), "how long that file is"),
     Option("export", "0|1|2", number(0, 2), "1: what it counts is for `tslab top`, too; 2: a thread keeps that fresh"),
+    Option("profile", "BYTES", number(0, 1 << 40), "heap profile: a sample in so many allocated bytes (default: 512K)", "512K"),
+    Option("profile_file", "PATH", path, "where the profile goes when the program ends: %%p, %%e and %%n as above"),
     Option("epoch_policy", "POLICY", policy, "epochs of work units: never, per-request, batch-N, interval-MS, manual"),
     Option("retain_bytes", "N", number(0, 1 << 40), "empty memory that may always wait for reuse"),
     Option("purge_delay_ms", "N", number(0, 3600000), "how long empty memory waits before its pages go back"),

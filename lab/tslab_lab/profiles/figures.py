@@ -1,0 +1,95 @@
+"""Sums over samples: by stack, by site, by epoch, and the pages that are kept."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+KINDS = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
+UNSAMPLED = "[no survivor was sampled]"
+
+
+@dataclass
+class Sum:
+    objects: float = 0
+    bytes: float = 0
+    samples: int = 0
+    oldest_ms: int = 0
+
+    def add(self, objects, size, samples=0, age_ms=0):
+        self.objects += objects
+        self.bytes += size
+        self.samples += samples
+        self.oldest_ms = max(self.oldest_ms, age_ms)
+
+
+def live(written, key=lambda sample: sample.stack):
+    """What lives, estimated, by stack or by another key."""
+    sums = defaultdict(Sum)
+    for sample in written.live:
+        sums[key(sample)].add(sample.weight, sample.weight * sample.bytes, 1, sample.age_ms)
+    return sums
+
+
+def kept(written, key=lambda sample: sample.stack):
+    """The kept pages by stack: objects are pages, bytes are theirs. What all objects of a size keep is known exactly. The
+    samples of that size tell how it is divided."""
+    shares, all_shares = defaultdict(lambda: defaultdict(Sum)), defaultdict(float)
+    for sample in written.live:
+        if sample.kept:
+            charged = sample.weight * sample.kept
+            shares[sample.size][key(sample)].add(0, charged, 1, sample.age_ms)
+            all_shares[sample.size] += charged
+    sums = defaultdict(Sum)
+    page = written.number("page") or 4096
+    for size, of_all in written.kept.items():
+        if all_shares[size] == 0:
+            sums[None].add(of_all.pages / page, of_all.pages)
+        for stack, share in shares[size].items():
+            part = of_all.pages * share.bytes / all_shares[size]
+            sums[stack].add(part / page, part, share.samples, share.oldest_ms)
+    return sums
+
+
+def by_stack(written, kind):
+    if kind == "live":
+        return live(written)
+    if kind == "kept":
+        return kept(written)
+    sums = defaultdict(Sum)
+    for number, stack in written.stacks.items():
+        objects, size = (stack.objects, stack.bytes) if kind == "allocated" else (stack.peak_objects, stack.peak_bytes)
+        if objects or size:
+            sums[number].add(objects, size)
+    return sums
+
+
+def by_site(sums, symbols):
+    """The same by the place that called for memory, most first."""
+    sites = defaultdict(Sum)
+    for number, found in sums.items():
+        site = UNSAMPLED if number is None else symbols.site(number)
+        sites[site].add(found.objects, found.bytes, found.samples, found.oldest_ms)
+    return sorted(sites.items(), key=lambda item: -item[1].bytes)
+
+
+def few_of(sites, share=0.8, most=10):
+    """The fewest sites that have such a share: how many, their bytes, and those of all."""
+    total = sum(found.bytes for _, found in sites)
+    reached, count = 0.0, 0
+    for site, found in sites:
+        if site == UNSAMPLED or count == most or (count and reached >= share * total):
+            continue
+        reached += found.bytes
+        count += 1
+    return count, reached, total
+
+
+def growth(written, symbols, base, base_symbols):
+    """What lives by stack, less what lived in the profile before it."""
+    before = defaultdict(Sum)
+    for number, found in live(base).items():
+        before[base_symbols.key(number)].add(found.objects, found.bytes)
+    sums = {}
+    for number, found in live(written).items():
+        old = before.pop(symbols.key(number), Sum())
+        sums[number] = Sum(found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms)
+    return sums
