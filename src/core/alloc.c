@@ -9,8 +9,8 @@
 #include "core/guard.h"
 #include "core/large.h"
 #include "core/room.h"
-#include "core/timeline.h"
 #include "core/sampling.h"
+#include "core/timeline.h"
 #include "os/fatal.h"
 
 #include <errno.h>

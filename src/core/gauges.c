@@ -40,13 +40,13 @@ static void note_accounts(uint64_t now_ns)
     store_plain(&next_walk_ns, done_ns + max_size(WALK_NS, took_ns * WALK_SHARE));
 }
 
-static void take_sample(void)
+static void read_gauges(void)
 {
     const uint64_t now_ns = os_now_ns();
     const uint64_t words[RING_WORDS] = { os_resident_bytes(), bytes_of(RUN_USED), bytes_of(RUN_DIRTY),
                                          bytes_of(RUN_STUCK),
                                          (uint64_t)load_plain(&arena.committed_units) << UNIT_SHIFT };
-    invariant(timeline.sample == take_sample);
+    invariant(timeline.sample == read_gauges);
     timeline_note(TIMELINE_MEMORY, 0, now_ns, words, RING_WORDS);
     if (now_ns >= load_plain(&next_walk_ns)) {
         note_accounts(now_ns);
@@ -55,5 +55,5 @@ static void take_sample(void)
 
 void gauges_start(void)
 {
-    timeline_start(take_sample, sampled_names);
+    timeline_start(read_gauges, sampled_names);
 }

@@ -27,8 +27,8 @@ struct text;
 
 /* The value of an option that is a path is how long it is; these have the paths. */
 enum { OPTION_PATH_MOST = 255 };
-extern char option_path[OPTION_PATH_MOST + 1];       /* stats_file */
-extern char option_trace_path[OPTION_PATH_MOST + 1]; /* trace */
+extern char option_path[OPTION_PATH_MOST + 1];         /* stats_file */
+extern char option_trace_path[OPTION_PATH_MOST + 1];   /* trace */
 extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
 
 /* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
