@@ -34,7 +34,8 @@ def parser(names=COMMANDS):
         module = importlib.import_module(f"tslab_lab.commands.{name}")
         command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
         module.add_arguments(command)
-        command.set_defaults(run=module.run, error=command.error, command=name)
+        trouble = getattr(module, "TROUBLE", 1)  # the exit code where nothing was measured
+        command.set_defaults(run=module.run, error=command.error, command=name, trouble=trouble)
     return result
 
 
@@ -55,7 +56,7 @@ def main(argv=None):
         return arguments.run(arguments)
     except (processes.Failure, OSError) as failure:
         print(f"tslab: {failure}", file=sys.stderr)
-        return 1
+        return arguments.trouble
     except KeyboardInterrupt:
         print("tslab: interrupted", file=sys.stderr)
         return 130

@@ -65,33 +65,53 @@ class Statistics(LabTest):
 
     def test_time_is_compared_with_the_fastest_peer(self):
         columns = {"glibc": [(20, 1)], "jemalloc": [(10, 1)], "mimalloc": [(15, 1)], "tslab": [(12, 1)]}
-        found = outcome(columns | {"base": [(1, 1)]}, limit=1.1)
+        columns = {name: figures * 2 for name, figures in columns.items()}
+        found = outcome(columns | {"base": [(1, 1)] * 2}, limit=1.1)
         self.assertEqual(found.best(measures.time_ns), "jemalloc")
         self.assertAlmostEqual(found.time().middle, 1.2)
         self.assertIs(found.time_met(), False)
         self.assertIsNone(outcome(columns).time_met())
 
     def test_memory_is_compared_with_the_leanest_but_glibc(self):
-        columns = {"glibc": [(1, 1900)], "jemalloc": [(1, 4000)], "mimalloc": [(1, 3000)]}
-        self.assertIs(outcome(columns | {"tslab": [(1, 2900)]}).memory_met(), True)
-        self.assertIs(outcome(columns | {"tslab": [(1, 2950)]}).memory_met(), False)
-        heavy_glibc = {"glibc": [(1, 4000)], "tslab": [(1, 3200)]}
-        self.assertIs(outcome(heavy_glibc | {"mimalloc": [(1, 3000)]}).memory_met(), False)
+        columns = {"glibc": [(1, 1900)] * 2, "jemalloc": [(1, 4000)] * 2, "mimalloc": [(1, 3000)] * 2}
+        self.assertIs(outcome(columns | {"tslab": [(1, 2900)] * 2}).memory_met(), True)
+        self.assertIs(outcome(columns | {"tslab": [(1, 2950)] * 2}).memory_met(), False)
+        heavy_glibc = {"glibc": [(1, 4000)] * 2, "tslab": [(1, 3200)] * 2}
+        self.assertIs(outcome(heavy_glibc | {"mimalloc": [(1, 3000)] * 2}).memory_met(), False)
         self.assertIsNone(outcome(heavy_glibc).memory_met())
 
     def test_misses_are_told_in_words(self):
         columns = {"glibc": [(20, 5000)], "mimalloc": [(10, 1000)], "tslab": [(12, 1100)]}
-        told = list(bench_tables.misses([outcome(columns, limit=1.0)], "tslab"))
+        twice = {name: figures * 2 for name, figures in columns.items()}
+        told = list(bench_tables.misses([outcome(twice, limit=1.0)], "tslab"))
         self.assertEqual(told, ["a: time 1.20 (1.20-1.20), at most 1", "a: peak RSS"])
-        sizes = [outcome({"tslab": [(time, 1)]}, group="edges", name=name) for time, name in ((10, "x"), (16, "y"))]
-        self.assertEqual(
-            list(bench_tables.misses(sizes, "tslab")), ["y: step 1.60 (1.60-1.60), at most 1.5 either way"]
-        )
+
+        def steps(time, size):
+            first = outcome({"tslab": [(10, 1)] * 2}, group="edges", name="x", largest=1000)
+            last = outcome({"tslab": [(time, 1)] * 2}, group="edges", name="y", largest=size)
+            return list(bench_tables.misses([first, last], "tslab"))
+
+        self.assertEqual(steps(16, 1000), ["y: step 1.60 (1.60-1.60), for 1 times the size"])
+        self.assertEqual(steps(35, 4000), [])  # less than in proportion
+        self.assertEqual(steps(61, 4000), ["y: step 6.10 (6.10-6.10), for 4 times the size"])
+        self.assertEqual(steps(6, 4000), ["y: step 0.60 (0.60-0.60), for 4 times the size"])
+
+    def test_a_single_round_has_no_interval_and_no_verdict(self):
+        columns = {"glibc": [(20, 5000)], "mimalloc": [(10, 1000)], "tslab": [(12, 1100)]}
+        found = outcome(columns, limit=1.0, group="edges", largest=64)
+        self.assertEqual((found.time_met(), found.memory_met()), (None, None))
+        self.assertEqual(list(bench_tables.misses([found, found], "tslab")), [])
+        table = bench_tables.time_table([found], list(columns), "tslab")
+        self.assertEqual(table.rows[0][-2:], ["1.20", "1 -"])
+
+    def test_options_of_ours_are_no_rival(self):
+        found = outcome({"glibc": [(20, 5000)], "tslab@magazines=0": [(1, 10)], "tslab": [(12, 1100)]})
+        self.assertEqual(found.peers, ["glibc"])
 
 
 class Bench(LabTest):
     def bench(self, *options):
-        words = ("bench", "--quick", "--rounds", "1", "--force", "--output", self.own / "out", *options)
+        words = ("bench", "--quick", "--rounds", "1", "--output", self.own / "out", *options)
         return self.tslab(*words, timeout=150)
 
     def lines(self):
@@ -107,7 +127,7 @@ class Bench(LabTest):
         header, *lines, footer = self.lines()
         self.assertEqual(list(header["cases"]), [case.name for case in held.CASES])
         self.assertEqual((footer["kind"], footer["rounds"], footer["complete"]), ("footer", 1, True))
-        self.assertTrue(any("only 1 rounds" in mark for mark in header["marks"]))
+        self.assertIn("There is a single round: no interval", done.stdout)
         runs = {(line["case"], line["allocator"]): line for line in lines}
         self.assertEqual(len(runs), 3 * len(header["cases"]))
         for name in header["cases"]:
@@ -161,10 +181,10 @@ class Bench(LabTest):
         bad = f"bad={self.compiled(WRITES_BEHIND)}"
         done = self.bench("bulk64-1k-fifo", "--allocators", bad)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("No round was complete", done.stderr)
+        self.assertIn("No run was complete", done.stderr)
 
     def test_an_interrupt_leaves_what_was_complete(self):
-        words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500", "--force")
+        words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500")
         argv = self.argv(*words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out")
         process = subprocess.Popen(
             argv, env=self.environment, cwd=self.own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -194,14 +214,16 @@ class Bench(LabTest):
         self.assertAlmostEqual(counts[0], counts[1], delta=0.1)
         self.assertGreater(counts[0], 20)
 
-    def test_what_cannot_be_relied_on_is_refused(self):
-        done = self.tslab("bench", "pair", "--quick", "--rounds", "1", "--library", self.library)
-        if "--quick" in done.stdout:
-            self.assertIn("Note: There are only 1 rounds", done.stdout)
-        done = self.tslab("bench", "pair", "--rounds", "1", "--library", self.library)
+    def test_what_cannot_be_relied_on_is_marked_and_refused_only_where_asked(self):
+        options = ("--rounds", "1", "--library", self.library, "--allocators", "glibc,tslab@magazines=0,retain_bytes=1M")
+        done = self.tslab("bench", "pair:operations=10000", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("A single round, all in random order.", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^ +tslab *\n +@magazines=0, .*\n +glibc retain_bytes=1M ")
+        done = self.tslab("bench", "pair", *options, "--strict")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("There are only 1 rounds", done.stderr)
-        self.assertIn("--force", done.stderr)
+        self.assertIn("--strict: ", done.stderr)
+        self.assertIn("1 rounds are too few for intervals: ask for 6 or more.", done.stderr)
 
     def test_the_list_names_everything(self):
         done = self.tslab("bench", "--list")

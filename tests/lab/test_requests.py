@@ -62,19 +62,19 @@ class Command(RequestsTest):
         self.assertGreater(run["rate"], 100)
 
     def test_all_policies_and_both_scenarios(self):
-        file, page = self.own / "runs.json", self.own / "page.md"
-        files = ("--json", file, "--markdown", page)
+        page = self.own / "page.md"
+        files = ("--output", "out", "--markdown", page)
         done = self.command("--allocators", "glibc,tslab", "--deferred", self.library, *files)
         self.require_clean(done)
-        found = json.loads(file.read_text())
+        found = self.found("out")
         policies = ("never", "per-request", "batch-16", "interval-50", "manual", "inside")
         names = ["glibc", *(f"tslab {policy}" for policy in policies), "deferred never"]
-        self.assertEqual(list(found["server"]), names)
+        self.assertEqual(set(found["server"]), set(names))
         for name, (run,) in found["server"].items():
             with self.subTest(name):
                 self.require_run(run)
                 self.assertEqual(run["server"]["tslab"] is None, name == "glibc")
-        self.assertEqual(list(found["scattered"]), ["glibc", "tslab", "deferred", "tslab, epochs"])
+        self.assertEqual(set(found["scattered"]), {"glibc", "tslab", "deferred", "tslab, epochs"})
         self.assertEqual(len({run["bytes"] for (run,) in found["scattered"].values()}), 1)
 
         text = page.read_text()
@@ -83,6 +83,18 @@ class Command(RequestsTest):
         self.assertIn("| - |", text)  # 200 requests have no p99
         self.assertNotIn(str(ROOT), text)
         self.require_figures(self.own / "figures", text)
+
+    def found(self, folder):
+        """The header, and dict name -> runs of each case."""
+        header, *lines = map(json.loads, (self.own / folder / "results.jsonl").read_text().splitlines())
+        found = {"header": header}
+        series = {(line["allocator"], line["round"]): line for line in lines if line["kind"] == "series"}
+        for line in lines:
+            if line["kind"] == "run":
+                of = series.get((line["allocator"], line["round"]), {"rss_kb": []})
+                found.setdefault(line["case"], {}).setdefault(line["allocator"], []).append(line | {"series": of["rss_kb"]})
+        self.assertTrue(any(line["kind"] == "latency" for line in lines))
+        return found
 
     def require_figures(self, directory, page):
         begins = {"png": b"\x89PNG", "pdf": b"%PDF"}
@@ -102,13 +114,14 @@ class Command(RequestsTest):
         self.assertFalse((self.own / "figures").exists())
 
     def test_the_study(self):
-        file = self.own / "runs.json"
-        options = ("--preset", "study", "--allocators", "glibc,tslab", "--rate", "2000", "--no-figures", "--json", file)
+        sides = "glibc,tslab,tslab@magazines=0"
+        options = ("--preset", "study", "--allocators", sides, "--rate", "2000", "--no-figures", "--output", "out")
         done = self.tslab("requests", "--rounds", "1", "--library", self.library, *options)
         self.require_clean(done)
-        found = json.loads(file.read_text())
-        self.assertEqual(list(found["server"]), ["glibc", "tslab never"])
-        self.assertEqual((found["load"]["requests"], found["load"]["workers"], found["scattered"]), (1200, 4, None))
+        found = self.found("out")
+        self.assertEqual(set(found["server"]), {"glibc", "tslab never", "tslab@magazines=0"})
+        load = found["header"]["cases"]["server"]["parameters"]
+        self.assertEqual((load["requests"], load["workers"], "scattered" in found), (1200, 4, False))
         for (run,) in found["server"].values():
             self.assertEqual((run["server"]["wall"]["count"], run["server"]["workers_used"]), (1200, 4))
 
@@ -125,7 +138,7 @@ class Refusals(RequestsTest):
         library = self.compiled(DIES_IN_THE_MIDDLE)
         done = self.command("--preset", "study", "--library", library, "--allocators", "tslab", "--no-figures")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("tslab: the server on tslab never died of SIGABRT. Its last words:", done.stderr)
+        self.assertIn("server fails on tslab never: the server on tslab never died of SIGABRT.", done.stderr)
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_it_can_be_interrupted(self):

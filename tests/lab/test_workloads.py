@@ -201,6 +201,25 @@ class Programs(Built):
         self.assertTrue(0 < larson["inherited_share"] < 1)
         self.assertGreater(self.figures("fork")["forks_per_second"], 0)
 
+    def test_several_threads_share_the_work(self):
+        for text, operations in (
+            ("churn-fixed:operations=4000,live=100,threads={}", 4000),
+            ("burst-idle:bursts=2,objects=2000,idle_ms=1,threads={}", 4000),
+            ("phase-shift:phases=2,mib=1,threads={}", None),
+        ):
+            one, four = (
+                json.loads(self.run_on(named.parse(text.format(threads)).argv(self.plain, False)).stdout)
+                for threads in (1, 4)
+            )
+            if operations:
+                self.assertEqual((one["operations"], four["operations"]), (operations, operations), text)
+            self.assertAlmostEqual(one["operations"] / four["operations"], 1, delta=0.01)
+            self.assertNotEqual(one["hash"], four["hash"])  # each thread has objects of its own
+            if "survivors" in four:
+                self.assertAlmostEqual(four["survivors"] / four["operations"], 0.05, delta=0.001)
+        done = self.run_on(named.parse("churn-fixed:threads=65").argv(self.plain, False))
+        self.assertEqual(done.returncode, 2)
+
     def test_rss_at_the_end_is_with_the_survivors(self):
         library = compiled(PAGES, self.own / "libpages.so", "-shared", "-fPIC", "-fno-builtin")
         for text, survivors in (
@@ -413,7 +432,7 @@ class Names(unittest.TestCase):
         for name, cases in named.SETS.items():
             names = [case.name for case in cases]
             self.assertEqual(len(set(names)), len(names), name)
-        self.assertEqual(len(named.SETS["patterns"]), 50)
+        self.assertEqual(len(named.SETS["patterns"]), 56)
         self.assertEqual(len(named.SETS["boundaries"]), 24)
         self.assertTrue(12 <= len(named.SETS["quick"]) <= 14)
         self.assertLessEqual({c.name for c in named.SETS["quick"]}, {c.name for c in named.SETS["standard"]})

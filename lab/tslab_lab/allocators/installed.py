@@ -6,7 +6,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,20 +29,6 @@ class Library:
     source: str
     sha256: str | None = None
     environment: dict = field(default_factory=dict)
-
-
-def add_option(parser):
-    """The options that every sub-command has which measures: found(arguments.allocators, arguments.library)."""
-    known = ", ".join(ALLOCATORS)
-    parser.add_argument(
-        "--allocators",
-        type=words,
-        default=["all"],
-        metavar="A,B,...",
-        help=f"some of: {known}; 'all' that are here (default); 'debian' for {', '.join(GROUPS['debian'])}; "
-        "or any library to preload, as PATH or NAME=PATH",
-    )
-    add_library_option(parser)
 
 
 def add_library_option(parser):
@@ -85,12 +70,9 @@ def has_epochs(library):
     return bool(library.path) and b"tslab_epoch_open_sized" in library.path.read_bytes()
 
 
-def here(names, library=None):
-    """Those that are here, as dict name -> Library; who takes no part is said."""
-    present, missing = found(names, library)
-    for name, why in missing.items():
-        print(f"tslab: {name} takes no part: {why}", file=sys.stderr)
-    return present
+def is_built_here(library):
+    """Whether it comes from this checkout."""
+    return bool(places.ROOT and library.path) and Path(library.path).is_relative_to(places.ROOT)
 
 
 def environment(library):
@@ -118,6 +100,7 @@ def as_facts(libraries):
     return {
         name: {
             "title": library.title,
+            "allocator": library.name,
             "library": str(library.path) if library.path else None,
             "version": library.version,
             "source": library.source,

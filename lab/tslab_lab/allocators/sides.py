@@ -1,12 +1,13 @@
-"""What stands on one side of a comparison: an allocator, or a library by its path, each with or without options; and the
-names that sides have in results."""
+"""What takes part in a comparison: an allocator, or a library by its path, each with or without options; and the names
+that sides have in results."""
 
 import re
+import sys
 import tempfile
 from dataclasses import replace
 
 from tslab_lab.allocators import installed
-from tslab_lab.allocators.catalogue import ALLOCATORS, OURS
+from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS
 from tslab_lab.base import processes
 
 BASE = "base"  # another build of ours, to be compared with it
@@ -14,7 +15,60 @@ A, B, AGAIN = "A", "B", "A2"  # of `tslab ab`; the last is A once more
 EXAMPLE = "tslab@purge_delay_ms=0"
 _WITH_OPTIONS = re.compile(r"(.*?)@([A-Za-z_]\w*=.*)", re.DOTALL)
 _NEXT_OPTION = re.compile(r",(?=[A-Za-z_]\w*=)")  # a comma within a value is followed by no NAME=
+_OPTION = re.compile(r"[A-Za-z_]\w*=[^/]*")
 _PROGRAM = "/bin/true"
+
+
+def add_option(parser, default=("all",)):
+    """The options that every sub-command has which measures: here(arguments.allocators, arguments.library)."""
+    parser.add_argument(
+        "--allocators",
+        type=words,
+        default=list(default),
+        metavar="A,B,...",
+        help=f"some of: {', '.join(ALLOCATORS)}; 'all' that are here; 'debian' for {', '.join(GROUPS['debian'])}; or "
+        f"any library to preload, as PATH or NAME=PATH; each also with options, as {EXAMPLE} (default: "
+        f"{','.join(default)})",
+    )
+    installed.add_library_option(parser)
+
+
+def words(text):
+    """The words between commas. A comma within options belongs to them: what follows it is NAME=VALUE, not NAME=PATH."""
+    found = []
+    for word in installed.words(text):
+        if found and "@" in found[-1] and _OPTION.fullmatch(word):
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found
+
+
+def here(names, library=None):
+    """Those that are here, as dict name -> Library, in this order; who takes no part is said on stderr, and is an error
+    only with options."""
+    found = {}
+    plain = [name for name in names if not _WITH_OPTIONS.fullmatch(name)]
+    present, missing = installed.found(plain, library) if plain or not names else ({}, {})
+    for name in names:
+        if name not in plain:
+            one = side(name, library)
+            found[_name_of(name)] = replace(one, name=_name_of(name))
+    for name, why in missing.items():
+        print(f"tslab: {name} takes no part: {why}", file=sys.stderr)
+    return present | found
+
+
+def _name_of(word):
+    """What it is called in results: without a path."""
+    name, _, options = word.partition("@")
+    name, _, path = name.partition("=") if "=" in name else ("", "", name)
+    return f"{name or (installed.name_of(path) if '/' in path else path)}@{options}"
+
+
+def is_ours(name):
+    """Whether this is tslab as the user gets it, with or without options, or another build: no rival."""
+    return name.partition("@")[0] in (OURS, BASE)
 
 
 def with_base(names, path):

@@ -71,4 +71,4 @@ def setting(facts, peers):
 
 def versions(of):
     """The versions of the other allocators, in words. `of`: name -> version."""
-    return ", ".join(f"{name} {version}" for name, version in of.items() if name not in ("tslab", "glibc", "base"))
+    return ", ".join(f"{name} {version}" for name, version in of.items() if name.partition("@")[0] not in ("tslab", "glibc", "base"))

@@ -76,6 +76,12 @@ def outputs(argv, env, who):
         return out.read().decode(), err.read().decode(errors="replace")
 
 
+def ends_well(argv, environment):
+    """Whether a program that does next to nothing can do it: as where the library must have epochs."""
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False}
+    return subprocess.run([str(a) for a in argv], env=environment, **options).returncode == 0
+
+
 def figures(argv, env, who):
     """What a program of the lab's prints: a line of JSON."""
     text = run(argv, env, who)

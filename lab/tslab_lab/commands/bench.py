@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
@@ -30,7 +31,7 @@ def add_arguments(parser):
     measurement.add_options(parser, seconds=5400)
     add("--baseline", type=Path, metavar="PATH", help=f"another build of tslab, to be compared with it as '{BASE}'")
     add("--instructions", action="store_true", help="count instructions, too, by callgrind: free of noise")
-    add("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
+    measurement.add_page(parser)
     add("--check", action="store_true", help="exit with 1 where tslab misses a limit that it is held to")
     add("--list", action="store_true", help="list workloads, programs and sets, and run nothing")
 
@@ -38,10 +39,9 @@ def add_arguments(parser):
 def run(arguments):
     if arguments.list:
         return show_list()
-    if arguments.markdown and not arguments.markdown.absolute().parent.is_dir():
-        arguments.error(f"cannot write {arguments.markdown}: there is no such directory")
+    measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["quick" if arguments.quick else "standard"])
-    libraries = measurement.libraries(arguments, [f"{BASE}={arguments.baseline}"] if arguments.baseline else [])
+    libraries = sides.here(sides.with_base(arguments.allocators, arguments.baseline), arguments.library)
     befores = [accounts.take, *([instructions.count] if arguments.instructions else [])]
     found, interrupted = measurement.run(NAME, arguments, cases, libraries, befores=befores)
     return show(found, cases, arguments, interrupted)
@@ -55,7 +55,7 @@ def show(found, cases, arguments, interrupted):
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
     names = [name for name in found.header["allocators"] if name != BASE]
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
-    paragraphs = [how_to_read(found), *measurement.remarks(found, interrupted)]
+    paragraphs = [how_to_read(found), *measurement.remarks(found)]
     setting = measurement.setting(found)
     console = layout.console()
     layout.show(console, tables_of(found, listed, names, base, console.width), paragraphs, setting)
@@ -78,7 +78,7 @@ def tables_of(found, listed, names, base, width):
 
 def how_to_read(found):
     return (
-        f"Medians of {found.footer['rounds']} rounds, all in random order. Ratios are taken round by round: median (95 % "
+        f"{layout.medians_of(found.footer['rounds'])}, all in random order. Ratios are taken round by round: median (95 % "
         "bootstrap interval). A limit is met when the better end of the interval reaches it. Time: the processor's for "
         "real programs and where there is one thread, else wall clock, after a warm-up. Peak RSS is all of the process. "
         "All objects are written and checked, and the work was the same on all allocators."

@@ -1,5 +1,6 @@
 """`tslab boundaries`: the same work at largest sizes around every internal limit, to show that none is a cliff."""
 
+from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
 from tslab_lab.display import layout
@@ -13,7 +14,7 @@ HELP = "the same work at sizes around every internal limit: no cliff in time or 
 DESCRIPTION = (
     "Replaces random objects whose largest size steps over the limits between classes, slabs, runs and mappings: all "
     "sizes up to it, and that size alone. Shows the time and the memory of each step to the next size, and names the "
-    "steps that are more than half as much again."
+    "steps that are more than half as much again as the size tells."
 )
 
 
@@ -25,21 +26,21 @@ def add_arguments(parser):
 
 def run(arguments):
     cases = case_runner.select(["boundaries"])
-    found, interrupted = measurement.run(NAME, arguments, cases, measurement.libraries(arguments))
+    found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library))
     listed = case_runs.of(found, cases)
     if not listed:
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
     names = list(found.header["allocators"])
     paragraphs = [
-        f"Medians of {found.footer['rounds']} rounds; in brackets the ratio to the size before. Every size doubles or "
-        "stays, so that the memory of one to the next may double, too.",
-        *measurement.remarks(found, interrupted),
+        f"{layout.medians_of(found.footer['rounds'])}; in brackets: how the time grew from the size before, divided by how "
+        "the size grew. A step is a cliff where the time grows more than the size, or shrinks, by more than half as much again.",
+        *measurement.remarks(found),
     ]
     layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))
     cliffs = list(cliffs_of(listed)) if OURS in names else []
     for line in cliffs:
         print(f"cliff: {line}")
-    if not cliffs and OURS in names:
+    if not cliffs and OURS in names and found.footer["rounds"] > 1:
         print(f"No step of {OURS} is a cliff.")
     if not arguments.no_figures:
         make.make(found)
@@ -79,7 +80,7 @@ def cliffs_of(listed):
                 continue
             step = case_runs.step(outcome, before, OURS)
             where = f"{outcome.case.name}, from {before.case.largest:,} bytes"
-            if not case_runs.meets_step(step):
+            if case_runs.meets_step(step, case_runs.growth(outcome, before)) is False:
                 yield f"{where}: time {layout.interval_text(step)}"
             grown = outcome.median(OURS, measures.over_live) / before.median(OURS, measures.over_live)
             if grown > held.STEP_LIMIT:

@@ -1,5 +1,6 @@
 """`tslab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
+from tslab_lab.allocators import sides
 from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
@@ -29,10 +30,10 @@ def run(arguments):
     programs_named = [case.name for case in cases if case_runner.is_program(case)]
     if programs_named:
         arguments.error(f"the operations of {', '.join(programs_named)} cannot be timed: name workloads")
-    found, interrupted = measurement.run(NAME, arguments, cases, measurement.libraries(arguments), latency=True)
+    found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library), True)
     if not found.latency:
         raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
-    paragraphs = [how_to_read(found), *measurement.remarks(found, interrupted)]
+    paragraphs = [how_to_read(found), *measurement.remarks(found)]
     layout.show(layout.console(), tables_of(found), paragraphs, measurement.setting(found))
     if not arguments.no_figures:
         make.make(found)

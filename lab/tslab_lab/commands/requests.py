@@ -2,22 +2,19 @@
 allocators, and shows what that does to its latency and memory."""
 
 import dataclasses
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tslab_lab.allocators import installed
-from tslab_lab.allocators.catalogue import DEBIAN
-from tslab_lab.allocators.sides import BASE, with_base
+from tslab_lab.allocators import installed, sides
+from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import places, processes
 from tslab_lab.display import layout
 from tslab_lab.display.figures import available
-from tslab_lab.measure import honesty, study
+from tslab_lab.measure import measurement
 from tslab_lab.request_server import compiled, driver, figures, notes, outcomes, survivors, tables
-from tslab_lab.request_server.jobs import Jobs
-from tslab_lab.request_server.outcomes import DEFERRED, INSIDE, OURS, Column
+from tslab_lab.request_server.outcomes import CPU, DEFERRED, INSIDE, OURS, WALL, Column
 
 NAME = "requests"
 HELP = "a real HTTP server under load, on every epoch policy and allocator"
@@ -25,17 +22,20 @@ DESCRIPTION = "Drives a real HTTP server at a fixed rate, on tslab under every e
 
 POLICIES = ("never", "per-request", "batch-16", "interval-50", "manual", INSIDE)
 POLICY = re.compile(r"never|per-request|batch-[1-9][0-9]*|interval-[1-9][0-9]*|manual|inside")
-SERVER, SCATTERED = "server", "scattered"
+SERVER, SCATTERED = outcomes.SERVER, outcomes.SCATTERED
 STUDY = {"requests": 1200, "workers": 4, "policies": ["never"], "scenarios": [SERVER]}
+HOW_DEFERRED = "cmake --preset deferred && cmake --build --preset deferred makes build/deferred/libtslab-malloc.so"
 LONGEST_SECONDS = 80  # of one load: what runs longer counts as hung
 PACKAGES = ("nghttp2-client", "libmicrohttpd12")
+ROUNDS = (10, 1)
+WITH_EPOCHS = f"{OURS}, epochs"  # the scattered survivors, in an epoch of their own
+TIMES = {CPU: "handler, processor's time", WALL: "handler, wall clock"}
 
 
 def add_arguments(parser):
     add, words = parser.add_argument, installed.words
-    study.add_rounds(parser, few=1, seconds=1500)
+    measurement.add_options(parser, seconds=1500, rounds=ROUNDS, allocators=("debian", OURS))
     add("--scenarios", type=words, metavar="A,B", help=f"some of: {SERVER},{SCATTERED} (default: both)")
-    study.add_allocators(parser)
     inside = "'inside' is per-request with the sessions inside of the requests' epochs"
     policies = f"of TSLAB_EPOCH_POLICY; {inside} (default: {','.join(POLICIES)})"
     add("--policies", type=words, metavar="P,P", help=policies)
@@ -47,13 +47,12 @@ def add_arguments(parser):
     add("--session-limit", type=int, default=1000, help="sessions at once (default: %(default)s)")
     shift = "ask for rows of one band of sizes after the other, instead of all sizes at all times"
     add("--shift", action="store_true", help=shift)
-    add("--quick", action="store_true", help="little work, one round: shows that it runs, and no more")
     add("--brief", action="store_true", help="show one table and no notes")
-    study.add_library(parser)
-    add("--deferred", type=Path, metavar="PATH", help="a build that recycles only at close, to be compared under never")
+    add("--deferred", type=Path, metavar="PATH", help=f"a build that recycles only at close: {HOW_DEFERRED}")
     add("--figures", type=Path, metavar="DIR", help="where to draw (default: beside the page, or build/lab/figures)")
     add("--no-figures", action="store_true", help="draw nothing")
-    study.add_files(parser)
+    measurement.add_page(parser)
+    add("--check", action="store_true", help="exit with 1 where a limit is missed")
 
 
 def complete(arguments):
@@ -61,7 +60,7 @@ def complete(arguments):
     preset = STUDY if arguments.preset == "study" else {}
     quick = arguments.quick
     defaults = {"requests": 1000 if quick else 6000, "workers": 4, "policies": list(POLICIES)}
-    defaults |= {"scenarios": [SERVER, SCATTERED], "rounds": 1 if quick else 10} | preset
+    defaults |= {"scenarios": [SERVER, SCATTERED]} | preset
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
@@ -71,15 +70,14 @@ def complete(arguments):
 
 def refuse_nonsense(arguments):
     error = arguments.error
-    study.refuse_nonsense(arguments)
+    arguments.rounds = measurement.rounds_wanted(arguments, ROUNDS)
+    measurement.require_checkable(arguments)
+    measurement.require_writable(arguments)
     limits = {"requests": (1, 10_000_000), "rate": (1, 100_000), "workers": (2, 64)}
     limits |= {"session_percent": (0, 100), "session_limit": (0, 1 << 20)}
     for name, (least, most) in limits.items():
         if not least <= getattr(arguments, name) <= most:
             error(f"--{name.replace('_', '-')} must be from {least:,} to {most:,}")
-    unknown = set(arguments.allocators) - set(DEBIAN)
-    if unknown or not arguments.allocators:
-        error(f"--allocators: there is no {', '.join(sorted(unknown)) or 'name'}")
     unknown = [policy for policy in arguments.policies if not POLICY.fullmatch(policy)]
     if unknown or not arguments.policies:
         known = f"there are {', '.join(POLICIES)}, also with other numbers"
@@ -144,88 +142,127 @@ def package_versions():
     return done.stdout.strip(", ") or "-"
 
 
-def write_json(path, facts, found, arguments, jobs):
-    libraries = installed.as_facts(found)
-    load = dataclasses.asdict(load_of(arguments))
-    document = {"format": 1, "machine": facts, "libraries": libraries, "load": load}
-    document["server"] = jobs.outcome.runs if jobs.outcome else None
-    document["scattered"] = jobs.scattered.runs if jobs.scattered else None
-    path.write_text(json.dumps(document) + "\n")
+def measurer(load, scattered, environments, columns):
+    """What a round runs: function of a case and the name of a column or of an allocator."""
+    by_name = {column.name: column for column in columns}
+
+    def serve(name):
+        column = by_name[name]
+        environment = environments[column.allocator] | column.environment
+        manual = column.policy == "manual"
+        return driver.run_once(load, environment, f"the server on {name}", column.sessions, manual)
+
+    def scatter(name):
+        epochs = name == WITH_EPOCHS
+        environment = environments[OURS if epochs else name]
+        return survivors.run_once(scattered, environment, f"scattered survivors on {name}", epochs)
+
+    return lambda case, name: outcomes.record_of(serve(name), TIMES) if case == SERVER else scatter(name)
 
 
-def show(console, jobs, setting, said, brief):
+def plan_of(arguments, environments, columns):
+    plan = {}
+    if SERVER in arguments.scenarios:
+        plan[SERVER] = [column.name for column in columns]
+    if SCATTERED in arguments.scenarios:
+        plan[SCATTERED] = [*environments, *([WITH_EPOCHS] if OURS in environments else [])]
+    return plan
+
+
+def facts_of(arguments):
+    """What the results say of the cases."""
+    facts = {SERVER: {"group": NAME, "title": DESCRIPTION, "parameters": dataclasses.asdict(load_of(arguments))}}
+    title = "many requests are alive together and end; a few of their objects stay"
+    return facts | {
+        SCATTERED: {"group": NAME, "title": title, "parameters": dataclasses.asdict(scattered_of(arguments))}
+    }
+
+
+def named_libraries(plan, columns, found):
+    """By what the results call them."""
+    known = {DEFERRED if name == BASE else name: library for name, library in found.items()}
+    allocators = {column.name: column.allocator for column in columns} | {WITH_EPOCHS: OURS}
+    names = dict.fromkeys(name for names in plan.values() for name in names)
+    return {name: dataclasses.replace(known[allocators.get(name, name)], title=name) for name in names}
+
+
+def show(outcome, scattered, setting, said, brief):
     shown = []
-    if jobs.outcome:
-        shown = [tables.brief_table(jobs.outcome)] if brief else tables.server_tables(jobs.outcome)
-    if jobs.scattered:
-        shown = [*shown, tables.scattered_table(jobs.scattered)]
-    paragraphs = "\n\n".join([*said["server"], *said["scattered"]])
-    study.show(console, shown, *(([], []) if brief else ([paragraphs], setting)))
+    if outcome:
+        shown = [tables.brief_table(outcome)] if brief else tables.server_tables(outcome)
+    if scattered:
+        shown = [*shown, tables.scattered_table(scattered)]
+    paragraphs = [] if brief else ["\n\n".join([*said[SERVER], *said[SCATTERED]])]
+    layout.show(layout.console(), shown, paragraphs, [] if brief else setting, width=layout.WIDTH)
 
 
-def draw(jobs, arguments):
-    if arguments.no_figures or not jobs.outcome:
+def draw(outcome, arguments):
+    if arguments.no_figures or not outcome:
         return {}
     problem = available()
     if problem:
         print(f"requests: {problem}", file=sys.stderr)
         return {}
-    titles = figures.draw(jobs.outcome, arguments.figures, load_of(arguments).idle_seconds)
+    titles = figures.draw(outcome, arguments.figures, load_of(arguments).idle_seconds)
     print(f"Figures: {', '.join(titles)} (and .pdf) in {arguments.figures}")
     return titles
 
 
-def verdict_of(jobs):
+def verdict_of(outcome, scattered):
     """What is missed, and why something is not judged (else nothing), in words."""
-    unjudged = outcomes.judgeable(jobs.outcome) if jobs.outcome else ""
-    missed = list(outcomes.misses(jobs.outcome)) if jobs.outcome and not unjudged else []
-    return missed + (list(jobs.scattered.misses()) if jobs.scattered else []), unjudged
+    unjudged = outcomes.judgeable(outcome) if outcome else ""
+    missed = list(outcomes.misses(outcome)) if outcome and not unjudged else []
+    return missed + (list(scattered.misses()) if scattered else []), unjudged
 
 
 def prepare(arguments):
     """The libraries, and the environment for each, when all that is needed is there."""
-    found = installed.here(with_base(arguments.allocators, arguments.deferred), arguments.library)
+    found = sides.here(sides.with_base(arguments.allocators, arguments.deferred), arguments.library)
     driver.require_h2load()
-    facts = study.facts()
     for program in (compiled.SERVER, compiled.SCATTERED):
         compiled.build(program)
     environments = check_allocators(found)
     needs_epochs = SCATTERED in arguments.scenarios or set(arguments.policies) != {"never"}
     least = survivors.Scattered(requests=1, objects=8, survivors=1, idle_ms=0).argv(epochs=True)
-    if OURS in environments and needs_epochs and not study.ends_well(least, environments[OURS]):
+    if OURS in environments and needs_epochs and not processes.ends_well(least, environments[OURS]):
         raise processes.Failure(
             f"{found[OURS].path} has no epochs: build it anew by `make build`, or say --preset study."
         )
-    return facts, found, environments
+    return found, environments
 
 
 def run(arguments):
     complete(arguments)
     refuse_nonsense(arguments)
-    console = layout.console()
-    facts, found, environments = prepare(arguments)
-    load = load_of(arguments) if SERVER in arguments.scenarios else None
-    scattered = scattered_of(arguments) if SCATTERED in arguments.scenarios else None
-    jobs = Jobs(load, scattered, environments, columns_of(arguments, found))
-    rounds = study.measured(arguments, console, len(jobs), jobs.shuffled, facts)
+    libraries, environments = prepare(arguments)
+    load, wanted = load_of(arguments), scattered_of(arguments)
+    columns = columns_of(arguments, libraries)
+    plan = plan_of(arguments, environments, columns)
+    measure = measurer(load, wanted, environments, columns)
+    named, facts = named_libraries(plan, columns, libraries), facts_of(arguments)
+    found, interrupted = measurement.measured(
+        NAME, arguments, arguments.rounds, plan, measure, named, {case: facts[case] for case in plan}
+    )
+    outcome = outcomes.of(found, columns)
+    scattered = outcomes.scattered_of(found, plan.get(SCATTERED, ()), [WITH_EPOCHS])
+    if not (outcome or scattered):
+        raise processes.Failure(found.failures[0]["why"])
 
-    said = {"server": [], "scattered": []}
-    if load:
-        said["server"] = [*notes.of_server(jobs.outcome, load, rounds), *notes.story(jobs.outcome)]
+    said = {SERVER: [], SCATTERED: []}
+    if outcome:
+        said[SERVER] = [*notes.of_server(outcome, load, found.footer["rounds"]), *notes.story(outcome)]
     if scattered:
-        said["scattered"] = list(notes.of_survivors(jobs.scattered, scattered.idle_ms))
-    said["server" if load else "scattered"] += honesty.caveats(arguments, rounds, facts)
-    setting = [*study.setting(facts, found), ("server, client", package_versions())]
-    show(console, jobs, setting, said, arguments.brief)
-    titles = draw(jobs, arguments)
-    missed, unjudged = verdict_of(jobs)
-    if arguments.json:
-        write_json(arguments.json, facts, found, arguments, jobs)
+        said[SCATTERED] = list(notes.of_survivors(scattered, wanted.idle_ms))
+    said[SERVER if outcome else SCATTERED] += measurement.remarks(found)
+    setting = [*measurement.setting(found), ("server, client", package_versions())]
+    show(outcome, scattered, setting, said, arguments.brief)
+    titles = draw(outcome, arguments)
+    missed, unjudged = verdict_of(outcome, scattered)
     if arguments.markdown:
-        page = tables.markdown_page(jobs.outcome, jobs.scattered, setting, said, titles, missed, unjudged)
+        page = tables.markdown_page(outcome, scattered, setting, said, titles, missed, unjudged)
         arguments.markdown.write_text(page)
     for line in missed:
         print(f"missed: {line}")
     if unjudged and arguments.check:
         print(f"--check: {unjudged}")
-    return 1 if arguments.check and (missed or unjudged) else 0
+    return measurement.end(found, interrupted, 1 if arguments.check and (missed or unjudged) else 0)

@@ -6,36 +6,29 @@ import math
 import os
 import re
 import shlex
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
-from tslab_lab.allocators import catalogue, installed, preloading
+from tslab_lab.allocators import installed, preloading, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
-from tslab_lab.display import figures, layout, progress
-from tslab_lab.measure import honesty, rounds
+from tslab_lab.display import figures, layout
+from tslab_lab.measure import honesty, measurement
 from tslab_lab.memory import drawing, family, sampled_run, tables
 from tslab_lab.memory.sampler import COLUMNS
-from tslab_lab.results import storage
+from tslab_lab.workloads import compiled, named
 
 NAME = "rss"
 HELP = "the memory of any program over time, on several allocators"
 DESCRIPTION = (
-    "Runs a program on several allocators, in turns, and samples the memory of the program and all of its descendants: "
+    "Runs a program, or a workload of `tslab bench --list` by its name, on several allocators, in turns, and samples the "
+    "memory of the program and all of its descendants: "
     "tables, a CSV file of each run, a figure. A server is measured under a load (--load), or for some time "
     "(--seconds), and ended then by SIGTERM; it must stay in the foreground. Programs get an environment without LD_*, "
     "MALLOC_* and PYTHON* variables; where one is needed, write -- env NAME=VALUE PROGRAM."
 )
-USAGE = "tslab rss [options] -- PROGRAM [ARGUMENT ...]"
+USAGE = "tslab rss [options] WORKLOAD | -- PROGRAM [ARGUMENT ...]"
+ROUNDS = 3
 LIBC = "libc.so.6"  # preloaded for the system's malloc: a program may be linked against another one
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
 
 
 def _seconds(text):
@@ -61,11 +54,8 @@ def _pattern(text):
 def add_arguments(parser):
     parser.usage = USAGE
     add = parser.add_argument
-    known = ", ".join([*catalogue.ALLOCATORS, *catalogue.GROUPS])
-    text = f"some of: {known}; or any library, as PATH or NAME=PATH (default: {OURS},{SYSTEM})"
-    add("--allocators", type=installed.words, default=[OURS, SYSTEM], metavar="A,B,...", help=text)
-    installed.add_library_option(parser)
-    add("--rounds", type=int, default=3, help="each runs the program once on each allocator (default: %(default)s)")
+    sides.add_option(parser, (OURS, SYSTEM))
+    add("--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)")
     add("--seconds", type=_seconds, metavar="S", help="end the program after so long, if it still runs")
     add("--load", metavar="COMMAND", help="for a server: a shell command to run beside it, on the system's malloc")
     add("--after", type=_seconds, default=1, metavar="S", help="the load starts so long after the server (default: 1)")
@@ -75,29 +65,33 @@ def add_arguments(parser):
     add("--ops-from", type=_pattern, metavar="REGEX", help=text)
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
-    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
+    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a workload, or -- and a program with its arguments")
 
 
 def plan_of(arguments):
+    """What is run, as (name, title, plan): a workload by its name, or a program."""
     words = preloading.program_of(arguments)
     if not words:
-        arguments.error("name a program to measure, as in: tslab rss -- python3 job.py")
-    if arguments.rounds < 1:
-        arguments.error("--rounds must be at least 1")
+        arguments.error("name a program to measure, as in: tslab rss -- python3 job.py; or a workload: tslab rss app")
+    measurement.rounds_wanted(arguments)
     if arguments.load and arguments.seconds is not None:
         arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")
     if arguments.seconds == 0:
         arguments.error("--seconds must be more than 0")
-    path = preloading.find(words[0])
-    return sampled_run.Plan(
-        [path, *words[1:]],
-        arguments.load,
-        arguments.seconds,
-        arguments.after,
-        arguments.settle,
-        arguments.main_only,
-        arguments.ops_from,
-    )
+    name, title, argv = _workload(words[0]) if words == arguments.program and len(words) == 1 else (None, None, None)
+    if not name:
+        path = preloading.find(words[0])
+        name, title, argv = os.path.basename(path), shlex.join(words), [path, *words[1:]]
+    options = (arguments.load, arguments.seconds, arguments.after, arguments.settle, arguments.main_only)
+    return name, title, sampled_run.Plan(argv, *options, arguments.ops_from)
+
+
+def _workload(word):
+    """(name, title, argv); nothing where it is none."""
+    if not named.is_workload(word):
+        return None, None, None
+    (case,) = named.select([word])
+    return case.name, f"{case.name}: {case.title}", case.argv(compiled.build([case]), False)
 
 
 def environment(library):
@@ -112,8 +106,8 @@ def write_csv(path, columns):
         writer.writerows(zip(*(columns[name] for name in COLUMNS)))
 
 
-def measurer(plan, libraries, folder, writer):
-    """The function that runs the program once, and keeps its series."""
+def measurer(plan, libraries, folder):
+    """The function that runs the program once, and keeps what it wrote."""
     numbers = dict.fromkeys(libraries, 0)  # of rounds begun
 
     def measure(case, name):
@@ -121,51 +115,37 @@ def measurer(plan, libraries, folder, writer):
         stem = f"{name}-{numbers[name]}"
         files = {"out": folder / f"{stem}.out", "err": folder / f"{stem}.err", "load": folder / f"{stem}-load.out"}
         library = libraries[name]
-        found, columns = sampled_run.measure(plan, environment(library), library.path, files, f"{case.name} on {name}")
+        found, columns = sampled_run.measure(plan, environment(library), library.path, files, f"{case} on {name}")
         write_csv(folder / f"{stem}.csv", columns)
-        writer.series(case.name, name, numbers[name], columns)
-        return found
+        return found | {"series": columns}
 
     return measure
 
 
 def run(arguments):
-    plan = plan_of(arguments)
-    libraries = installed.here(arguments.allocators, arguments.library)
+    name, title, plan = plan_of(arguments)
+    libraries = sides.here(arguments.allocators, arguments.library)
     if not libraries:
         raise processes.Failure("None of these allocators is here: there is nothing to measure on.")
     for library in libraries.values():
         preloading.require(plan.argv[0], library.path)
     if not plan.alone:
         family.require_children()
-    marks = honesty.check(arguments.rounds, OURS in libraries, arguments.force)
-
-    console = Console()
-    console.width = max(console.width, layout.WIDTH)
-    folder = storage.new_folder(NAME, arguments.output)
-    case = Case(os.path.basename(plan.argv[0]))
-    command = shlex.join(preloading.program_of(arguments))
-    parameters = {"load": plan.load, "seconds": plan.seconds, "after": plan.after, "settle": plan.settle}
-    facts = {case.name: {"group": NAME, "title": command, "parameters": parameters | {"main_only": plan.alone}}}
-    writer = storage.Writer(folder, NAME, sys.argv[2:], marks, installed.as_facts(libraries), facts)
-    interrupted = False
-    try:
-        with progress.of(arguments.rounds * len(libraries), console) as bar:
-            measure = measurer(plan, libraries, folder, writer)
-            rounds.run([case], list(libraries), arguments.rounds, math.inf, measure, writer, bar)
-    except rounds.Interrupted:
-        interrupted = True
-    found = storage.read(folder)
+    given = {"load": plan.load, "seconds": plan.seconds}
+    given |= {"after": plan.after, "settle": plan.settle} if plan.load else {}
+    given |= {"main_only": True} if plan.alone else {}
+    facts = {name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}}
+    folder = measurement.folder_of(NAME, arguments)
+    measure = measurer(plan, libraries, folder)
+    cases = {name: list(libraries)}
+    found, interrupted = measurement.measured(
+        NAME, arguments, arguments.rounds, cases, measure, libraries, facts, seconds=math.inf
+    )
     outcome = outcome_of(found)
-    if outcome:
-        show(console, found, outcome, folder, command, plan.load)
-    elif not interrupted:
+    if not outcome:
         raise processes.Failure(found.failures[0]["why"])
-    if interrupted:
-        what = "what was complete is shown" if outcome else f"no run was complete; what there is, is in {folder}"
-        print(f"tslab: interrupted; {what}", file=sys.stderr)
-        return 130
-    return 0
+    show(found, outcome, folder, title, plan.load)
+    return measurement.end(found, interrupted)
 
 
 def outcome_of(found):
@@ -185,31 +165,19 @@ def linked_notes(outcome):
         yield f"The program is linked against {', '.join(others)}: for {SYSTEM}, libc is preloaded before it."
 
 
-def show(console, found, outcome, folder, command, load):
-    width = min(console.width, layout.PAGE_WIDTH)
-
-    def say(*lines):
-        console.print(*lines, sep="\n", width=width, markup=False, highlight=False)
-
-    for table in tables.tables(outcome, SYSTEM):
-        say("", table.title)
-        console.print(table.rich())
-    say("", *tables.notes(outcome, folder, load), *linked_notes(outcome))
+def show(found, outcome, folder, title, load):
+    paragraphs = [*tables.notes(outcome, folder, load), *linked_notes(outcome)]
     if SYSTEM not in outcome:
-        say(f"No ratios: {SYSTEM} did not take part.")
-    for failure in found.failures:
-        say(f"{failure['allocator']} takes no part: {failure['why']}")
-    for mark in found.header["marks"]:
-        say(f"Note: {mark}")
-    complaint = figures.available()
-    if complaint:
-        say(complaint)
+        paragraphs.append(f"No ratios: {SYSTEM} did not take part.")
+    paragraphs += measurement.remarks(found)
+    if complaint := figures.available():
+        paragraphs.append(complaint)
     else:
         series = {name: [] for name in outcome}
         for record in found.series:
             if record["round"] in outcome.get(record["allocator"], {}):
                 series[record["allocator"]].append((record["t_ms"], record["rss_kb"]))
         most = max(run["processes"] for runs in outcome.values() for run in runs.values())
-        drawing.draw(series, command, most, folder)
-        say(f"Figure: {folder / 'rss.png'} and .pdf")
-    print(f"Results: {found.path}. A page of them: tslab report {folder}", flush=True)
+        drawing.draw(series, title, most, folder)
+        paragraphs.append(f"Figure: {folder / 'rss.png'} and .pdf")
+    layout.show(layout.console(), tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))

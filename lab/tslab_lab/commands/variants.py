@@ -2,12 +2,12 @@
 
 import argparse
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tslab_lab.allocators import installed, variants
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.allocators.variants import Variant
 from tslab_lab.base import processes
+from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.report import variant_tables
 
@@ -86,21 +86,18 @@ def add_arguments(parser):
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run, as for bench (default: what it is about)")
     add("--variants", type=installed.words, metavar="A,B,...", help=f"some of them (default: all); {OURS} always")
     add("--no-counts", action="store_true", help="count no locks: that needs the packages of the tests")
-    measurement.add_options(parser, seconds=7200, fixed=True)
-    add("--markdown", type=Path, metavar="FILE", help="write the tables into a file, too")
+    measurement.add_options(parser, seconds=7200, allocators=())
+    measurement.add_page(parser)
 
 
 def run(arguments):
     question = chosen(QUESTIONS[arguments.question], arguments)
-    if arguments.markdown and not arguments.markdown.absolute().parent.is_dir():
-        arguments.error(f"cannot write {arguments.markdown}: there is no such directory")
+    measurement.require_writable(arguments)
     cases = case_runner.select(question.workloads)
     print(f"Building {', '.join(variant.name for variant in question.variants)} ...", flush=True)
     variants.build(question.variants, not arguments.no_counts)
     libraries = variants.libraries(question.variants)
     found, interrupted = measurement.run(NAME, arguments, cases, libraries)
-    if not found.runs:
-        raise processes.Failure(f"No run was complete. What there is, is in {found.path}.")
     parts = [how_to_read(found), *variant_tables.times(found, cases, OURS, arguments.quick)]
     if not arguments.no_counts:
         counted = {variant.name: variants.counts(variant) for variant in question.variants}
@@ -109,7 +106,7 @@ def run(arguments):
         again = argparse.Namespace(**vars(arguments) | {"output": found.path.parent / "latency"})
         timed, interrupted = measurement.run(NAME, again, case_runner.select(question.timed), libraries, latency=True)
         parts += variant_tables.percentiles(timed)
-    notes = [*measurement.remarks(found, interrupted), *(f"{name}: {text}" for name, text in measurement.setting(found))]
+    notes = [*measurement.remarks(found), *(f"{name}: {text}" for name, text in measurement.setting(found))]
     page = "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)]) + "\n"
     print(page)
     if arguments.markdown:
@@ -130,6 +127,6 @@ def chosen(question, arguments):
 
 def how_to_read(found):
     return (
-        f"Medians of {found.footer['rounds']} rounds, interleaved in random order. {OURS} in nanoseconds for each "
+        f"{layout.medians_of(found.footer['rounds'])}, interleaved in random order. {OURS} in nanoseconds for each "
         f"operation; the others as ratios to {OURS}, round by round, with 95 % bootstrap intervals: less is better."
     )

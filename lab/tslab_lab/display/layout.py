@@ -23,7 +23,7 @@ class Table:
     def rich(self):
         result = RichTable(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
         for index, head in enumerate(self.heads):
-            result.add_column(SHORT.get(head, head), justify="right" if index else "left", no_wrap=True)
+            result.add_column(SHORT.get(head) or _folded(head), justify="right" if index else "left", no_wrap=True)
         for row in self.rows:
             result.add_row(*(Text(cell, STYLES.get(cell.split(" ")[-1], "")) for cell in row))
         return result
@@ -34,6 +34,11 @@ class Table:
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+def _folded(head):
+    """A name with options, a line for each of them."""
+    return head.replace("@", "\n@").replace(",", ",\n") if "@" in head else head
+
+
 def three_digits(value):
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
@@ -41,6 +46,8 @@ def three_digits(value):
 def interval_text(found):
     if found is None:
         return "-"
+    if found.low is None:
+        return three_digits(found.middle)
     middle, low, high = map(three_digits, (found.middle, found.low, found.high))
     return f"{middle} ({low}-{high})"
 
@@ -48,6 +55,16 @@ def interval_text(found):
 def short(value):
     """Three digits, or what is left of them after thousands are cut off."""
     return f"{value / 1000:.0f}k" if value >= 99_950 else three_digits(value)
+
+
+def counted(number, what):
+    """1 round, 2 rounds."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def medians_of(rounds):
+    """How figures begin that were taken from so many rounds."""
+    return "A single round" if rounds == 1 else f"Medians of {rounds} rounds"
 
 
 def verdict(met):

@@ -21,7 +21,7 @@ def _number(value):
 
 
 def request_table(outcome):
-    fastest = outcome.best(cases.MALLOCS, cases.nanoseconds)
+    fastest = outcome.best(outcome.mallocs, cases.nanoseconds)
     heads = ["", "ns", "/ apr", "/ apr,\nown", "/ apr,\nstatic", f"/ {fastest or 'the fastest'}", "at most"]
     table = Table("A request of 225 objects, processor's time (95 % intervals)", heads)
     for variant in outcome.of_group("request"):
@@ -85,7 +85,7 @@ def many_table(outcome):
         grown = outcome.interval(variant.name, cases.grown_kib)
         each = f"{outcome.median(variant.name, cases.bytes_each):.0f}" if variant.name == "open" else "-"
         limit = _limit_cell(outcome, variant.name, cases.grown_kib)
-        table.rows.append([variant.name, f"{grown.middle:.0f} ({grown.low:.0f}-{grown.high:.0f})", limit, each])
+        table.rows.append([variant.name, layout.interval_text(grown), limit, each])
     return table
 
 

@@ -1,65 +1,74 @@
-"""What makes figures worthless is said before they are measured: too few rounds, a busy machine, sources that nobody
-can look up. Such a measurement is refused, or, with --force, marked wherever it is shown."""
+"""What makes figures doubtful: a machine that others use, sources that nobody can look up, few rounds. It is measured
+and marked wherever the figures are shown; with --strict such a measurement is refused."""
 
+import os
 import time
 
 from tslab_lab.base import machine, processes
+from tslab_lab.results.marks import BUSY_SHARE
 from tslab_lab.statistics import intervals
 
-LEAST_ROUNDS = 3
-BUSY_SHARE = 0.1  # of all processors' time, used by others while we do nothing
 WATCH_SECONDS = 1.0
+QUIET_SECONDS = 120.0  # so long a strict measurement waits for a quiet machine before it runs something again
+REPEATS = 3
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SLACK_TICKS = 2  # the kernel's counts are that coarse
 
 
 def add_option(parser):
-    parser.add_argument("--force", action="store_true", help="measure also where the figures cannot be relied on")
+    parser.add_argument("--strict", action="store_true", help="for figures to publish: refuse what makes them doubtful")
 
 
-def _ticks():
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, wait, *rest = map(int, file.readline().split()[1:9])
-    return idle + wait, user + nice + system + idle + wait + sum(rest)
+class Others:
+    """The share of all processors' time that others have used since the last look: not this process, nor those of its
+    children that it has waited for."""
+
+    def __init__(self):
+        self._last = self._look()
+
+    @staticmethod
+    def _look():
+        with open("/proc/stat", encoding="ascii") as file:
+            user, nice, system, idle, wait, *rest = map(int, file.readline().split()[1:9])
+        busy = user + nice + system + sum(rest)
+        return busy, busy + idle + wait, sum(os.times()[:4])
+
+    def share(self):
+        last, self._last = self._last, self._look()
+        busy, every, own = (after - before for before, after in zip(last, self._last))
+        return max(0.0, busy - own * _TICKS - _SLACK_TICKS) / max(1, every)
 
 
 def busy_share(seconds=WATCH_SECONDS):
     """The share of all processors' time that others use now."""
-    idle, every = _ticks()
+    others = Others()
     time.sleep(seconds)
-    idle_after, every_after = _ticks()
-    return 1 - (idle_after - idle) / max(1, every_after - every)
+    return others.share()
 
 
-def doubts(rounds, ours):
-    """Sentences on what makes the figures doubtful. `ours`: a library of this checkout takes part."""
-    if rounds < LEAST_ROUNDS:
-        yield f"There are only {rounds} rounds: no figure has a spread. Ask for at least {LEAST_ROUNDS} with --rounds."
-    elif rounds < intervals.FEW_ROUNDS:
-        yield f"There are only {rounds} rounds: the intervals are narrower than the truth."
+def wait_until_quiet():
+    """Returns whether it is."""
+    deadline = time.monotonic() + QUIET_SECONDS
+    while busy_share() > BUSY_SHARE:
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+def marks(rounds, ours, strict, quick=False):
+    """What the results are marked with before anything runs. `ours`: a library of this checkout takes part."""
+    found = []
     if ours and machine.commit()[1]:
-        yield "The checkout has changes that are not committed: nobody can build the same library again."
-    share = busy_share()
-    if share > BUSY_SHARE:
-        yield f"The machine is busy: others use {share:.0%} of its processors. Wait until they are done."
-
-
-def check(rounds, ours, force, quick=False):
-    """The marks that the results carry. Refuses what must not be measured so. `quick`: few rounds are a mark only."""
-    marks = list(doubts(rounds, ours))
-    mild = [mark for mark in marks if "narrower" in mark or (quick and "spread" in mark)]
-    grave = [mark for mark in marks if mark not in mild]
-    if grave and not force:
-        raise processes.Failure(" ".join(grave) + " To measure all the same, and have it marked: --force.")
-    return marks
-
-
-def caveats(arguments, rounds, facts):
-    """Sentences for beside the figures of a comparison that is never refused. `facts`: with the busy share."""
-    if rounds < intervals.FEW_ROUNDS:
-        yield "So few rounds give no intervals to rely on."
-    if arguments.quick:
-        yield "This was --quick: too little work for figures to quote."
-    elif rounds < arguments.rounds:
-        yield f"There was time for {rounds} of {arguments.rounds} rounds only."
-    if facts["busy_share"] > BUSY_SHARE:
-        share = f"{facts['busy_share']:.0%}"
-        yield f"The machine was busy: others used {share} of its processors at the start. Do not quote these figures."
+        found.append("The checkout has changes that are not committed: nobody can build the same library again.")
+    if quick:
+        found.append("This was --quick: little work in each run. For figures to quote, run it without.")
+    if strict:
+        refused = [*found]
+        if rounds < intervals.FEW_ROUNDS:
+            refused.append(f"{rounds} rounds are too few for intervals: ask for {intervals.FEW_ROUNDS} or more.")
+        share = busy_share()
+        if share > BUSY_SHARE:
+            refused.append(f"The machine is busy: others use {share:.0%} of its processors.")
+        if refused:
+            raise processes.Failure("--strict: " + " ".join(refused))
+    return found

@@ -1,27 +1,29 @@
-"""What the sub-commands share that run cases on allocators in rounds: their options, the run, and the results."""
+"""What the sub-commands share that measure: their options, the run in rounds into a folder of results, and the words
+that belong to all results."""
 
+import contextlib
+import os
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
-from tslab_lab.allocators import installed
-from tslab_lab.allocators.catalogue import OURS
-from tslab_lab.base import machine
+from tslab_lab.allocators import installed, sides
+from tslab_lab.base import machine, processes
 from tslab_lab.display import progress
 from tslab_lab.measure import case_runner, honesty, rounds
-from tslab_lab.results import case_runs, storage
+from tslab_lab.results import case_runs, marks, storage
+from tslab_lab.statistics import intervals
 
 ROUNDS = (10, 5)  # and with --quick
+ROUNDS_MOST = 1000
 
 
-def add_options(parser, seconds, rounds=ROUNDS, sides=False, fixed=False):
-    """`sides`: the allocators are named in another way. `fixed`: they are not named."""
+def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
+    """`allocators`: those that take part if none are named; none: they are not named in this way."""
     add = parser.add_argument
-    if sides:
-        installed.add_library_option(parser)
-    elif not fixed:
-        installed.add_option(parser)
+    if allocators:
+        sides.add_option(parser, allocators)
     add("--rounds", type=int, help=f"each runs everything once (default: {rounds[0]}; with --quick: {rounds[1]})")
     add("--seconds", type=float, default=seconds, help="start no round that would end later (default: %(default)s)")
     add("--quick", action="store_true", help="little work in each run: to look at, not to quote")
@@ -29,54 +31,92 @@ def add_options(parser, seconds, rounds=ROUNDS, sides=False, fixed=False):
     honesty.add_option(parser)
 
 
-def rounds_wanted(arguments, rounds=ROUNDS):
-    wanted = arguments.rounds if arguments.rounds is not None else rounds[arguments.quick]
-    if wanted < 1:
-        arguments.error("--rounds must be at least 1")
+def add_page(parser):
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
+
+
+def require_writable(arguments):
+    file = arguments.markdown
+    if file and not os.access(file.absolute().parent, os.W_OK):
+        arguments.error(f"cannot write {file}: there is no such directory, or it is not yours")
+
+
+def require_checkable(arguments):
+    if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
+        arguments.error(f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on")
+
+
+def rounds_wanted(arguments, defaults=ROUNDS):
+    wanted = arguments.rounds if arguments.rounds is not None else defaults[arguments.quick]
+    if not 1 <= wanted <= ROUNDS_MOST:
+        arguments.error(f"--rounds must be at least 1 and at most {ROUNDS_MOST}")
     return wanted
 
 
-def libraries(arguments, more=()):
-    """Those that take part; who does not is said."""
-    return installed.here([*arguments.allocators, *more], arguments.library)
+def folder_of(command, arguments):
+    """Where the results will be; a command that puts files of its own there asks first."""
+    arguments.output = storage.new_folder(command, arguments.output)
+    return arguments.output
 
 
-def run(command, arguments, cases, found, latency=False, befores=()):
-    """Measures, and returns the results and whether the user interrupted it. Each of `befores` is called with (runner,
-    names, writer, bar) when all is ready."""
-    wanted = rounds_wanted(arguments)
-    folder = storage.new_folder(command, arguments.output)
-    runner = case_runner.Runner(cases, found, arguments.quick, latency)
-    ours = any(library.name == OURS for library in found.values())
-    marks = honesty.check(wanted, ours, arguments.force, arguments.quick)
-    if arguments.quick:
-        marks.append("This was --quick: little work in each run. For figures to quote, run it without.")
-    facts = {case.name: runner.facts(case) for case in cases}
-    writer = storage.Writer(folder, command, sys.argv[2:], marks, installed.as_facts(found), facts)
+def measured(command, arguments, wanted, plan, measure, found, facts, befores=(), settings=None, seconds=None):
+    """Runs `plan` (of rounds.run) in `wanted` rounds, and returns the results, with one run at least, and whether the user interrupted it.
+    `found`: the libraries by the names in the plan; `facts`: of each case; each of `befores` is called with the writer
+    and the bar when all is ready; `settings`: what readers of the results must know of the command's options;
+    `seconds`: in place of the option."""
+    folder = folder_of(command, arguments)
+    ours = any(installed.is_built_here(library) for library in found.values())
+    quick = getattr(arguments, "quick", False)
+    marked = honesty.marks(wanted, ours, arguments.strict, quick)
+    writer = storage.Writer(folder, command, sys.argv[2:], marked, installed.as_facts(found), facts, settings)
     interrupted = False
     try:
-        with progress.of(wanted * len(cases) * len(found), Console()) as bar:
+        with contextlib.closing(writer), progress.of(wanted * sum(map(len, plan.values())), Console()) as bar:
             for before in befores:
-                before(runner, list(found), writer, bar)
-            rounds.run(cases, list(found), wanted, arguments.seconds, runner.run, writer, bar)
+                before(writer, bar)
+            rounds.run(plan, wanted, seconds or arguments.seconds, measure, writer, bar, arguments.strict)
     except rounds.Interrupted:
         interrupted = True
-    return storage.read(folder), interrupted
+    results = storage.read(folder)
+    if not results.runs:
+        if interrupted:
+            raise KeyboardInterrupt
+        for failure in results.failures:
+            print(f"tslab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
+        raise processes.Failure(f"No run was complete. What there is, is in {results.path}.")
+    return results, interrupted
 
 
-def remarks(found, interrupted):
+def run(command, arguments, cases, found, latency=False, befores=(), settings=None):
+    """Measures cases of `tslab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
+    wanted = rounds_wanted(arguments)
+    runner = case_runner.Runner(cases, found, arguments.quick, latency)
+    names, by_name = list(found), {case.name: case for case in cases}
+    return measured(
+        command,
+        arguments,
+        wanted,
+        dict.fromkeys(by_name, names),
+        lambda case, name: runner.run(by_name[case], name),
+        found,
+        {case.name: runner.facts(case) for case in cases},
+        [lambda writer, bar, before=before: before(runner, names, writer, bar) for before in befores],
+        settings,
+    )
+
+
+def remarks(found):
     """What makes the figures less than they could be, in sentences."""
-    for mark in found.header["marks"]:
+    for mark in marks.of(found):
         yield f"Note: {mark}"
     yield from case_runs.failures(found)
-    if not interrupted and not found.footer["complete"]:
-        yield "There was time for fewer rounds than asked for."
 
 
 def setting(found):
-    versions = {name: library["version"] for name, library in found.header["allocators"].items()}
-    facts = found.header["machine"] | {"load_at_end": found.footer["load_at_end"]}
-    return list(machine.setting(facts, machine.versions(versions)))
+    every = found.header["allocators"]
+    versions = {facts.get("allocator", name): facts["version"] for name, facts in every.items()}
+    load = {"load_at_end": found.footer["load_at_end"] if found.footer else float("nan")}
+    return list(machine.setting(found.header["machine"] | load, machine.versions(versions)))
 
 
 def end(found, interrupted, code=0):

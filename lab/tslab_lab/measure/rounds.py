@@ -5,6 +5,8 @@ import random
 import time
 
 from tslab_lab.base import processes
+from tslab_lab.measure import honesty
+from tslab_lab.results import marks
 
 
 class Interrupted(Exception):
@@ -21,41 +23,61 @@ def numbers(rounds, seconds):
             return
 
 
-def run(cases, names, rounds, seconds, measure, writer, bar):
-    """`measure(case, name)` gives the figures of one run. No round is started that would end after `seconds`.
-    An allocator that fails in a case takes no further part in it. Returns the number of complete rounds."""
+def run(plan, rounds, seconds, measure, writer, bar, strict=False):
+    """`plan`: dict name of a case -> names of the allocators that run it. `measure(case, name)` gives the figures of one
+    run, with lists of `latency` and a `series` where it has them. No round is started that would end after `seconds`. An
+    allocator that fails in a case takes no further part in it. `strict`: what others disturb is run again."""
     failed, hashes = set(), {}
-    complete = 0
+    complete, others = 0, honesty.Others()
     try:
         for number in numbers(rounds, seconds):
-            for case in random.sample(cases, len(cases)):
-                for name in random.sample(list(names), len(names)):
-                    if (case.name, name) in failed:
+            for case in random.sample(list(plan), len(plan)):
+                for name in random.sample(list(plan[case]), len(plan[case])):
+                    if (case, name) in failed:
                         continue
-                    bar.begin(f"round {number}: {case.name} on {name}")
+                    bar.begin(f"round {number}: {case} on {name}")
                     try:
-                        figures = measure(case, name)
+                        figures = _undisturbed(measure, case, name) if strict else _watched(measure, case, name)
                         _require_same_work(case, name, figures, hashes)
-                        for histogram in figures.pop("latency", ()):
-                            writer.latency(case.name, name, number, histogram)
-                        writer.run(case.name, name, number, figures)
+                        _write(writer, case, name, number, figures)
                     except processes.Failure as failure:
-                        failed.add((case.name, name))
-                        writer.failure(case.name, name, number, failure)
+                        failed.add((case, name))
+                        writer.failure(case, name, number, failure)
                     bar.end()
             complete = number
             bar.round_done(number, rounds)
     except KeyboardInterrupt:
-        writer.footer(complete, complete=False)
+        writer.footer(complete, False, others.share())
         raise Interrupted from None
-    writer.footer(complete, complete=complete == rounds)
+    writer.footer(complete, complete == rounds, others.share())
     return complete
+
+
+def _watched(measure, case, name):
+    """The figures, with what others used meanwhile."""
+    others = honesty.Others()
+    figures = measure(case, name)
+    return figures | {"others_share": round(others.share(), 3)}
+
+
+def _undisturbed(measure, case, name):
+    for _ in range(honesty.REPEATS):
+        figures = _watched(measure, case, name)
+        if not marks.disturbed(figures) or not honesty.wait_until_quiet():
+            break
+    return figures
+
+
+def _write(writer, case, name, number, figures):
+    for histogram in figures.pop("latency", ()):
+        writer.latency(case, name, number, histogram)
+    if series := figures.pop("series", None):
+        writer.series(case, name, number, series)
+    writer.run(case, name, number, figures)
 
 
 def _require_same_work(case, name, figures, hashes):
     """The first allocator that ends sets the hash of the case; who differs has damaged something, or cheated."""
-    known = hashes.setdefault(case.name, figures.get("hash"))
+    known = hashes.setdefault(case, figures.get("hash"))
     if figures.get("hash") != known:
-        raise processes.Failure(
-            f"{case.name} on {name} did other work: its hash is {figures.get('hash')}, not {known}."
-        )
+        raise processes.Failure(f"{case} on {name} did other work: its hash is {figures.get('hash')}, not {known}.")

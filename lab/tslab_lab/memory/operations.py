@@ -21,7 +21,7 @@ def from_json(text):
         return {}
     if not isinstance(found, dict) or not _positive(found.get("operations")) or not _positive(found.get("seconds")):
         return {}
-    return {name: found[name] for name in ("operations", "seconds", "hash") if name in found}
+    return {name: found[name] for name in ("operations", "seconds", "hash", "rss_kib") if name in found}
 
 
 def from_pattern(pattern, texts):

@@ -172,6 +172,8 @@ def measure(plan, environment, library, files, who):
     figures |= {"exit_code": code, "stopped": stopped, "remarks": remarks, "processes": sampler.most}
     figures |= {"sampler_share": round(used / sampler.seconds, 5), "looked_every_ms": sampler.looked_every_ms}
     figures |= {"mapped": _allocators_in(sampler.mapped)}
+    # What ends by itself may have been cleaning up when it was looked at last: only its own word counts.
+    figures.setdefault("rss_kib", sampler.rows[-1][1] if stopped else None)
     return figures | series.figures(columns), columns
 
 

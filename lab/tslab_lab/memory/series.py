@@ -59,7 +59,6 @@ def figures(columns):
         "mean_kib": round(mean(times, rss), 1),
         "p95_kib": p95(times, rss),
         "peak_kib": max(rss),
-        "rss_kib": rss[-1],
         "area_mib_s": round(area(times, rss) / 1024, 4),
         "mean_pss_kib": round(mean(rare, pss), 1) if len(pss) >= ENOUGH_RARE else None,
         "samples": len(rss),

@@ -27,7 +27,7 @@ FIGURES = {
 }
 RSS = ("mean\nMiB", "p95\nMiB", "max\nMiB", "at end\nMiB")
 SPACE = ("area\nMiB s", "PSS\nmean")
-IN_A_TABLE = 4  # ratios with their ranges, in 80 columns
+RATIO_WIDTH = 17  # of one with its range
 SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024)}
 
 
@@ -63,14 +63,10 @@ def ratio_text(found):
 
 
 def figures_of(outcome):
-    """The columns that the table has: PSS where processes share memory, operations where they are told."""
+    """The columns that the table has: PSS where processes share memory, others where any run tells them."""
     every = [run for runs in outcome.values() for run in runs.values()]
-    found = dict(FIGURES)
-    if any(run["processes"] > 1 for run in every):
-        found |= SHARED
-    if all(run["operations_per_second"] is None for run in every):
-        del found["ops/s"]
-    return found
+    found = FIGURES | (SHARED if any(run["processes"] > 1 for run in every) else {})
+    return {name: figure for name, figure in found.items() if any(figure(run) is not None for run in every)}
 
 
 def tables(outcome, base):
@@ -84,25 +80,25 @@ def tables(outcome, base):
     if base not in outcome or len(outcome) < 2:
         return
     span = " (range over the rounds)" if rounds > 1 else ""
+    room = max(1, (layout.WIDTH - max(map(len, outcome))) // RATIO_WIDTH)
     for what, names in _groups(figures):
-        heads = [name.replace("\n", " ").partition(" MiB")[0].removesuffix(" s") for name in names]
-        table = Table(f"{what} as a ratio to {base}{span}", ["", *heads])
-        for name, runs in outcome.items():
-            if name != base:
-                cells = (ratio_text(ratio(runs, outcome[base], figures[figure])) for figure in names)
-                table.rows.append([name, *cells])
-        yield table
+        for some in (names[at : at + room] for at in range(0, len(names), room)):
+            heads = [name.replace("\n", " ").partition(" MiB")[0].removesuffix(" s") for name in some]
+            table = Table(f"{what} as a ratio to {base}{span}", ["", *heads])
+            for name, runs in outcome.items():
+                if name != base:
+                    cells = (ratio_text(ratio(runs, outcome[base], figures[figure])) for figure in some)
+                    table.rows.append([name, *cells])
+            yield table
 
 
 def _groups(figures):
-    """What fits a table of ratios, with its title."""
-    yield "RSS", RSS
-    rest = [name for name in figures if name not in RSS]
-    if len(rest) <= IN_A_TABLE:
-        yield "The rest", rest
-        return
-    yield "Area and PSS", [name for name in rest if name in SPACE]
-    yield "Time", [name for name in rest if name not in SPACE]
+    """What belongs together in tables of ratios, with a title."""
+    groups = {"RSS": RSS, "Area and PSS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
+    for what, names in groups.items():
+        chosen = [name for name in names if name in figures]
+        if chosen:
+            yield what, chosen
 
 
 def _span(values, unit=""):
@@ -122,18 +118,16 @@ def notes(outcome, folder, load):
     yield sampled
     if any(run["p95_kib"] is None for run in runs):
         fewest = min(run["samples"] for run in runs)
-        yield f"No p95 ('-'): it takes {series.ENOUGH} samples in every run, and there were only {fewest} in one."
+        yield f"No p95: it takes {series.ENOUGH} samples in every run, and there were only {fewest} in one."
     most = max(run["processes"] for run in runs)
     if most > 1 and any(run["mean_pss_kib"] is None for run in runs):
-        yield f"No mean of PSS ('-'): it takes {series.ENOUGH_RARE} readings in every run."
+        yield f"No mean of PSS: it takes {series.ENOUGH_RARE} readings in every run."
     if most > 1:
         shorter = _span([run["looked_every_ms"] for run in runs], " ms")
         yield (
             f"The sum of up to {most} processes. RSS counts what they share once for each; PSS counts it once. "
             f"Processes that lived shorter than {shorter} may be missing."
         )
-    if not all(run["stopped"] for run in runs):
-        yield "at end: the last sample before the program ended by itself; it may have been cleaning up already."
     if load:
         yield "time: of the load. Memory: from the program's start to its end, idle times included."
     for name, number, run in every:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from tslab_lab.display.layout import three_digits
+from tslab_lab.display.layout import counted, three_digits
 from tslab_lab.statistics import randomisation
 
 WIDTH = 80
@@ -50,6 +50,8 @@ def change(found):
 
 
 def _interval(found):
+    if found.low is None:
+        return ratio(found.middle)
     return f"{ratio(found.middle)} ({ratio(found.low)}-{ratio(found.high)})"
 
 
@@ -82,108 +84,107 @@ def _rich(judged, roomy):
     return result
 
 
-def _markdown(judged):
-    lines = [heads(True), ["---"] + ["---:"] * 6, *(cells(found, True) for found in judged)]
+def _markdown(judged, mixed=False):
+    """`mixed`: of several figures, each of which is named."""
+
+    def named(found):
+        name, *rest = cells(found, True)
+        return [f"{name}: {found.row.figure}" if mixed else name, *rest]
+
+    lines = [heads(True), ["---"] + ["---:"] * 6, *map(named, judged)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _listed(judged):
-    return "; ".join(f"{found.row.case}: {found.row.figure} {change(found)}" for found in judged)
+    """With what A differs from itself by in the same row."""
+    return "; ".join(
+        f"{found.row.case}: {found.row.figure} {change(found)} (A/A {100 * (found.row.noise.middle - 1):+.1f} %)"
+        for found in judged
+    )
 
 
-def _workloads(number):
-    return f"{number} workload" + ("s" if number != 1 else "")
+def words(compared):
+    """The verdict's reasons."""
+    better, worse = compared.all_of(randomisation.BETTER), compared.all_of(randomisation.WORSE)
+    every = counted(compared.workloads, "workload")
+    if compared.failed:
+        yield f"B cannot run what A runs: {', '.join(compared.failed)}."
+    for found, word in ((worse, "worse"), (better, "better")):
+        if found:
+            count = len({one.row.case for one in found})
+            yield f"B is {word} in {count} of {every}: {_listed(found)}."
+    if better and not worse and not compared.failed:
+        yield "It is shown to be worse in none."
+    if better and (worse or compared.failed):
+        yield "What is worse decides: what is gained elsewhere does not make up for it."
+    if compared.verdict == randomisation.NO_DIFFERENCE:
+        yield f"None is shown between A and B in {every}."
+    elif compared.verdict == randomisation.UNDECIDED:
+        yield _why_undecided(compared)
+
+
+def _why_undecided(compared):
+    fewest = randomisation.fewest_rounds(len(compared.judged))
+    if compared.rounds < fewest:
+        return (
+            f"Only {counted(compared.rounds, 'round')} of {fewest} that it takes were done: a difference in one of "
+            f"{counted(len(compared.judged), 'row')} could not be shown, however large it is."
+        )
+    blind = [f"{one.row.case}: {one.row.figure}" for one in compared.judged if one.shown_from is None]
+    return f"The noise is too great to show a difference of even sixteen times in: {'; '.join(blind)}."
+
+
+def sensitivity(compared):
+    """What else would have been seen, if it were there."""
+    parts = []
+    for figure, usual, worst in compared.shown_from():
+        more = f" (median), {percent(worst.shown_from - 1)} in {worst.row.case}" if worst.shown_from != usual else ""
+        parts.append(f"{figure} from {percent(usual - 1)}{more}")
+    if parts:
+        yield f"The smallest differences that would have been shown: {'; '.join(parts)}."
+
+
+def sides_of(found):
+    """What A and B are: pairs of a name and a text."""
+    for name in ("A", "B"):
+        facts = found.header["allocators"][name]
+        digest = f", sha256 {facts['sha256'][:12]}" if facts.get("sha256") else ""
+        yield name, f"{facts['title']} (version {facts['version']}{digest})"
 
 
 @dataclass
 class Page:
-    """`failed`: the workloads that B alone could not run; `same`: nothing distinguishes A from B."""
+    """`same`: nothing distinguishes A from B."""
 
     found: object
-    judged: list
-    failed: list
+    compared: object
     arguments: object
     same: bool
 
-    def _all_of(self, verdict):
-        return [found for found in self.judged if found.verdict == verdict]
-
-    @property
-    def verdict(self):
-        return randomisation.overall(self.judged, self.failed)
-
     def _tables(self):
         for figure, title in TITLES.items():
-            chosen = [found for found in self.judged if found.row.figure == figure]
+            chosen = [found for found in self.compared.judged if found.row.figure == figure]
             if chosen:
                 yield title, chosen
-
-    def words(self):
-        """The verdict's reasons."""
-        better, worse = self._all_of(randomisation.BETTER), self._all_of(randomisation.WORSE)
-        every = len({found.row.case for found in self.judged} | set(self.failed))
-        if self.failed:
-            yield f"B cannot run what A runs: {', '.join(self.failed)}."
-        for found, word in ((worse, "worse"), (better, "better")):
-            if found:
-                count = len({one.row.case for one in found})
-                yield f"B is {word} in {count} of {_workloads(every)}: {_listed(found)}."
-        if better and not worse and not self.failed:
-            yield "It is shown to be worse in none."
-        if better and (worse or self.failed):
-            yield "What is worse decides: what is gained elsewhere does not make up for it."
-        if not (better or worse or self.failed):
-            yield f"B is shown to be neither better nor worse than A ({_workloads(every)})."
-
-    def sensitivity(self):
-        """What else would have been seen, if it were there."""
-        rounds = self._rounds()
-        fewest = randomisation.fewest_rounds(len(self.judged))
-        parts = []
-        for figure in TITLES:
-            found = [one for one in self.judged if one.row.figure == figure and one.shown_from is not None]
-            if found:
-                worst = max(found, key=lambda one: one.shown_from)
-                usual = percent(median(one.shown_from for one in found) - 1)
-                parts.append(f"{figure} from {usual} (median), {percent(worst.shown_from - 1)} in {worst.row.case}")
-        if parts:
-            yield f"Differences that would have been shown, one at a time: {'; '.join(parts)}."
-        if rounds < fewest:
-            yield (
-                f"With {rounds} rounds, a difference in one of {len(self.judged)} rows alone cannot be shown, however "
-                f"large it is: only several at once. {fewest} rounds can."
-            )
-        elif any(one.shown_from is None for one in self.judged):
-            yield "Where '-' stands, no difference of up to sixteen times would have been: the noise is too great."
-
-    def _rounds(self):
-        return max((len(one.row.a) for one in self.judged), default=0)
 
     def how(self):
         least = f"{self.arguments.least_effect:g} %"
         yield (
-            f"Each of {self._rounds()} rounds ran every workload on A, B and A again (A2), in random order. B / A: "
-            "median of the rounds, with a 95 % bootstrap interval of this row by itself; A is the geometric mean of "
-            "its two runs. A2 / A is the same against itself: noise. Less is better."
+            f"Each of {counted(self.compared.rounds, 'round')} ran every workload on A, B and A again (A2), in random "
+            "order. B / A: median of the rounds, with a 95 % bootstrap interval of this row by itself; A is the geometric "
+            "mean of its two runs. A2 / A is the same against itself: noise. Less is better."
         )
         yield (
-            "B is told to be better or worse where an exact randomisation test (which run of each round is B's?), "
-            f"adjusted for all {len(self.judged)} rows (Benjamini and Hochberg, 5 %), leaves no room for chance, the "
-            f"interval excludes 1, and the effect is at least {least} and more than A2 / A shows. Shown from: the "
-            "least difference that would have been told in this row, with its noise and so many rounds."
+            "B is reported as better or worse where an exact randomisation test (which run of each round is B's?), "
+            f"adjusted for all {len(self.compared.judged)} rows (Benjamini and Hochberg, 5 %), leaves no room for chance, "
+            f"the interval excludes 1, and the effect is at least {least} and more than A2 / A shows. Shown from: the "
+            "smallest difference that would have been reported in this row, with its noise and so many rounds."
         )
 
     def _remarks(self, remarks):
         if self.same:
             yield "A and B are the same library with the same options: a difference would be a false one."
         yield from remarks
-
-    def _setting(self, setting):
-        for name in ("A", "B"):
-            facts = self.found.header["allocators"][name]
-            digest = f", sha256 {facts['sha256'][:12]}" if facts["sha256"] else ""
-            yield name, f"{facts['title']} (version {facts['version']}{digest})"
-        yield from setting
 
     def _command(self):
         chosen = self.arguments
@@ -193,6 +194,7 @@ class Page:
         return shlex.join(words)
 
     def show(self, console, remarks, setting):
+        """The verdict stands last, where a terminal is read."""
         console.width = max(console.width, WIDTH)
         width = min(console.width, PAGE_WIDTH)
 
@@ -205,25 +207,30 @@ class Page:
         for paragraph in (*self.how(), *self._remarks(remarks)):
             say(f"\n{paragraph}")
         say("")
-        for name, text in self._setting(setting):
+        for name, text in (*setting, *sides_of(self.found)):
             say(f"{name}: {text}")
         say("")
-        say(Text(f"Verdict: {self.verdict}", STYLES.get(self.verdict, "bold")))
-        for sentence in (*self.words(), *self.sensitivity()):
+        verdict = self.compared.verdict
+        say(Text(f"Verdict: {verdict}", STYLES.get(verdict, "bold")))
+        for sentence in (*words(self.compared), *sensitivity(self.compared)):
             say(sentence)
         say("")
 
     def markdown(self, remarks, setting):
-        """A page for docs/decisions."""
-        chosen = self.arguments
+        """A page for docs/decisions. It opens with the verdict, what A and B are, and the rows that decide."""
+        chosen, compared = self.arguments, self.compared
         question = chosen.question or f"is `{chosen.b}` (B) better than `{chosen.a}` (A)?"
-        verdict = f"*Verdict*: **{self.verdict}**. {' '.join(self.words())}"
-        parts = [f"# {chosen.b} against {chosen.a}", f"*Question*: {question}", verdict, *self.sensitivity()]
-        parts += self._remarks(remarks)
+        verdict = f"*Verdict*: **{compared.verdict}**. {' '.join(words(compared))}"
+        parts = [f"# {chosen.b} against {chosen.a}", f"*Question*: {question}", verdict]
+        parts += [f"*{name}*: {text}" for name, text in sides_of(self.found)]
         parts = parts[:1] + [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in parts[1:]]
+        if compared.deciding:
+            parts += ["What decides:", _markdown(compared.deciding, True)]
+        more = [*sensitivity(compared), *self._remarks(remarks)]
+        parts += [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in more]
         for title, found in self._tables():
             parts += [f"{title}:", _markdown(found)]
         parts += (textwrap.fill(part, PAGE_WIDTH) for part in self.how())
-        lines = ["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in self._setting(setting)]
+        lines = ["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]
         parts += ["Measured on:", "\n".join(lines), f"To repeat it: `{self._command()}`"]
         return "\n\n".join(parts) + "\n"

@@ -89,19 +89,20 @@ def facts_table(outcomes, names):
 
 
 def steps_table(group, outcomes, names, ours):
-    """Each largest size with the time per operation, and what it is to the size before it."""
-    table = Table(f"{group}: ns (ratio to the size before)", ["up to", *names, "step"])
+    """Each largest size with the time per operation, and how that grew from the size before it for each byte."""
+    table = Table(f"{group}: ns (a byte, against the size before)", ["up to", *names, "step"])
     before = None
     for outcome in outcomes:
         cells = []
         for name in names:
             text = short(outcome.median(name, measures.time_ns)) if name in outcome.runs else "-"
             if before and name in outcome.runs:
-                text += f" ({three_digits(case_runs.step(outcome, before, name).middle)})"
+                grown = case_runs.step(outcome, before, name).middle / case_runs.growth(outcome, before)
+                text += f" ({three_digits(grown)})"
             cells.append(text)
         met = None
         if before and ours in outcome.runs:
-            met = case_runs.meets_step(case_runs.step(outcome, before, ours))
+            met = case_runs.meets_step(case_runs.step(outcome, before, ours), case_runs.growth(outcome, before))
         table.rows.append([f"{outcome.case.largest:,}", *cells, verdict(met)])
         before = outcome
     return table
@@ -224,8 +225,8 @@ def misses(outcomes, ours):
             last = before.get(outcome.case.group)
             if last and ours in outcome.runs:
                 step = case_runs.step(outcome, last, ours)
-                if not case_runs.meets_step(step):
-                    yield f"{name}: step {interval_text(step)}, at most {held.STEP_LIMIT:g} either way"
+                if case_runs.meets_step(step, case_runs.growth(outcome, last)) is False:
+                    yield f"{name}: step {interval_text(step)}, for {case_runs.growth(outcome, last):.3g} times the size"
             before[outcome.case.group] = outcome
             continue
         if outcome.memory_met() is False:

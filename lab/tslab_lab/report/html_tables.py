@@ -22,11 +22,6 @@ def listed(items):
     return "" if not items else "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
-def counted(number, what):
-    """1 round, 2 rounds."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def swatch(name):
     return f'<i class="swatch" style="background:{palette.style(name)["color"]}"></i>'
 
@@ -61,7 +56,7 @@ def missing():
 
 def span(found):
     """The interval in words; empty where a single round has none."""
-    if found.low == found.high:
+    if found.low is None or found.low == found.high:
         return ""
     ends = f"{found.low:.2f}", f"{found.high:.2f}"
     digits = 3 if ends[0] == ends[1] or "1.00" in ends else 2  # which side of 1 it is on, is what matters
@@ -120,7 +115,8 @@ def heat(caption, cases, names, text):
                 cells.append(missing())
             elif len(names) == 1:
                 value = standings.spread(found[name])
-                range_text = f"{text(value.low)}\N{EN DASH}{text(value.high)}" if value.low != value.high else ""
+                low, high = value.ends
+                range_text = f"{text(low)}\N{EN DASH}{text(high)}" if low != high else ""
                 cells.append(cell(text(value.middle) + _small(range_text), value.middle))
             else:
                 cells.append(_heat_cell(found[name], leading, text))

@@ -11,7 +11,7 @@ from statistics import median
 from string import Template
 
 from tslab_lab.allocators import sides
-from tslab_lab.display import figures
+from tslab_lab.display import figures, layout
 from tslab_lab.memory import series
 from tslab_lab.report import html_tables, plots, summary
 from tslab_lab.results import latencies, measures, standings
@@ -276,7 +276,7 @@ def add_circumstances(page):
         source = base64.b64encode(runs_csv(page).encode()).decode()
         data = (
             f'<p><a download="runs.csv" href="data:text/csv;base64,{source}">All '
-            f"{html_tables.counted(len(page.results.runs), 'run')} as CSV</a> (inside of this page).</p>"
+            f"{layout.counted(len(page.results.runs), 'run')} as CSV</a> (inside of this page).</p>"
         )
     page.add("repeat", "How to repeat it", _repeat(page), data)
 
@@ -286,10 +286,10 @@ def _setting(page):
     header = page.results.header
     machine = header.get("machine") or {}
     least, most = standings.rounds_of(page.grid)
-    rounds = html_tables.counted(most, "round") if least == most else f"{least} to {most} rounds"
-    parts = [html_tables.counted(len(page.names), "allocator")]
+    rounds = layout.counted(most, "round") if least == most else f"{least} to {most} rounds"
+    parts = [layout.counted(len(page.names), "allocator")]
     if page.grid:
-        parts = [html_tables.counted(len(page.grid), "workload"), *parts, rounds]
+        parts = [layout.counted(len(page.grid), "workload"), *parts, rounds]
     if machine:
         parts.append(f"{machine.get('cpus', '?')} CPUs, {machine.get('cpu', '?')}")
         parts.append(f"Linux {str(machine.get('kernel', '?')).partition('-')[0]}, {machine.get('libc', '?')}")

@@ -61,7 +61,9 @@ def _ratio_axis(axis, set_limits, lows, highs):
 
 
 def _whisker(found, scale=1.0):
-    """What errorbar() takes: how far the interval reaches to either side."""
+    """What errorbar() takes: how far the interval reaches to either side; nothing where there is none."""
+    if found.low is None:
+        return None
     return [[(found.middle - found.low) / scale], [(found.high - found.middle) / scale]]
 
 
@@ -97,7 +99,7 @@ def overview(times, peaks, baseline):
         (axes.yaxis, axes.set_ylim, peaks),
     ):
         getattr(axes, f"set_{axis.axis_name}scale")("log")
-        _ratio_axis(axis, limits, [found[name].low for name in names], [found[name].high for name in names])
+        _ratio_axis(axis, limits, *zip(*(found[name].ends for name in names)))
     _plain(axes)
     axes.grid(color=figures.GRID, linewidth=0.6)
     axes.set_xlabel(f"time, {baseline} = 1 (to the left: faster)", fontsize=SMALL)
@@ -127,8 +129,8 @@ def ratios(cases, names, baseline, what):
             height = row + (place - (len(shown) - 1) / 2) * step
             _point(axes, name, ratio.middle, height, _whisker(ratio), None, None if name in labelled else name)
             labelled.add(name)
-            lows.append(ratio.low)
-            highs.append(ratio.high)
+            lows.append(ratio.ends[0])
+            highs.append(ratio.ends[1])
     style = palette.style(baseline)
     axes.axvline(1, color=style["color"], linewidth=style["linewidth"], zorder=1, label=f"{baseline} = 1")
     axes.set_xscale("log")
@@ -177,13 +179,13 @@ def _marks_after(axes, afters, names):
 
 
 def _bars(axes, found, names, scale, what):
-    most = max((standings.spread(values).high / scale for values in found.values()), default=1)
+    most = max((standings.spread(values).ends[1] / scale for values in found.values()), default=1)
     for place, name in enumerate(names):
         if name not in found:
             axes.text(0, place, " -", va="center", fontsize=TINY)
             continue
         value = standings.spread(found[name])
-        middle, high = value.middle / scale, value.high / scale
+        middle, high = value.middle / scale, value.ends[1] / scale
         options = {"color": palette.style(name)["color"], "edgecolor": "white", "hatch": palette.hatch(name)}
         axes.barh(place, middle, height=0.74, linewidth=0, **options)
         if value.low != value.high:

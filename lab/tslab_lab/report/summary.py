@@ -3,6 +3,7 @@
 from html import escape
 
 from tslab_lab.allocators import sides
+from tslab_lab.display import layout
 from tslab_lab.report import html_tables, plots
 from tslab_lab.results import standings
 
@@ -63,7 +64,7 @@ def _sentences(page, measured):
 def _rivals(page):
     """The others. Another build of ours is none, nor is a side of a comparison again, unless there is nobody else."""
     others = [name for name in page.names if name != page.baseline]
-    return [name for name in others if name not in (sides.BASE, sides.AGAIN)] or others
+    return [name for name in others if not sides.is_ours(name) and name != sides.AGAIN] or others
 
 
 def add_to(page):
@@ -86,8 +87,8 @@ def add_to(page):
     elif "time" in against:
         rows = against["time"]
         ahead = sum(row[2].middle < 1 for row in rows)
-        workloads = html_tables.counted(len(rows), "workload")
-        rounds = html_tables.counted(standings.rounds_of(page.grid)[1], "round")
+        workloads = layout.counted(len(rows), "workload")
+        rounds = layout.counted(standings.rounds_of(page.grid)[1], "round")
         bars = (
             f"<p>By time, {escape(ours)} is ahead of the best of the others in {ahead} of {workloads}. "
             f"{rounds}: too few for a verdict, all may be on one side by chance.</p>"

@@ -20,7 +20,6 @@ POLICY_STYLES = tuple(
     )
 )
 STEP_MS = 20
-BEFORE_MS = 200  # of the load's start: the warm-up
 HEADROOM = 1.08
 LABEL_FACTOR = 12  # the height of the percentiles' names, on a logarithmic axis
 TIMES = {WALL: "wall clock", CPU: "processor's time"}
@@ -85,7 +84,7 @@ def median_series(all_series, last_ms):
     """Times and the median over the rounds, on a grid; before its first sample a round has the value of that one."""
     import numpy
 
-    grid = numpy.arange(-BEFORE_MS, last_ms + 1, STEP_MS)
+    grid = numpy.arange(0, last_ms + 1, STEP_MS)
     rows = [numpy.interp(grid, *zip(*series)) for series in all_series if series]
     return grid, numpy.median(rows, axis=0)
 

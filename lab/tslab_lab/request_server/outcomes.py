@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from statistics import median
 
+from tslab_lab.allocators import sides
 from tslab_lab.request_server import survivors
 from tslab_lab.statistics import intervals
 from tslab_lab.statistics.histogram import Histogram, pooled
 
 OURS, DEFERRED = "tslab", "deferred"
 INSIDE = "inside"
+SERVER, SCATTERED = "server", "scattered"  # the cases
 CPU, WALL, CLIENT = "cpu", "wall", "client"
 FEW_ROUNDS = 6  # fewer medians to draw from give an interval that is too narrow to be true
 
@@ -26,11 +28,11 @@ class Column:
 
     @property
     def is_peer(self):
-        return self.policy is None
+        return self.policy is None and not sides.is_ours(self.allocator)
 
     @property
     def is_ours(self):
-        return self.allocator == OURS
+        return self.allocator == OURS and self.policy is not None
 
     @property
     def is_judged(self):
@@ -110,6 +112,9 @@ class Outcome:
         self.columns = columns
         self.runs = {column.name: [] for column in columns}
 
+    def __bool__(self):
+        return any(self.runs.values())
+
     def figures(self, column, figure):
         return [figure(run) for run in self.runs[column.name]]
 
@@ -181,6 +186,9 @@ class ScatteredOutcome:
     def add(self, name, run):
         self.runs.setdefault(name, []).append(run)
 
+    def __bool__(self):
+        return any(self.runs.values())
+
     def median_mib(self, name, when):
         return median(survivors.above_start(run, when) for run in self.runs[name]) / 1024
 
@@ -191,3 +199,49 @@ class ScatteredOutcome:
                     over = self.median_mib(name, "after")
                     yield f"scattered: {name}: {over:.1f} MiB above the start (median), at most 5 in every run"
                     break
+
+
+def record_of(run, times):
+    """One run of the server as a file of results keeps it: with the figures that all runs have. `times`: names for the
+    histograms by kind."""
+    histograms = {kind: histogram_of(run, kind) for kind in times}
+    latency = [
+        {"operation": times[kind], "count": one.count, "max_ns": one.most_ns, "timer_ns": 0}
+        | {"buckets": [[round(one.growth**bucket, 3), count] for bucket, count in sorted(one.buckets.items())]}
+        for kind, one in histograms.items()
+    ]
+    since = [(at, kib) for at, kib in run["series"] if at >= 0]  # the load's start
+    series = {"t_ms": [at for at, _ in since], "rss_kb": [kib for _, kib in since]}
+    memory, cpu = run["memory"], histogram_of(run, CPU)
+    general = {"operations": cpu.count, "seconds": cpu.sum_ns / 1e9}
+    general |= {"peak_kib": memory["peak_kib"], "rss_kib": memory["idle_kib"]}
+    return general | run | {"latency": latency, "series": series}
+
+
+def _kept(found, case, names):
+    """dict name -> runs in the order of the rounds, of those that never failed."""
+    failed = {failure["allocator"] for failure in found.failures if failure["case"] == case}
+    kept = {name: [] for name in names if name not in failed}
+    for run in found.runs:
+        if run["case"] == case and run["allocator"] in kept:
+            kept[run["allocator"]].append(run)
+    return kept
+
+
+def of(found, columns):
+    """The server's outcome from a file of results; None where it did not run."""
+    series = {(line["allocator"], line["round"]): line for line in found.series if line["case"] == SERVER}
+    kept = _kept(found, SERVER, [column.name for column in columns])
+    outcome = Outcome([column for column in columns if kept.get(column.name)])
+    for name, runs in kept.items():
+        for run in runs:
+            line = series[name, run["round"]]
+            outcome.runs[name].append(run | {"series": list(zip(line["t_ms"], line["rss_kb"]))})
+    return outcome or None
+
+
+def scattered_of(found, names, epochs):
+    """The scattered survivors; None where they did not run."""
+    outcome = ScatteredOutcome(epochs)
+    outcome.runs = {name: runs for name, runs in _kept(found, SCATTERED, names).items() if runs}
+    return outcome or None

@@ -2,6 +2,7 @@
 
 from statistics import median
 
+from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.results import measures, standings
@@ -9,8 +10,17 @@ from tslab_lab.statistics import intervals
 from tslab_lab.workloads import held
 
 
-def meets_step(found):
-    return found.low <= held.STEP_LIMIT and found.high >= 1 / held.STEP_LIMIT
+def meets_step(found, growth=1.0):
+    """Whether a step in time to a size so many times larger is none: anything from level to in proportion to the size, and
+    half as much again in either direction. None: there is no interval."""
+    if found.low is None:
+        return None
+    return found.low <= held.STEP_LIMIT * growth and found.high >= 1 / held.STEP_LIMIT
+
+
+def growth(outcome, before):
+    """How many times larger the sizes are."""
+    return outcome.case.largest / before.case.largest
 
 
 def meets_glibc(ours_kib, glibc_kib):
@@ -37,7 +47,7 @@ class CaseRuns:
 
     @property
     def peers(self):
-        return [name for name in self.runs if name not in (self.ours, self.base)]
+        return [name for name in self.runs if not sides.is_ours(name)]
 
     def best(self, figure, but=()):
         """The peer with the least of it, if there is any."""
@@ -66,6 +76,8 @@ class CaseRuns:
         if leanest is None or self.system not in self.runs:
             return None
         lean = intervals.meets(leanest, held.LEANEST_LIMIT)
+        if lean is None:
+            return None
         return lean and meets_glibc(
             self.column(self.ours, measures.peak_kib), self.column(self.system, measures.peak_kib)
         )
@@ -104,6 +116,9 @@ def of(found, cases):
 
 
 def failures(found):
-    """Sentences on who failed in what."""
+    """Sentences on who failed in what, with the last of its last words."""
     for failure in found.failures:
-        yield f"{failure['allocator']} takes no part in {failure['case']}: {failure['why'].splitlines()[0]}"
+        first, *words = failure["why"].splitlines()
+        last = f" ({words[-1].strip(' |')})" if words else ""
+        first = first.removesuffix(" Its last words:")
+        yield f"{failure['allocator']} takes no part in {failure['case']}: {first}{last}"

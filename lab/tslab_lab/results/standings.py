@@ -11,7 +11,7 @@ from tslab_lab.results import measures
 from tslab_lab.statistics import intervals, medians
 
 WINS, LEVEL, LOSES = "wins", "level", "loses"
-HEAD = ("kind", "case", "allocator", "round", "at_seconds")
+HEAD = ("kind", "case", "allocator", "round", "at_seconds", "others_share")
 MEASURED = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
 
 
@@ -50,7 +50,7 @@ def columns(grid_of_runs, figure):
 @functools.cache
 def _interval(values):
     """Of a tuple. The same ones are asked for by tables and figures, and drawing them anew takes long."""
-    return intervals.interval(values) if len(values) > 1 else medians.Spread(values[0], values[0], values[0])
+    return intervals.interval(values)
 
 
 def spread(values):
@@ -100,7 +100,7 @@ def overall(cases, name, baseline):
         means = tuple(geometric_mean([ours[i] / theirs[i] for ours, theirs in pairs]) for i in every)
         return _interval(means), len(pairs), len(every)
     value = geometric_mean([ratio(ours, theirs).middle for ours, theirs in pairs])
-    return medians.Spread(value, value, value), len(pairs), 1
+    return medians.Spread(value, None, None), len(pairs), 1
 
 
 def tally(cases, name, baseline):

@@ -34,7 +34,7 @@ class Results:
 class Writer:
     """Appends lines; each is in the file before the call returns."""
 
-    def __init__(self, folder, command, arguments, marks, allocators, cases):
+    def __init__(self, folder, command, arguments, marks, allocators, cases, settings=None):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.path = folder, folder / FILE
         self._start = time.monotonic()
@@ -42,6 +42,7 @@ class Writer:
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         header = {"format": FORMAT, "command": command, "arguments": list(arguments), "started": now}
         header |= {"machine": machine.facts(), "marks": list(marks), "allocators": allocators, "cases": cases}
+        header |= {"settings": settings} if settings else {}
         self._write("header", header)
 
     def _write(self, kind, record):
@@ -74,9 +75,10 @@ class Writer:
     def failure(self, case, allocator, number, why):
         self._write("failure", {"case": case, "allocator": allocator, "round": number, "why": str(why)})
 
-    def footer(self, rounds, complete):
-        load = os.getloadavg()[0]
-        self._write("footer", {"rounds": rounds, "complete": complete, "load_at_end": load, "seconds": self.seconds})
+    def footer(self, rounds, complete, others_share=None):
+        """`others_share`: of the processors' time, used by others all the while."""
+        record = {"rounds": rounds, "complete": complete, "load_at_end": os.getloadavg()[0], "seconds": self.seconds}
+        self._write("footer", record | ({} if others_share is None else {"others_share": round(others_share, 3)}))
         self.close()
 
     def close(self):

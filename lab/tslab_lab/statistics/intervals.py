@@ -11,7 +11,9 @@ FEW_ROUNDS = 6  # fewer medians to draw from give an interval that is too narrow
 
 
 def interval(values):
-    """The median, and where the medians of 95 % of resamples (drawn with replacement) lie."""
+    """The median, and where the medians of 95 % of resamples (drawn with replacement) lie. One value has no interval."""
+    if len(values) == 1:
+        return medians.Spread(values[0], None, None)
     generator = random.Random(1)  # the same figures give the same interval
     drawn = sorted(median(generator.choices(values, k=len(values))) for _ in range(RESAMPLES))
     cut = round(RESAMPLES * (1 - SHARE) / 2)
@@ -28,5 +30,5 @@ def best(columns):
 
 
 def meets(found, limit):
-    """A limit is met when the better end of the interval reaches it."""
-    return found.low <= limit
+    """A limit is met when the better end of the interval reaches it; None: there is no interval."""
+    return None if found.low is None else found.low <= limit

@@ -9,9 +9,16 @@ LARGEST_CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Spread:
+    """`low`, `high`: None where a single figure says nothing about its spread."""
+
     middle: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+    @property
+    def ends(self):
+        """For where a place is needed: the middle, if nothing else is known."""
+        return (self.middle, self.middle) if self.low is None else (self.low, self.high)
 
 
 def spread(values):

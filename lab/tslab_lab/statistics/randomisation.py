@@ -29,7 +29,8 @@ from tslab_lab.statistics import intervals
 
 CHANCE = 0.05
 BETTER, WORSE = "better", "WORSE"  # what B is; less of a figure is better
-GO, NO_GO, NOT_SHOWN = "GO", "NO-GO", "no difference shown"
+GO, NO_GO, NO_DIFFERENCE, UNDECIDED = "GO", "NO-GO", "NO DIFFERENCE", "UNDECIDED"
+EXIT_CODES = {GO: 0, NO_GO: 1, NO_DIFFERENCE: 3, UNDECIDED: 4}  # 2: nothing was measured
 _MOST = 16.0  # times A: an effect beyond any that is looked for
 _STEP = 1.001
 
@@ -143,7 +144,8 @@ def shown_from(row, chance, least_effect):
     """The least factor by which B would have to differ, with the noise that it has, to be told at this chance (which
     is not adjusted) in either direction."""
     still = row.scaled(1 / row.effect)
-    spread = max(row.effect / row.interval.low, row.interval.high / row.effect)
+    low, high = row.interval.ends
+    spread = max(row.effect / low, high / row.effect)
     start = max(1 + least_effect, _apart(row.noise.middle), spread)
 
     def shows(factor):
@@ -174,8 +176,11 @@ def decide(rows, least_effect):
 
 
 def overall(judged, failed=()):
-    """`failed`: the cases that B alone could not run. Worse anywhere is NO-GO, whatever is better elsewhere."""
+    """`failed`: the cases that B alone could not run. Worse anywhere is NO-GO, whatever is better elsewhere. Where nothing
+    differs, that says something only if each row could have shown a difference."""
     verdicts = {found.verdict for found in judged}
     if WORSE in verdicts or failed:
         return NO_GO
-    return GO if BETTER in verdicts else NOT_SHOWN
+    if BETTER in verdicts:
+        return GO
+    return UNDECIDED if any(found.shown_from is None for found in judged) else NO_DIFFERENCE

@@ -73,6 +73,12 @@ def _named_like(text):
     return [name for name in dict.fromkeys([*WORKLOADS, *NAMED]) if fnmatch.fnmatchcase(name, text)]
 
 
+def is_workload(text):
+    """Whether it names one, with or without parameters."""
+    name = text.partition(":")[0]
+    return name in WORKLOADS or name in NAMED
+
+
 def has(text):
     """Whether a glob names any."""
     return bool(_named_like(text))

@@ -1,17 +1,21 @@
-// churn-fixed: one thread replaces objects of one size among many live ones. A share of those that it frees are among
-// the latest that it allocated, the others are any.
+// churn-fixed: threads replace objects of one size, each among many live ones of its own. A share of those that it
+// frees are among the latest that it allocated, the others are any.
 
-#include "pattern.h"
+#include "crew.h"
 
 enum { LATEST = 64 };
 
-static void **live;
+static actor actors[THREADS_MOST];
+static void **tables[THREADS_MOST];
+static uint64_t operations;
 static uint32_t live_count;
 static uint32_t size;
 static uint32_t locality_percent;
+static unsigned thread_count;
 
 static void replace(actor *a, uint64_t times)
 {
+    void **live = tables[a->index];
     uint32_t latest[LATEST] = { 0 };
     for (uint64_t i = 0; i < times; i++) {
         uint64_t random = random_next(a);
@@ -23,31 +27,48 @@ static void replace(actor *a, uint64_t times)
     }
 }
 
+static void prepare(actor *a)
+{
+    for (uint32_t i = 0; i < live_count; i++) {
+        tables[a->index][i] = object_make(a, size);
+    }
+    replace(a, operations / 5);
+}
+
+static void work(actor *a)
+{
+    if (a->index == 0) {
+        live_sample(actors, thread_count); // all are warm: as many as there ever are
+    }
+    replace(a, operations);
+}
+
+static void finish(actor *a)
+{
+    for (uint32_t i = 0; i < live_count; i++) {
+        object_drop(a, tables[a->index][i]);
+    }
+}
+
 int main(int count, char **words)
 {
-    uint64_t values[4];
-    arguments_read(count, words, "OPERATIONS LIVE SIZE LOCALITY_PERCENT", values, 4);
+    uint64_t values[5];
+    arguments_read(count, words, "OPERATIONS LIVE SIZE LOCALITY_PERCENT THREADS", values, 5);
     live_count = (uint32_t)values[1];
     size = (uint32_t)values[2];
     locality_percent = (uint32_t)values[3];
     sizes_check(size, size);
+    threads_check(values[4]);
     require(live_count != 0 && locality_percent <= 100, "there must be live objects, and the locality is a percentage");
+    thread_count = (unsigned)values[4];
+    operations = values[0] / thread_count;
 
-    static actor a;
-    actor_init(&a, 0);
-    live = table_map(live_count * sizeof *live);
+    for (unsigned i = 0; i < thread_count; i++) {
+        actor_init(&actors[i], i);
+        tables[i] = table_map(live_count * sizeof *tables[i]);
+    }
     base_measure();
-    for (uint32_t i = 0; i < live_count; i++) {
-        live[i] = object_make(&a, size);
-    }
-    live_sample(&a, 1);
-    replace(&a, values[0] / 5);
-    double start = cpu_begin();
-    replace(&a, values[0]);
-    double seconds = cpu_end(start);
-    for (uint32_t i = 0; i < live_count; i++) {
-        object_drop(&a, live[i]);
-    }
-    report(values[0], seconds, &a, 1, NULL, 0);
+    double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, finish });
+    report(operations * thread_count, seconds, actors, thread_count, NULL, 0);
     return 0;
 }

@@ -1,55 +1,102 @@
 // phase-shift: the program goes from phase to phase, each with sizes of its own; of each phase a few objects survive to
 // the end. What one phase has freed must serve the next, around the survivors. RSS at the end is with all survivors.
+// Several threads share the MiB of a phase, and have ended when RSS is looked at.
 
-#include "pattern.h"
+#include "crew.h"
 
 enum { BANDS = 6 };
 
 static const uint32_t bands[BANDS][2] = { { 16, 64 },   { 513, 1024 },  { 65, 128 },
                                           { 257, 512 }, { 1025, 2048 }, { 129, 256 } };
 
+static actor actors[THREADS_MOST];
+static void **tables[THREADS_MOST];
+static void **survivors[THREADS_MOST];
+static uint64_t survivor_counts[THREADS_MOST];
+static uint64_t phases;
+static uint64_t phase_bytes; // of each thread
+static uint64_t survivors_percent;
+static unsigned thread_count;
+
+// As many as the mean size tells, so that the work is the same for every allocator.
+static size_t objects_in(uint64_t phase)
+{
+    const uint32_t *band = bands[phase % BANDS];
+    return phase_bytes / ((band[0] + band[1]) / 2);
+}
+
+static void one_phase(actor *a, uint64_t phase)
+{
+    const uint32_t *band = bands[phase % BANDS];
+    size_t objects = objects_in(phase);
+    void **live = tables[a->index];
+    for (size_t i = 0; i < objects; i++) {
+        live[i] = object_make(a, low_between(random_next(a), band[0], band[1]));
+    }
+    if (a->index == 0) {
+        live_sample(actors, thread_count);
+    }
+    uint64_t *count = &survivor_counts[a->index];
+    uint64_t wanted = *count + objects * survivors_percent / 100;
+    for (size_t i = 0; i < objects; i++) {
+        // So many, and any of them: the fewer are left to choose from, the likelier each is.
+        if (high_below(random_next(a), (uint32_t)(objects - i)) < wanted - *count) {
+            survivors[a->index][(*count)++] = live[i];
+        } else {
+            object_drop(a, live[i]);
+        }
+    }
+}
+
+static void prepare(actor *a)
+{
+    (void)a; // what is new to each allocator belongs to what is measured
+}
+
+static void work(actor *a)
+{
+    for (uint64_t phase = 0; phase < phases; phase++) {
+        one_phase(a, phase);
+    }
+}
+
 int main(int count, char **words)
 {
-    uint64_t values[3];
-    arguments_read(count, words, "PHASES MIB SURVIVORS_PERCENT", values, 3);
+    uint64_t values[4];
+    arguments_read(count, words, "PHASES MIB SURVIVORS_PERCENT THREADS", values, 4);
     require(values[0] != 0 && values[0] <= 1000 && values[1] != 0 && values[1] <= 4096 && values[2] <= 100,
             "there must be from 1 to 1000 phases of 1 to 4096 MiB, and the survivors are a percentage");
-    uint64_t phase_bytes = values[1] << 20;
+    threads_check(values[3]);
+    phases = values[0];
+    thread_count = (unsigned)values[3];
+    phase_bytes = (values[1] << 20) / thread_count;
+    survivors_percent = values[2];
 
-    static actor a;
-    actor_init(&a, 0);
-    // A phase has as many objects as its mean size tells, so that its work is the same for every allocator.
-    size_t most = phase_bytes / ((bands[0][0] + bands[0][1]) / 2);
-    void **live = table_map(most * sizeof *live);
-    void **survivors = table_map((most * values[0] * values[2] / 100 + 1) * sizeof *survivors);
-    uint64_t survivor_count = 0;
     uint64_t operations = 0;
+    for (uint64_t phase = 0; phase < phases; phase++) {
+        operations += objects_in(phase) * thread_count;
+    }
+    size_t most = objects_in(0);
+    for (unsigned i = 0; i < thread_count; i++) {
+        actor_init(&actors[i], i);
+        tables[i] = table_map(most * sizeof *tables[i]);
+        survivors[i] = table_map((most * phases * survivors_percent / 100 + 1) * sizeof *survivors[i]);
+    }
     base_measure();
-    double start = cpu_begin();
-    for (uint64_t phase = 0; phase < values[0]; phase++) {
-        const uint32_t *band = bands[phase % BANDS];
-        size_t objects = phase_bytes / ((band[0] + band[1]) / 2);
-        for (size_t i = 0; i < objects; i++) {
-            live[i] = object_make(&a, low_between(random_next(&a), band[0], band[1]));
-        }
-        live_sample(&a, 1);
-        uint64_t wanted = survivor_count + objects * values[2] / 100;
-        for (size_t i = 0; i < objects; i++) {
-            // So many, and any of them: the fewer are left to choose from, the likelier each is.
-            if (high_below(random_next(&a), (uint32_t)(objects - i)) < wanted - survivor_count) {
-                survivors[survivor_count++] = live[i];
-            } else {
-                object_drop(&a, live[i]);
-            }
-        }
-        operations += objects;
-    }
-    double seconds = cpu_end(start);
+    double seconds = crew_run(actors, thread_count, (crew_parts){ prepare, work, NULL });
     rss_measure();
-    fact facts[] = { { "survivors", (double)survivor_count }, { "survivors_kib", (double)a.live_bytes / 1024 } };
-    for (uint64_t i = 0; i < survivor_count; i++) {
-        object_drop(&a, survivors[i]);
+    uint64_t survivor_count = 0;
+    int64_t survivor_bytes = 0;
+    for (unsigned i = 0; i < thread_count; i++) {
+        survivor_count += survivor_counts[i];
+        survivor_bytes += actors[i].live_bytes;
     }
-    report(operations, seconds, &a, 1, facts, 2);
+    fact facts[] = { { "survivors", (double)survivor_count }, { "survivors_kib", (double)survivor_bytes / 1024 } };
+    for (unsigned i = 0; i < thread_count; i++) {
+        for (uint64_t at = 0; at < survivor_counts[i]; at++) {
+            object_drop(&actors[i], survivors[i][at]);
+        }
+    }
+    report(operations, seconds, actors, thread_count, facts, 2);
     return 0;
 }
