@@ -433,7 +433,7 @@ class Names(unittest.TestCase):
             names = [case.name for case in cases]
             self.assertEqual(len(set(names)), len(names), name)
         self.assertEqual(len(named.SETS["patterns"]), 56)
-        self.assertEqual(len(named.SETS["boundaries"]), 24)
+        self.assertEqual(len(named.SETS["boundaries"]), 30)
         self.assertTrue(12 <= len(named.SETS["quick"]) <= 14)
         self.assertLessEqual({c.name for c in named.SETS["quick"]}, {c.name for c in named.SETS["standard"]})
         self.assertEqual([name for name, _ in named.sets()], list(named.SETS))

@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 from trend import settled  # noqa: E402  pylint: disable=wrong-import-position
 from tslab_lab.base import machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
-from tslab_lab.display import figures  # noqa: E402  pylint: disable=wrong-import-position,import-error
+from tslab_lab.display import figures, palette  # noqa: E402  pylint: disable=wrong-import-position,import-error
 
 # In the order of tests/soak/soak.h.
 COUNTED = {
@@ -46,21 +46,26 @@ def draw(series, path):
     missing = figures.available()
     if missing:
         sys.exit(f"soak: {missing}")
-    from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
+    from matplotlib.figure import Figure  # pylint: disable=import-outside-toplevel
     names = [name for name in series if len(series[name][0]) > 1]
-    figure, axes = pyplot.subplots(figsize=(9, 4.5), layout="constrained")
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    drawn, ends = [], []
     for name in names:
         at, values = series[name]
-        axes.plot([seconds / 60 for seconds in at], [kib / 1024 for kib in values], linewidth=0.8, label=name)
+        minutes, mib = [seconds / 60 for seconds in at], [kib / 1024 for kib in values]
+        drawn += axes.plot(minutes, mib, **palette.line(name) | {"linewidth": 1.1})
+        ends.append((minutes[-1], mib[-1]))
     axes.set_xlabel("minutes")
     axes.set_ylabel("RSS, MiB")
     axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
     axes.grid(color=figures.GRID, linewidth=0.6)
-    axes.legend(fontsize=7, ncols=2)
+    if ends:
+        figures.name_lines(axes, names, ends, drawn, max(x for x, _ in ends))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=figures.DPI)
-    pyplot.close(figure)
 
 
 def requests_after_warm_up(lines, process):

@@ -7,7 +7,6 @@ from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.report import bench_tables, make
 from tslab_lab.results import case_runs, measures
-from tslab_lab.workloads import held
 
 NAME = "boundaries"
 HELP = "the same work at sizes around every internal limit: no cliff in time or memory"
@@ -37,7 +36,7 @@ def run(arguments):
         *measurement.remarks(found),
     ]
     layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))
-    cliffs = list(cliffs_of(listed)) if OURS in names else []
+    cliffs = list(case_runs.cliffs(listed)) if OURS in names else []
     for line in cliffs:
         print(f"cliff: {line}")
     if not cliffs and OURS in names and found.footer["rounds"] > 1:
@@ -47,15 +46,8 @@ def run(arguments):
     return measurement.end(found, interrupted, 1 if cliffs and arguments.check else 0)
 
 
-def groups_of(listed):
-    for group in held.STEPPING:
-        chosen = [outcome for outcome in listed if outcome.case.group == group]
-        if chosen:
-            yield group, chosen
-
-
 def tables_of(listed, names):
-    for group, chosen in groups_of(listed):
+    for group, chosen in case_runs.stepping(listed):
         for some in (names[at : at + COLUMNS] for at in range(0, len(names), COLUMNS)):
             yield bench_tables.steps_table(group, chosen, some, OURS)
             yield memory_table(group, chosen, some)
@@ -70,18 +62,3 @@ def memory_table(group, chosen, names):
         cells = bench_tables.marked(outcome, names, measures.peak_kib, 1024)
         table.rows.append([f"{outcome.case.largest:,}", *cells])
     return table
-
-
-def cliffs_of(listed):
-    """Steps of ours in time, either way, and in memory beyond what the larger objects weigh."""
-    for _, chosen in groups_of(listed):
-        for before, outcome in zip(chosen, chosen[1:]):
-            if OURS not in outcome.runs or OURS not in before.runs:
-                continue
-            step = case_runs.step(outcome, before, OURS)
-            where = f"{outcome.case.name}, from {before.case.largest:,} bytes"
-            if case_runs.meets_step(step, case_runs.growth(outcome, before)) is False:
-                yield f"{where}: time {layout.interval_text(step)}"
-            grown = outcome.median(OURS, measures.over_live) / before.median(OURS, measures.over_live)
-            if grown > held.STEP_LIMIT:
-                yield f"{where}: memory for each live byte {grown:.2f}"

@@ -24,7 +24,7 @@ def available():
     del numpy
     Path(os.environ["MPLCONFIGDIR"]).mkdir(parents=True, exist_ok=True)
     matplotlib.use("Agg")
-    matplotlib.rcParams |= {"svg.hashsalt": "tslab", "svg.fonttype": "none", "hatch.linewidth": 0.6}
+    matplotlib.rcParams |= {"svg.hashsalt": "tslab", "svg.fonttype": "none"}
     return ""
 
 

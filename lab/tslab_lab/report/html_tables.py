@@ -6,7 +6,7 @@ from statistics import median
 from tslab_lab.display import palette
 from tslab_lab.display.layout import three_digits
 from tslab_lab.memory import series
-from tslab_lab.report import plots
+from tslab_lab.report import ab_page, plots
 from tslab_lab.results import accounting, latencies, standings
 
 MIB = 1024
@@ -28,7 +28,10 @@ def swatch(name):
 
 def table(caption, heads, rows, feet=(), classes=""):
     """`heads`: HTML; `rows`, `feet`: lists of cells as HTML, of which the first is the row's head. It scrolls in its
-    own box where the page is too narrow."""
+    own box where the page is too narrow. A column of which nothing is known is left out."""
+    empty = {i for i in range(1, len(heads)) if rows and all(cells[i] == missing() for cells in rows)}
+    heads, rows, feet = ([x for i, x in enumerate(heads) if i not in empty],
+                         *([[x for i, x in enumerate(cells) if i not in empty] for cells in part] for part in (rows, feet)))  # fmt: skip
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     foot = "".join(f"<tr>{''.join(cells)}</tr>" for cells in feet)
@@ -69,11 +72,6 @@ def ratio_text(found):
 
 def _small(text):
     return f"<small>{text}</small>" if text else ""
-
-
-def time_text(nanoseconds):
-    unit, size = plots.time_unit(nanoseconds)
-    return f"{three_digits(nanoseconds / size)} {unit}"
 
 
 def memory_text(kib):
@@ -155,7 +153,7 @@ def overall(figures, counted, names, baseline):
     """A row for each allocator. `figures`: dict title -> cases; `counted`: the same of those that are won or lost."""
     heads = ["Allocator", *(escape(title) for title in figures)]
     leaders = {title: standings.leaders(cases) for title, cases in counted.items()}
-    heads += [f"least {escape(title)} in" for title in counted]
+    heads += [f"{escape(title)}: first in" for title in counted]
     heads += [f"{escape(title)}: less / level / more" for title in counted]
     rows = []
     for name in names:
@@ -254,23 +252,35 @@ def percentiles(caption, pooled, names):
         cells = [head(swatch(name) + escape(name)), cell(f"{count:,}", count)]
         for share in latencies.SHARES:
             value = latencies.percentile_ns(buckets, count, most, share)
-            cells.append(missing() if value is None else cell(time_text(value), value))
-        rows.append([*cells, cell(time_text(most), most)])
+            cells.append(missing() if value is None else cell(plots.time_text(value), value))
+        rows.append([*cells, cell(plots.time_text(most), most)])
     return table(caption, heads, rows)
 
 
-def memory_over_time(caption, lines, names):
-    """`lines`: dict allocator -> list of (milliseconds, KiB), a pair of lists for each round."""
-    heads = ["Allocator", "mean, MiB", "p95, MiB", "most, MiB", "at the end, MiB", "samples"]
+def memory_over_time(caption, lines, names, afters):
+    """`lines`: dict allocator -> list of (milliseconds, KiB), a pair of lists for each round. `afters`: by allocator, the
+    RSS after the work, where it is known."""
+    heads = ["Allocator", "mean, MiB", "p95, MiB", "most, MiB", "after, MiB", "samples"]
     rows = []
     for name in names:
         cells = [head(swatch(name) + escape(name))]
-        for figure in (series.mean, series.p95, lambda _, kib: max(kib), lambda _, kib: kib[-1]):
+        for figure in (series.mean, series.p95, lambda _, kib: max(kib)):
             values = [figure(*line) for line in lines[name]]
             cells.append(missing() if None in values else cell(three_digits(median(values) / MIB), median(values)))
+        after = standings.middle(afters[name]) if name in afters else None
+        cells.append(missing() if after is None else cell(three_digits(after / MIB), after))
         samples = min(len(times) for times, _ in lines[name])
         rows.append([*cells, cell(f"{samples:,}", samples)])
     return table(caption, heads, rows)
+
+
+def judged(caption, found):
+    """The rows of `tslab ab`."""
+    rows = [
+        [head(escape(f"{one.row.case}: {one.row.figure}")), *(cell(escape(text)) for text in ab_page.cells(one, True)[1:])]
+        for one in found
+    ]
+    return table(caption, ["Row", *map(escape, ab_page.heads(True)[1:])], rows)
 
 
 def failures(found):

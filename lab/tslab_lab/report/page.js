@@ -27,3 +27,24 @@ for (const table of document.querySelectorAll("table")) {
     });
   });
 }
+
+// Sections are folded; a link to one unfolds it, and so does printing.
+const folded = [...document.querySelectorAll("details")];
+const unfold = () => folded.forEach((one) => { one.open = true; });
+const show = () => {
+  const found = location.hash && document.getElementById(location.hash.slice(1));
+  if (found && found.querySelector("details")) found.querySelector("details").open = true;
+};
+document.getElementById("unfold").addEventListener("click", unfold);
+window.addEventListener("hashchange", show);
+window.addEventListener("beforeprint", unfold);
+show();
+
+// A table that is cut at the right says so.
+const cut = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+const boxes = [...document.querySelectorAll(".box")];
+const look = () => boxes.forEach(cut);
+boxes.forEach((box) => box.addEventListener("scroll", () => cut(box)));
+folded.forEach((one) => one.addEventListener("toggle", look));
+window.addEventListener("resize", look);
+look();

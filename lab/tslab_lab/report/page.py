@@ -13,9 +13,9 @@ from string import Template
 from tslab_lab.allocators import sides
 from tslab_lab.display import figures, layout
 from tslab_lab.memory import series
-from tslab_lab.report import html_tables, plots, summary
-from tslab_lab.results import latencies, measures, standings
-from tslab_lab.statistics import intervals
+from tslab_lab.report import answers, html_tables, plots, summary
+from tslab_lab.results import comparison, latencies, measures, standings
+from tslab_lab.results import marks as result_marks
 
 MANY_CASES = 16  # beyond it, dot plots are drawn for each group
 NOTE = (
@@ -41,13 +41,40 @@ class Page:
         self.instructions = {}
         for record in results.instructions:  # exact: one round says all
             self.instructions.setdefault(record["case"], {})[record["allocator"]] = {1: record["value"]}
+        settings = results.header.get("settings") or {}
+        self.compared = comparison.of(results, settings["least_effect"]) if "least_effect" in settings else None
         self.sections = []
 
     def add(self, name, title, *parts):
         if any(parts):
             self.sections.append((name, title, "".join(filter(None, parts))))
 
-    def figure(self, name, title, alt, drawn):
+    def lines(self):
+        """RSS over time: dict case -> dict allocator -> list of (milliseconds, KiB), without moments that were not sampled."""
+        found = {}
+        for record in self.results.series:
+            times, kib = series.known(record.get("t_ms", ()), record.get("rss_kb", ()))
+            if len(times) > 1:
+                found.setdefault(record["case"], {}).setdefault(record["allocator"], []).append((times, kib))
+        return found
+
+    def latency(self):
+        """dict (case, operation) -> dict allocator -> histograms of all rounds."""
+        found = {}
+        for record in self.results.latency:
+            key = record["case"], record.get("operation", "")
+            found.setdefault(key, {}).setdefault(record["allocator"], []).append(record)
+        return found
+
+    def latency_curves(self, by_name, width=plots.WIDTH):
+        """The figure of one kind of operation; None where there are too few."""
+        names = [name for name in self.names if name in by_name]
+        pooled = {name: latencies.pooled(by_name[name]) for name in names}
+        curves = {name: latencies.cumulative(buckets, count) for name, (buckets, count, _) in pooled.items()}
+        curves = {name: curve for name, curve in curves.items() if curve[0]}
+        return plots.latency(curves, names, width) if curves else None
+
+    def figure(self, name, title, alt, drawn, wide=False):
         """Keeps the files beside the page, and the same drawing inside of it."""
         if drawn is None:
             return ""
@@ -59,7 +86,7 @@ class Page:
         source = base64.b64encode(svg.getvalue()).decode()
         width, height = (round(96 * inches) for inches in drawn.get_size_inches())
         return (
-            f'<figure><img src="data:image/svg+xml;base64,{source}" width="{width}" height="{height}" '
+            f'<figure{" class=wide" if wide else ""}><img src="data:image/svg+xml;base64,{source}" width="{width}" height="{height}" '
             f'alt="{escape(alt)}"><figcaption>{escape(title)}</figcaption></figure>'
         )
 
@@ -78,24 +105,11 @@ def title_of(results):
 
 
 def marks(page):
-    """What a reader must know before the figures: what was marked while measuring, and what the file shows."""
+    """What a reader must know before the figures."""
     results = page.results
-    yield from results.header.get("marks") or ()
-    if results.footer is None:
-        yield "The file has no end: the measurement was killed, or is not over. Here is what there is until now."
-    elif not results.footer.get("complete", True):
-        yield f"The measurement was ended early, after {results.footer.get('rounds')} complete rounds."
-    least, most = standings.rounds_of(page.grid)
-    marked = " ".join(results.header.get("marks") or ())
-    if most == 1:
-        yield "There is a single round: no interval, and no verdict. Another round may give another order."
-    elif 0 < least < intervals.FEW_ROUNDS and "rounds" not in marked:
-        yield f"Some or all workloads have only {least} rounds: the intervals are narrower than the truth."
-    for case, allocators in page.grid.items():
-        if standings.hashes_differ(allocators):
-            yield f"{case}: the runs did not all do the same work (their hashes differ). Do not compare them."
+    yield from result_marks.of(results)
     if sides.AGAIN in page.names:
-        yield f"What {sides.AGAIN} differs from {sides.A} by is noise. `tslab ab` decides with it; the intervals here do not."
+        yield f"What {sides.AGAIN} differs from {sides.A} by is noise."
     for failure in results.failures:
         yield f"{failure.get('allocator')} failed in {failure.get('case')} and takes no part in it."
 
@@ -128,7 +142,7 @@ def _dots(page, cases, what, name):
 
 def add_ratios(page):
     """Time and memory side by side, group by group."""
-    if len(page.names) < 2:
+    if len(page.names) < 2 or len(page.grid) < 2:
         return
     pairs = []
     for cases, what, name in ((page.times, "Time", "time"), (page.peaks, "Peak RSS", "peak")):
@@ -141,7 +155,7 @@ def add_ratios(page):
 
 def add_measures(page):
     for name, title, cases, text in (
-        ("time", "Time", page.times, html_tables.time_text),
+        ("time", "Time", page.times, plots.time_text),
         ("peak", "Peak RSS", page.peaks, html_tables.memory_text),
         ("after", "RSS after", page.afters, html_tables.memory_text),
         ("instructions", "Instructions", page.instructions, html_tables.count_text),
@@ -149,13 +163,26 @@ def add_measures(page):
         if not cases:
             continue
         note = f"<p>{NOTE}</p>" if len(page.names) > 1 and name == "time" else ""
-        if name == "time" and page.results.latency:
-            note += "<p>Each operation was timed by itself: reading the clock is part of these times.</p>"
-        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, title)
+        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, f"{title}, as multiples of the best of each row")
         page.add(name, title, note, html_tables.heat(caption, cases, page.names, text))
 
 
+def add_memory(page):
+    """Where times are told in another way."""
+    for name, title, cases in (("peak", "Peak RSS", page.peaks), ("after", "RSS after", page.afters)):
+        caption = f"{title}, as multiples of the best of each row"
+        page.add(name, title, html_tables.heat(caption, cases, page.names, html_tables.memory_text) if cases else "")
+
+
+def add_judged(page):
+    """All rows of `tslab ab`."""
+    if page.compared and page.compared.judged:
+        page.add("rows", "All rows", html_tables.judged("B against A", page.compared.judged))
+
+
 def add_workloads(page):
+    if len(page.grid) < 2:
+        return  # the answer is about it
     told = page.results.header.get("cases") or {}
     parts = []
     for case in page.grid:
@@ -163,7 +190,7 @@ def add_workloads(page):
         if not times and not peaks:
             continue
         words = []
-        for figures_of, text in ((times, html_tables.time_text), (peaks, html_tables.memory_text)):
+        for figures_of, text in ((times, plots.time_text), (peaks, html_tables.memory_text)):
             names = [name for name in page.names if name in figures_of]
             words += [f"{name} {text(standings.middle(figures_of[name]))}" for name in names]
         facts = told.get(case) or {}
@@ -186,53 +213,34 @@ def add_accounts(page):
     page.add("accounts", "Where the memory is", note, html_tables.accounts(told), html_tables.fragmentation(told))
 
 
-def _lines_of(records):
-    """dict case -> dict allocator -> list of (milliseconds, KiB), without the moments that were not sampled."""
-    found = {}
-    for record in records:
-        times, kib = series.known(record.get("t_ms", ()), record.get("rss_kb", ()))
-        if len(times) > 1:
-            found.setdefault(record["case"], {}).setdefault(record["allocator"], []).append((times, kib))
-    return found
-
-
 def add_series(page):
     parts = []
-    for case, lines in _lines_of(page.results.series).items():
+    answered = page.results.header.get("command") == "rss"
+    for case, lines in page.lines().items():
         names = [name for name in page.names if name in lines]
         title = f"{case}: RSS over time (median of the rounds; shade: all of them)"
         alt = f"RSS over time of {', '.join(names)} in {case}: mean, most and end are in the table beside it."
-        drawn = page.figure(f"rss-{_slug(case)}", title, alt, plots.series(lines, names))
-        table = html_tables.memory_over_time(f"RSS over time: {case}", lines, names)
-        parts.append(f'<div class="two beside">{drawn}{table}</div>')
+        drawn = "" if answered else page.figure(f"rss-{_slug(case)}", title, alt, plots.series(lines, names))
+        table = html_tables.memory_over_time(f"RSS over time: {case}", lines, names, page.afters.get(case, {}))
+        parts.append(f'<div class="two beside">{drawn}{table}</div>' if drawn else table)
     page.add("rss", "RSS over time", *parts)
 
 
 def add_latency(page):
-    found = {}
-    for record in page.results.latency:
-        key = record["case"], record.get("operation", "")
-        found.setdefault(key, {}).setdefault(record["allocator"], []).append(record)
     parts = []
-    for (case, operation), by_name in found.items():
+    for (case, operation), by_name in page.latency().items():
         names = [name for name in page.names if name in by_name]
         pooled = {name: latencies.pooled(by_name[name]) for name in names}
         timers = [record["timer_ns"] for records in by_name.values() for record in records if record.get("timer_ns")]
-        curves = {name: latencies.cumulative(buckets, count) for name, (buckets, count, _) in pooled.items()}
-        curves = {name: curve for name, curve in curves.items() if curve[0]}
         what = f"{case}: {operation}"
-        drawn = ""
-        if curves:
-            alt = f"Distribution of the times of {operation} in {case}: the percentiles are in the table beside it."
-            title = f"{what}, all rounds together. {plots.SUPPORTED}"
-            drawn = page.figure(f"latency-{_slug(what)}", title, alt, plots.latency(curves, names))
-        timer = f" (the timer itself: {html_tables.time_text(median(timers))})" if timers else ""
+        alt = f"Percentiles of the times of {operation} in {case}: they are in the table beside it."
+        title = f"{what}, all rounds together. {plots.SUPPORTED}"
+        curves = page.latency_curves(by_name)
+        drawn = page.figure(f"latency-{_slug(what)}", title, alt, curves) if curves else ""
+        timer = f" (the timer itself: {plots.time_text(median(timers))})" if timers else ""
         table = html_tables.percentiles(f"Latency of {what}{timer}", pooled, names)
         parts.append(f'<div class="two beside">{drawn}{table}</div>')
-    note = (
-        "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told. "
-        "What reading the clock costs is part of every time.</p>"
-    )
+    note = "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told.</p>"
     page.add("latency", "Latency", note if parts else "", *parts)
 
 
@@ -299,22 +307,38 @@ def _setting(page):
     return f"<p><code>{escape(_command(header))}</code></p><p>{dots}</p>"
 
 
+ALL = (summary.add_to, add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts)
+# What a page has behind its answer, where that is not all there could be.
+SECTIONS = {
+    "ab": (add_judged, add_workloads, add_accounts),
+    "latency": (add_latency, add_memory),
+    "requests": (add_latency, add_series, add_memory),
+    "rss": (add_series,),
+    "boundaries": (add_measures,),
+    "epochs": (add_measures, add_workloads),
+    "demo": (add_measures, add_workloads),
+}
+
+
 def html(results, baseline, folder, bar):
     """The whole page; the figures' files go to `folder`."""
     page = Page(results, baseline, folder, bar)
-    summary.add_to(page)
-    for add in (add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts, add_circumstances):
+    answer = f'<section id="answer">{found}</section>' if (found := answers.of(page)) else ""
+    for add in (*SECTIONS.get(results.header.get("command"), ALL), add_circumstances):
         add(page)
     told = html_tables.listed(map(escape, marks(page)))
     marked = f'<section class="marks"><h2>Read with care</h2>{told}</section>' if told else ""
     if not (results.runs or results.series or results.latency):
         marked += "<p>There is no run in these results.</p>"
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in page.sections)
-    parts = [f'<section id="{name}"><h2>{escape(title)}</h2>{text}</section>' for name, title, text in page.sections]
+    parts = [
+        f'<section id="{name}"><details><summary><h2>{escape(title)}</h2></summary>{text}</details></section>'
+        for name, title, text in page.sections
+    ]
     files = {
         kind: Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
     }
     return Template(files["html"]).substitute(
         title=escape(title_of(results)), setting=_setting(page), style=files["css"], script=files["js"],
-        marks=marked, links=links, body="".join(parts),
+        answer=answer, marks=marked, links=links, body="".join(parts),
     )  # fmt: skip

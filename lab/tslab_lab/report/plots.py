@@ -8,10 +8,12 @@ from tslab_lab.memory import drawing
 from tslab_lab.results import latencies, standings
 
 WIDTH = 5.6
+WIDE = 6.2  # of the figure that answers: as wide as the page on a desk, and still to be read on a phone
 SMALL, TINY = 10, 9
 NINES = 4.15  # the top of the percentiles: just above p99.99
 ROW, POINT = 0.3, 0.045  # inches for a case in a dot plot, and for each allocator in it
-BAR = 0.29  # inches for an allocator in a bar chart
+BAR = 0.33  # inches for an allocator in a bar chart
+PALE = 0.4
 BAND = "#F3F3F3"
 # From fine to coarse; each has the 1.
 TICKS = (
@@ -87,13 +89,13 @@ def _legend(figure, axes):
 
 def overview(times, peaks, baseline):
     """`times`, `peaks`: dict allocator -> spread, the geometric means against the baseline. Left below is best."""
-    figure, axes = _figure(3.9)
+    figure, axes = _figure(3.3, WIDE)
     names = [name for name in times if name in peaks]
     axes.axvline(1, color="#808080", linewidth=0.8)
     axes.axhline(1, color="#808080", linewidth=0.8)
     for name in names:
         x, y = times[name], peaks[name]
-        _point(axes, name, x.middle, y.middle, _whisker(x), _whisker(y), name)
+        _point(axes, name, x.middle, y.middle, _whisker(x), _whisker(y))
     for axis, limits, found in (
         (axes.xaxis, axes.set_xlim, times),
         (axes.yaxis, axes.set_ylim, peaks),
@@ -104,17 +106,58 @@ def overview(times, peaks, baseline):
     axes.grid(color=figures.GRID, linewidth=0.6)
     axes.set_xlabel(f"time, {baseline} = 1 (to the left: faster)", fontsize=SMALL)
     axes.set_ylabel(f"peak RSS, {baseline} = 1 (below: less)", fontsize=SMALL)
-    axes.annotate("better", (0.02, 0.02), (0.12, 0.1), xycoords="axes fraction", fontsize=TINY, color="#555555",
-                  arrowprops={"arrowstyle": "->", "color": "#555555"})  # fmt: skip
-    top = _legend(figure, axes)
-    figure.tight_layout(rect=(0, 0, 1, top))
+    figure.tight_layout()
+    _name_points(axes, {name: (times[name], peaks[name]) for name in names})
     return figure
 
 
-def ratios(cases, names, baseline, what):
+# Where a name may stand beside its point: to the right, to the left, above, below, in points; then further away.
+_SIDES = [(8, 0, "left"), (-8, 0, "right"), (0, 11, "center"), (0, -11, "center")]
+_SIDES += [(9, 10, "left"), (9, -10, "left"), (-9, 10, "right"), (-9, -10, "right")]
+_SIDES += [(14, 22, "left"), (14, -22, "left"), (-14, 22, "right"), (-14, -22, "right")]
+
+
+def _name_points(axes, places):
+    """Each name where it covers neither a point, nor an interval, nor another name. `places`: spreads, to the right and
+    upwards."""
+    points = {name: axes.transData.transform((x.middle, y.middle)) for name, (x, y) in places.items()}
+    frame = axes.get_window_extent()
+    scale = axes.figure.dpi / 72
+    taken = [(x - 5 * scale, y - 5 * scale, x + 5 * scale, y + 5 * scale) for x, y in points.values()]
+    for x, y in places.values():
+        ends = [(end, y.middle) for end in x.ends], [(x.middle, end) for end in y.ends]
+        taken += [(*axes.transData.transform(first), *axes.transData.transform(last)) for first, last in ends]
+    centre = axes.transData.transform((1, 1))
+    taken += [(frame.x0, centre[1], frame.x1, centre[1]), (centre[0], frame.y0, centre[0], frame.y1)]
+    for name, (x, y) in points.items():
+        width, height = 5.6 * len(name) * scale, 10 * scale
+
+        def box(dx, dy, side, x=x, y=y, width=width, height=height):
+            left = x + dx * scale - {"left": 0, "right": width, "center": width / 2}[side]
+            middle = y + dy * scale
+            return left, middle - height / 2, left + width, middle + height / 2
+
+        def cost(side):
+            one = box(*side)
+            outside = one[0] < frame.x0 or one[2] > frame.x1 or one[1] < frame.y0 or one[3] > frame.y1
+            return 2 * outside + sum(_overlap(one, other) for other in taken), _SIDES.index(side)
+
+        best = min(_SIDES, key=cost)
+        taken.append(box(*best))
+        dx, dy, side = best
+        style = {"color": palette.style(name)["color"], "fontsize": TINY, "fontweight": "bold"}
+        place = [spread.middle for spread in places[name]]
+        axes.annotate(name, place, (dx, dy), textcoords="offset points", ha=side, va="center", **style)
+
+
+def _overlap(one, other):
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
+
+
+def ratios(cases, names, baseline, what, width=WIDTH):
     """A row for each case, and in it a point with its interval for each allocator against the baseline."""
     shown = [name for name in names if name != baseline]
-    figure, axes = _figure(1.1 + (ROW + POINT * len(shown)) * len(cases))
+    figure, axes = _figure(1.1 + (ROW + POINT * len(shown)) * len(cases), width)
     lows, highs, labelled = [], [], set()
     step = 0.76 / max(1, len(shown))
     for row, found in enumerate(cases.values()):
@@ -151,56 +194,51 @@ def time_unit(nanoseconds):
     return next((unit, size) for unit, size in UNITS if nanoseconds >= size or size == 1)
 
 
-def case(times, peaks, afters, names):
+def case(times, peaks, afters, names, width=WIDTH):
     """One workload: time and memory of each allocator as bars."""
     names = [name for name in names if name in times or name in peaks]
     count = bool(times) + bool(peaks)
-    figure, panels = _figure(0.75 + BAR * len(names), ncols=count, sharey=True, squeeze=False)
+    figure, panels = _figure(0.75 + BAR * len(names), width, ncols=count, sharey=True, squeeze=False)
     panels = panels[0]
     if times:
         unit, size = time_unit(max(standings.middle(values) for values in times.values()))
         _bars(panels[0], times, names, size, f"time, {unit}")
     if peaks:
-        _bars(panels[-1], peaks, names, MIB, "peak RSS, MiB (line: RSS after)")
-        _marks_after(panels[-1], afters, names)
+        _bars(panels[-1], peaks, names, MIB, "peak RSS, MiB" + (" (pale: RSS after)" if afters else ""), afters)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.45, -0.55)
     figure.tight_layout(w_pad=0.6)
     return figure
 
 
-def _marks_after(axes, afters, names):
-    """A line across the bar, white in black so that it shows on all of them."""
-    for place, name in enumerate(names):
-        if name in afters:
-            after = standings.middle(afters[name]) / MIB
-            for colour, width in (("black", 2.2), ("white", 0.8)):
-                axes.plot([after, after], [place - 0.42, place + 0.42], color=colour, linewidth=width)
-
-
-def _bars(axes, found, names, scale, what):
+def _bars(axes, found, names, scale, what, beside=None):
+    """`beside`: another figure, as a pale bar below the first."""
+    beside = beside or {}
     most = max((standings.spread(values).ends[1] / scale for values in found.values()), default=1)
+    height, shift = (0.3, 0.17) if beside else (0.5, 0)
     for place, name in enumerate(names):
+        colour = palette.style(name)["color"]
+        if name in beside:
+            after = standings.middle(beside[name]) / scale
+            axes.barh(place + shift, after, height=height, color=colour, alpha=PALE, linewidth=0)
         if name not in found:
-            axes.text(0, place, " -", va="center", fontsize=TINY)
             continue
         value = standings.spread(found[name])
         middle, high = value.middle / scale, value.ends[1] / scale
-        options = {"color": palette.style(name)["color"], "edgecolor": "white", "hatch": palette.hatch(name)}
-        axes.barh(place, middle, height=0.74, linewidth=0, **options)
-        if value.low != value.high:
-            axes.errorbar(middle, place, xerr=_whisker(value, scale), color="black", elinewidth=1.3, capsize=2)
-        axes.text(high + 0.02 * most, place, three_digits(middle), va="center", fontsize=TINY)
+        axes.barh(place - shift, middle, height=height, color=colour, linewidth=0)
+        if value.ends[0] != value.ends[1]:
+            axes.errorbar(middle, place - shift, xerr=_whisker(value, scale), color="#808080", elinewidth=1.3, capsize=2)
+        axes.text(high + 0.02 * most, place - shift, three_digits(middle), va="center", fontsize=TINY)
     axes.set_xlim(0, 1.22 * most)
     _plain(axes)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(what, fontsize=TINY)
 
 
-def series(lines, names):
+def series(lines, names, width=WIDTH):
     """RSS over time: the median of the rounds, and as a shade all of them. `lines`: dict allocator -> list of (times in
     ms, KiB), a pair of lists for each round."""
-    figure, axes = _figure(3.3)
+    figure, axes = _figure(3.3, width)
     drawn, ends = [], []
     for name in names:
         seconds, middle, low, high = drawing.on_grid(lines[name])
@@ -219,33 +257,108 @@ def series(lines, names):
     return figure
 
 
-def latency(curves, names):
-    """Time to the right, nines upwards. `curves`: dict allocator -> (nanoseconds, share of what takes longer)."""
-    from matplotlib import ticker
-
-    figure, axes = _figure(3.6)
-    for name in (name for name in names if name in curves):
-        points = [(time, -math.log10(share)) for time, share in zip(*curves[name])]
-        shown = [(time, height) for time, height in points if height <= NINES]
-        times, heights = zip(*(shown or points[:1]))
-        style = palette.style(name)
-        axes.step(times, heights, where="post", label=name, markevery=_spaced(heights), **style)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=20))
-    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _short_time(value)))
-    axes.xaxis.set_minor_locator(ticker.NullLocator())
-    axes.tick_params(axis="x", rotation=45)
-    shares = (0, *latencies.SHARES)
-    axes.set_yticks(
-        [-math.log10(1 - share) for share in shares], ["0", *(percentile_name(s) for s in latencies.SHARES)]
-    )
-    axes.set_ylim(0, NINES)
+def latency(curves, names, width=WIDTH):
+    """Nines to the right, time upwards. `curves`: dict allocator -> (nanoseconds, share of what takes longer)."""
+    figure, axes = _figure(3.6, width)
+    names = [name for name in names if name in curves]
+    drawn, ends = [], []
+    for name in names:
+        points = [(-math.log10(share), math.log10(max(time, 1))) for time, share in zip(*curves[name])]
+        shown = [point for point in points if point[0] <= NINES] or points[:1]
+        drawn += axes.step(*zip(*shown), where="pre", **palette.line(name))
+        ends.append(shown[-1])
+    last = max(end[0] for end in ends)
+    known = [share for share in latencies.SHARES if -math.log10(1 - share) <= last + 0.05]
+    axes.set_xticks([0, *(-math.log10(1 - share) for share in known)], ["0", *map(percentile_name, known)])
+    axes.set_xlim(0, last)
+    _time_ticks(axes)
     _plain(axes)
     axes.grid(color=figures.GRID, linewidth=0.6)
-    axes.set_xlabel("time of one operation", fontsize=SMALL)
-    axes.set_ylabel("percentile", fontsize=SMALL)
-    top = _legend(figure, axes)
-    figure.tight_layout(rect=(0, 0, 1, top))
+    axes.set_xlabel("percentile", fontsize=SMALL)
+    axes.set_ylabel("time of one operation", fontsize=SMALL)
+    words = [f"{name} {time_text(10 ** end[1])}" for name, end in zip(names, ends)]
+    figures.name_lines(axes, words, ends, drawn, last, TINY)
+    figure.tight_layout()
+    return figure
+
+
+def _time_ticks(axes):
+    """On an axis of log10(ns): at 1, 2 and 5."""
+    least, most = axes.get_ylim()
+    ticks = [math.log10(digit) + power for power in range(-1, 11) for digit in (1, 2, 5)]
+    ticks = [tick for tick in ticks if least <= tick <= most]
+    ticks = ticks if len(ticks) <= MOST_TICKS + 2 else [tick for tick in ticks if abs(tick - round(tick)) < 0.01]
+    axes.set_yticks(ticks, [_short_time(round(10**tick)) for tick in ticks])
+    axes.set_ylim(least, most)
+
+
+def curves(groups, names, limits):
+    """Time and RSS over the size, both logarithmic. `groups`: dict title -> (dict allocator -> list of (bytes, ns), the same
+    with KiB); `limits`: dict bytes -> what ends there."""
+    figure, panels = _figure(3.4 * len(groups), 1.15 * WIDE, nrows=len(groups), ncols=2, squeeze=False)
+    for row, (title, both) in zip(panels, groups.items()):
+        for axes, lines, what in zip(row, both, ("time of an operation", "peak RSS")):
+            _curve_panel(axes, {name: lines[name] for name in names if name in lines}, limits)
+            axes.set_title(f"{title}: {what}", fontsize=SMALL, loc="left")
+            axes.set_xlabel("bytes", fontsize=TINY)
+    for axes in panels[:, 0]:
+        _time_ticks(axes)
+    for axes in panels[:, 1]:
+        least, most = axes.get_ylim()
+        sizes = [2**power for power in range(-3, 21) if least <= math.log10(MIB * 2**power) <= most]
+        axes.set_yticks([math.log10(MIB * size) for size in sizes], [f"{size:g} MiB" for size in sizes])
+        axes.set_ylim(least, most)
+    figure.tight_layout(w_pad=0.4)
+    return figure
+
+
+def _curve_panel(axes, lines, limits):
+    drawn, ends = [], []
+    for name, points in lines.items():
+        places = [(math.log2(size), math.log10(value)) for size, value in points]
+        style = palette.style(name) | {"markersize": 3.5}
+        drawn += axes.plot(*zip(*places), **style)
+        ends.append(places[-1])
+    first = min(line.get_xdata()[0] for line in drawn)
+    last = max(x for x, _ in ends)
+    axes.set_xlim(first, last)
+    least, most = axes.get_ylim()
+    axes.set_ylim(least, most + 0.16 * (most - least))
+    for size, text in limits.items():
+        axes.axvline(math.log2(size), color="#808080", linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
+        spot = (math.log2(size), axes.get_ylim()[1])
+        axes.annotate(text, spot, (-2, -3), textcoords="offset points", rotation=90, fontsize=6.5, color="#606060",
+                      ha="right", va="top")  # fmt: skip
+    ticks = range(math.ceil(first), int(last) + 1, 2)
+    axes.set_xticks(list(ticks), [_short_size(1 << tick) for tick in ticks])
+    _plain(axes)
+    axes.grid(color=figures.GRID, linewidth=0.6)
+    figures.name_lines(axes, list(lines), ends, drawn, last, TINY - 1)
+
+
+def _short_size(size):
+    return f"{size >> 20} M" if size >= 1 << 20 else f"{size >> 10} K" if size >= 1 << 10 else str(size)
+
+
+def effects(judged):
+    """A row for each that `tslab ab` judged: B / A with its interval, and A against itself in grey."""
+    figure, axes = _figure(1.0 + 0.34 * len(judged), WIDE)
+    lows, highs = [], []
+    for place, found in enumerate(judged):
+        row = found.row
+        for name, spread, shift in (("A2", row.noise, 0.16), ("b", row.interval, -0.1)):
+            _point(axes, name, spread.middle, place + shift, _whisker(spread))
+            lows.append(spread.ends[0])
+            highs.append(spread.ends[1])
+    axes.axvline(1, color="#808080", linewidth=1)
+    axes.set_xscale("log")
+    _ratio_axis(axes.xaxis, axes.set_xlim, lows, highs)
+    axes.set_ylim(len(judged) - 0.5, -0.6)
+    axes.set_yticks(range(len(judged)), [f"{found.row.case}: {found.row.figure}" for found in judged])
+    _plain(axes)
+    axes.grid(axis="x", color=figures.GRID, linewidth=0.6)
+    axes.set_xlabel("B / A (grey: A / A); right of 1: B is worse", fontsize=SMALL)
+    figure.tight_layout()
     return figure
 
 
@@ -253,12 +366,11 @@ def percentile_name(share):
     return f"p{100 * share:g}"
 
 
+def time_text(nanoseconds):
+    unit, size = time_unit(nanoseconds)
+    return f"{three_digits(nanoseconds / size)} {unit}"
+
+
 def _short_time(nanoseconds):
     unit, size = time_unit(nanoseconds)
     return f"{nanoseconds / size:g} {unit}"
-
-
-def _spaced(heights):
-    """The points that get a marker: about eight, at equal heights."""
-    wanted = [0.3 + 0.5 * i for i in range(8)]
-    return sorted({next((i for i, h in enumerate(heights) if h >= height), 0) for height in wanted} - {0})

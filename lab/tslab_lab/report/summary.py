@@ -1,14 +1,13 @@
-"""The first section of a report: who wins where, by how much, and how sure that is, in words, bars and one figure."""
+"""Who wins where, by how much, and how sure that is, in words and bars."""
 
 from html import escape
 
 from tslab_lab.allocators import sides
 from tslab_lab.display import layout
-from tslab_lab.report import html_tables, plots
+from tslab_lab.report import html_tables
 from tslab_lab.results import standings
 
 FEW_SHOWN = 5  # wins or losses in a list
-STATES = {standings.WINS: "less:", standings.LEVEL: "no difference shown:", standings.LOSES: "more:", None: ""}
 
 
 def _bar_of_verdicts(what, rows):
@@ -44,23 +43,6 @@ def _ends(against, ours):
     return f'{note}<div class="two">{"".join(boxes)}</div>'
 
 
-def _sentences(page, measured):
-    """The geometric means in words, least first."""
-    for title, cases in measured.items():
-        found = {name: standings.overall(cases, name, page.baseline) for name in page.names if name != page.baseline}
-        found = {name: value for name, value in found.items() if value}
-        parts = []
-        for state, word in STATES.items():
-            names = [name for name, (mean, _, rounds) in found.items() if standings.verdict(mean, rounds) == state]
-            names.sort(key=lambda name: found[name][0].middle)
-            texts = [f"{escape(name)} {html_tables.ratio_text(found[name][0])}" for name in names]
-            parts += [f"{word} {', '.join(texts)}"] if texts else []
-        if parts:
-            what = escape(title[0].upper() + title[1:])
-            of = f"geometric means, {escape(page.baseline)} = 1"
-            yield f"<b>{what}</b> over all workloads ({of}): {'; '.join(parts)}."
-
-
 def _rivals(page):
     """The others. Another build of ours is none, nor is a side of a comparison again, unless there is nobody else."""
     others = [name for name in page.names if name != page.baseline]
@@ -93,15 +75,5 @@ def add_to(page):
             f"<p>By time, {escape(ours)} is ahead of the best of the others in {ahead} of {workloads}. "
             f"{rounds}: too few for a verdict, all may be on one side by chance.</p>"
         )
-    means = {
-        title: {name: found[0] for name in page.names if (found := standings.overall(cases, name, ours))}
-        for title, cases in measured.items()
-    }
-    drawn = ""
-    if "time" in means and "peak RSS" in means and set(means["time"]) & set(means["peak RSS"]) - {ours}:
-        alt = f"Time and peak RSS of each allocator against {ours}: the figures are in the table below."
-        title = f"All workloads at a glance: geometric means against {ours}, with 95 % intervals"
-        drawn = page.figure("overview", title, alt, plots.overview(means["time"], means["peak RSS"], ours))
-    words = html_tables.listed(_sentences(page, counted))
-    beside = f'<div class="two"><div>{bars}{words}</div>{drawn}</div>'
-    page.add("summary", "Summary", beside, ends, html_tables.overall(measured, counted, page.names, ours))
+    table = html_tables.overall(measured, counted, page.names, ours) if len(page.grid) > 1 else ""
+    page.add("summary", "Wins and losses", bars, ends, table)

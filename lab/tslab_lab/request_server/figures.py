@@ -8,17 +8,6 @@ from tslab_lab.request_server.outcomes import CPU, WALL
 from tslab_lab.statistics.histogram import coarser
 
 PANEL_WIDTH, HEIGHT = 5.2, 4.0
-# The first of our policies looks as tslab does everywhere; these are for the others.
-POLICY_STYLES = tuple(
-    {"color": colour, "linestyle": dashes, "linewidth": width}
-    for colour, dashes, width in (
-        ("#000000", (0, (5, 2)), 1.3),
-        ("#0072B2", (0, (1, 1)), 2.0),
-        ("#009E73", (0, (6, 2, 1, 2)), 1.5),
-        ("#CC79A7", (0, (3, 1, 1, 1, 1, 1)), 1.8),
-        ("#56B4E9", "-", 1.3),
-    )
-)
 STEP_MS = 20
 HEADROOM = 1.08
 LABEL_FACTOR = 12  # the height of the percentiles' names, on a logarithmic axis
@@ -89,25 +78,12 @@ def median_series(all_series, last_ms):
     return grid, numpy.median(rows, axis=0)
 
 
-def _styles(columns):
-    """A style for each column, the same in all panels."""
-    policies = iter(POLICY_STYLES)
-    strong = next((column for column in columns if column.is_ours), None)
-    return {
-        column: palette.line(column.allocator)
-        if column.is_peer or column is strong
-        else next(policies, palette.line("base"))
-        for column in columns
-    }
-
-
 def _rss_panel(axes, outcome, columns, last_ms, title):
     ends, lines = [], []
-    styles = _styles(outcome.columns)
     for column in columns:
         all_series = [run["series"] for run in outcome.runs[column.name]]
         grid, kib = median_series(all_series, last_ms)
-        (line,) = axes.plot(grid / 1000, kib / 1024, **styles[column])
+        (line,) = axes.plot(grid / 1000, kib / 1024, **palette.line(column.name))
         lines.append(line)
         ends.append((last_ms / 1000, kib[-1] / 1024))
     axes.set_title(title, fontsize=10)

@@ -5,6 +5,7 @@ from statistics import median
 from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
+from tslab_lab.display.layout import interval_text
 from tslab_lab.results import measures, standings
 from tslab_lab.statistics import intervals
 from tslab_lab.workloads import held
@@ -91,6 +92,29 @@ class CaseRuns:
 def step(outcome, before, allocator):
     """How the time per operation changes from one largest size to the next."""
     return intervals.ratio(outcome.column(allocator, measures.time_ns), before.column(allocator, measures.time_ns))
+
+
+def stepping(listed):
+    """Pairs of a group whose cases are sizes, and those that ran."""
+    for group in held.STEPPING:
+        chosen = [outcome for outcome in listed if outcome.case.group == group]
+        if chosen:
+            yield group, chosen
+
+
+def cliffs(listed):
+    """Steps of ours in time, either way, and in memory beyond what the larger objects weigh."""
+    for _, chosen in stepping(listed):
+        for before, outcome in zip(chosen, chosen[1:]):
+            if OURS not in outcome.runs or OURS not in before.runs:
+                continue
+            found = step(outcome, before, OURS)
+            where = f"{outcome.case.name}, from {before.case.largest:,} bytes"
+            if meets_step(found, growth(outcome, before)) is False:
+                yield f"{where}: time {interval_text(found)}"
+            grown = outcome.median(OURS, measures.over_live) / before.median(OURS, measures.over_live)
+            if grown > held.STEP_LIMIT:
+                yield f"{where}: memory for each live byte {grown:.2f}"
 
 
 def of(found, cases):

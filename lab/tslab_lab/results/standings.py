@@ -12,6 +12,7 @@ from tslab_lab.statistics import intervals, medians
 
 WINS, LEVEL, LOSES = "wins", "level", "loses"
 HEAD = ("kind", "case", "allocator", "round", "at_seconds", "others_share")
+SAMPLING = ("samples", "sampled_every_ms", "pss_every_ms", "looked_every_ms", "sampler_share", "exit_code", "stopped")
 MEASURED = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
 
 
@@ -167,7 +168,7 @@ def facts(allocators):
     found = {}
     for name, runs in allocators.items():
         every = list(runs.values())
-        for key in (key for key in every[0] if key not in HEAD and key not in MEASURED):
+        for key in (key for key in every[0] if key not in HEAD + MEASURED + SAMPLING):
             values = [run.get(key) for run in every]
             if all(measures.number(value) is not None for value in values):
                 found.setdefault(key, {})[name] = median(values)

@@ -1,0 +1,210 @@
+"""What a page says first, by the command that measured: a sentence, and the one figure that shows it, at full width."""
+
+from html import escape
+
+from tslab_lab.allocators.catalogue import OURS
+from tslab_lab.display.layout import counted
+from tslab_lab.memory import series
+from tslab_lab.report import ab_page, html_tables, plots
+from tslab_lab.results import case_runs, latencies, measures, standings
+from tslab_lab.statistics import medians
+from tslab_lab.workloads import held, named
+
+# How less, level and more are called, by what is measured.
+WORDS = {"time": ("faster", "level", "slower")}
+SIZES = ("less", "level", "more")
+
+
+def of(page):
+    """HTML; empty where there is nothing to say."""
+    return "".join(filter(None, BY_COMMAND.get(page.results.header.get("command"), compared)(page)))
+
+
+def _said(*sentences):
+    return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
+
+
+def _times(page, cases, what, text):
+    """One case in a sentence: ours, and the others as multiples of it."""
+    ours = page.baseline
+    for case, found in cases.items():
+        if ours not in found:
+            continue
+        others = {name: standings.ratio(values, found[ours]) for name, values in found.items() if name != ours}
+        others = {name: ratio for name, ratio in others.items() if ratio}
+        parts = [
+            f"{escape(name)} {html_tables.ratio_text(others[name])}"
+            for name in sorted(others, key=lambda name: others[name].middle)
+        ]
+        own = f"{escape(ours)} {text(standings.middle(found[ours]))}"
+        yield f"<b>{what}</b>, {escape(case)}: {own}" + (f"; {escape(ours)} = 1: {', '.join(parts)}." if parts else ".")
+
+
+def compared(page):
+    """Allocators on workloads: who needs less over all."""
+    measured = {"time": page.times, "peak RSS": page.peaks}
+    measured = {title: cases for title, cases in measured.items() if cases}
+    if not measured:
+        return ()
+    if len(page.grid) == 1 or len(page.names) < 2:
+        texts = {"time": plots.time_text, "peak RSS": html_tables.memory_text}
+        sentences = [line for what, cases in measured.items() for line in _times(page, cases, what, texts[what])]
+        (case, *_) = page.grid
+        drawn = plots.case(page.times.get(case, {}), page.peaks.get(case, {}), page.afters.get(case, {}), page.names, plots.WIDE)
+        alt = f"Time and memory of each allocator in {case}: the figures are in the tables below."
+        return _said(*sentences), page.figure("answer", f"{case}: medians of the rounds", alt, drawn, wide=True)
+    ours = page.baseline
+    means = {
+        title: {name: found[0] for name in page.names if (found := standings.overall(cases, name, ours))}
+        for title, cases in measured.items()
+    }
+    drawn = ""
+    if len(means) == 2 and set(means["time"]) & set(means["peak RSS"]) - {ours}:
+        alt = f"Time and peak RSS of each allocator against {ours}: the figures are in the table below."
+        title = f"All workloads at a glance: geometric means, {ours} = 1, with 95 % intervals"
+        drawn = page.figure("overview", title, alt, plots.overview(means["time"], means["peak RSS"], ours), wide=True)
+    return _said(*_overall(page, measured)), drawn
+
+
+def _overall(page, measured):
+    """The geometric means in words, least first. Below 1 is less than ours."""
+    ours = page.baseline
+    for title, cases in measured.items():
+        found = {name: standings.overall(cases, name, ours) for name in page.names if name != ours}
+        found = {name: value for name, value in found.items() if value}
+        words = dict(zip((standings.WINS, standings.LEVEL, standings.LOSES), WORDS.get(title, SIZES)))
+        parts = []
+        for state, word in (words | {None: ""}).items():
+            names = [name for name, (mean, _, rounds) in found.items() if standings.verdict(mean, rounds) == state]
+            names.sort(key=lambda name: found[name][0].middle)
+            texts = [f"{escape(name)} {html_tables.ratio_text(found[name][0])}" for name in names]
+            parts += [f"{word}: {', '.join(texts)}".removeprefix(": ")] if texts else []
+        if parts:
+            what = escape(title[0].upper() + title[1:])
+            over = counted(len(cases), "workload")
+            yield f"<b>{what}</b> over {over}, {escape(ours)} = 1: {'; '.join(parts)}."
+
+
+def ab(page):
+    """The verdict, what A and B are, and the rows that decide."""
+    found = page.compared
+    if found is None or not found.judged:
+        return ()
+    reasons = " ".join((*ab_page.words(found), *ab_page.sensitivity(found)))
+    yield f'<p class="said {found.verdict.replace(" ", "-")}"><b>{found.verdict}</b></p><p>{escape(reasons)}</p>'
+    yield html_tables.listed(f"<b>{name}</b>: {escape(text)}" for name, text in ab_page.sides_of(page.results))
+    shown = found.deciding or sorted(found.judged, key=lambda one: one.chance)[:ROWS_SHOWN]
+    what = "The rows that decide" if found.deciding else "The rows that are furthest from chance"
+    yield page.figure("effects", what, f"{what}: the figures are in the table below.", plots.effects(shown[:ROWS_SHOWN]), wide=True)
+    yield html_tables.judged(what, shown)
+
+
+ROWS_SHOWN = 16
+
+
+def latency(page):
+    """How long the rare ones take."""
+    found = page.latency()
+    if not found:
+        return ()
+    (case, operation), by_name = next(iter(found.items()))
+    return _said(*_rare(page, found)), _curves(page, case, operation, by_name)
+
+
+def _rare(page, found):
+    """For each kind of operation the highest percentile that all support."""
+    for (case, operation), by_name in found.items():
+        pooled = {name: latencies.pooled(records) for name, records in by_name.items()}
+        for share in reversed(latencies.SHARES):
+            values = {name: latencies.percentile_ns(*one, share) for name, one in pooled.items()}
+            if None not in values.values():
+                texts = [f"{escape(name)} {plots.time_text(values[name])}" for name in sorted(values, key=values.get)]
+                yield f"{escape(case)}, {escape(operation)}, <b>{plots.percentile_name(share)}</b>: {', '.join(texts)}."
+                break
+
+
+def _curves(page, case, operation, by_name):
+    drawn = page.latency_curves(by_name, plots.WIDE)
+    title = f"{case}: {operation}, all rounds together. {plots.SUPPORTED}"
+    alt = f"Percentiles of the times of {operation} in {case}: the figures are in the tables below."
+    return drawn and page.figure("answer", title, alt, drawn, wide=True)
+
+
+def rss(page):
+    """Memory over time."""
+    for case, lines in page.lines().items():
+        names = [name for name in page.names if name in lines]
+        means = {name: medians.spread([series.mean(*line) for line in lines[name]]).middle for name in names}
+        ours = means.get(page.baseline)
+        parts = [
+            f"{escape(name)} {html_tables.memory_text(means[name])}"
+            + (f" ({means[name] / ours:.2f} of {escape(page.baseline)})" if ours and name != page.baseline else "")
+            for name in sorted(means, key=means.get)
+        ]
+        yield _said(f"<b>Mean RSS</b> of {escape(case)}: {', '.join(parts)}.")
+        alt = f"RSS over time of {', '.join(names)} in {case}: the figures are in the table below."
+        title = f"{case}: RSS over time (median of the rounds; shade: all of them)"
+        yield page.figure("answer", title, alt, plots.series(lines, names, plots.WIDE), wide=True)
+
+
+def boundaries(page):
+    """Whether there is a cliff, and the curves."""
+    told = page.results.header.get("cases") or {}
+    listed = case_runs.of(page.results, [case for case in named.select(["boundaries"]) if case.name in told])
+    groups = {}
+    for group, chosen in case_runs.stepping(listed):
+        groups[group] = tuple(
+            {name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs] for name in page.names}
+            for figure in (measures.time_ns, measures.peak_kib)
+        )
+    if not groups:
+        return ()
+    cliffs = list(case_runs.cliffs(listed))
+    judged = OURS in page.names and standings.rounds_of(page.grid)[1] > 1
+    sentence = f"{OURS} has {counted(len(cliffs), 'cliff')}:" if cliffs else f"No step of {OURS} is a cliff."
+    words = f"<p><b>{sentence}</b></p>{html_tables.listed(map(escape, cliffs))}" if judged else ""
+    rule = (
+        "<p>A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
+        "half as much again; dashed: where something ends inside of the engine.</p>"
+    )
+    alt = "Time of an operation and peak RSS over the size of objects, both logarithmic: the figures are in the tables below."
+    drawn = plots.curves(groups, page.names, held.ENGINE_LIMITS)
+    title = "boundaries: sizes from 16 bytes to this one; edges: this size alone"
+    return words, page.figure("answer", title, alt, drawn, wide=True), rule
+
+
+def demo(page):
+    """Each work in a sentence."""
+    ours = page.baseline
+    sentences = []
+    for case in page.grid:
+        measured = {"time": page.times, "peak RSS": page.peaks, "RSS after": page.afters}
+        measured = {what: cases.get(case, {}) for what, cases in measured.items()}
+        parts = []
+        for name in page.names:
+            both = {what: found for what, found in measured.items() if name != ours and {name, ours} <= found.keys()}
+            ratios = {what: standings.ratio(found[ours], found[name]) for what, found in both.items()}
+            texts = [f"{what} {html_tables.ratio_text(ratio)}" for what, ratio in ratios.items() if ratio]
+            parts += [f"{escape(name)} = 1: {', '.join(texts)}"] if texts else []
+        sentences.append(f"<b>{escape(case)}</b>, {escape(ours)} where {'; where '.join(parts)}.")
+    drawn = plots.ratios(page.times, page.names, ours, "time", plots.WIDE) if len(page.names) > 1 else None
+    alt = f"Time of each work against {ours}: the figures are in the tables below."
+    return _said(*sentences), drawn and page.figure("answer", f"Time, {ours} = 1", alt, drawn, wide=True)
+
+
+def epochs(page):
+    """A request of many objects, by the way in which it is served."""
+    case = "request" if "request" in page.times else next(iter(page.times), None)
+    if case is None:
+        return ()
+    found = page.times[case]
+    order = sorted(found, key=lambda name: standings.middle(found[name]))
+    texts = [f"{escape(name)} {plots.time_text(standings.middle(found[name]))}" for name in order]
+    alt = f"Time of {case} by the way in which its objects are served: the figures are in the tables below."
+    drawn = plots.case({name: found[name] for name in order}, {}, {}, order, plots.WIDE)
+    return _said(f"<b>{escape(case)}</b>: {', '.join(texts)}."), page.figure("answer", f"{case}: time", alt, drawn, wide=True)
+
+
+BY_COMMAND = {
+    "ab": ab, "latency": latency, "requests": latency, "rss": rss, "boundaries": boundaries, "demo": demo, "epochs": epochs,
+}  # fmt: skip
