@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.base import processes
-from tslab_lab.commands import boundaries, health
+from tslab_lab.commands import health
 from tslab_lab.measure import honesty, rounds
-from tslab_lab.results import marks, storage
+from tslab_lab.results import case_runs, marks, storage
 from tslab_lab.statistics import medians
 
 
@@ -64,12 +64,12 @@ class Boundaries(LabTest):
             case = types.SimpleNamespace(name=f"edges-{size}", group="edges", largest=size)
             run = {"operations": 1, "seconds": nanoseconds * 1e-9, "peak_kib": peak, "base_kib": 0, "live_kib": 100}
             runs = {"tslab": [run, run]}
-            result = boundaries.case_runs.CaseRuns(case, "tslab", "base", "glibc")
+            result = case_runs.CaseRuns(case, "tslab", "base", "glibc")
             result.runs = runs
             return result
 
         listed = [outcome(1024, 10, 110), outcome(2048, 28, 120), outcome(2049, 50, 120), outcome(8192, 24, 200)]
-        told = list(boundaries.cliffs_of(listed))
+        told = list(case_runs.cliffs(listed))
         self.assertEqual(len(told), 3)
         self.assertIn("edges-2049, from 2,048 bytes: time 1.79", told[0])  # 2.8 times for a size twice as large was none
         self.assertIn("edges-8192, from 2,049 bytes: time 0.48", told[1])

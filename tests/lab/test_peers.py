@@ -1,6 +1,7 @@
 """The catalogue of allocators, how they are found, and how those from crates are built. Nothing is downloaded."""
 
 import contextlib
+import datetime
 import hashlib
 import io
 import os
@@ -476,11 +477,20 @@ class Command(PeersTest):
         text = self.shown(200, path)
         rows = [line.split() for line in text.splitlines() if line.strip()]
         self.assertEqual([row[0] for row in rows[2:]], list(catalogue.ALLOCATORS))
-        self.assertEqual(rows[2], ["tslab", "7.8", "--library", str(path)])
-        self.assertEqual(rows[3][2:], ["the", "system", "(the", "C", "library's", "own)"])
+        self.assertEqual(rows[2], ["tslab", "7.8", "0", "days", "--library", str(path)])
+        self.assertEqual(rows[3][3:], ["years", "the", "system", "(the", "C", "library's", "own)"])
         for row in rows[7:]:
-            self.assertEqual((row[1:3], row[-4:]), (["-", "-"], ["tslab", "peers", "install", row[0]]))
+            self.assertEqual((row[1:4], row[-4:]), (["-", "-", "-"], ["tslab", "peers", "install", row[0]]))
         self.assertFalse(self.cache.exists(), "looking makes nothing")
+
+    def test_ages(self):
+        today = datetime.date.today()
+        known = {0: "0 days", 59: "59 days", 200: "6 months", 730: "2.0 years"}
+        found = {days: installed.age((today - datetime.timedelta(days)).isoformat()) for days in known}
+        self.assertEqual(found, known)
+        self.assertEqual(installed.age(""), "")
+        days = [installed._libc_released(version) for version in ("2.36", "2.37", "2.35", "2.42", "3.1", "odd")]
+        self.assertEqual(days, ["2022-08-01", "2023-02-01", "2022-02-01", "2025-08-01", "", ""])
 
     def test_a_narrow_terminal(self):
         path = self.serving()

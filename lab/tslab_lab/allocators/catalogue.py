@@ -22,6 +22,7 @@ class Allocator:
     file: str = ""
     crate: Crate | None = None  # or where its sources are, and the version of the allocator itself
     version: str = ""
+    released: str = ""  # YYYY-MM-DD, where the sources tell
     environment: dict = field(default_factory=dict)  # what else its own documentation says to set
 
 
@@ -47,13 +48,13 @@ ALLOCATORS = {
         Allocator("jemalloc", "jemalloc (Debian's)", "libjemalloc2", "libjemalloc.so.2"),
         Allocator("tcmalloc", "gperftools' tcmalloc (Debian's)", "libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
         Allocator("mimalloc", "mimalloc (Debian's)", "libmimalloc2.0", "libmimalloc.so.2"),
-        Allocator("mimalloc2", "mimalloc v2", crate=_MIMALLOC, version="2.3.2"),
-        Allocator("mimalloc3", "mimalloc v3", crate=_MIMALLOC, version="3.3.2"),
+        Allocator("mimalloc2", "mimalloc v2", crate=_MIMALLOC, version="2.3.2", released="2026-04-29"),
+        Allocator("mimalloc3", "mimalloc v3", crate=_MIMALLOC, version="3.3.2", released="2026-04-29"),
         Allocator("snmalloc", "snmalloc", crate=_SNMALLOC, version="0.7.6"),
         Allocator("rpmalloc", "rpmalloc", crate=_RPMALLOC, version="1.4.3+b097fd0"),
-        Allocator("jemalloc5", "jemalloc (current)", crate=_JEMALLOC, version="5.3.1"),
+        Allocator("jemalloc5", "jemalloc (current)", crate=_JEMALLOC, version="5.3.1", released="2026-04-13"),
         # It has no releases: the day on which the crate took its sources.
-        Allocator("google", "Google's tcmalloc", crate=_TCMALLOC, version="2025-06-16", environment=_RSEQ),
+        Allocator("google", "Google's tcmalloc", crate=_TCMALLOC, version="2025-06-16", released="2025-06-16", environment=_RSEQ),
     )
 }
 GROUPS = {

@@ -1,5 +1,8 @@
 """Which allocators are here: where each one's library is, which version that is, and how a program gets it."""
 
+import datetime
+import email.utils
+import gzip
 import hashlib
 import os
 import platform
@@ -29,6 +32,7 @@ class Library:
     source: str
     sha256: str | None = None
     environment: dict = field(default_factory=dict)
+    released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
 
 
 def add_library_option(parser):
@@ -55,7 +59,8 @@ def found(names, library=None):
             continue
         if path:
             path = checked(path)
-            here[name] = Library(name, name, path, _version_in(path), "named by path", sha256_of(path))
+            version = _version_in(path)
+            here[name] = Library(name, name, path, version, "named by path", sha256_of(path), released=_day_of(path))
         elif name == OURS:
             here[name] = _ours(library)
         else:
@@ -105,6 +110,7 @@ def as_facts(libraries):
             "version": library.version,
             "source": library.source,
             "sha256": library.sha256,
+            "released": library.released,
             "environment": library.environment,
         }
         for name, library in libraries.items()
@@ -173,7 +179,7 @@ def _free_name(name, path):
 def _ours(library):
     path, source = _our_path(library)
     path = checked(path, _HINT)
-    return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path))
+    return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path))
 
 
 def _our_path(library):
@@ -202,7 +208,8 @@ def _look_for(allocator, here, missing):
     """Puts an allocator that is not ours into one of the two."""
     name = allocator.name
     if name == SYSTEM:
-        here[name] = Library(name, allocator.title, None, _libc_version(), "the system")
+        version = _libc_version()
+        here[name] = Library(name, allocator.title, None, version, "the system", released=_libc_released(version))
         return
     if allocator.package:
         path, source = _debian_path(allocator.file), f"Debian's {allocator.package}"
@@ -220,7 +227,39 @@ def _look_for(allocator, here, missing):
         missing[name] = str(failure)
         return
     version = allocator.version or _package_version(allocator.package) or _version_in(path)
-    here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment)
+    released = allocator.released or _packaged(allocator.package)
+    here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment, released)
+
+
+def age(released):
+    """How old a release of this day is, in words; nothing where the day is not known."""
+    if not released:
+        return ""
+    days = (datetime.date.today() - datetime.date.fromisoformat(released)).days
+    return f"{days / 365.25:.1f} years" if days >= 365 else f"{days // 30} months" if days >= 60 else f"{max(days, 0)} days"
+
+
+def _day_of(path):
+    return datetime.date.fromtimestamp(Path(path).stat().st_mtime).isoformat()
+
+
+def _libc_released(version):
+    """glibc comes out each February and August: 2.36 was that of August 2022."""
+    major, _, minor = version.partition(".")
+    if major != "2" or not minor.isdigit():
+        return ""
+    month = 2022 * 12 + 7 + 6 * (int(minor) - 36)
+    return f"{month // 12}-{month % 12 + 1:02}-01"
+
+
+def _packaged(package):
+    """The day of a package of Debian's."""
+    for path in Path("/usr/share/doc").glob(f"{package}/changelog.Debian*.gz") if package else ():
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith(" -- "):
+                    return email.utils.parsedate_to_datetime(line.partition(">")[2].strip()).date().isoformat()
+    return ""
 
 
 def _libc_version():

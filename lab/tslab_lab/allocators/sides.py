@@ -133,8 +133,3 @@ def _require_no_complaint(library, own):
         for line in err.read().decode(errors="replace").splitlines():
             if "ignored" in line and any(variable in line for variable in own):
                 raise processes.Failure(f"{library.title}: {line.removeprefix('tslab: ')}")
-
-
-def same(a, b):
-    """Whether nothing distinguishes the two."""
-    return a.sha256 == b.sha256 and a.environment == b.environment

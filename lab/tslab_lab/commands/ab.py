@@ -61,13 +61,26 @@ def run(arguments):
         for line in case_runs.failures(found):
             print(f"tslab: {line}", file=sys.stderr)
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
-    page = ab_page.Page(found, compared, arguments, sides.same(a, b))
-    remarks = list(measurement.remarks(found))
-    setting = [line for line in measurement.setting(found) if line[0] != "peers"]
-    page.show(Console(), remarks, setting)
-    if arguments.markdown:
-        arguments.markdown.write_text(page.markdown(remarks, setting), encoding="utf-8")
+    ab_page.Page(found, compared, arguments).show(Console(), *told(found))
+    measurement.write_page(arguments, found, page)
     return measurement.end(found, interrupted, randomisation.EXIT_CODES[compared.verdict])
+
+
+def told(found):
+    """Remarks, and where it was measured."""
+    setting = [line for line in measurement.setting(found) if line[0] != "peers"]
+    return list(measurement.remarks(found)), setting
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown."""
+    del folder
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    arguments = parser.parse_args(found.header["arguments"])
+    compared = comparison.of(found, found.header["settings"]["least_effect"])
+    arguments.rounds = compared.rounds
+    return ab_page.Page(found, compared, arguments).markdown(*told(found))
 
 
 def rounds_wanted(arguments, cases):

@@ -59,14 +59,24 @@ def show(found, cases, arguments, interrupted):
     setting = measurement.setting(found)
     console = layout.console()
     layout.show(console, tables_of(found, listed, names, base, console.width), paragraphs, setting)
-    if arguments.markdown:
-        overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
-        page = bench_tables.markdown_page(overview, listed, names, OURS, SYSTEM, base, setting, paragraphs)
-        arguments.markdown.write_text(page)
+    measurement.write_page(arguments, found, page)
     missed = list(bench_tables.misses(listed, OURS))
     for line in missed:
         print(f"missed: {line}")
     return measurement.end(found, interrupted, 1 if missed and arguments.check else 0)
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown; its figures go to `folder`."""
+    del folder
+    listed = case_runs.of(found, case_runner.select(found.header["cases"]))
+    names = [name for name in found.header["allocators"] if name != BASE]
+    base = BASE if BASE in found.header["allocators"] and OURS in names else None
+    overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
+    paragraphs = [how_to_read(found), *measurement.remarks(found)]
+    return bench_tables.markdown_page(
+        overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+    )
 
 
 def tables_of(found, listed, names, base, width):

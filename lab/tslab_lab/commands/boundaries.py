@@ -19,31 +19,49 @@ DESCRIPTION = (
 
 def add_arguments(parser):
     measurement.add_options(parser, seconds=1800)
+    measurement.add_page(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 where a step of tslab is a cliff")
     parser.add_argument("--no-figures", action="store_true", help="draw nothing")
 
 
 def run(arguments):
+    measurement.require_writable(arguments)
     cases = case_runner.select(["boundaries"])
     found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library))
     listed = case_runs.of(found, cases)
     if not listed:
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
     names = list(found.header["allocators"])
-    paragraphs = [
-        f"{layout.medians_of(found.footer['rounds'])}; in brackets: how the time grew from the size before, divided by how "
-        "the size grew. A step is a cliff where the time grows more than the size, or shrinks, by more than half as much again.",
-        *measurement.remarks(found),
-    ]
+    paragraphs = paragraphs_of(found)
     layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))
     cliffs = list(case_runs.cliffs(listed)) if OURS in names else []
     for line in cliffs:
         print(f"cliff: {line}")
     if not cliffs and OURS in names and found.footer["rounds"] > 1:
         print(f"No step of {OURS} is a cliff.")
+    measurement.write_page(arguments, found, page)
     if not arguments.no_figures:
         make.make(found)
     return measurement.end(found, interrupted, 1 if cliffs and arguments.check else 0)
+
+
+def paragraphs_of(found):
+    """What the tables must be read with."""
+    return [
+        f"{layout.medians_of(found.footer['rounds'])}; in brackets: how the time grew from the size before, divided by how "
+        "the size grew. A step is a cliff where the time grows more than the size, or shrinks, by more than half as much again.",
+        *measurement.remarks(found),
+    ]
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown; the figure goes to `folder`."""
+    listed = case_runs.of(found, case_runner.select(found.header["cases"]))
+    cliffs = [f"Cliff: {line}" for line in case_runs.cliffs(listed)] or [f"No step of {OURS} is a cliff."]
+    image = make.answer(found, folder, NAME)
+    paragraphs = [*cliffs, *([f"![Time and RSS over the size]({image})"] if image else []), *paragraphs_of(found)]
+    tables = tables_of(listed, list(found.header["allocators"]))
+    return layout.markdown_page("Time and memory over the size of objects", tables, paragraphs, measurement.setting(found))
 
 
 def tables_of(listed, names):

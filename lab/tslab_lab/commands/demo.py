@@ -38,6 +38,7 @@ class Contest:
 
 def add_arguments(parser):
     measurement.add_options(parser, seconds=105, rounds=ROUNDS, allocators=(SYSTEM, OURS))
+    measurement.add_page(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 where tslab is slower or larger")
 
 
@@ -49,14 +50,18 @@ def notes(contests, found, by_work):
         if contest.linked_against:
             title, linked = contest.work.title, Path(contest.linked_against).name
             remarks.append(f"{title} is linked against {linked}: for '{SYSTEM}', libc is preloaded before it.")
+    return [*judging(found), " ".join(remarks), *measurement.remarks(found)]
+
+
+def judging(found):
+    """What the table's words mean."""
     rounds = found.footer["rounds"]
     needed = medians.rounds_to_show(rounds)
     if needed is None:
-        judging = "Speed is not judged: these rounds are too few for that."
+        text = "Speed is not judged: these rounds are too few for that."
     else:
-        judging = f"faster, SLOWER: in {'all' if needed == rounds else f'at least {needed} of'} {rounds} rounds."
-    judging += " smaller, LARGER: by over 5 % or 1 MiB (the larger). level: neither."
-    return [judging, " ".join(remarks), *measurement.remarks(found)]
+        text = f"faster, SLOWER: in {'all' if needed == rounds else f'at least {needed} of'} {rounds} rounds."
+    yield text + " smaller, LARGER: by over 5 % or 1 MiB (the larger). level: neither."
 
 
 def runs_of(found, title):
@@ -68,6 +73,7 @@ def runs_of(found, title):
 
 def run(arguments):
     wanted = measurement.rounds_wanted(arguments, ROUNDS)
+    measurement.require_writable(arguments)
     libraries = sides.here(arguments.allocators, arguments.library)
     if SYSTEM not in libraries or len(libraries) < 2:
         arguments.error(f"--allocators must have {SYSTEM}, and another one to compare with it")
@@ -84,13 +90,14 @@ def run(arguments):
     complaints = []
     console = layout.console()
     for name in libraries:
-        rows = [row for contest in contests for row in _rows(contest.work, by_work[contest.work.title], name)]
+        rows = [row for contest in contests for row in _rows(contest.work.title, contest.work.unit, by_work[contest.work.title], name)]
         if name != SYSTEM and rows:
             libc = found.header["machine"]["libc"]
             console.print("", demo_table.table(rows, libc, name), sep="\n")
             complaints += demo_table.complaints(rows) if name == OURS else []
     setting = [line for line in measurement.setting(found) if line[0] != "peers"]
     layout.show(console, (), notes(contests, found, by_work), setting, width=layout.WIDTH)
+    measurement.write_page(arguments, found, page)
     for complaint in complaints if arguments.check else ():
         print(f"--check: {complaint}")
     code = measurement.end(found, interrupted, 1 if complaints and arguments.check else 0)
@@ -100,7 +107,22 @@ def run(arguments):
     return code
 
 
-def _rows(work, runs, name):
+def page(found, folder):
+    """Of a file of results, in Markdown."""
+    del folder
+    libc, shown = found.header["machine"]["libc"], []
+    for name in (name for name in found.header["allocators"] if name != SYSTEM):
+        rows = [
+            row
+            for title, facts in found.header["cases"].items()
+            for row in _rows(title, facts["title"], runs_of(found, title), name)
+        ]
+        shown.append(demo_table.plain_table(rows, libc, name))
+    paragraphs = ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
+    return layout.markdown_page("`make demo`", shown, paragraphs, measurement.setting(found))
+
+
+def _rows(title, unit, runs, name):
     if not runs.get(SYSTEM) or not runs.get(name):
         return ()
-    return demo_table.rows_of(work.title, work.unit, runs[SYSTEM], runs[name])
+    return demo_table.rows_of(title, unit, runs[SYSTEM], runs[name])

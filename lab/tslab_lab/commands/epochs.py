@@ -71,6 +71,23 @@ def require_epochs(found, environments):
             raise processes.Failure(f"{found[name].path} has no epochs that work: build it anew by `make build`.")
 
 
+def variants_in(found):
+    """Those of a file of results."""
+    known = found.header["allocators"]
+    names = dict.fromkeys(facts["allocator"] for facts in known.values() if facts["allocator"] != BASE)
+    every = {variant.label: variant for variant in cases.variants(names)}
+    chosen = [variant for label, variant in every.items() if label in known]
+    twins = [dataclasses.replace(variant, allocator=BASE) for variant in chosen]
+    return chosen + [variant for variant in twins if variant.label in known]
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown."""
+    del folder
+    outcome = outcome_of(found, variants_in(found))
+    return tables.markdown_page(outcome, list(setting_of(found)), list(notes(found, ())))
+
+
 def outcome_of(found, variants):
     """From a file of results. Who failed takes no part."""
     failed = {(failure["case"], failure["allocator"]) for failure in found.failures}
@@ -101,7 +118,8 @@ def pool_version():
     return ""
 
 
-def setting_of(found, has_pools):
+def setting_of(found):
+    has_pools = cases.POOL in found.header["allocators"]
     for name, text in measurement.setting(found):
         yield name, f"{text}, {pool_version()}" if name == "peers" and has_pools else text
 
@@ -147,10 +165,9 @@ def run(arguments):
              for one in variants if one.allocator in libraries}  # fmt: skip
     found, interrupted = measurement.measured(NAME, arguments, arguments.rounds, plan, measure, named, facts)
     outcome = outcome_of(found, variants)
-    paragraphs, setting = list(notes(found, left_out)), list(setting_of(found, "pool" in built))
+    paragraphs, setting = list(notes(found, left_out)), list(setting_of(found))
     layout.show(layout.console(), tables.all_tables(outcome).values(), paragraphs, setting, width=layout.WIDTH)
-    if arguments.markdown:
-        arguments.markdown.write_text(tables.markdown_page(outcome, setting, paragraphs))
+    measurement.write_page(arguments, found, page)
     missed = list(tables.misses(outcome))
     for line in missed:
         print(f"missed: {line}", flush=True)

@@ -22,10 +22,12 @@ def add_arguments(parser):
     add = parser.add_argument
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set latency)")
     measurement.add_options(parser, seconds=1800)
+    measurement.add_page(parser)
     add("--no-figures", action="store_true", help="draw nothing")
 
 
 def run(arguments):
+    measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["latency"])
     programs_named = [case.name for case in cases if case_runner.is_program(case)]
     if programs_named:
@@ -35,9 +37,19 @@ def run(arguments):
         raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
     layout.show(layout.console(), tables_of(found), paragraphs, measurement.setting(found))
+    measurement.write_page(arguments, found, page)
     if not arguments.no_figures:
         make.make(found)
     return measurement.end(found, interrupted)
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown."""
+    del folder
+    paragraphs = [how_to_read(found), *measurement.remarks(found)]
+    return layout.markdown_page(
+        "How long single operations take", tables_of(found), paragraphs, measurement.setting(found)
+    )
 
 
 def how_to_read(found):

@@ -37,7 +37,7 @@ def run(arguments):
 
 
 def rows(library=None):
-    """For each allocator: name, version, where from, path or why there is none, whether it is here."""
+    """For each allocator: name, version, its age, where from, path or why there is none, whether it is here."""
     for name in catalogue.ALLOCATORS:
         try:
             here, missing = installed.found([name], library)
@@ -47,9 +47,9 @@ def rows(library=None):
             here, missing = {}, {name: str(failure)}
         if name in here:
             found = here[name]
-            yield name, found.version, found.source, str(found.path or "(the C library's own)"), True
+            yield name, found.version, installed.age(found.released) or "-", found.source, str(found.path or "(the C library's own)"), True
         else:
-            yield name, "-", "-", missing[name], False
+            yield name, "-", "-", "-", missing[name], False
 
 
 def show(lines):
@@ -63,13 +63,13 @@ def show(lines):
         console.print(wide)
         return
     for *cells, last, here in lines:
-        console.print(Text(f"{cells[0]:<10} {cells[1]:<15} {cells[2]}", _style(here)), soft_wrap=True)
+        console.print(Text(f"{cells[0]:<10} {cells[1]:<15} {cells[2]:<10} {cells[3]}", _style(here)), soft_wrap=True)
         console.print(Text(f"  {last}", _style(here)), soft_wrap=here)
 
 
 def _table(lines):
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-    for head in ("allocator", "version", "where from", "path, or why there is none"):
+    for head in ("allocator", "version", "age", "where from", "path, or why there is none"):
         table.add_column(head, no_wrap=True)
     for *cells, here in lines:
         table.add_row(*(Text(cell, _style(here)) for cell in cells))

@@ -186,33 +186,26 @@ def named_libraries(plan, columns, found):
     return {name: dataclasses.replace(known[allocators.get(name, name)], title=name) for name in names}
 
 
-def show(outcome, scattered, setting, said, brief):
+def show(told, brief):
     shown = []
-    if outcome:
-        shown = [tables.brief_table(outcome)] if brief else tables.server_tables(outcome)
-    if scattered:
-        shown = [*shown, tables.scattered_table(scattered)]
-    paragraphs = [] if brief else ["\n\n".join([*said[SERVER], *said[SCATTERED]])]
-    layout.show(layout.console(), shown, paragraphs, [] if brief else setting, width=layout.WIDTH)
+    if told.outcome:
+        shown = [tables.brief_table(told.outcome)] if brief else tables.server_tables(told.outcome)
+    if told.scattered:
+        shown = [*shown, tables.scattered_table(told.scattered)]
+    paragraphs = [] if brief else ["\n\n".join([*told.said[SERVER], *told.said[SCATTERED]])]
+    layout.show(layout.console(), shown, paragraphs, [] if brief else told.setting, width=layout.WIDTH)
 
 
-def draw(outcome, arguments):
-    if arguments.no_figures or not outcome:
+def draw(told, folder):
+    if not told.outcome:
         return {}
     problem = available()
     if problem:
         print(f"requests: {problem}", file=sys.stderr)
         return {}
-    titles = figures.draw(outcome, arguments.figures, load_of(arguments).idle_seconds)
-    print(f"Figures: {', '.join(titles)} (and .pdf) in {arguments.figures}")
+    titles = figures.draw(told.outcome, folder, told.load.idle_seconds)
+    print(f"Figures: {', '.join(titles)} (and .pdf) in {folder}")
     return titles
-
-
-def verdict_of(outcome, scattered):
-    """What is missed, and why something is not judged (else nothing), in words."""
-    unjudged = outcomes.judgeable(outcome) if outcome else ""
-    missed = list(outcomes.misses(outcome)) if outcome and not unjudged else []
-    return missed + (list(scattered.misses()) if scattered else []), unjudged
 
 
 def prepare(arguments):
@@ -243,26 +236,47 @@ def run(arguments):
     found, interrupted = measurement.measured(
         NAME, arguments, arguments.rounds, plan, measure, named, {case: facts[case] for case in plan}
     )
-    outcome = outcomes.of(found, columns)
-    scattered = outcomes.scattered_of(found, plan.get(SCATTERED, ()), [WITH_EPOCHS])
-    if not (outcome or scattered):
+    told = Told(found)
+    if not (told.outcome or told.scattered):
         raise processes.Failure(found.failures[0]["why"])
-
-    said = {SERVER: [], SCATTERED: []}
-    if outcome:
-        said[SERVER] = [*notes.of_server(outcome, load, found.footer["rounds"]), *notes.story(outcome)]
-    if scattered:
-        said[SCATTERED] = list(notes.of_survivors(scattered, wanted.idle_ms))
-    said[SERVER if outcome else SCATTERED] += measurement.remarks(found)
-    setting = [*measurement.setting(found), ("server, client", package_versions())]
-    show(outcome, scattered, setting, said, arguments.brief)
-    titles = draw(outcome, arguments)
-    missed, unjudged = verdict_of(outcome, scattered)
-    if arguments.markdown:
-        page = tables.markdown_page(outcome, scattered, setting, said, titles, missed, unjudged)
-        arguments.markdown.write_text(page)
-    for line in missed:
+    show(told, arguments.brief)
+    if not arguments.no_figures:
+        draw(told, arguments.figures)
+    measurement.write_page(arguments, found, lambda found, _: page(found, None if arguments.no_figures else arguments.figures))
+    for line in told.missed:
         print(f"missed: {line}")
-    if unjudged and arguments.check:
-        print(f"--check: {unjudged}")
-    return measurement.end(found, interrupted, 1 if arguments.check and (missed or unjudged) else 0)
+    if told.unjudged and arguments.check:
+        print(f"--check: {told.unjudged}")
+    return measurement.end(found, interrupted, 1 if arguments.check and (told.missed or told.unjudged) else 0)
+
+
+class Told:
+    """What a file of results says."""
+
+    def __init__(self, found):
+        known, parameters = list(found.header["allocators"]), found.header["cases"]
+        ran = {case: {run["allocator"] for run in found.runs if run["case"] == case} for case in (SERVER, SCATTERED)}
+        self.load = driver.Load(**parameters[SERVER]["parameters"]) if SERVER in parameters else None
+        columns = [Column.of(name) for name in known if name in ran[SERVER]]
+        self.outcome = outcomes.of(found, columns)
+        self.scattered = outcomes.scattered_of(found, [name for name in known if name in ran[SCATTERED]], [WITH_EPOCHS])
+        self.unjudged = outcomes.judgeable(self.outcome) if self.outcome else ""
+        self.missed = list(outcomes.misses(self.outcome)) if self.outcome and not self.unjudged else []
+        self.missed += list(self.scattered.misses()) if self.scattered else []
+        self.said = {SERVER: [], SCATTERED: []}
+        if self.outcome:
+            self.said[SERVER] = [*notes.of_server(self.outcome, self.load, found.footer["rounds"]), *notes.story(self.outcome)]
+        if self.scattered:
+            idle_ms = parameters[SCATTERED]["parameters"]["idle_ms"]
+            self.said[SCATTERED] = list(notes.of_survivors(self.scattered, idle_ms))
+        self.said[SERVER if self.outcome else SCATTERED] += measurement.remarks(found)
+        self.setting = [*measurement.setting(found), ("server, client", package_versions())]
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown; its figures go to `folder`, if there is one."""
+    told = Told(found)
+    titles = draw(told, folder) if folder else {}
+    return tables.markdown_page(
+        told.outcome, told.scattered, told.setting, told.said, titles, told.missed, told.unjudged
+    )

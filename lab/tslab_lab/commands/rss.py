@@ -15,6 +15,7 @@ from tslab_lab.display import figures, layout
 from tslab_lab.measure import honesty, measurement
 from tslab_lab.memory import drawing, family, sampled_run, tables
 from tslab_lab.memory.sampler import COLUMNS
+from tslab_lab.report import make
 from tslab_lab.workloads import compiled, named
 
 NAME = "rss"
@@ -65,6 +66,7 @@ def add_arguments(parser):
     add("--ops-from", type=_pattern, metavar="REGEX", help=text)
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
+    measurement.add_page(parser)
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a workload, or -- and a program with its arguments")
 
 
@@ -123,6 +125,7 @@ def measurer(plan, libraries, folder):
 
 
 def run(arguments):
+    measurement.require_writable(arguments)
     name, title, plan = plan_of(arguments)
     libraries = sides.here(arguments.allocators, arguments.library)
     if not libraries:
@@ -145,7 +148,19 @@ def run(arguments):
     if not outcome:
         raise processes.Failure(found.failures[0]["why"])
     show(found, outcome, folder, title, plan.load)
+    measurement.write_page(arguments, found, page)
     return measurement.end(found, interrupted)
+
+
+def page(found, folder):
+    """Of a file of results, in Markdown; the figure goes to `folder`."""
+    outcome = outcome_of(found)
+    (case,) = found.header["cases"].values()
+    image = make.answer(found, folder, NAME)
+    paragraphs = [case["title"], *([f"![RSS over time]({image})"] if image else [])]
+    paragraphs += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
+    paragraphs += measurement.remarks(found)
+    return layout.markdown_page("RSS over time", tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))
 
 
 def outcome_of(found):

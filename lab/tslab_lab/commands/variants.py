@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from tslab_lab.allocators import installed, variants
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.allocators.variants import Variant
-from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.report import variant_tables

@@ -1,5 +1,6 @@
 """Tables and the numbers in them: each described once, shown on a terminal of 80 columns or as Markdown."""
 
+import textwrap
 from dataclasses import dataclass, field
 
 from rich import box
@@ -73,6 +74,15 @@ def verdict(met):
 
 def limit_verdict(limit, met):
     return "-" if limit is None else f"{limit:g} {verdict(met)}"
+
+
+def markdown_page(title, tables, paragraphs, setting):
+    """A page for docs/results."""
+    parts = [f"# {title}", *(textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False) for paragraph in paragraphs)]
+    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
+    for table in tables:
+        parts += [f"{table.title}:", table.markdown()]
+    return "\n\n".join(parts) + "\n"
 
 
 def console():

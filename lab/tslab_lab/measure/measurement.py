@@ -41,6 +41,12 @@ def require_writable(arguments):
         arguments.error(f"cannot write {file}: there is no such directory, or it is not yours")
 
 
+def write_page(arguments, found, page):
+    """`page(found, folder)` gives the text, and draws its figures into the folder."""
+    if arguments.markdown:
+        arguments.markdown.write_text(page(found, arguments.markdown.absolute().parent), encoding="utf-8")
+
+
 def require_checkable(arguments):
     if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
         arguments.error(f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on")
@@ -114,7 +120,10 @@ def remarks(found):
 
 def setting(found):
     every = found.header["allocators"]
-    versions = {facts.get("allocator", name): facts["version"] for name, facts in every.items()}
+    versions = {
+        facts.get("allocator", name): facts["version"] + (f" ({facts['released']})" if facts.get("released") else "")
+        for name, facts in every.items()
+    }
     load = {"load_at_end": found.footer["load_at_end"] if found.footer else float("nan")}
     return list(machine.setting(found.header["machine"] | load, machine.versions(versions)))
 

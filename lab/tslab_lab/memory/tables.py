@@ -133,4 +133,5 @@ def notes(outcome, folder, load):
     for name, number, run in every:
         for remark in run["remarks"]:
             yield f"{name}, round {number}: {remark}."
-    yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (", -load.out." if load else ".")
+    if folder:
+        yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (", -load.out." if load else ".")

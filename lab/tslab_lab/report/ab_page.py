@@ -154,12 +154,15 @@ def sides_of(found):
 
 @dataclass
 class Page:
-    """`same`: nothing distinguishes A from B."""
-
     found: object
     compared: object
     arguments: object
-    same: bool
+
+    @property
+    def same(self):
+        """Whether nothing distinguishes A from B."""
+        a, b = (self.found.header["allocators"][name] for name in ("A", "B"))
+        return (a.get("sha256"), a.get("environment")) == (b.get("sha256"), b.get("environment"))
 
     def _tables(self):
         for figure, title in TITLES.items():

@@ -7,6 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from tslab_lab.display import layout
 from tslab_lab.display.layout import three_digits
 from tslab_lab.statistics import medians
 
@@ -105,6 +106,15 @@ def table(rows, system_name, our_name):
             row.measure, cell(row.system, row.unit), cell(row.ours, row.unit), cell(row.ratio), Text(row.verdict, style)
         )
     return result
+
+
+def plain_table(rows, system_name, our_name):
+    """The same for a page."""
+    found = layout.Table(f"{our_name} against {system_name}, median (min-max)", ["", system_name, our_name, "ratio", ""])
+    for row in rows:
+        cells = cell(row.system, row.unit), cell(row.ours, row.unit), cell(row.ratio)
+        found.rows.append([f"{row.work}: {row.measure}", *(text.plain for text in cells), row.verdict])
+    return found
 
 
 def complaints(rows):

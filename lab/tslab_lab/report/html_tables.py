@@ -297,11 +297,12 @@ def allocators(found):
     for name, facts_of in found.items():
         cells = [head(swatch(name) + escape(name)), cell(escape(facts_of.get("title") or ""))]
         cells.append(cell(escape(str(facts_of.get("version") or "-"))))
+        cells.append(cell(escape(facts_of["released"])) if facts_of.get("released") else missing())
         cells.append(cell(escape(facts_of.get("source") or "-")))
         cells.append(cell(f"<code>{escape(facts_of.get('library') or 'the C library itself')}</code>"))
         cells.append(cell(f"<code>{escape(facts_of.get('sha256') or '-')}</code>", classes="hash"))
         rows.append(cells)
-    return table("The allocators", ["Name", "Title", "Version", "From", "Library", "SHA-256"], rows, classes="words")
+    return table("The allocators", ["Name", "Title", "Version", "Released", "From", "Library", "SHA-256"], rows, classes="words")
 
 
 def machine(facts_of):

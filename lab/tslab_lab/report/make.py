@@ -50,6 +50,16 @@ def print_page(page):
     return target
 
 
+def answer(found, folder, name):
+    """Draws the figure that answers into the folder, as name.png, and returns its name; nothing where there are none."""
+    if figures.available():
+        return None
+    with tempfile.TemporaryDirectory(prefix="tslab-report-") as directory:
+        pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
+        drawn = next(iter(sorted(Path(directory).glob("*.png"))), None)
+        return Path(shutil.copy(drawn, folder / f"{name}.png")).name if drawn else None
+
+
 def make(found, output=None, baseline=None):
     """Writes the page and the files of its figures, and says where they are. Returns the page."""
     problem = figures.available()

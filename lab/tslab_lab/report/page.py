@@ -320,6 +320,11 @@ SECTIONS = {
 }
 
 
+def answer(results, baseline, folder, bar):
+    """What the page says first; its figure goes to `folder`."""
+    return answers.of(Page(results, baseline, folder, bar))
+
+
 def html(results, baseline, folder, bar):
     """The whole page; the figures' files go to `folder`."""
     page = Page(results, baseline, folder, bar)

@@ -22,6 +22,12 @@ class Column:
     allocator: str
     policy: str | None = None
 
+    @classmethod
+    def of(cls, name):
+        """By its name."""
+        allocator, _, policy = name.partition(" ")
+        return cls(allocator, policy or None)
+
     @property
     def name(self):
         return self.allocator if self.policy is None else f"{self.allocator} {self.policy}"
