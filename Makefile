@@ -7,6 +7,7 @@ WERROR ?= ON
 JOBS ?= $(shell nproc)
 FUZZ_MINUTES ?= 60
 SOAK_MINUTES ?= 60
+SOAK_PAGE ?= docs/results/soak.md
 QUESTION ?= remote
 
 TSLAB := lab/tslab
@@ -15,7 +16,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        variants locked install install-strip uninstall amalgamation dist format lint clean
+        campaign variants locked install install-strip uninstall amalgamation dist format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
 	@tools/setup.sh --only-say build
@@ -84,6 +85,13 @@ variants: ## Measure builds that decide a QUESTION (remote or bypass) in other w
 	@tools/setup.sh lab
 	@$(TSLAB) variants $(QUESTION) $(VARIANTS)
 
+campaign: ## Measure all that README and docs state, hours on a quiet machine, and write docs/results (CAMPAIGN=options)
+	@tools/setup.sh lab
+	@$(MAKE) --no-print-directory build
+	@$(call configure,deferred)
+	@cmake --build build/deferred --target tslab-malloc
+	@$(TSLAB) campaign $(CAMPAIGN)
+
 lab: ## Install what the command lab/tslab needs, and build the library
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
@@ -101,7 +109,7 @@ soak: ## Soak for an hour (SOAK_MINUTES=60), and write docs/results/soak.md
 	@set -e; for preset in release debug; do $(call configure,$$preset,-DTSLAB_TESTS=ON); done
 	@cmake --build build/release --target soak tslab-malloc
 	@cmake --build build/debug --target soak
-	@nice /usr/bin/python3 -B tests/soak/soak.py run build $(SOAK_MINUTES) --page docs/results/soak.md
+	@nice /usr/bin/python3 -B tests/soak/soak.py run build $(SOAK_MINUTES) --page $(SOAK_PAGE)
 
 storms: ## Storms of forks, threads, signals and plugins, in their long forms (some hours)
 	@tools/setup.sh test

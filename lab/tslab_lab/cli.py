@@ -13,7 +13,7 @@ except ImportError:
 from tslab_lab.base import processes
 
 COMMANDS = ("run", "top", "stat", "export", "peers", "bench", "rss", "latency", "ab", "health", "boundaries")
-COMMANDS += ("report", "requests", "epochs", "demo", "variants", "timeline", "profile")
+COMMANDS += ("report", "requests", "epochs", "demo", "variants", "timeline", "profile", "campaign")
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
   tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show

@@ -106,7 +106,7 @@ def as_facts(libraries):
         name: {
             "title": library.title,
             "allocator": library.name,
-            "library": str(library.path) if library.path else None,
+            "library": places.shown(library.path) if library.path else None,
             "version": library.version,
             "source": library.source,
             "sha256": library.sha256,

@@ -5,6 +5,15 @@ from pathlib import Path
 from tslab_lab.base import cache
 
 
+def shown(path):
+    """A path without what is of this machine alone: from the checkout, or from home."""
+    path = Path(path)
+    for base, name in ((ROOT, ""), (Path.home(), "~")):
+        if base and path.is_relative_to(base):
+            return str(Path(name) / path.relative_to(base))
+    return str(path)
+
+
 def _checkout():
     """The checkout of tslab that this package runs from; None where it was installed."""
     root = Path(__file__).resolve().parents[3]

@@ -119,9 +119,9 @@ def pool_version():
 
 
 def setting_of(found):
-    has_pools = cases.POOL in found.header["allocators"]
+    pools = found.header["settings"]["pools"]
     for name, text in measurement.setting(found):
-        yield name, f"{text}, {pool_version()}" if name == "peers" and has_pools else text
+        yield name, f"{text}, {pools}" if name == "peers" and pools else text
 
 
 def prepare(arguments):
@@ -163,7 +163,8 @@ def run(arguments):
 
     named = {one.label: dataclasses.replace(libraries[one.allocator], title=f"{one.name} on {one.allocator}")
              for one in variants if one.allocator in libraries}  # fmt: skip
-    found, interrupted = measurement.measured(NAME, arguments, arguments.rounds, plan, measure, named, facts)
+    settings = {"pools": pool_version() if "pool" in built else ""}
+    found, interrupted = measurement.measured(NAME, arguments, arguments.rounds, plan, measure, named, facts, settings=settings)
     outcome = outcome_of(found, variants)
     paragraphs, setting = list(notes(found, left_out)), list(setting_of(found))
     layout.show(layout.console(), tables.all_tables(outcome).values(), paragraphs, setting, width=layout.WIDTH)

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
-from tslab_lab.base import processes
+from tslab_lab.base import places, processes
 from tslab_lab.display import layout, progress
 from tslab_lab.measure import accounts, case_runner, honesty, rounds
-from tslab_lab.results import accounting, measures
+from tslab_lab.results import accounting, measures, published
 from tslab_lab.results.marks import BUSY_SHARE
 from tslab_lab.statistics import intervals
 
@@ -75,6 +75,7 @@ def run(arguments):
         print(f"Recorded in {RECORDED}.")
     findings += judged(listed, json.loads(RECORDED.read_text()))
     findings += accounted(accounts.of_case(runner, cases[-1]))
+    findings += aged() if places.ROOT else ()
     return show(findings, found[OURS], busy)
 
 
@@ -167,6 +168,14 @@ def accounted(found):
     yield Finding("accounts of memory", well, text)
     classes = [f"{entry['size']} bytes {accounting.waste(entry) >> 10}" for entry in found["classes"][:CLASSES_SHOWN]]
     yield Finding("fragmentation", True, f"the classes that waste most, KiB: {', '.join(classes) or 'none'}")
+
+
+def aged():
+    """Whether the engine has gone on for too long since a page of docs/results was measured."""
+    for name, days, most in published.ages():
+        if days is not None:
+            text = f"the engine's last change is {max(days, 0):.0f} days younger, at most {most}"
+            yield Finding(f"docs/results/{name}.md", days <= most, text)
 
 
 def show(findings, library, busy):

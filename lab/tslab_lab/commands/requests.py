@@ -233,8 +233,9 @@ def run(arguments):
     plan = plan_of(arguments, environments, columns)
     measure = measurer(load, wanted, environments, columns)
     named, facts = named_libraries(plan, columns, libraries), facts_of(arguments)
+    facts, settings = {case: facts[case] for case in plan}, {"server, client": package_versions()}
     found, interrupted = measurement.measured(
-        NAME, arguments, arguments.rounds, plan, measure, named, {case: facts[case] for case in plan}
+        NAME, arguments, arguments.rounds, plan, measure, named, facts, settings=settings
     )
     told = Told(found)
     if not (told.outcome or told.scattered):
@@ -270,7 +271,7 @@ class Told:
             idle_ms = parameters[SCATTERED]["parameters"]["idle_ms"]
             self.said[SCATTERED] = list(notes.of_survivors(self.scattered, idle_ms))
         self.said[SERVER if self.outcome else SCATTERED] += measurement.remarks(found)
-        self.setting = [*measurement.setting(found), ("server, client", package_versions())]
+        self.setting = [*measurement.setting(found), *found.header["settings"].items()]
 
 
 def page(found, folder):

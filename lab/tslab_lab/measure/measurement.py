@@ -74,7 +74,7 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
     ours = any(installed.is_built_here(library) for library in found.values())
     quick = getattr(arguments, "quick", False)
     marked = honesty.marks(wanted, ours, arguments.strict, quick)
-    writer = storage.Writer(folder, command, sys.argv[2:], marked, installed.as_facts(found), facts, settings)
+    writer = storage.Writer(folder, command, _typed(), marked, installed.as_facts(found), facts, settings)
     interrupted = False
     try:
         with contextlib.closing(writer), progress.of(wanted * sum(map(len, plan.values())), Console()) as bar:
@@ -109,6 +109,12 @@ def run(command, arguments, cases, found, latency=False, befores=(), settings=No
         [lambda writer, bar, before=before: before(runner, names, writer, bar) for before in befores],
         settings,
     )
+
+
+def _typed():
+    """The words of the command but where the results go, which says nothing of them."""
+    words = sys.argv[2:]
+    return [word for before, word in zip(["", *words], words) if "--output" not in (before, word)]
 
 
 def remarks(found):
