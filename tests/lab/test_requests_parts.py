@@ -7,7 +7,7 @@ from lab_test import main
 from tslab_lab.display import figures as shared
 from tslab_lab.request_server import driver, figures, outcomes, tables
 from tslab_lab.request_server.outcomes import Column
-from tslab_lab.statistics.histogram import GROWTH, Histogram, bucket_of, coarser, pooled
+from tslab_lab.statistics.histogram import GROWTH, Histogram, bucket_of, pooled
 
 
 class Histograms(unittest.TestCase):
@@ -58,16 +58,6 @@ class Histograms(unittest.TestCase):
         for change in ({"count": 4}, {"growth": 1.02}, {"long_ns": 1}):
             with self.assertRaises(ValueError):
                 Histogram.from_json(Histogram.of([1, 2, 3]).to_json() | change)
-
-    def test_coarser_buckets_lose_nothing(self):
-        values = [1000 + 37 * i for i in range(500)]
-        lefts, rights, shares = coarser(Histogram.of(values), 4)
-        self.assertAlmostEqual(sum(shares), 1)
-        self.assertEqual(lefts[1:], rights[:-1])
-        self.assertLessEqual(lefts[0], min(values))
-        self.assertGreater(rights[-1], max(values))
-        within = sum(lefts[5] <= value < rights[5] for value in values)
-        self.assertAlmostEqual(shares[5], within / 500)
 
 
 def run(cpu_us, peak_kib=2048, series=(), rate=1000, opened=0):

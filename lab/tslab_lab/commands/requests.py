@@ -23,7 +23,7 @@ DESCRIPTION = "Drives a real HTTP server at a fixed rate, on tslab under every e
 POLICIES = ("never", "per-request", "batch-16", "interval-50", "manual", INSIDE)
 POLICY = re.compile(r"never|per-request|batch-[1-9][0-9]*|interval-[1-9][0-9]*|manual|inside")
 SERVER, SCATTERED = outcomes.SERVER, outcomes.SCATTERED
-STUDY = {"requests": 1200, "workers": 4, "policies": ["never"], "scenarios": [SERVER]}
+STUDY = {"requests": 1200, "workers": 4, "session_percent": 0, "policies": ["never"], "scenarios": [SERVER]}
 HOW_DEFERRED = "cmake --preset deferred && cmake --build --preset deferred makes build/deferred/libtslab-malloc.so"
 LONGEST_SECONDS = 80  # of one load: what runs longer counts as hung
 PACKAGES = ("nghttp2-client", "libmicrohttpd12")
@@ -43,7 +43,7 @@ def add_arguments(parser):
     add("--requests", type=int, help="of each run (default: 6000)")
     add("--rate", type=int, default=2000, help="requests a second (default: %(default)s)")
     add("--workers", type=int, help="threads of the server (default: 4)")
-    add("--session-percent", type=int, default=20, help="of the requests make a session (default: %(default)s)")
+    add("--session-percent", type=int, help="of the requests make a session (default: 20; of study: 0)")
     add("--session-limit", type=int, default=1000, help="sessions at once (default: %(default)s)")
     shift = "ask for rows of one band of sizes after the other, instead of all sizes at all times"
     add("--shift", action="store_true", help=shift)
@@ -59,7 +59,7 @@ def complete(arguments):
     """What was not said comes from the preset, else from the defaults."""
     preset = STUDY if arguments.preset == "study" else {}
     quick = arguments.quick
-    defaults = {"requests": 1000 if quick else 6000, "workers": 4, "policies": list(POLICIES)}
+    defaults = {"requests": 1000 if quick else 6000, "workers": 4, "session_percent": 20, "policies": list(POLICIES)}
     defaults |= {"scenarios": [SERVER, SCATTERED]} | preset
     for name, value in defaults.items():
         if getattr(arguments, name) is None:

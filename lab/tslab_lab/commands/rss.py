@@ -13,7 +13,7 @@ from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.display import figures, layout
 from tslab_lab.measure import honesty, measurement
-from tslab_lab.memory import drawing, family, sampled_run, tables
+from tslab_lab.memory import family, sampled_run, tables
 from tslab_lab.memory.sampler import COLUMNS
 from tslab_lab.report import make
 from tslab_lab.workloads import compiled, named
@@ -147,7 +147,7 @@ def run(arguments):
     outcome = outcome_of(found)
     if not outcome:
         raise processes.Failure(found.failures[0]["why"])
-    show(found, outcome, folder, title, plan.load)
+    show(found, outcome, folder, plan.load)
     measurement.write_page(arguments, found, page)
     return measurement.end(found, interrupted)
 
@@ -180,19 +180,11 @@ def linked_notes(outcome):
         yield f"The program is linked against {', '.join(others)}: for {SYSTEM}, libc is preloaded before it."
 
 
-def show(found, outcome, folder, title, load):
+def show(found, outcome, folder, load):
     paragraphs = [*tables.notes(outcome, folder, load), *linked_notes(outcome)]
     if SYSTEM not in outcome:
         paragraphs.append(f"No ratios: {SYSTEM} did not take part.")
     paragraphs += measurement.remarks(found)
-    if complaint := figures.available():
-        paragraphs.append(complaint)
-    else:
-        series = {name: [] for name in outcome}
-        for record in found.series:
-            if record["round"] in outcome.get(record["allocator"], {}):
-                series[record["allocator"]].append((record["t_ms"], record["rss_kb"]))
-        most = max(run["processes"] for runs in outcome.values() for run in runs.values())
-        drawing.draw(series, title, most, folder)
-        paragraphs.append(f"Figure: {folder / 'rss.png'} and .pdf")
+    image = make.answer(found, folder, NAME)
+    paragraphs.append(f"Figure: {folder / image} and .pdf" if image else figures.available())
     layout.show(layout.console(), tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))

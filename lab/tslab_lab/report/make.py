@@ -51,13 +51,16 @@ def print_page(page):
 
 
 def answer(found, folder, name):
-    """Draws the figure that answers into the folder, as name.png, and returns its name; nothing where there are none."""
+    """Draws the figure that answers into the folder, as name.png and .pdf, and returns the first's name; nothing where
+    there are none."""
     if figures.available():
         return None
     with tempfile.TemporaryDirectory(prefix="tslab-report-") as directory:
         pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
         drawn = next(iter(sorted(Path(directory).glob("*.png"))), None)
-        return Path(shutil.copy(drawn, folder / f"{name}.png")).name if drawn else None
+        for suffix in (".png", ".pdf") if drawn else ():
+            shutil.copy(drawn.with_suffix(suffix), folder / f"{name}{suffix}")
+        return f"{name}.png" if drawn else None
 
 
 def make(found, output=None, baseline=None):

@@ -3,70 +3,24 @@ line has a pattern of its own and its name at its end."""
 
 from tslab_lab.display import palette
 from tslab_lab.display.figures import GRID, name_lines, save
-from tslab_lab.request_server import outcomes
-from tslab_lab.request_server.outcomes import CPU, WALL
-from tslab_lab.statistics.histogram import coarser
+from tslab_lab.report import plots
+from tslab_lab.request_server.outcomes import CPU
+from tslab_lab.results import latencies
 
 PANEL_WIDTH, HEIGHT = 5.2, 4.0
 STEP_MS = 20
 HEADROOM = 1.08
-LABEL_FACTOR = 12  # the height of the percentiles' names, on a logarithmic axis
-TIMES = {WALL: "wall clock", CPU: "processor's time"}
 
 
-def _latency_panel(axes, outcome, column, factor):
-    """Returns the highest step."""
-    highest = 0
-    for kind, filled in ((WALL, True), (CPU, False)):
-        histogram = outcome.pooled(column, kind)
-        lefts, rights, shares = coarser(histogram, factor)
-        edges = [edge / 1000 for edge in [*lefts, rights[-1]]]
-        percents = [100 * share for share in shares]
-        if filled:
-            axes.stairs(percents, edges, fill=True, color="#C8C8C8", label=TIMES[kind])
-            axes.stairs(percents, edges, color="#808080", linewidth=0.6)
-        else:
-            axes.stairs(percents, edges, color="#333333", linewidth=1.4, label=TIMES[kind])
-        highest = max(highest, *percents)
-    histogram = outcome.pooled(column, CPU)
-    for share, text, pattern in ((0.5, "p50", "--"), (0.99, "p99", ":"), (0.999, "p99.9", "-.")):
-        found = histogram.percentile_ns(share)
-        if found is not None:
-            axes.axvline(found / 1000, color="black", linewidth=0.9, linestyle=pattern)
-            label = f"{text}: {found / 1000:.0f} µs"
-            place = {"transform": axes.get_xaxis_transform(), "rotation": 90, "ha": "right", "va": "top"}
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8}
-            axes.text(found / 1000 * 0.985, 0.98, label, fontsize=7, bbox=box, **place)
-    axes.set_title(f"{column.name} ({histogram.count:,} requests)", fontsize=10)
-    axes.set_xlabel("time in the handler, µs (lines: percentiles of the processor's time)", fontsize=8)
-    return highest
-
-
-def latency(outcome, left, right, directory):
-    """Two columns' handler times side by side, on the same axes."""
-    from matplotlib import pyplot, ticker
-
-    figure, panels = pyplot.subplots(1, 2, sharex=True, sharey=True, figsize=(2 * PANEL_WIDTH, HEIGHT))
-    highest = 0
-    fewest = min(outcome.pooled(column, CPU).count for column in (left, right))
-    factor = 2 if fewest >= 20_000 else 4 if fewest >= 4000 else 8
-    for axes, column in zip(panels, (left, right)):
-        highest = max(highest, _latency_panel(axes, outcome, column, factor))
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(top=LABEL_FACTOR * highest)
-        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
-        axes.grid(which="major", color=GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
-    panels[0].set_ylabel(f"% of the requests in a bucket of {100 * (1.01**factor - 1):.0f} %", fontsize=8)
-    panels[0].yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    panels[1].legend(fontsize=8, loc="upper right", framealpha=1)
-    figure.tight_layout()
-    files = save(figure, directory, "requests-latency")
-    pyplot.close(figure)
-    return files
+def latency(outcome, directory):
+    """The handler's time of all columns, by percentiles."""
+    curves = {}
+    for column in outcome.columns:
+        histogram = outcome.pooled(column, CPU)
+        buckets = [(histogram.growth**bucket, count) for bucket, count in sorted(histogram.buckets.items())]
+        curves[column.name] = latencies.cumulative(buckets, histogram.count)
+    curves = {name: curve for name, curve in curves.items() if curve[0]}
+    return save(plots.latency(curves, list(curves), plots.WIDE), directory, "requests-latency") if curves else []
 
 
 def median_series(all_series, last_ms):
@@ -125,12 +79,8 @@ def draw(outcome, directory, idle_seconds):
     """All figures that these columns allow; returns their PNG files with titles."""
     directory.mkdir(parents=True, exist_ok=True)
     titles = {}
-    never = outcome.column(f"{outcomes.OURS} never")
-    deferred = outcome.column(f"{outcomes.DEFERRED} never")
-    beside = deferred or outcome.best_peer(outcomes.mean_us(CPU))
-    if never and beside:
-        files = latency(outcome, beside, never, directory)
-        titles[files[0].name] = f"Histograms of the handler's time: {beside.name} and {never.name}"
+    if files := latency(outcome, directory):
+        titles[files[0].name] = "The handler's processor time by percentile"
     files = rss(outcome, directory, idle_seconds)
     titles[files[0].name] = "RSS of the server over time; the dotted line is the end of the load"
     return titles

@@ -25,7 +25,7 @@ def of_server(outcome, load, rounds):
     )
     yield (
         f"{rounds} rounds; in each, everything once, in random order. Means and percentiles are of the requests of all "
-        "rounds together, from histograms with buckets of 1 %; a percentile that fewer than 10 exceed is a dash. "
+        "rounds together, from histograms with buckets of 1 %; -: fewer than 10 requests beyond this percentile. "
         "Ratios are taken round by round: median (95 % bootstrap interval). Memory and slabs: medians of the "
         "rounds. The client and the server share the machine's processors, so the wall clock counts what others did "
         "meanwhile: see the involuntary switches (of handlers, per 1,000 requests). Whole server: the processor's time "

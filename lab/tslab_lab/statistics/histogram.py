@@ -90,15 +90,3 @@ def pooled(histograms):
         result.sum_ns += histogram.sum_ns
         result.long_count += histogram.long_count
     return result
-
-
-def coarser(histogram, factor):
-    """Left edges (ns), right edges and shares of all values, with so many buckets taken together."""
-    groups = {}
-    for bucket, count in histogram.buckets.items():
-        groups[bucket // factor] = groups.get(bucket // factor, 0) + count
-    first, last = min(groups), max(groups)
-    places = range(first, last + 1)
-    lefts = [histogram.growth ** (place * factor) for place in places]
-    rights = [histogram.growth ** ((place + 1) * factor) for place in places]
-    return lefts, rights, [groups.get(place, 0) / histogram.count for place in places]
