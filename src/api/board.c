@@ -149,6 +149,7 @@ static const struct {
 
 static struct {
     struct shared shared;
+    bool is_started; /* board_start is done */
     uint64_t pid;    /* of the process that has made it */
     uint64_t number; /* of postings */
     uint64_t made_ms, written_ms, took_ms;
@@ -270,12 +271,12 @@ static void write_head(char *start)
 {
     struct board_head *const head = (struct board_head *)(void *)start;
     size_t at = sizeof *head;
-    invariant(head->magic[0] == 0); /* it is fresh: nobody reads it before it has its mark */
-    *head = (struct board_head){ .version = BOARD_VERSION,
-                                 .head_bytes = (uint32_t)head_bytes(),
-                                 .copies = BOARD_COPIES,
-                                 .copy_bytes = (uint32_t)copy_bytes(),
-                                 .sections = BOARD_SECTIONS };
+    invariant(load_plain(&head->magic) == 0 && head->sections == 0);
+    head->version = BOARD_VERSION;
+    head->head_bytes = (uint32_t)head_bytes();
+    head->copies = BOARD_COPIES;
+    head->copy_bytes = (uint32_t)copy_bytes();
+    head->sections = BOARD_SECTIONS;
     for (unsigned i = 0; i < BOARD_SECTIONS; i++) {
         head->section[i] = (struct board_section){ .names_at = (uint32_t)at,
                                                    .columns = sections[i].columns,
@@ -284,7 +285,7 @@ static void write_head(char *start)
         at += sections[i].bytes;
     }
     invariant(at <= head->head_bytes);
-    memcpy(head->magic, BOARD_MAGIC, sizeof head->magic);
+    store_release(&head->magic, BOARD_MAGIC);
 }
 
 /* Whether there is a board of this process that others can find. If not, makes one. */
@@ -317,7 +318,6 @@ static void fill(struct board_copy *copy)
     struct tslab_accounts accounts;
     (void)accounts_take(&accounts);
     *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0 } };
-    (void)strncpy(copy->program, os_program_name(), sizeof copy->program - 1);
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);
     at = post_accounts(at, &accounts);
@@ -348,11 +348,13 @@ static bool is_time(uint64_t now_ms)
 }
 
 /* Programs whose magazines serve them well seldom come by. So the keeper is to post, where there are threads, or where
- * the user wants one all the same. It cannot be started by the library's constructor, and not in an epoch. */
+ * the user wants one all the same. It cannot be started by the library's constructor, and not in an epoch. Of a child
+ * of a process with threads, libc cannot tell whether it has any. */
 static void want_keeper(void)
 {
     struct thread *const thread = front_current->thread;
-    const bool wanted = os_has_threads() || option_get(OPTION_EXPORT) == EXPORT_WITH_KEEPER;
+    const bool has_threads = os_has_threads() && load_plain(&due.was_cut) == 0;
+    const bool wanted = has_threads || option_get(OPTION_EXPORT) == EXPORT_WITH_KEEPER;
     if (wanted && load_plain(&keeper.state) == KEEPER_NONE && thread != NULL && ambient_hold(thread) == NULL) {
         keeper_start();
     }
@@ -364,7 +366,7 @@ uint64_t board_post(void)
     if (!is_there()) {
         return RETRY_MS;
     }
-    if (board.number != 0) {
+    if (board.is_started) {
         want_keeper();
     }
     if (board.number == 0 || is_time(now_ms)) {
@@ -382,6 +384,7 @@ void board_start(void)
 {
     static const char refused[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
     due_post(board_post);
+    board.is_started = true;
     if (board.shared.start == NULL) {
         (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
     }

@@ -14,10 +14,12 @@
 #ifndef TSLAB_API_BOARD_H
 #define TSLAB_API_BOARD_H
 
+#include "base/atomic.h"
+
 #include <stdint.h>
 
 #define BOARD_NAME  "tslab-export"
-#define BOARD_MAGIC "TSLABEXP"
+#define BOARD_MAGIC UINT64_C(0x50584542414c5354) /* "TSLABEXP" */
 enum { BOARD_VERSION = 1, BOARD_COPIES = 2, BOARD_TEXT_BYTES = 32 };
 
 enum { BOARD_PROCESS, BOARD_ACCOUNTS, BOARD_CLASSES, BOARD_LABELS, BOARD_SECTIONS };
@@ -32,7 +34,7 @@ struct board_section {
 
 /* What is written once. */
 struct board_head {
-    char magic[8];
+    atomic_u64 magic; /* the last that is written */
     uint32_t version;
     uint32_t head_bytes; /* with all names: the first copy is behind it */
     uint32_t copies, copy_bytes;
@@ -46,7 +48,6 @@ struct board_copy {
     uint32_t used_bytes;
     uint64_t number; /* of the posting */
     uint64_t pid;    /* in the process's own name space */
-    char program[BOARD_TEXT_BYTES];
     char library[16];
     uint32_t rows[BOARD_SECTIONS];
 };

@@ -38,12 +38,12 @@ NAMES = (
     names_of("LABEL_LIST"),
 )
 TEXTS = (0, 0, 0, 32)
-COPY = struct.Struct("<QQ32s16s4I")
+COPY = struct.Struct("<QQ16s4I")
 
 
-def copy_of(number, rows, program=b"server", pid=4711):
+def copy_of(number, rows, pid=4711):
     """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
-    body = COPY.pack(number, pid, program, b"0.2.0", *(len(each) for each in rows))
+    body = COPY.pack(number, pid, b"0.2.0", *(len(each) for each in rows))
     for each, text_bytes in zip(rows, TEXTS):
         for row in each:
             body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
@@ -68,12 +68,12 @@ def board_of(copies, version=1, copy_bytes=8192, names=NAMES):
     return whole + b"".join(copy.ljust(copy_bytes, b"\0") for copy in copies), head_bytes
 
 
-def process_of(value=0, before=None, labels=(b"request",), program=b"server", **own):
+def process_of(value=0, before=None, labels=(b"request",), **own):
     """A process whose figures all have this value, but for those that are named."""
     process = processes.Process(1 << 30)  # there is none
     for name, number, each in (("before", 1, before), ("figures", 2, value)):
         if each is not None:
-            data, _ = board_of([copy_of(number, rows_of(each, labels), program)])
+            data, _ = board_of([copy_of(number, rows_of(each, labels))])
             figures = board.parse(data)
             figures.process.update({"written_ms": number * 1000} | (own if name == "figures" else {}))
             setattr(process, name, figures)
@@ -85,7 +85,7 @@ class Board(unittest.TestCase):
         for numbers in ((1, 2), (2, 1), (7,), (3, 5, 4)):
             found = board.parse(board_of([copy_of(number, rows_of(number)) for number in numbers])[0])
             self.assertEqual((found.number, found.pid), (max(numbers), 4711))
-            self.assertEqual((found.program, found.library), ("server", "0.2.0"))
+            self.assertEqual(found.library, "0.2.0")
             self.assertEqual(found.process, dict.fromkeys(NAMES[0], max(numbers)))
             self.assertEqual(found.accounts, dict.fromkeys(NAMES[1], max(numbers)))
             self.assertEqual(found.classes, [dict.fromkeys(NAMES[2], max(numbers))])
@@ -151,7 +151,7 @@ class Board(unittest.TestCase):
         copy = bytearray(copy_of(1, rows_of(1)))
         for section, count in ((2, 1 << 30), (0, 0)):
             lying = bytearray(copy)
-            struct.pack_into("<I", lying, 72 + 4 * section, count)
+            struct.pack_into("<I", lying, 40 + 4 * section, count)
             struct.pack_into("<I", lying, 0, zlib.crc32(bytes(lying[4:])))
             self.assertRaisesRegex(board.Unreadable, "damaged", board.parse, board_of([bytes(lying)])[0])
 
@@ -247,13 +247,14 @@ class Screen(unittest.TestCase):
 
 class Metrics(unittest.TestCase):
     def found(self):
-        strange = process_of(1, labels=(b'a"\\\n', b"\xff", b"\xfe", b""), program=b'na"me')
+        strange = process_of(1, labels=(b'a"\\\n', b"\xff", b"\xfe", b""))
         strange.pid = 77
         return [process_of(1 << 40, labels=(b"request", b"other")), strange]
 
     def test_prometheus_reads_them(self):
         for plain in (False, True):
-            text = metrics.text(self.found(), 1, plain)
+            with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
+                text = metrics.text(self.found(), 1, plain)
             read = plain_text.text_string_to_metric_families if plain else openmetrics.text_string_to_metric_families
             samples = [sample for family in read(text) for sample in family.samples]
             self.assertEqual({sample.name for sample in samples}, metrics.names())
@@ -265,7 +266,7 @@ class Metrics(unittest.TestCase):
             self.assertEqual(value["tslab_epoch_live_bytes", "77", "\ufffd"], 2)
             self.assertEqual(value["tslab_epoch_live_bytes", "1073741824", "(others)"], 2 << 40)
             self.assertEqual(value["tslab_exporter_unreadable", None, None], 1)
-            self.assertEqual({s.labels["program"] for s in samples if s.labels.get("pid") == "77"}, {'na"me'})
+            self.assertEqual({s.labels["program"] for s in samples if s.labels.get("pid") == "77"}, {'na"me\\'})
 
     def test_nothing_to_tell(self):
         text = metrics.text([], 0)

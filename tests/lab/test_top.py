@@ -22,7 +22,7 @@ from prometheus_client import parser as plain_text
 from prometheus_client.openmetrics import parser as openmetrics
 from tslab_lab.live import board, metrics, processes
 
-PATIENCE = 30
+PATIENCE = 20
 # Ever more objects of ever other sizes: such a program comes by a slow path again and again.
 BUSY = "import time\nkept = []\nwhile True:\n    kept.append(bytearray(len(kept) % 5000 + 600))\n    time.sleep(0.0005)\n"
 FORKS = """
@@ -44,7 +44,7 @@ class Live(LabTest):
         variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": export, "PYTHONMALLOC": "malloc"} | more
         program = subprocess.Popen(
             ["/usr/bin/python3", "-c", source], env=self.environment | variables, stdout=subprocess.PIPE, text=True,
-            start_new_session=True,
+            stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self.addCleanup(program.stdout.close)
         self.addCleanup(program.wait)

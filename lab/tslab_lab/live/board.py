@@ -9,7 +9,7 @@ VERSION = 1
 SECTIONS = ("process", "accounts", "classes", "labels")
 _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")
-_COPY = struct.Struct("<IIQQ32s16s")
+_COPY = struct.Struct("<IIQQ16s")
 _BYTES_MOST = 1 << 24  # of a copy, as far as we believe it
 
 
@@ -31,7 +31,6 @@ class Figures:
 
     number: int
     pid: int  # in the process's own name space
-    program: str
     library: str
     process: dict
     accounts: dict  # of each account its bytes, and under NAME_untouched those without pages
@@ -86,7 +85,7 @@ def _sections(data, head_bytes, count):
 
 def _copy(raw, sections):
     """The figures of one copy; None: it is not whole."""
-    checksum, used, number, pid, program, library = _COPY.unpack_from(raw)
+    checksum, used, number, pid, library = _COPY.unpack_from(raw)
     at = _COPY.size + 4 * len(sections)
     if number == 0 or not at <= used <= len(raw) or zlib.crc32(raw[4:used]) != checksum:
         return None
@@ -99,7 +98,7 @@ def _copy(raw, sections):
         at += count * section.row_bytes
     if not (rows[0] and rows[1]):
         raise Unreadable("the board is damaged: it has no row of the process")
-    return Figures(number, pid, _text(program), _text(library), rows[0][0], rows[1][0], rows[2], rows[3])
+    return Figures(number, pid, _text(library), rows[0][0], rows[1][0], rows[2], rows[3])
 
 
 def parse(data):

@@ -139,8 +139,8 @@ class Process:
 
     @property
     def program(self):
-        """Its name; of a process that has just started, the kernel's for it."""
-        return self.figures.program or _read(f"/proc/{self.pid}/comm").decode(errors="replace").rstrip("\n")
+        """The kernel's name for it: what the program itself knows may be overwritten by a title of its own."""
+        return _read(f"/proc/{self.pid}/comm").decode(errors="replace").rstrip("\n")
 
     @property
     def rss(self):
