@@ -170,6 +170,10 @@ class Looks(unittest.TestCase):
         self.assertEqual(list(self.near(policies, "all colours")), [])
         self.assertEqual(palette.style("tslab never"), palette.style("tslab"))
 
+    def test_ways_of_an_allocator_have_its_colour(self):
+        for name, known in (("glibc+free", "glibc"), ("release", "tslab"), ("tslab+free", "tslab"), ("apr, own", "base")):
+            self.assertEqual(palette.style(name)["color"], palette.style(known)["color"])
+
     def test_an_unknown_name_always_looks_the_same(self):
         self.assertEqual(palette.style("my-build"), palette.style("my-build"))
         self.assertNotEqual(palette.style("my-build"), palette.style("my-other-build"))

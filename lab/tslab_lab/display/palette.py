@@ -31,6 +31,9 @@ _LOOKS = {
     "a2": ("#B4B4B4", (0, (2, 3)), "8"),
     "b": ("#A0522D", "-", "H"),
 }
+# Ways in which `tslab epochs` serves a request: tslab's, and others.
+_KIN = dict.fromkeys(("release", "vouched", "drain", "release, static", "epochs"), "tslab")
+_KIN |= dict.fromkeys(("apr", "apr, own", "apr, static"), "base")
 _SPARE_COLOURS = ("#3B3B98", "#A63D40", "#5F7C1B", "#2A7F9E", "#8A6FBF", "#9B7653")
 _SPARE_DASHES = ((0, (9, 2)), (0, (2, 1)), (0, (7, 2, 2, 2)), (0, (1, 2)))
 _SPARE_MARKERS = ("h", "H", "X", "P", "p")
@@ -39,8 +42,9 @@ _WIDTH, _SIZE = 1.6, 6.5
 
 
 def _look(name):
-    if name.lower() in _LOOKS:
-        return _LOOKS[name.lower()]
+    known = _KIN.get(name, name.lower().removesuffix("+free"))
+    if known in _LOOKS:
+        return _LOOKS[known]
     number = zlib.crc32(name.encode())  # a name that is not in the list looks the same today and tomorrow
     parts = []
     for choice in (_SPARE_COLOURS, _SPARE_DASHES, _SPARE_MARKERS):

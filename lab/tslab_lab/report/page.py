@@ -164,7 +164,12 @@ def add_measures(page):
             continue
         note = f"<p>{NOTE}</p>" if len(page.names) > 1 and name == "time" else ""
         caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, f"{title}, as multiples of the best of each row")
-        page.add(name, title, note, html_tables.heat(caption, cases, page.names, text))
+        apart = [{case: found} for case, found in cases.items()] if page.results.header.get("command") == "epochs" else [cases]
+        tables = (
+            html_tables.heat(f"{caption}: {next(iter(some))}" if len(apart) > 1 else caption, some, page.names, text)
+            for some in apart
+        )
+        page.add(name, title, note, *tables)
 
 
 def add_memory(page):
