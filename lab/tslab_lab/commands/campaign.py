@@ -168,7 +168,7 @@ def keep(names, output, pages):
     (pages / RAW).mkdir(parents=True, exist_ok=True)
     for name in names:
         lines = places.ROOT / "build/soak/soak.jsonl" if name == "soak" else output / name / storage.FILE
-        _zstd("-q", "-f", "-19", str(lines), "-o", str(raw_of(pages, name)))
+        _zstd("-q", "-f", "--ultra", "-22", str(lines), "-o", str(raw_of(pages, name)))
     size = sum(file.stat().st_size for file in (pages / RAW).glob("*.zst"))
     if size > RAW_MOST:
         raise processes.Failure(f"The raw results take {size >> 10} KiB, at most {RAW_MOST >> 10}.")

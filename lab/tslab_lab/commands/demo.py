@@ -42,11 +42,12 @@ def add_arguments(parser):
     parser.add_argument("--check", action="store_true", help="exit with 1 where tslab is slower or larger")
 
 
-def notes(contests, found, by_work):
+def notes(contests, found):
     """What the table must be read with, a paragraph a line."""
-    remarks = ["RSS after: one second after the work is gone."]
-    remarks += [contest.work.remark([*sum(by_work[contest.work.title].values(), [])]) for contest in contests]
+    remarks = []
     for contest in contests:
+        runs = [run for run in found.runs if run["case"] == contest.work.title]
+        remarks += [contest.work.remark(runs)] if runs else []
         if contest.linked_against:
             title, linked = contest.work.title, Path(contest.linked_against).name
             remarks.append(f"{title} is linked against {linked}: for '{SYSTEM}', libc is preloaded before it.")
@@ -62,13 +63,18 @@ def judging(found):
     else:
         text = f"faster, SLOWER: in {'all' if needed == rounds else f'at least {needed} of'} {rounds} rounds."
     yield text + " smaller, LARGER: by over 5 % or 1 MiB (the larger). level: neither."
+    yield "RSS after: one second after the work is gone."
 
 
-def runs_of(found, title):
-    """dict allocator -> runs, of the rounds that all have."""
-    by_name = standings.grid(found.runs, found.failures).get(title, {})
-    both = standings.rounds_together(*by_name.values()) if by_name else ()
-    return {name: [runs[number] for number in both] for name, runs in by_name.items()}
+def rows_of(found, name):
+    """Of one allocator against the system's, from the rounds that both have."""
+    grid = standings.grid(found.runs, found.failures)
+    for title, facts in found.header["cases"].items():
+        theirs, ours = grid.get(title, {}).get(SYSTEM, {}), grid.get(title, {}).get(name, {})
+        both = standings.rounds_together(theirs, ours)
+        if both:
+            runs = ([runs[number] for number in both] for runs in (theirs, ours))
+            yield from demo_table.rows_of(title, facts["title"], *runs)
 
 
 def run(arguments):
@@ -86,17 +92,14 @@ def run(arguments):
     found, interrupted = measurement.measured(
         NAME, arguments, wanted, plan, lambda title, name: by_title[title].run(name), libraries, facts
     )
-    by_work = {title: runs_of(found, title) for title in plan}
     complaints = []
     console = layout.console()
-    for name in libraries:
-        rows = [row for contest in contests for row in _rows(contest.work.title, contest.work.unit, by_work[contest.work.title], name)]
-        if name != SYSTEM and rows:
-            libc = found.header["machine"]["libc"]
-            console.print("", demo_table.table(rows, libc, name), sep="\n")
-            complaints += demo_table.complaints(rows) if name == OURS else []
+    for name in (name for name in libraries if name != SYSTEM):
+        rows = list(rows_of(found, name))
+        console.print("", demo_table.table(rows, found.header["machine"]["libc"], name), sep="\n")
+        complaints += demo_table.complaints(rows) if name == OURS else []
     setting = [line for line in measurement.setting(found) if line[0] != "peers"]
-    layout.show(console, (), notes(contests, found, by_work), setting, width=layout.WIDTH)
+    layout.show(console, (), notes(contests, found), setting, width=layout.WIDTH)
     measurement.write_page(arguments, found, page)
     for complaint in complaints if arguments.check else ():
         print(f"--check: {complaint}")
@@ -110,19 +113,7 @@ def run(arguments):
 def page(found, folder):
     """Of a file of results, in Markdown."""
     del folder
-    libc, shown = found.header["machine"]["libc"], []
-    for name in (name for name in found.header["allocators"] if name != SYSTEM):
-        rows = [
-            row
-            for title, facts in found.header["cases"].items()
-            for row in _rows(title, facts["title"], runs_of(found, title), name)
-        ]
-        shown.append(demo_table.plain_table(rows, libc, name))
+    libc, names = found.header["machine"]["libc"], [name for name in found.header["allocators"] if name != SYSTEM]
+    shown = [demo_table.plain_table(rows_of(found, name), libc, name) for name in names]
     paragraphs = ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
     return layout.markdown_page("`make demo`", shown, paragraphs, measurement.setting(found))
-
-
-def _rows(title, unit, runs, name):
-    if not runs.get(SYSTEM) or not runs.get(name):
-        return ()
-    return demo_table.rows_of(title, unit, runs[SYSTEM], runs[name])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.sides import BASE
-from tslab_lab.base import places, processes
+from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.display.figures import available
 from tslab_lab.measure import measurement
@@ -49,7 +49,7 @@ def add_arguments(parser):
     add("--shift", action="store_true", help=shift)
     add("--brief", action="store_true", help="show one table and no notes")
     add("--deferred", type=Path, metavar="PATH", help=f"a build that recycles only at close: {HOW_DEFERRED}")
-    add("--figures", type=Path, metavar="DIR", help="where to draw (default: beside the page, or build/lab/figures)")
+    add("--figures", type=Path, metavar="DIR", help="where to draw (default: beside the page, or the results)")
     add("--no-figures", action="store_true", help="draw nothing")
     measurement.add_page(parser)
     add("--check", action="store_true", help="exit with 1 where a limit is missed")
@@ -64,8 +64,6 @@ def complete(arguments):
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
-    if arguments.figures is None:
-        arguments.figures = arguments.markdown.absolute().parent if arguments.markdown else places.BUILT / "figures"
 
 
 def refuse_nonsense(arguments):
@@ -241,9 +239,10 @@ def run(arguments):
     if not (told.outcome or told.scattered):
         raise processes.Failure(found.failures[0]["why"])
     show(told, arguments.brief)
-    if not arguments.no_figures:
-        draw(told, arguments.figures)
-    measurement.write_page(arguments, found, lambda found, _: page(found, None if arguments.no_figures else arguments.figures))
+    drawn = not arguments.no_figures
+    if drawn and not arguments.markdown:
+        draw(told, arguments.figures or found.path.parent)
+    measurement.write_page(arguments, found, lambda found, beside: page(found, drawn and (arguments.figures or beside)))
     for line in told.missed:
         print(f"missed: {line}")
     if told.unjudged and arguments.check:
