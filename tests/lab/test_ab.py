@@ -373,6 +373,19 @@ class Command(LabTest):
         found = {name: facts["environment"] for name, facts in header["allocators"].items()}
         self.assertEqual(found, {"A": {}, "B": {"TSLAB_STATS": "0"}, "A2": {}})
 
+    def test_rounds_that_there_was_no_time_for_leave_it_undecided(self):
+        done = self.ab("glibc", "tslab", "pair:operations=1000", "--rounds", 6, "--seconds", "0.001")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        said = " ".join(done.stdout.split())
+        self.assertIn("Verdict: UNDECIDED Only 1 round of 5 that it takes were done", said)
+        self.assertIn("Note: The measurement ended early, after 1 complete round.", said)
+
+    def test_the_help_names_verdicts_and_exit_codes(self):
+        done = self.ab("--help")
+        for line in ("  0  GO ", "  1  NO-GO ", "  3  NO DIFFERENCE ", "  4  UNDECIDED "):
+            self.assertIn(f"\n{line}", done.stdout)
+        self.assert_narrow(done.stdout)
+
     def test_what_b_alone_cannot_run_is_no_go(self):
         bad = self.compiled(ONE_PLACE % (100, 200))
         workloads = ["pair:operations=1000", "replace:operations=1000,live=10,min=100,max=200"]

@@ -34,9 +34,11 @@ class Latency(LabTest):
             "1",
             "--no-figures",
         )
-        done = self.tslab(*words, "--allocators", "tslab,glibc", "--library", self.library, "--output", "out")
+        sides = "tslab,glibc,tslab@magazines=0"
+        done = self.tslab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0])
+        self.assertRegex(done.stdout, r"(?m)^tslab@magazines=0 +[0-9.]")
         for title in ("strings: realloc", "replace:operations=100000: malloc", "replace:operations=100000: free"):
             self.assertIn(title, done.stdout)
         lines = list(map(json.loads, (self.own / "out/results.jsonl").read_text().splitlines()))

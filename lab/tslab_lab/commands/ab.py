@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from dataclasses import replace
 
 from rich.console import Console
@@ -26,8 +27,9 @@ VERDICTS = """verdict and exit code:
   0  GO             B is better somewhere, and worse nowhere
   1  NO-GO          B is worse somewhere, or cannot run what A runs
   2                 nothing was measured: wrong arguments, or an error
-  3  NO DIFFERENCE  none is shown; the least difference that would have been is told
-  4  UNDECIDED      none is shown, and some rows could not have shown any: too few rounds were done, or too much noise
+  3  NO DIFFERENCE  none is shown; the smallest that would have been is told
+  4  UNDECIDED      none is shown, and some rows could not have shown any: too
+                    few rounds were done, or the noise is too great
 """
 TROUBLE = 2
 LONG, QUICK = 10, 7
@@ -35,6 +37,7 @@ LONG, QUICK = 10, 7
 
 def add_arguments(parser):
     parser.epilog, parser.formatter_class = VERDICTS, argparse.RawDescriptionHelpFormatter
+    parser.description = textwrap.fill(DESCRIPTION, 78)
     add = parser.add_argument
     add("a", metavar="A", help="what there is")
     add("b", metavar="B", help="the candidate")
