@@ -242,6 +242,7 @@ def lab_page():
         out.append(f".SS {escape(name)}\n{prose(command.description or '')}")
         usage = " ".join(command.format_usage().removeprefix("usage: ").split())
         out.append(f".PP\n{filled(usage)}\n" + "".join(command_options(command)))
+        out.append(verbatim(command.epilog) if command.epilog else "")
     out.append(".SH EXAMPLES\n" + verbatim("\n".join(line[2:] for line in cli.EXAMPLES.splitlines()[1:])))
     out.append(".SH SEE ALSO\n.BR tslab\\-malloc (1),\n.BR tslab (3)\n")
     return "".join(out)

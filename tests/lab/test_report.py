@@ -520,6 +520,12 @@ class Answers(LabTest):
         self.assertRegex(answer, r"churn-fixed, malloc, <b>p99\.99</b>: tslab [\d.]+ µs, jemalloc [\d.]+ µs, glibc")
         self.assertNotIn('id="time"', rest)  # the clock is part of it
 
+    def test_latency_of_many_kinds(self):
+        lines = self.records("latency")
+        more = [line | {"case": f"case-{i}"} for i in range(4) for line in lines if line["kind"] == "latency"]
+        answer, _ = self.made([*lines[:-1], *more, lines[-1]], "many")
+        self.assertRegex(answer, r"<b>p99\.9</b> over 10 kinds of operations, tslab = 1: jemalloc 1\.\d\d, glibc 1\.\d\d\.")
+
     def test_rss(self):
         lines = [line for line in self.records("rss") if line["kind"] not in ("run", "latency")]
         answer, rest = self.made(lines, "rss")

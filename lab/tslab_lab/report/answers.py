@@ -107,8 +107,39 @@ def latency(page):
     found = page.latency()
     if not found:
         return ()
+    if len(found) > KINDS_SHOWN and page.baseline:
+        return _percentiles(page, found)
     (case, operation), by_name = next(iter(found.items()))
     return _said(*_rare(page, found)), _curves(page, case, operation, by_name)
+
+
+KINDS_SHOWN = 6
+
+
+def _percentiles(page, found):
+    """Of many kinds of operations: one percentile of each, as ratios."""
+    ours = page.baseline
+    pooled = {key: {name: latencies.pooled(lines) for name, lines in by_name.items()} for key, by_name in found.items()}
+    for share in reversed(latencies.SHARES[:-1]):
+        values = {
+            f"{case}: {operation}": {
+                name: {1: value} for name, one in named.items() if (value := latencies.percentile_ns(*one, share))
+            }
+            for (case, operation), named in pooled.items()
+        }
+        values = {kind: by_name for kind, by_name in values.items() if ours in by_name and len(by_name) > 1}
+        if values:
+            break
+    else:
+        return ()
+    means = {name: standings.overall(values, name, ours) for name in page.names if name != ours}
+    means = {name: mean[0].middle for name, mean in means.items() if mean}
+    texts = [f"{escape(name)} {means[name]:.2f}" for name in sorted(means, key=means.get)]
+    what = plots.percentile_name(share)
+    sentence = f"<b>{what}</b> over {counted(len(values), 'kind')} of operations, {escape(ours)} = 1: {', '.join(texts)}."
+    alt = f"{what} of each kind of operation against {ours}: the figures are in the tables below."
+    drawn = plots.ratios(values, page.names, ours, what, plots.WIDE)
+    return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
 
 
 def _rare(page, found):
