@@ -34,7 +34,9 @@ enum limit_kind { LIMIT_KIND_HARD, LIMIT_KIND_SOFT, LIMIT_KIND_CONTAINER };
  * all places of a probe alike. */
 #define STAP_SDT_ARG_CONSTRAINT r
 /* By a macro, so that only compilers that have the header read it. */
-#define PROBE_HEADER <sys/sdt.h>
+/* clang-format off */
+#define PROBE_HEADER <sys/sdt.h> /* NOLINT(bugprone-macro-parentheses) */
+/* clang-format on */
 #include PROBE_HEADER
 #define PROBE_ARGUMENT(x)     ((uint64_t)(uintptr_t)(x))
 #define PROBE1(name, a)       STAP_PROBE1(tslab, name, PROBE_ARGUMENT(a))

@@ -15,7 +15,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-enum { RING_VERSION = 1, RING_WORDS = 5, RING_HEADER_BYTES = 4096, RING_NAMES_BYTES = 2048 };
+enum { RING_VERSION = 1, RING_WORDS = 5, RING_HEADER_BYTES = 4096, RING_NAMES_BYTES = 2000 };
 
 struct ring_record {
     _Alignas(CACHE_LINE) atomic_u64 sequence;
@@ -35,6 +35,7 @@ struct ring_header {
     char names[RING_NAMES_BYTES]; /* of the numbers that records have in a row, with line ends between them */
     _Alignas(CACHE_LINE) atomic_u64 next;
     atomic_u64 dropped;
+    uint64_t unused[6];
 };
 
 _Static_assert(sizeof(struct ring_header) <= RING_HEADER_BYTES, "the records come after the header");

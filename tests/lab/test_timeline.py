@@ -79,7 +79,7 @@ def label(text):
 
 def file_of(records, places=16, version=1, written=None):
     names = "".join(name + "\n" for name in NAMES).encode()
-    head = struct.pack("<8s4I3Q64s2048s", b"tslabrng", version, 4096, 64, places, 1234, 1000, 5_000_000, b"server", names)
+    head = struct.pack("<8s4I3Q64s2000s", b"tslabrng", version, 4096, 64, places, 1234, 1000, 5_000_000, b"server", names)
     head = head.ljust((len(head) + 63) // 64 * 64, b"\0") + struct.pack("<2Q", len(records) if written is None else written, 0)
     return head.ljust(4096, b"\0") + b"".join(records).ljust(places * 64, b"\0")
 

@@ -8,7 +8,7 @@ from tslab_lab.base.processes import Failure
 MAGIC, VERSION, RECORD_BYTES, WORDS = b"tslabrng", 1, 64, 5
 EPOCH_OPEN, EPOCH_CLOSE, EPOCH_END, PURGE, LONG, MEMORY, NUMBERS, NAME = range(1, 9)
 OPERATIONS = {1: "malloc", 2: "free", 3: "realloc", 4: "close", 5: "trim"}
-_HEADER = struct.Struct("<8s4I3Q64s2048s")
+_HEADER = struct.Struct("<8s4I3Q64s2000s")
 _COUNTS = struct.Struct("<2Q")
 _RECORD = struct.Struct(f"<{3 + WORDS}Q")
 _SEQUENCE = struct.Struct("<Q")
