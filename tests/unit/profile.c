@@ -1,0 +1,532 @@
+/* Samples: how many there are and what they stand for, which of them live, and what is charged to them. Every scenario
+ * is a process of its own, with a generator that starts with the same number each time. */
+#include "child.h"
+#include "faults.h"
+
+#include "core/chunk.h"
+#include "core/current.h"
+#include "core/draw.h"
+#include "core/profile.h"
+#include "core/sampling.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <tslab/tslab.h>
+
+enum { MANY = 200000, PERIOD = 4096 };
+static void *objects[MANY];
+
+static void start(uint64_t period)
+{
+    store_plain(&samples.seed, 7);
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)period);
+    CHECK(tslab_option_set("profile", text) == TSLAB_OK);
+}
+
+/* What the samples of living objects stand for, of objects of at least this size. */
+struct estimate {
+    double objects, bytes;
+    unsigned samples;
+};
+
+static struct estimate living(size_t from, size_t to)
+{
+    struct estimate sum = { 0 };
+    const uint32_t look = profile_look();
+    for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
+        struct sample sample;
+        uint64_t bytes;
+        if (profile_live(number, look, &sample, &bytes) && bytes >= from && bytes < to) {
+            sum.objects += sample.weight;
+            sum.bytes += sample.weight * (double)bytes;
+            sum.samples++;
+        }
+    }
+    return sum;
+}
+
+static struct estimate all_living(void)
+{
+    return living(0, SIZE_MAX);
+}
+
+/* All stacks: what was allocated. */
+static struct stack_sums allocated(void)
+{
+    struct stack_sums sum = { 0 };
+    for (uint32_t number = 1; number <= load_plain(&samples.stacks); number++) {
+        struct stack_sums of;
+        samples_sums(number, &of);
+        sum.objects += of.objects;
+        sum.bytes += of.bytes;
+        sum.peak_bytes += of.peak_bytes;
+    }
+    return sum;
+}
+
+/* Of n objects that are each sampled with the probability 1 / weight, the estimate is within five standard deviations. */
+static void is_near(double found, double n, double weight, const char *what)
+{
+    const double sigma = sqrt(n * (weight - 1)) + 1e-9;
+    CHECK_SAY(fabs(found - n) <= 5 * sigma + n * 1e-6, "%s: %.0f of %.0f, and sigma is %.0f", what, found, n, sigma);
+}
+
+static void draws_are_exponential(const void *unused)
+{
+    (void)unused;
+    uint64_t state = 3;
+    for (uint64_t bytes = 16; bytes <= (uint64_t)1 << 22; bytes *= 4) {
+        enum { DRAWS = 100000 };
+        const uint64_t period = 1 << 19;
+        double sum = 0, sampled = 0;
+        for (unsigned i = 0; i < DRAWS; i++) {
+            const uint64_t distance = draw_distance(&state, period);
+            sum += (double)distance;
+            sampled += distance < bytes;
+        }
+        const double p = -expm1(-(double)bytes / (double)period);
+        CHECK_SAY(fabs(sum / DRAWS / (double)period - 1) < 0.02, "the mean is %.4f periods", sum / DRAWS / (double)period);
+        CHECK_SAY(fabs(sampled - p * DRAWS) <= 5 * sqrt(DRAWS * p * (1 - p)) + 1, "%.0f of %u samples at %llu bytes",
+                  sampled, (unsigned)(p * DRAWS), (unsigned long long)bytes);
+    }
+    for (uint64_t bytes = 1; bytes < (uint64_t)1 << 36; bytes = bytes * 3 / 2 + 1) {
+        for (uint64_t period = 1; period < (uint64_t)1 << 40; period *= 7) {
+            const double exact = 1 / -expm1(-(double)bytes / (double)period), ours = draw_weight(bytes, period);
+            CHECK_SAY(fabs(ours / exact - 1) < 1e-9, "%llu bytes, period %llu: %.12g, not %.12g",
+                      (unsigned long long)bytes, (unsigned long long)period, ours, exact);
+        }
+    }
+}
+
+/* Kept ones, pairs that never leave the fast path, and frees in another order, of several sizes at once. */
+static void estimates_are_sound(const void *unused)
+{
+    (void)unused;
+    static const size_t sizes[] = { 16, 64, 208, 1024, 4096, 20480 };
+    start(PERIOD);
+    size_t n = 0;
+    for (unsigned round = 0; round < 3000; round++) {
+        for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
+            objects[n] = tslab_malloc(sizes[s]);
+            CHECK(objects[n] != NULL);
+            n++;
+            for (unsigned pair = 0; pair < 4; pair++) {
+                tslab_free(keep(tslab_malloc(sizes[s])));
+            }
+        }
+    }
+    double bytes = 0, variance = 0;
+    for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
+        const double weight = draw_weight(sizes[s], PERIOD);
+        is_near(living(sizes[s], sizes[s] + 1).objects, 3000, weight, "living");
+        bytes += 15000 * (double)sizes[s];
+        variance += 15000 * (weight - 1) * (double)sizes[s] * (double)sizes[s];
+    }
+    CHECK_SAY(fabs(allocated().bytes - bytes) <= 5 * sqrt(variance), "%.0f of %.0f bytes", allocated().bytes, bytes);
+    CHECK(allocated().peak_bytes <= allocated().bytes);
+    for (size_t i = 0; i < n; i++) {
+        if (i / COUNT_OF(sizes) % 2 == 0) {
+            tslab_free(objects[i]);
+            objects[i] = NULL;
+        }
+    }
+    for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
+        is_near(living(sizes[s], sizes[s] + 1).objects, 1500, draw_weight(sizes[s], PERIOD), "living after frees");
+    }
+    for (size_t i = 0; i < n; i++) {
+        tslab_free(objects[i]);
+    }
+    CHECK_SAY(all_living().samples == 0, "%u samples live, and no object does", all_living().samples);
+}
+
+/* With a sample in each byte, each object is known. */
+static void each_object_is_known(const void *unused)
+{
+    (void)unused;
+    start(1);
+    uint64_t random = 5;
+    size_t count = 0, bytes = 0;
+    for (unsigned i = 0; i < 50000; i++) {
+        void **const place = &objects[random_next(&random) % 1000];
+        if (*place != NULL) {
+            count--;
+            bytes -= tslab_usable_size(*place);
+            tslab_free(*place);
+            *place = NULL;
+        } else {
+            const size_t size = random_next(&random) % (i % 50 == 0 ? 600000 : 3000);
+            *place = i % 3 == 0 ? tslab_calloc(1, size) : i % 5 == 0 ? tslab_aligned_alloc(64, size) : tslab_malloc(size);
+            CHECK(*place != NULL && (i % 3 != 0 || all_zero(*place, size)));
+            count++;
+            bytes += tslab_usable_size(*place);
+        }
+        if (i % 5000 == 4999) {
+            const struct estimate found = all_living();
+            CHECK_SAY(found.samples == count && fabs(found.objects - (double)count) < 0.5,
+                      "%u samples of %zu objects live", found.samples, count);
+            CHECK_SAY(fabs(found.bytes - (double)bytes) < 0.5, "%.0f of %zu bytes", found.bytes, bytes);
+        }
+    }
+}
+
+static void it_goes_on_and_off(const void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < MANY; i++) {
+        objects[i] = tslab_malloc(64);
+    }
+    CHECK(load_plain(&samples.highest) == 0 && all_living().samples == 0);
+    start(PERIOD);
+    for (unsigned i = 0; i < MANY / 2; i++) {
+        tslab_free(objects[i]);
+        objects[i] = tslab_malloc(64);
+    }
+    is_near(all_living().objects, MANY / 2, draw_weight(64, PERIOD), "while it is on");
+    char value[24];
+    CHECK(tslab_option_get("profile", value, sizeof value) == TSLAB_OK && strcmp(value, "4096") == 0);
+    CHECK(tslab_option_set("profile", "0") == TSLAB_OK);
+    const double before = allocated().bytes;
+    for (unsigned i = 0; i < MANY; i++) {
+        tslab_free(objects[i]);
+        objects[i] = tslab_calloc(1, 64);
+        CHECK(all_zero(objects[i], 64));
+        memset(objects[i], 1, 64);
+    }
+    CHECK(all_living().samples == 0 && allocated().bytes == before);
+    start(PERIOD);
+    for (unsigned i = 0; i < MANY; i++) {
+        tslab_free(objects[i]);
+        objects[i] = tslab_calloc(1, 64);
+        CHECK(all_zero(objects[i], 64));
+        memset(objects[i], 1, 64);
+    }
+    is_near(all_living().objects, MANY, draw_weight(64, PERIOD), "when it is on again");
+    for (unsigned i = 0; i < MANY; i++) {
+        tslab_free(objects[i]);
+    }
+    struct tslab_stats stats;
+    CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_objects == 0);
+    CHECK(tslab_option_set("profile", "0") == TSLAB_OK);
+    (void)tslab_trim();
+    CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_objects == 0 && stats.cached_bytes == 0);
+    CHECK(stats.slabs_opened == stats.slabs_recycled);
+}
+
+/* Objects that one thread allocates and others free. */
+enum { THREADS = 4, EACH = 20000 };
+
+static void *allocate_each(void *argument)
+{
+    void **const mine = argument;
+    for (unsigned i = 0; i < EACH; i++) {
+        mine[i] = tslab_malloc(48);
+        tslab_free(keep(tslab_malloc(48)));
+    }
+    return NULL;
+}
+
+static void *free_each(void *argument)
+{
+    void **const mine = argument;
+    for (unsigned i = 0; i < EACH; i += 2) {
+        tslab_free(mine[i]);
+    }
+    return NULL;
+}
+
+static void run_threads(void *(*body)(void *), unsigned shift)
+{
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, body, objects + (i + shift) % THREADS * EACH) == 0);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        (void)all_living(); /* the others go on meanwhile */
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
+static void threads_share_the_profile(const void *unused)
+{
+    (void)unused;
+    start(PERIOD);
+    run_threads(allocate_each, 0);
+    is_near(living(48, 49).objects, THREADS * EACH, draw_weight(48, PERIOD), "of all threads");
+    run_threads(free_each, 1);
+    is_near(living(48, 49).objects, THREADS * EACH / 2, draw_weight(48, PERIOD), "after frees by others");
+}
+
+static void a_child_goes_on(const void *unused)
+{
+    (void)unused;
+    start(1);
+    for (unsigned i = 0; i < 1000; i++) {
+        objects[i] = tslab_malloc(100);
+    }
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        for (unsigned i = 0; i < 500; i++) {
+            tslab_free(objects[i]);
+        }
+        for (unsigned i = 1000; i < 1100; i++) {
+            objects[i] = tslab_malloc(100);
+        }
+        const unsigned found = living(112, 113).samples;
+        CHECK_SAY(found == 600, "%u objects live in the child", found);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(living(112, 113).samples == 1000);
+}
+
+static unsigned samples_in(tslab_epoch epoch)
+{
+    unsigned count = 0;
+    const uint32_t look = profile_look();
+    for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
+        struct sample sample;
+        uint64_t bytes;
+        count += profile_live(number, look, &sample, &bytes) && sample.epoch == epoch.id;
+    }
+    return count;
+}
+
+static void the_end_of_an_epoch_ends_its_samples(const void *large)
+{
+    const size_t most = *(const size_t *)large; /* objects; many go to slabs */
+    start(1);
+    for (unsigned round = 0; round < 3; round++) {
+        const tslab_epoch epoch = tslab_epoch_open(NULL);
+        CHECK(tslab_epoch_enter(epoch) >= 0);
+        for (size_t i = 0; i < most; i++) {
+            objects[i] = i % 3 == 0 ? tslab_epoch_malloc(epoch, 40) : i % 100 == 7 ? tslab_aligned_alloc(256, 300)
+                                                                                  : tslab_malloc(200);
+            CHECK(objects[i] != NULL);
+        }
+        const unsigned all = samples_in(epoch);
+        CHECK_SAY(all == most, "%u samples of %zu objects in the epoch", all, most);
+        for (size_t i = 0; i < most; i += 2) {
+            tslab_free(objects[i]);
+        }
+        const unsigned half = samples_in(epoch);
+        CHECK_SAY(half == most / 2, "%u samples of %zu objects after frees", half, most / 2);
+        CHECK(tslab_epoch_leave(epoch) >= 0);
+        CHECK(tslab_epoch_release(epoch, 0, NULL) >= 0);
+        CHECK_SAY(samples_in(epoch) == 0 && all_living().samples == 0, "%u samples outlive the epoch",
+                  samples_in(epoch));
+    }
+}
+
+static void epochs_are_sampled_soundly(const void *unused)
+{
+    (void)unused;
+    start(PERIOD);
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    CHECK(tslab_epoch_enter(epoch) >= 0);
+    enum { OBJECTS = 30000 };
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        objects[i] = tslab_malloc(32);
+        tslab_free(keep(tslab_malloc(32)));
+    }
+    is_near(living(32, 33).objects, OBJECTS, draw_weight(32, PERIOD), "in chunks");
+    CHECK(tslab_epoch_leave(epoch) >= 0 && tslab_epoch_release(epoch, 0, NULL) >= 0);
+}
+
+static void large_blocks_are_followed(const void *unused)
+{
+    (void)unused;
+    start(1);
+    void *p = tslab_malloc(400000);
+    for (size_t size = 500000; size < 50000000; size = size * 3 / 2) {
+        p = tslab_realloc(p, size);
+        CHECK(p != NULL);
+        const struct estimate found = living(300000, SIZE_MAX);
+        CHECK_SAY(found.samples == 1 && fabs(found.bytes - (double)tslab_usable_size(p)) < 0.5,
+                  "%u samples, %.0f of %zu bytes", found.samples, found.bytes, tslab_usable_size(p));
+    }
+    p = tslab_realloc(p, 310000);
+    CHECK(living(300000, SIZE_MAX).samples == 1);
+    p = tslab_realloc(p, 100);
+    CHECK(living(300000, SIZE_MAX).samples == 0 && living(100, 113).samples == 1);
+    tslab_free(p);
+    CHECK(all_living().samples == 0);
+}
+
+/* A block that grows in its place is sampled with the probability of all its bytes. */
+static void growth_in_place_is_sampled(const void *unused)
+{
+    (void)unused;
+    enum { BLOCKS = 400, STEPS = 6 };
+    const uint64_t period = 4 << 20;
+    start(period);
+    double expected = 0;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        void *p = tslab_malloc(300000);
+        for (unsigned step = 1; step <= STEPS; step++) {
+            p = tslab_realloc(p, 300000 + step * 65536);
+        }
+        objects[i] = p;
+        expected += (double)tslab_usable_size(p);
+    }
+    const struct estimate found = all_living();
+    const double size = expected / BLOCKS, weight = draw_weight((uint64_t)size, period);
+    CHECK_SAY(fabs(found.bytes - expected) <= 5 * size * sqrt(BLOCKS * (weight - 1)), "%.0f of %.0f bytes",
+              found.bytes, expected);
+}
+
+static void without_memory_samples_are_lost(const void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < 1000; i++) {
+        objects[i] = tslab_malloc(64);
+    }
+    inject(MAP, 0, UINT_MAX);
+    start(1);
+    for (unsigned i = 1000; i < 60000; i++) {
+        objects[i] = tslab_malloc(64);
+        CHECK(objects[i] != NULL);
+    }
+    CHECK(counter_get(&samples.lost) + counter_get(&samples.stackless) + all_living().samples > 0);
+    inject_nothing();
+    for (unsigned i = 0; i < 60000; i++) {
+        tslab_free(objects[i]);
+    }
+    CHECK(all_living().samples == 0);
+    objects[0] = tslab_malloc(64);
+    CHECK(all_living().samples == 1);
+}
+
+/* A table of samples is used up and made anew many times. */
+static void records_are_used_again(const void *unused)
+{
+    (void)unused;
+    start(1);
+    struct tslab_accounts before, after;
+    for (unsigned round = 0; round < 60; round++) {
+        if (round == 5) {
+            CHECK(tslab_accounts_get(&before) == TSLAB_OK);
+        }
+        for (unsigned i = 0; i < 3000; i++) {
+            objects[i] = tslab_malloc(256);
+        }
+        for (unsigned i = 0; i < 3000; i++) {
+            tslab_free(objects[i]);
+        }
+    }
+    CHECK(tslab_accounts_get(&after) == TSLAB_OK && counter_get(&samples.lost) == 0);
+    CHECK_SAY(after.epoch_records.bytes == before.epoch_records.bytes, "records grow from %llu bytes to %llu",
+              (unsigned long long)before.epoch_records.bytes, (unsigned long long)after.epoch_records.bytes);
+}
+
+/* One object in eight lives, each alone on its page. */
+static void sparse_pages_are_charged(const void *unused)
+{
+    (void)unused;
+    start(1);
+    enum { PAGES = 1000 };
+    const size_t page = os_page_bytes(), size = page / 8;
+    for (unsigned i = 0; i < PAGES * 8; i++) {
+        objects[i] = tslab_malloc(size);
+    }
+    unsigned kept_pages = 0;
+    for (unsigned i = 0; i < PAGES * 8; i++) {
+        if ((uintptr_t)objects[i] % page != 0) {
+            tslab_free(objects[i]);
+        } else {
+            kept_pages++;
+        }
+    }
+    (void)tslab_trim();
+    struct kept by_class[CLASS_LIMIT];
+    profile_kept(by_class);
+    const unsigned class = class_of_size(size);
+    CHECK_SAY(by_class[class].pages == kept_pages * page, "%llu bytes are kept by %u pages",
+              (unsigned long long)by_class[class].pages, kept_pages);
+    CHECK(by_class[class].wasted == kept_pages * (page - class_geometry[class].size));
+    uint64_t charged = 0;
+    const uint32_t look = profile_look();
+    for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
+        struct sample sample;
+        uint64_t bytes;
+        if (profile_live(number, look, &sample, &bytes) && sample.class == class) {
+            charged += profile_kept_by(&sample).pages;
+        }
+    }
+    CHECK_SAY(charged == kept_pages * page, "%llu bytes are charged", (unsigned long long)charged);
+}
+
+static void is_written(const void *unused)
+{
+    (void)unused;
+    start(PERIOD);
+    for (unsigned i = 0; i < 20000; i++) {
+        objects[i] = tslab_malloc(64);
+    }
+    char path[] = "/tmp/tslab-profile-XXXXXX";
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0 && unlink(path) == 0);
+    CHECK(tslab_profile_write(fd) == TSLAB_OK);
+    static char text[1 << 20];
+    const ssize_t length = pread(fd, text, sizeof text - 1, 0);
+    CHECK(length > 0 && length < (ssize_t)sizeof text - 1);
+    CHECK(strncmp(text, "tslab-profile 1\n", 16) == 0 && strstr(text, "\nperiod 4096\n") != NULL);
+    CHECK(strstr(text, "\nstack 1 ") != NULL && strstr(text, "\nlive ") != NULL && strstr(text, "\nmaps\n") != NULL);
+    CHECK(strstr(strstr(text, "\nmaps\n"), "r-xp") != NULL);
+    CHECK(tslab_profile_write(-1) == TSLAB_INVALID);
+    CHECK(close(fd) == 0 && tslab_profile_write(fd) == TSLAB_INVALID);
+}
+
+#define SCENARIO(name, argument)                                                                                       \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(name, argument, "");                                                                                \
+    }
+static const size_t few = 200, many = 60000;
+SCENARIO(draws_are_exponential, NULL)
+SCENARIO(estimates_are_sound, NULL)
+SCENARIO(each_object_is_known, NULL)
+SCENARIO(it_goes_on_and_off, NULL)
+SCENARIO(threads_share_the_profile, NULL)
+SCENARIO(a_child_goes_on, NULL)
+SCENARIO(the_end_of_an_epoch_ends_its_samples, &few)
+SCENARIO(epochs_are_sampled_soundly, NULL)
+SCENARIO(large_blocks_are_followed, NULL)
+SCENARIO(growth_in_place_is_sampled, NULL)
+SCENARIO(without_memory_samples_are_lost, NULL)
+SCENARIO(records_are_used_again, NULL)
+SCENARIO(sparse_pages_are_charged, NULL)
+SCENARIO(is_written, NULL)
+
+static void test_slabs_of_epochs(void **state)
+{
+    (void)state;
+    child_succeeds(the_end_of_an_epoch_ends_its_samples, &many, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_draws_are_exponential),
+        cmocka_unit_test(test_estimates_are_sound),
+        cmocka_unit_test(test_each_object_is_known),
+        cmocka_unit_test(test_it_goes_on_and_off),
+        cmocka_unit_test(test_threads_share_the_profile),
+        cmocka_unit_test(test_a_child_goes_on),
+        cmocka_unit_test(test_the_end_of_an_epoch_ends_its_samples),
+        cmocka_unit_test(test_slabs_of_epochs),
+        cmocka_unit_test(test_epochs_are_sampled_soundly),
+        cmocka_unit_test(test_large_blocks_are_followed),
+        cmocka_unit_test(test_growth_in_place_is_sampled),
+        cmocka_unit_test(test_without_memory_samples_are_lost),
+        cmocka_unit_test(test_records_are_used_again),
+        cmocka_unit_test(test_sparse_pages_are_charged),
+        cmocka_unit_test(test_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
