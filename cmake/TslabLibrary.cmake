@@ -63,7 +63,7 @@ function(tslab_library name kind checked)
         # Never unloaded: threads hold pointers into the library until they exit.
         target_link_options(${name} PRIVATE LINKER:-z,nodelete,-z,now,-z,relro)
         # The unwinder is inside (src/os/stack.h): no program loads another library for it.
-        target_link_options(${name} PRIVATE -static-libgcc)
+        target_link_options(${name} PRIVATE -static-libgcc LINKER:--wrap=_dl_find_object)
         if(TSLAB_SANITIZE STREQUAL none)
             target_link_options(${name} PRIVATE LINKER:-z,defs)
         endif()

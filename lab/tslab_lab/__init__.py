@@ -15,5 +15,6 @@ live            processes that run now: their boards, a screen of them, OpenMetr
 report          what was found, for readers: tables, pages of Markdown, the HTML page with its figures
 request_server  `tslab requests`: an HTTP server under load
 epoch_cost      `tslab epochs`: what epochs cost and weigh
+profiles        `tslab profile`: heap profiles that the library has written
 commands        one file for each sub-command
 """

@@ -63,7 +63,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     } else if (option == OPTION_STATS_INTERVAL_MS) {
         due_arm();
     } else if (option == OPTION_PROFILE) {
-        profile_set(option_get(OPTION_PROFILE));
+        return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }
     return TSLAB_OK;
 }

@@ -99,6 +99,7 @@ static void print_live(struct text *text, int fd)
         gate_unlock(&thread->gate);
         if (lives) {
             const struct kept kept = profile_kept_by(&sample);
+            invariant(kept.wasted <= kept.pages);
             const uint64_t numbers[] = { sample.stack,
                                          rounded(sample.weight * 1000),
                                          bytes,
@@ -183,6 +184,7 @@ bool profile_print(int fd)
 
 void profile_save(uint32_t number)
 {
+    invariant(option_get(OPTION_PROFILE_FILE) <= OPTION_PATH_MOST);
     const int fd = option_profile_path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(option_profile_path, number);
     if (fd >= 0) {
         (void)profile_print(fd);

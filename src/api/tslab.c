@@ -183,7 +183,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (option_get(OPTION_EXPORT) != 0) {
         board_start();
     }
-    profile_set(option_get(OPTION_PROFILE));
+    (void)profile_set(option_get(OPTION_PROFILE));
 }
 
 __attribute__((destructor)) static void print_at_exit(void)

@@ -46,6 +46,7 @@ static uint16_t draw_cut(uint64_t from)
     uint64_t state = fetch_add_plain(&samples.seed, 1);
     state = draw_next(&state);
     const uint64_t distance = draw_distance(&state, load_plain(&samples.period)) >> GRANULE_SHIFT;
+    invariant(from <= CHUNK_GRANULES);
     return (uint16_t)min_size(from + distance, CHUNK_GRANULES);
 }
 
@@ -112,6 +113,7 @@ bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
             owned_store(&chunk->cut, draw_cut(place));
         }
         is_sampled = chunk->cut < place + granules;
+        invariant(chunk->cut >= place);
         if (is_sampled) {
             owned_store(&chunk->cut, draw_cut(place + granules));
         }

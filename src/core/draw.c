@@ -20,6 +20,7 @@ static const double ln2 = 0.693147180559945309;
 static double logarithm(double x)
 {
     uint64_t bits;
+    invariant(x > 0 && x <= 1);
     memcpy(&bits, &x, sizeof bits);
     const int exponent = (int)(bits >> 52) - 1023;
     bits = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1023 << 52;
@@ -27,6 +28,7 @@ static double logarithm(double x)
     memcpy(&m, &bits, sizeof m);
     const double t = (m - 1) / (m + 1), square = t * t;
     double sum = 0, power = t;
+    invariant(m >= 1 && m < 2);
     for (int i = 1; i < 40; i += 2, power *= square) {
         sum += power / i;
     }
@@ -41,6 +43,7 @@ static double exponential(double x)
         halved++;
     }
     double sum = 1, term = 1;
+    invariant(x >= 0 && x <= 0.5);
     for (int i = 1; i < 16; i++) {
         term *= -x / i;
         sum += term;

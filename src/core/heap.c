@@ -64,27 +64,12 @@ void front_start(struct front *front)
 
 /* The second row. */
 
-static atomic_u32 is_ahead;
-
-bool heap_is_ahead(void)
-{
-    return load_seq_cst(&is_ahead) != 0;
-}
-
 void front_start_ahead(struct front *front)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
         if (owned_load(&front->ahead[c].top) == NULL) {
             magazine_reset(&front->ahead[c]);
         }
-    }
-}
-
-void heap_begin_ahead(void)
-{
-    store_seq_cst(&is_ahead, 1);
-    for (struct heap *heap = load_seq_cst(&heap_made); heap != NULL; heap = heap->made_before) {
-        front_start_ahead(&heap->front);
     }
 }
 
@@ -115,10 +100,8 @@ struct heap *heap_make(struct epoch *epoch)
     if (heap != NULL) {
         heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
         heap->made_before = load_acquire(&heap_made);
-        while (!cas_seq_cst(&heap_made, &heap->made_before, heap)) {
-        }
-        if (heap_is_ahead()) {
-            front_start_ahead(&heap->front);
+        front_start_ahead(&heap->front); /* such heaps are few, and used again */
+        while (!cas_release(&heap_made, &heap->made_before, heap)) {
         }
     }
     return heap;

@@ -202,14 +202,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
 /* The slots of a class in the second row. Any thread, as with heap_add. */
 uint64_t heap_slots_ahead(const struct heap *heap, unsigned class);
 
-/* From now on each front has a second row. Under the registry's lock; the caller sees to the records there are. */
-void heap_begin_ahead(void);
-
-/* Whether fronts have a second row. A front that is made known after this was false has it made by heap_begin_ahead's
- * caller. */
-bool heap_is_ahead(void);
-
-/* Gives a front an empty second row. */
+/* Gives a front an empty second row, unless it has one. */
 void front_start_ahead(struct front *front);
 
 /* Gives an empty magazine of a class the slots of another tray, whose count is set. Its own tray is kept for the next

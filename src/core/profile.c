@@ -10,6 +10,7 @@
 #include "core/sampling.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "os/stack.h"
 
 #include <string.h>
 
@@ -35,12 +36,23 @@ static void switch_off(void)
     store_seq_cst(&samples.is_on, 0);
 }
 
-void profile_set(uint64_t period)
+bool profile_set(uint64_t period)
 {
     if (period == 0 && load_plain(&samples.is_on) == 0) {
-        return;
+        return true;
     }
     struct thread *const thread = current_get();
+    if (thread == NULL) {
+        return false;
+    }
+    gate_lock(&thread->gate);
+    const bool started = samples_start();
+    gate_unlock(&thread->gate);
+    if (!started) {
+        current_put(thread);
+        return false;
+    }
+    stack_prepare();
     lock_acquire(&keeper.lock);
     if (period != 0) {
         switch_on(period);
@@ -48,14 +60,13 @@ void profile_set(uint64_t period)
         switch_off();
     }
     lock_release(&keeper.lock);
-    if (thread != NULL) {
-        if (period == 0) {
-            gate_lock(&thread->gate);
-            samples_end_all();
-            gate_unlock(&thread->gate);
-        }
-        current_put(thread);
+    if (period == 0) {
+        gate_lock(&thread->gate);
+        samples_end_all();
+        gate_unlock(&thread->gate);
     }
+    current_put(thread);
+    return true;
 }
 
 /* What waits in caches. */
@@ -63,6 +74,7 @@ void profile_set(uint64_t period)
 static void mark(const void *p, uint32_t look)
 {
     const uint32_t number = p != NULL && samples_may_have(p) ? samples_find((uintptr_t)p) : 0;
+    invariant(look != 0 && number <= load_plain(&samples.highest));
     if (number != 0) {
         store_plain(&samples_at(number)->seen, look);
     }
@@ -115,6 +127,7 @@ static void mark_heap(const struct heap *heap, uint32_t look)
 
 static void mark_all(uint32_t look)
 {
+    invariant(lock_is_held(&registry.lock) && lock_is_held(&keeper.lock));
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         mark_heap(&thread->heap, look);
     }
@@ -157,6 +170,7 @@ bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_
         return false;
     }
     const char *const p = (const char *)sample->address;
+    invariant(sample->address != 0 && sample->stack <= load_plain(&samples.stacks));
     *bytes = sample->run == 0    ? owned_load(&arena.runs[arena_unit(p)].large_bytes)
              : sample->life == 0 ? sample->bytes
                                  : code_bytes(load_plain(code_at(p)));
@@ -185,6 +199,7 @@ static struct page page_at(uint32_t first, unsigned class, size_t from)
 {
     const struct class_geometry *const geometry = &class_geometry[class];
     const size_t size = geometry->size;
+    invariant(from % os_page_bytes() == 0 && from < (size_t)geometry->units << UNIT_SHIFT);
     struct page page = { .bytes = (uint32_t)min_size(os_page_bytes(), ((size_t)geometry->units << UNIT_SHIFT) - from) };
     const size_t to = from + page.bytes, end = min_size((to + size - 1) / size, geometry->slots);
     for (size_t slot = from / size; slot < end; slot++) {
@@ -214,6 +229,7 @@ static struct page page_of_chunk(uint32_t first)
 static void keep_page(struct kept *kept, const struct page *page)
 {
     if (page_is_sparse(page)) {
+        invariant(page->bytes <= CHUNK_BYTES && page->live_bytes < page->bytes);
         kept->pages += page->bytes;
         kept->wasted += page->bytes - page->live_bytes;
     }

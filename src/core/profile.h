@@ -15,8 +15,8 @@
 #include "core/samples.h"
 
 /* Samples allocations from now on, with so many bytes between two samples on average; 0: not any more, and what is
- * known of living objects is forgotten. */
-void profile_set(uint64_t period);
+ * known of living objects is forgotten. False: no memory, and nothing has changed. */
+bool profile_set(uint64_t period);
 
 /* Looks into the caches of all threads: a sampled object whose place is there was freed. Returns the number of the
  * look. */

@@ -27,7 +27,9 @@ struct sample_table {
 
 static struct lock samples_lock = LOCK_INIT(RANK_SAMPLES);
 
-static struct {
+/* What is there once allocations are sampled. */
+struct samples_known {
+    atomic_u8 filter[1 << SAMPLES_FILTER_SHIFT];
     _Atomic(struct sample_table *) table;
     struct sample_table *spare; /* the one before it, if it had the same length */
     _Atomic(struct sample *) blocks[BLOCKS];
@@ -36,19 +38,33 @@ static struct {
     uint32_t free;               /* records not in use */
     uint32_t since_sweep;        /* records made since dead ones were looked for */
     double live_bytes, peak_bytes;
-} known;
+};
+
+static struct samples_known *known;
+
+bool samples_start(void)
+{
+    lock_acquire(&samples_lock);
+    if (known == NULL) {
+        known = meta_alloc(sizeof *known);
+        store_release(&samples.filter, known != NULL ? known->filter : NULL);
+    }
+    const bool started = known != NULL;
+    lock_release(&samples_lock);
+    return started;
+}
 
 struct sample *samples_at(uint32_t number)
 {
     invariant(number != 0 && number < SAMPLES_MOST);
-    struct sample *const block = load_acquire(&known.blocks[number / SAMPLES_IN_BLOCK]);
+    struct sample *const block = load_acquire(&known->blocks[number / SAMPLES_IN_BLOCK]);
     return block == NULL ? NULL : &block[number % SAMPLES_IN_BLOCK];
 }
 
 const struct stack *samples_stack(uint32_t number)
 {
     invariant(number != 0 && number < STACKS_MOST);
-    return load_acquire(&known.stacks[number]);
+    return load_acquire(&known->stacks[number]);
 }
 
 /* The table. */
@@ -71,7 +87,7 @@ static bool sample_word_has(uint64_t word, uint64_t address)
 /* The word of this address. NULL: there is none. */
 static atomic_u64 *sample_word(uint64_t address)
 {
-    struct sample_table *const table = load_acquire(&known.table);
+    struct sample_table *const table = load_acquire(&known->table);
     if (table == NULL) {
         return NULL;
     }
@@ -106,7 +122,7 @@ static void sample_table_put(struct sample_table *table, uint64_t address, uint3
 /* An empty table of this length. NULL: no memory. */
 static struct sample_table *sample_table_take(uint64_t length)
 {
-    struct sample_table *table = known.spare;
+    struct sample_table *table = known->spare;
     if (table == NULL || table->length != length) {
         table = meta_alloc(sizeof *table + length * sizeof *table->words);
     }
@@ -121,10 +137,11 @@ static struct sample_table *sample_table_take(uint64_t length)
 /* Sees to a table that has room for one more. False: no memory. */
 static bool sample_table_need(void)
 {
-    struct sample_table *const old = load_plain(&known.table);
+    struct sample_table *const old = load_plain(&known->table);
     if (old != NULL && old->used < old->length / 2) {
         return true;
     }
+    invariant(lock_is_held(&samples_lock));
     uint64_t length = old == NULL ? TABLE_FIRST : old->length;
     while (length / 4 < counter_get(&samples.live) + 1) {
         length *= 2;
@@ -139,14 +156,14 @@ static bool sample_table_need(void)
             sample_table_put(table, word >> SAMPLE_BITS << GRANULE_SHIFT, sample_word_number(word));
         }
     }
-    known.spare = old;
-    store_release(&known.table, table);
+    known->spare = old;
+    store_release(&known->table, table);
     return true;
 }
 
 static void filter_add(uint64_t address, int by)
 {
-    atomic_u8 *const count = &samples.filter[samples_hash(address) >> (64 - SAMPLES_FILTER_SHIFT)];
+    atomic_u8 *const count = &known->filter[samples_hash(address) >> (64 - SAMPLES_FILTER_SHIFT)];
     const unsigned found = load_plain(count);
     if (found != UINT8_MAX) {
         invariant(by > 0 || found != 0);
@@ -169,8 +186,9 @@ static uint64_t stack_hash(const uintptr_t *frames, size_t depth)
 /* The number of this stack. 0: there is no room for another one. */
 static uint32_t stack_number(const uintptr_t *frames, size_t depth)
 {
+    invariant(lock_is_held(&samples_lock) && counter_get(&samples.stacks) < STACKS_MOST);
     const uint64_t hash = stack_hash(frames, depth);
-    uint32_t *const head = &known.heads[hash % STACK_HEADS];
+    uint32_t *const head = &known->heads[hash % STACK_HEADS];
     for (uint32_t number = *head; number != 0;) {
         const struct stack *const stack = samples_stack(number);
         if (stack->hash == hash && stack->depth == depth &&
@@ -186,7 +204,7 @@ static uint32_t stack_number(const uintptr_t *frames, size_t depth)
     }
     *stack = (struct stack){ .hash = hash, .before = *head, .depth = (uint32_t)depth };
     memcpy(stack->frames, frames, depth * sizeof *frames);
-    store_release(&known.stacks[number], stack);
+    store_release(&known->stacks[number], stack);
     store_release(&samples.stacks, number);
     *head = number;
     return number;
@@ -194,11 +212,12 @@ static uint32_t stack_number(const uintptr_t *frames, size_t depth)
 
 static struct stack *stack_of(const struct sample *sample)
 {
-    return sample->stack == 0 ? NULL : load_plain(&known.stacks[sample->stack]);
+    return sample->stack == 0 ? NULL : load_plain(&known->stacks[sample->stack]);
 }
 
 void samples_sums(uint32_t number, struct stack_sums *sums)
 {
+    invariant(number != 0 && number <= load_plain(&samples.stacks));
     lock_acquire(&samples_lock);
     *sums = samples_stack(number)->sums;
     lock_release(&samples_lock);
@@ -210,7 +229,7 @@ static void count_live(const struct sample *sample, double sign)
 {
     const double objects = sign * sample->weight, bytes = objects * (double)sample->bytes;
     struct stack *const stack = stack_of(sample);
-    known.live_bytes += bytes;
+    known->live_bytes += bytes;
     if (stack != NULL) {
         stack->sums.live_objects += objects;
         stack->sums.live_bytes += bytes;
@@ -226,24 +245,25 @@ static void end_record(atomic_u64 *word)
     filter_add(sample->address, -1);
     store_plain(word, WORD_GONE);
     sample->address = 0;
-    sample->next = known.free;
-    known.free = number;
+    sample->next = known->free;
+    known->free = number;
     counter_sub(&samples.live, 1);
 }
 
 /* The number of a record for use. 0: there is none. */
 static uint32_t take_record(void)
 {
-    const uint32_t free = known.free;
+    const uint32_t free = known->free;
+    invariant(lock_is_held(&samples_lock) && free <= counter_get(&samples.highest));
     if (free != 0) {
-        known.free = samples_at(free)->next;
+        known->free = samples_at(free)->next;
         return free;
     }
     const uint32_t number = counter_get(&samples.highest) + 1;
     if (number >= SAMPLES_MOST) {
         return 0;
     }
-    _Atomic(struct sample *) *const block = &known.blocks[number / SAMPLES_IN_BLOCK];
+    _Atomic(struct sample *) *const block = &known->blocks[number / SAMPLES_IN_BLOCK];
     if (load_plain(block) == NULL) {
         struct sample *const fresh = meta_alloc(SAMPLES_IN_BLOCK * sizeof *fresh);
         if (fresh == NULL) {
@@ -264,23 +284,23 @@ static void sweep_samples(bool (*is_dead)(const struct sample *))
             end_record(sample_word(sample->address));
         }
     }
-    known.since_sweep = 0;
+    known->since_sweep = 0;
 }
 
 /* Notes what lives now as the peak, if it is more than before. Dead records do not count, so they are looked for first.
  */
 static void note_peak(bool (*is_dead)(const struct sample *))
 {
-    if (known.live_bytes <= known.peak_bytes) {
+    if (known->live_bytes <= known->peak_bytes) {
         return;
     }
     sweep_samples(is_dead);
-    if (known.live_bytes <= known.peak_bytes) {
+    if (known->live_bytes <= known->peak_bytes) {
         return;
     }
-    known.peak_bytes = known.live_bytes;
+    known->peak_bytes = known->live_bytes;
     for (uint32_t number = 1; number <= counter_get(&samples.stacks); number++) {
-        struct stack_sums *const sums = &load_plain(&known.stacks[number])->sums;
+        struct stack_sums *const sums = &load_plain(&known->stacks[number])->sums;
         sums->peak_objects = sums->live_objects;
         sums->peak_bytes = sums->live_bytes;
     }
@@ -289,6 +309,8 @@ static void note_peak(bool (*is_dead)(const struct sample *))
 static void add_record(uint32_t number, const struct sample *of)
 {
     struct sample *const sample = samples_at(number);
+    invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address == 0);
+    invariant(of->address % GRANULE_BYTES == 0 && of->address >> 48 == 0 && of->weight >= 1);
     sample->bytes = of->bytes;
     sample->period = of->period;
     sample->epoch = of->epoch;
@@ -302,7 +324,7 @@ static void add_record(uint32_t number, const struct sample *of)
     sample->address = of->address;
     store_plain(&sample->seen, 0);
     filter_add(of->address, 1);
-    sample_table_put(load_plain(&known.table), of->address, number);
+    sample_table_put(load_plain(&known->table), of->address, number);
     counter_add(&samples.live, 1);
     count_live(sample, 1);
 }
@@ -311,6 +333,7 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
                  bool (*is_dead)(const struct sample *))
 {
     struct sample made = *sample;
+    invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
     made.weight = draw_weight(sample->bytes, sample->period);
     lock_acquire(&samples_lock);
     if (load_plain(&samples.is_on) == 0) { /* all records have ended */
@@ -330,20 +353,20 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
         end_record(word);
     }
     uint32_t number = sample_table_need() ? take_record() : 0;
-    if (number == 0 && known.since_sweep > SAMPLES_MOST / 8) {
+    if (number == 0 && known->since_sweep > SAMPLES_MOST / 8) {
         sweep_samples(is_dead);
         number = sample_table_need() ? take_record() : 0;
     }
     if (number != 0) {
         add_record(number, &made);
         /* Not for each new one, and not for each small step */
-        if (++known.since_sweep > counter_get(&samples.live) / 8 &&
-            known.live_bytes > known.peak_bytes * (1 + 1.0 / 64)) {
+        if (++known->since_sweep > counter_get(&samples.live) / 8 &&
+            known->live_bytes > known->peak_bytes * (1 + 1.0 / 64)) {
             note_peak(is_dead);
         }
     } else {
         counter_add(&samples.lost, 1);
-        known.since_sweep++;
+        known->since_sweep++;
     }
     lock_release(&samples_lock);
 }
@@ -351,7 +374,9 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
 void samples_note_peak(bool (*is_dead)(const struct sample *))
 {
     lock_acquire(&samples_lock);
-    note_peak(is_dead);
+    if (known != NULL) {
+        note_peak(is_dead);
+    }
     lock_release(&samples_lock);
 }
 
@@ -366,6 +391,7 @@ bool samples_grow(uint64_t address, uint64_t bytes)
         count_live(sample, -1);
         sample->bytes = max_size(sample->bytes, bytes);
         sample->weight = draw_weight(sample->bytes, sample->period);
+        invariant(sample->bytes >= bytes && sample->weight >= 1);
         count_live(sample, 1);
         if (stack != NULL) {
             stack->sums.bytes += sample->weight * (double)sample->bytes - before;
@@ -378,22 +404,26 @@ bool samples_grow(uint64_t address, uint64_t bytes)
 void samples_end(uint64_t address)
 {
     lock_acquire(&samples_lock);
+    invariant(known != NULL && address != 0);
     atomic_u64 *const word = sample_word(address);
     if (word != NULL) {
         end_record(word);
     }
+    invariant(sample_word(address) == NULL);
     lock_release(&samples_lock);
 }
 
 void samples_end_all(void)
 {
     lock_acquire(&samples_lock);
+    invariant(known != NULL && load_plain(&samples.is_on) == 0);
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const uint64_t address = samples_at(number)->address;
         if (address != 0) {
             end_record(sample_word(address));
         }
     }
+    invariant(counter_get(&samples.live) == 0);
     lock_release(&samples_lock);
 }
 

@@ -25,7 +25,7 @@
 
 enum {
     SAMPLES_MOST = 1 << 20,
-    STACKS_MOST = 1 << 16,
+    STACKS_MOST = 1 << 14,
     SAMPLES_IN_BLOCK = 1 << 10,
     SAMPLES_FILTER_SHIFT = 16,
 };
@@ -63,18 +63,18 @@ struct stack {
 };
 
 struct samples {
-    atomic_u32 is_on;     /* allocations are sampled */
-    atomic_u64 period;    /* the mean number of bytes between two samples */
-    atomic_u32 changes;   /* how often the period was set */
-    atomic_u64 seed;      /* of the next generator; 0: not chosen yet */
-    atomic_u32 lives;     /* of chunks */
-    atomic_u32 looks;     /* into the caches of threads, for reports */
-    atomic_u32 highest;   /* no record with a higher number was ever in use */
-    atomic_u32 stacks;    /* the number of the last stack */
-    atomic_u32 live;      /* records in use */
-    atomic_u64 lost;      /* samples that found no record */
-    atomic_u64 stackless; /* samples that found no stack */
-    _Alignas(CACHE_LINE) atomic_u8 filter[1 << SAMPLES_FILTER_SHIFT]; /* records by hash; 255 counts no more */
+    atomic_u32 is_on;            /* allocations are sampled */
+    atomic_u64 period;           /* the mean number of bytes between two samples */
+    atomic_u32 changes;          /* how often the period was set */
+    atomic_u64 seed;             /* of the next generator; 0: not chosen yet */
+    atomic_u32 lives;            /* of chunks */
+    atomic_u32 looks;            /* into the caches of threads, for reports */
+    atomic_u32 highest;          /* no record with a higher number was ever in use */
+    atomic_u32 stacks;           /* the number of the last stack */
+    atomic_u32 live;             /* records in use */
+    atomic_u64 lost;             /* samples that found no record */
+    atomic_u64 stackless;        /* samples that found no stack */
+    _Atomic(atomic_u8 *) filter; /* records by hash, 255 counts no more; NULL until allocations are sampled */
 };
 
 extern struct samples samples;
@@ -92,7 +92,8 @@ always_inline uint64_t samples_hash(uint64_t address)
 /* Whether there may be a record of an object at this address. */
 always_inline bool samples_may_have(const void *p)
 {
-    return load_plain(&samples.filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]) != 0;
+    const atomic_u8 *const filter = load_acquire(&samples.filter);
+    return filter != NULL && load_plain(&filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]) != 0;
 }
 
 /* A number for the next life of a chunk; 0 while allocations are not sampled. */
@@ -100,6 +101,9 @@ always_inline uint32_t samples_life(void)
 {
     return samples_are_on() ? fetch_add_plain(&samples.lives, 1) + 1 : 0;
 }
+
+/* Sees to the tables, once. False: no memory. */
+bool samples_start(void);
 
 /* The number of the record of this address. 0: there is none. */
 uint32_t samples_find(uint64_t address);

@@ -32,6 +32,7 @@ struct ahead {
 static void draw_all(struct ahead *ahead)
 {
     const uint64_t period = load_plain(&samples.period);
+    invariant(period != 0);
     ahead->changes = load_plain(&samples.changes);
     ahead->large_left = draw_distance(&ahead->state, period);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -44,6 +45,7 @@ static noinline struct ahead *make_ahead(struct heap *heap)
 {
     struct ahead *const ahead = meta_alloc(sizeof *ahead);
     if (ahead == NULL) {
+        counter_add_shared(&samples.lost, 1);
         return NULL;
     }
     ahead->state = fetch_add_plain(&samples.seed, 1);
@@ -107,6 +109,7 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
 {
     uintptr_t frames[STACK_FRAMES];
     const int saved = errno;
+    invariant(!thread->gate.is_inside && (sample->class == CLASS_NONE || sample->run != 0));
     if (!thread->is_sampling) {
         thread->is_sampling = true;
         const size_t depth = stack_read(frames);
@@ -129,6 +132,7 @@ static void fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
     struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = (unsigned)min_size(ahead->class[class].slots, magazine_slots(m));
     const unsigned n = (unsigned)min_size(most, ahead->class[class].left);
+    invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead && !GUARDED);
     if (n == 0) {
         return;
     }
@@ -144,12 +148,14 @@ static void fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
     magazine_set(&heap->front.ahead[class], places, ahead->class[class].slots, n);
     owned_set(&heap->class[class].fresh, UINT64_MAX); /* the sum of slots does not tell any more */
     ahead->class[class].left -= n;
+    invariant(heap_slots_ahead(heap, class) == n && places[0] == NULL);
     gate_unlock(heap->gate);
 }
 
 noinline void *sampling_alloc_slot(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none && !heap->gate->is_inside);
     void *p = heap->ahead != NULL ? magazine_pop(&heap->front.ahead[class]) : NULL;
     if (p != NULL) {
         return p;
@@ -184,6 +190,7 @@ noinline void sampling_large(struct thread *thread, void *p, size_t before)
         return;
     }
     const size_t bytes = owned_load(&arena.runs[arena_unit(p)].large_bytes);
+    invariant(arena_tag(p) == TAG_LARGE && bytes != 0 && !thread->gate.is_inside);
     const size_t more = bytes > before ? bytes - before : 0;
     if (before == 0) {
         end_before_outside(&thread->gate, p);

@@ -26,7 +26,7 @@ static void thread_begin_ahead(struct thread *thread)
 void thread_begin_all_ahead(void)
 {
     lock_acquire(&registry.lock);
-    heap_begin_ahead();
+    registry.is_ahead = true;
     for (struct thread *thread = load_plain(&registry.made); thread != NULL; thread = thread->made_before) {
         thread_begin_ahead(thread);
     }
@@ -36,7 +36,7 @@ void thread_begin_all_ahead(void)
 /* Under the registry's lock. */
 static void record_list(struct thread *thread)
 {
-    if (heap_is_ahead()) {
+    if (registry.is_ahead) {
         thread_begin_ahead(thread);
     }
     thread->made_before = load_plain(&registry.made);

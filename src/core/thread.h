@@ -77,6 +77,7 @@ struct registry {
     _Atomic(struct thread *)
         made;                /* the record that was made last, for walks over all that there are, without a lock */
     atomic_u32 record_count; /* without the last record */
+    bool is_ahead;           /* the fronts of all records have a second row of magazines, or get one when it is made */
     struct lock last_lock;   /* held by the thread that has borrowed the last record */
     struct thread *last;     /* the last record; in the list of live ones once it was lent */
 };

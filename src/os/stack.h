@@ -16,6 +16,9 @@
 
 enum { STACK_FRAMES = 64 };
 
+/* Before the first stack is read. It waits for the loader, so not with a lock or in an allocation. */
+void stack_prepare(void);
+
 /* Writes the addresses that the calling functions return to, the innermost one first, and returns how many there are,
  * at most STACK_FRAMES: the outermost ones are left out. Without any lock. */
 size_t stack_read(uintptr_t frames[STACK_FRAMES]);

@@ -44,6 +44,9 @@ HARMLESS = {
     "_ITM_deregisterTMCloneTable": "of the start files", "_ITM_registerTMCloneTable": "of the start files",
     "__stack_chk_fail": "does not return",
     "_Unwind_Resume": "of the compiler",
+    "__pthread_key_create": "of the unwinder, which looks whether there are threads",
+    "pthread_mutex_lock": "of the unwinder's own lock", "pthread_mutex_unlock": "of the unwinder's own lock",
+    "pthread_once": "of the unwinder, once", "dl_iterate_phdr": "a walk over what is loaded",
     "__gcc_personality_v0": "of the compiler",
 }
 

@@ -257,6 +257,17 @@ static void report_text(void)
     check_text(file);
 }
 
+/* The profile, whether or not allocations are sampled. */
+static void report_profile(void)
+{
+    const int file = new_file();
+    CHECK(tslab_profile_write(file) == TSLAB_OK);
+    const struct contents contents = contents_of(file);
+    CHECK(memmem(contents.text, contents.length, "tslab-profile 1\n", 16) == contents.text);
+    CHECK(memmem(contents.text, contents.length, "\nmaps\n", 6) != NULL);
+    done_with(contents, file);
+}
+
 /* What the names of libc say. */
 
 static void report_on_stderr(void)
@@ -353,6 +364,7 @@ void report_one(const struct operation *operation)
         break;
     case 3:
         report_text();
+        report_profile();
         break;
     case 4:
         report_on_stderr();

@@ -12,8 +12,7 @@ enum { PAGES = 32768, ON_A_PAGE = 8, SITES = 100, CULPRIT = 42, BYTES = 512 };
         return keep(malloc(BYTES));                                                                                    \
     }
 #define TEN(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
-#define ALL(X)                                                                                                         \
-    TEN(X, 1) TEN(X, 2) TEN(X, 3) TEN(X, 4) TEN(X, 5) TEN(X, 6) TEN(X, 7) TEN(X, 8) TEN(X, 9) TEN(X, 10)
+#define ALL(X)    TEN(X, 1) TEN(X, 2) TEN(X, 3) TEN(X, 4) TEN(X, 5) TEN(X, 6) TEN(X, 7) TEN(X, 8) TEN(X, 9) TEN(X, 10)
 ALL(SITE)
 #define ENTRY(n) site_##n,
 static void *(*const sites[SITES])(void) = { ALL(ENTRY) };

@@ -103,6 +103,8 @@ def setuid(runner):
         "TSLAB_STATS_SIGNAL": "USR2",
         "TSLAB_STATS_INTERVAL_MS": "86400000",
         "TSLAB_EXPORT": "1",
+        "TSLAB_PROFILE": "1M",
+        "TSLAB_PROFILE_FILE": "/nowhere/y",
         "TSLAB_TRACE": "/nowhere/trace",
         "TSLAB_TRACE_BYTES": "1M",
         "TSLAB_NONSENSE": "1",

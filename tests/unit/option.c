@@ -268,7 +268,7 @@ static void the_description_names_all(void **state)
         if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE || i == OPTION_HUGE_PAGES) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name,
                      i == OPTION_EPOCH_POLICY ? "never" : "adaptive");
-        } else if (i == OPTION_STATS_FILE || i == OPTION_TRACE) {
+        } else if (i == OPTION_STATS_FILE || i == OPTION_TRACE || i == OPTION_PROFILE_FILE) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
         } else {
             snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);

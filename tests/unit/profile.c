@@ -6,6 +6,7 @@
 #include "core/chunk.h"
 #include "core/current.h"
 #include "core/draw.h"
+#include "core/meta.h"
 #include "core/profile.h"
 #include "core/sampling.h"
 
@@ -65,7 +66,8 @@ static struct stack_sums allocated(void)
     return sum;
 }
 
-/* Of n objects that are each sampled with the probability 1 / weight, the estimate is within five standard deviations. */
+/* Of n objects that are each sampled with the probability 1 / weight, the estimate is within five standard deviations.
+ */
 static void is_near(double found, double n, double weight, const char *what)
 {
     const double sigma = sqrt(n * (weight - 1)) + 1e-9;
@@ -86,7 +88,8 @@ static void draws_are_exponential(const void *unused)
             sampled += distance < bytes;
         }
         const double p = -expm1(-(double)bytes / (double)period);
-        CHECK_SAY(fabs(sum / DRAWS / (double)period - 1) < 0.02, "the mean is %.4f periods", sum / DRAWS / (double)period);
+        CHECK_SAY(fabs(sum / DRAWS / (double)period - 1) < 0.02, "the mean is %.4f periods",
+                  sum / DRAWS / (double)period);
         CHECK_SAY(fabs(sampled - p * DRAWS) <= 5 * sqrt(DRAWS * p * (1 - p)) + 1, "%.0f of %u samples at %llu bytes",
                   sampled, (unsigned)(p * DRAWS), (unsigned long long)bytes);
     }
@@ -156,7 +159,9 @@ static void each_object_is_known(const void *unused)
             *place = NULL;
         } else {
             const size_t size = random_next(&random) % (i % 50 == 0 ? 600000 : 3000);
-            *place = i % 3 == 0 ? tslab_calloc(1, size) : i % 5 == 0 ? tslab_aligned_alloc(64, size) : tslab_malloc(size);
+            *place = i % 3 == 0   ? tslab_calloc(1, size)
+                     : i % 5 == 0 ? tslab_aligned_alloc(64, size)
+                                  : tslab_malloc(size);
             CHECK(*place != NULL && (i % 3 != 0 || all_zero(*place, size)));
             count++;
             bytes += tslab_usable_size(*place);
@@ -304,8 +309,9 @@ static void the_end_of_an_epoch_ends_its_samples(const void *large)
         const tslab_epoch epoch = tslab_epoch_open(NULL);
         CHECK(tslab_epoch_enter(epoch) >= 0);
         for (size_t i = 0; i < most; i++) {
-            objects[i] = i % 3 == 0 ? tslab_epoch_malloc(epoch, 40) : i % 100 == 7 ? tslab_aligned_alloc(256, 300)
-                                                                                  : tslab_malloc(200);
+            objects[i] = i % 3 == 0     ? tslab_epoch_malloc(epoch, 40)
+                         : i % 100 == 7 ? tslab_aligned_alloc(256, 300)
+                                        : tslab_malloc(200);
             CHECK(objects[i] != NULL);
         }
         const unsigned all = samples_in(epoch);
@@ -375,8 +381,8 @@ static void growth_in_place_is_sampled(const void *unused)
     }
     const struct estimate found = all_living();
     const double size = expected / BLOCKS, weight = draw_weight((uint64_t)size, period);
-    CHECK_SAY(fabs(found.bytes - expected) <= 5 * size * sqrt(BLOCKS * (weight - 1)), "%.0f of %.0f bytes",
-              found.bytes, expected);
+    CHECK_SAY(fabs(found.bytes - expected) <= 5 * size * sqrt(BLOCKS * (weight - 1)), "%.0f of %.0f bytes", found.bytes,
+              expected);
 }
 
 static void without_memory_samples_are_lost(const void *unused)
@@ -386,7 +392,14 @@ static void without_memory_samples_are_lost(const void *unused)
         objects[i] = tslab_malloc(64);
     }
     inject(MAP, 0, UINT_MAX);
+    while (meta_alloc(4096) != NULL) { /* what is left of the last mapping */
+    }
+    CHECK(tslab_option_set("profile", "1") == TSLAB_NO_MEMORY && !samples_are_on());
+    inject_nothing();
     start(1);
+    inject(MAP, 0, UINT_MAX);
+    while (meta_alloc(64) != NULL) {
+    }
     for (unsigned i = 1000; i < 60000; i++) {
         objects[i] = tslab_malloc(64);
         CHECK(objects[i] != NULL);
@@ -485,7 +498,7 @@ static void is_written(const void *unused)
     static void test_##name(void **state)                                                                              \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        child_succeeds(name, argument, "");                                                                                \
+        child_succeeds(name, argument, "");                                                                            \
     }
 static const size_t few = 200, many = 60000;
 SCENARIO(draws_are_exponential, NULL)
