@@ -7,6 +7,7 @@
 #define TSLAB_OS_OS_H
 
 #include "base/atomic.h"
+#include "os/file.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -158,13 +159,6 @@ bool os_may_choose_addresses(void);
  * run, as debuggers do. Then this number is the same in each run, too. */
 uint64_t os_random_place(void);
 
-/* Reads the start of a file of the kernel's into a buffer as a string. Returns its length; 0: the file is empty, or
- * cannot be read. */
-size_t os_read_file(const char *path, char *buffer, size_t bytes);
-
-/* Writes all of a file of the kernel's to a descriptor. False when it could not. */
-bool os_copy_file(const char *path, int fd);
-
 /* The resident memory of this process in bytes; 0 when the system does not tell. Takes some microseconds. */
 size_t os_resident_bytes(void);
 
@@ -187,25 +181,6 @@ bool os_has_threads(void);
  * lock. */
 void os_streams_take(void);
 void os_streams_drop(bool in_child);
-
-/* A file behind a descriptor, whatever its number. */
-struct os_file {
-    uint64_t device, inode;
-};
-
-/* False: there is no such descriptor. */
-bool os_file_of(int fd, struct os_file *file);
-
-/* A second descriptor of a file, with a high number, for this program alone. -1: there is none to be had. */
-int os_duplicate(int fd);
-
-/* Opens a file to append to it, for this program alone, and makes it if it is not there. -1: that is refused. */
-int os_open_to_append(const char *path);
-void os_close(int fd);
-
-/* Makes a new file with room for so many bytes, and maps it to be shared with whoever reads it. Never touches a file
- * that is there. *why says what went wrong, by the number of an error: EEXIST when the file is there. */
-void *os_new_shared_file(const char *path, size_t bytes, int *why);
 
 /* Nanoseconds of the clock of now_ms, without its steps, and since 1970. 0 when the system has no clock. */
 uint64_t os_now_ns(void);
@@ -243,9 +218,5 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
  * in a signal handler. */
 uint64_t os_process_id(void);
 const char *os_program_name(void);
-
-/* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no
- * signal where the reader is gone or a file may not grow. Preserves errno. */
-bool os_write(int fd, const char *text, size_t length);
 
 #endif

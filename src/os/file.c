@@ -1,0 +1,157 @@
+/* Files. A failing write raises no signal, and room for a mapping is reserved before it is mapped. */
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+size_t os_read_file(const char *path, char *buffer, size_t bytes)
+{
+    const int saved = errno;
+    ssize_t length = 0;
+    const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = syscall(SYS_read, fd, buffer, bytes - 1);
+        (void)syscall(SYS_close, fd);
+    }
+    length = length < 0 ? 0 : length;
+    buffer[length] = 0;
+    errno = saved;
+    return (size_t)length;
+}
+
+bool os_copy_file(const char *path, int fd)
+{
+    const int saved = errno;
+    char part[1024];
+    long length = -1;
+    const long from = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (from >= 0) {
+        while ((length = syscall(SYS_read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
+        }
+        (void)syscall(SYS_close, from);
+    }
+    errno = saved;
+    return length == 0;
+}
+
+bool os_file_of(int fd, struct os_file *file)
+{
+    const int saved = errno;
+    struct stat found;
+    const bool is_open = syscall(SYS_fstat, fd, &found) == 0;
+    errno = saved;
+    *file = is_open ? (struct os_file){ found.st_dev, found.st_ino } : (struct os_file){ 0, 0 };
+    return is_open;
+}
+
+int os_duplicate(int fd)
+{
+    enum { NUMBER_LEAST = 100 };
+    const int saved = errno;
+    const long second = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
+    errno = saved;
+    return second < 0 ? -1 : (int)second;
+}
+
+/* Without O_NONBLOCK, a pipe that nobody reads would hold the program up. */
+int os_open_to_append(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    const int saved = errno;
+    const long fd = syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    errno = saved;
+    return fd < 0 ? -1 : (int)fd;
+}
+
+void os_close(int fd)
+{
+    const int saved = errno;
+    (void)syscall(SYS_close, fd);
+    errno = saved;
+}
+
+static bool reserve(int fd, size_t bytes)
+{
+    struct rlimit most;
+    long done;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) {
+        errno = EFBIG; /* the kernel would send a signal, too */
+        return false;
+    }
+    do {
+        done = syscall(SYS_fallocate, fd, 0, 0L, (off_t)bytes);
+    } while (done != 0 && errno == EINTR);
+    return done == 0;
+}
+
+/* With all its room at once: a page of a mapping that the disk has no room for would end the program. */
+void *os_new_shared_file(const char *path, size_t bytes, int *why)
+{
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
+    const int saved = errno;
+    void *start = MAP_FAILED;
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    if (fd >= 0 && reserve(fd, bytes)) {
+        start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    *why = start == MAP_FAILED ? errno : 0;
+    if (fd >= 0) {
+        if (start == MAP_FAILED) {
+            (void)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+        }
+        os_close(fd);
+    }
+    errno = saved;
+    return start == MAP_FAILED ? NULL : start;
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        const ssize_t n = syscall(SYS_write, fd, text, length);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        text += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+bool os_write(int fd, const char *text, size_t length)
+{
+    /* A failing write may raise a signal that ends the program by default. The signal is blocked during the write and
+     * consumed afterwards, unless one was pending before. */
+    static const int deadly[] = { SIGPIPE, SIGXFSZ };
+    const int saved = errno;
+    const struct timespec no_time = { 0 };
+    sigset_t held, before, waiting;
+    (void)sigemptyset(&held);
+    (void)sigemptyset(&waiting);
+    (void)sigpending(&waiting);
+    for (unsigned i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
+        if (sigismember(&waiting, deadly[i]) == 0) {
+            (void)sigaddset(&held, deadly[i]);
+        }
+    }
+    const bool holds = pthread_sigmask(SIG_BLOCK, &held, &before) == 0;
+    const bool written = write_all(fd, text, length);
+    if (holds) {
+        while (!written && syscall(SYS_rt_sigtimedwait, &held, NULL, &no_time, _NSIG / 8) > 0) {
+        }
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    errno = saved;
+    return written;
+}

@@ -1,0 +1,44 @@
+/* Files, by system calls alone: libc's open, read, write and close are cancellation points, and a thread that is
+ * cancelled in the middle of an operation of ours would end with its locks held. All functions preserve errno.
+ *
+ * Threads: any. Nothing allocates. */
+#ifndef TSLAB_OS_FILE_H
+#define TSLAB_OS_FILE_H
+
+#include "base/build.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads the start of a file of the kernel's into a buffer as a string. Returns its length; 0: the file is empty, or
+ * cannot be read. */
+size_t os_read_file(const char *path, char *buffer, size_t bytes);
+
+/* Writes all of a file of the kernel's to a descriptor. False when it could not. */
+bool os_copy_file(const char *path, int fd);
+
+/* A file behind a descriptor, whatever its number. */
+struct os_file {
+    uint64_t device, inode;
+};
+
+/* False: there is no such descriptor. */
+bool os_file_of(int fd, struct os_file *file);
+
+/* A second descriptor of a file, with a high number, for this program alone. -1: there is none to be had. */
+int os_duplicate(int fd);
+
+/* Opens a file to append to it, for this program alone, and makes it if it is not there. -1: that is refused. */
+int os_open_to_append(const char *path);
+void os_close(int fd);
+
+/* Makes a new file with room for so many bytes, and maps it to be shared with whoever reads it. Never touches a file
+ * that is there. *why says what went wrong, by the number of an error: EEXIST when the file is there. */
+void *os_new_shared_file(const char *path, size_t bytes, int *why);
+
+/* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no
+ * signal where the reader is gone or a file may not grow. */
+bool os_write(int fd, const char *text, size_t length);
+
+#endif
