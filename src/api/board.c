@@ -119,17 +119,26 @@ enum {
     X(live_bytes)                                                                                                      \
     X(memory_bytes)
 
-#define BOARD_COLUMN(name)   +1
 #define BOARD_STRING(name)   #name "\0"
 #define ACCOUNT_STRING(name) #name "\0" #name "_untouched\0"
+#define OWN_PLACE(name)      OWN_PLACE_##name,
+#define TOTAL_PLACE(name)    TOTAL_PLACE_##name,
+#define CLASS_PLACE(name)    CLASS_PLACE_##name,
+#define LABEL_PLACE(name)    LABEL_PLACE_##name,
 enum {
-    TOTALS = 0 TOTAL_LIST(BOARD_COLUMN),
-    OWN_CELLS = 0 OWN_LIST(BOARD_COLUMN),
-    CLASS_CELLS = 0 CLASS_LIST(BOARD_COLUMN),
-    LABEL_CELLS = 0 LABEL_LIST(BOARD_COLUMN),
-    HALF_WORDS = 4, /* of the totals: what is 32 bits long */
+    OWN_LIST(OWN_PLACE) OWN_CELLS,
 };
-_Static_assert(sizeof(struct tslab_stats) == (TOTALS - HALF_WORDS / 2) * sizeof(uint64_t), "all totals are told");
+enum {
+    TOTAL_LIST(TOTAL_PLACE) TOTAL_CELLS,
+};
+enum {
+    CLASS_LIST(CLASS_PLACE) CLASS_CELLS,
+};
+enum {
+    LABEL_LIST(LABEL_PLACE) LABEL_CELLS,
+};
+enum { HALF_WORDS = 4 }; /* of the totals: what is 32 bits long */
+_Static_assert(sizeof(struct tslab_stats) == (TOTAL_CELLS - HALF_WORDS / 2) * sizeof(uint64_t), "all totals are told");
 _Static_assert(sizeof(((struct label_group *)NULL)->label) == BOARD_TEXT_BYTES, "labels fit");
 
 static const char names_of_process[] = OWN_LIST(BOARD_STRING) TOTAL_LIST(BOARD_STRING);
@@ -141,7 +150,8 @@ static const struct {
     const char *names;
     uint32_t bytes, columns, text_bytes, rows_most;
 } sections[BOARD_SECTIONS] = {
-    [BOARD_PROCESS] = { names_of_process, sizeof names_of_process - 1, OWN_CELLS + TOTALS, 0, 1 },
+    [BOARD_PROCESS] = { names_of_process, sizeof names_of_process - 1, (uint32_t)OWN_CELLS + (uint32_t)TOTAL_CELLS, 0,
+                        1 },
     [BOARD_ACCOUNTS] = { names_of_accounts, sizeof names_of_accounts - 1, 2 * ACCOUNTS, 0, 1 },
     [BOARD_CLASSES] = { names_of_classes, sizeof names_of_classes - 1, CLASS_CELLS, 0, CLASS_LIMIT - 1 },
     [BOARD_LABELS] = { names_of_labels, sizeof names_of_labels - 1, LABEL_CELLS, BOARD_TEXT_BYTES, LABELS_TOLD + 1 },
