@@ -36,6 +36,21 @@ while True:
 CLOSES = "import os, sys, time\nos.closerange(3, 1000)\n" + BUSY
 IDLE = "import os, time\nkept = [bytearray(3000) for _ in range(1000)]\nprint('idle', flush=True)\ntime.sleep(1000)\n"
 IDLE_CLOSED = IDLE.replace("print", "os.closerange(3, 1000)\nprint")
+EPOCHS = """
+import ctypes, time
+library = ctypes.CDLL(None)
+class Options(ctypes.Structure):
+    _fields_ = [("label", ctypes.c_char_p), ("parent", ctypes.c_uint64), ("instance", ctypes.c_uint64),
+                ("policy", ctypes.c_int), ("flags", ctypes.c_int), ("limit", ctypes.c_size_t)]
+opens, allocates, closes = library.tslab_epoch_open_sized, library.tslab_epoch_malloc, library.tslab_epoch_close_sized
+opens.restype = ctypes.c_uint64
+allocates.restype = ctypes.c_void_p
+for label in (b"request", b"request", b"session"):
+    epoch = ctypes.c_uint64(opens(ctypes.byref(Options(label=label)), ctypes.sizeof(Options)))
+    allocates(epoch, ctypes.c_size_t(100))
+    if label == b"request":
+        closes(epoch, 0, None, ctypes.c_size_t(64))
+"""
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
 
 
@@ -152,6 +167,16 @@ class Boards(Live):
         number = old.figures.number
         (old,) = self.figures([idle.pid], lambda process: process.age > 1)
         self.assertEqual(old.figures.number, number)
+
+    def test_epochs_by_label(self):
+        program = self.start(EPOCHS + BUSY, "2")
+        (found,) = self.figures([program.pid], lambda process: len(process.figures.labels) == 2)
+        rows = {row["label"]: (row["open"], row["draining"], row["live_bytes"]) for row in found.figures.labels}
+        self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
+        text = self.tslab("stat", program.pid).stdout
+        self.assertRegex(text, r"2 +2 +\S+ +224B +128K  request\n")
+        line = next(line for line in self.tslab("top", "--once").stdout.splitlines() if line.split()[:1] == [str(program.pid)])
+        self.assertIn("2/3", line)
 
     def test_exec_and_exit_leave_nothing(self):
         execs = self.start(EXECS)
