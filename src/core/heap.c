@@ -66,6 +66,7 @@ void front_start(struct front *front)
 
 void front_start_ahead(struct front *front)
 {
+    invariant(front != &front_none && front != &front_gone);
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
         if (owned_load(&front->ahead[c].top) == NULL) {
             magazine_reset(&front->ahead[c]);

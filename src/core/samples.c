@@ -111,11 +111,12 @@ uint32_t samples_find(uint64_t address)
 static void sample_table_put(struct sample_table *table, uint64_t address, uint32_t number)
 {
     uint64_t at = samples_hash(address) >> 20;
-    while (load_plain(&table->words[at & (table->length - 1)]) != WORD_EMPTY) {
+    while (load_plain(&table->words[at & (table->length - 1)]) > WORD_GONE) {
         at++;
     }
-    store_release(&table->words[at & (table->length - 1)], sample_word_of(address, number));
-    table->used++;
+    atomic_u64 *const word = &table->words[at & (table->length - 1)];
+    table->used += load_plain(word) == WORD_EMPTY;
+    store_release(word, sample_word_of(address, number));
     invariant(table->used < table->length);
 }
 
@@ -229,6 +230,7 @@ static void count_live(const struct sample *sample, double sign)
 {
     const double objects = sign * sample->weight, bytes = objects * (double)sample->bytes;
     struct stack *const stack = stack_of(sample);
+    invariant(sign == 1 || sign == -1);
     known->live_bytes += bytes;
     if (stack != NULL) {
         stack->sums.live_objects += objects;

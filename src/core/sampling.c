@@ -14,7 +14,7 @@
 
 /* The second row of a class has at most so many bytes, so that a program that allocates and frees in turn stays within
  * a part of the cache, and so many slots. */
-enum { AHEAD_BYTES = 8192, AHEAD_SLOTS = 64, AHEAD_PLACES = 1536 };
+enum { AHEAD_BYTES = 32768, AHEAD_SLOTS = 64, AHEAD_PLACES = 2304 };
 
 struct ahead {
     uint64_t state;      /* of the generator */
@@ -126,21 +126,24 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
 
 /* Slots. */
 
-/* Fills the empty second row of a class. */
-static void fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
+/* Fills the empty second row of a class. Returns how many slots it has. */
+static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = (unsigned)min_size(ahead->class[class].slots, magazine_slots(m));
     const unsigned n = (unsigned)min_size(most, ahead->class[class].left);
     invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead && !GUARDED);
     if (n == 0) {
-        return;
+        return 0;
     }
     void **const places = &ahead->places[ahead->class[class].at];
+    const atomic_u8 *const filter = load_acquire(&samples.filter);
     gate_lock(heap->gate);
     void **const top = m->top;
     for (unsigned i = 0; i < n; i++) {
-        end_before(top[-(ptrdiff_t)i]);
+        if (unlikely(samples_filter_has(filter, top[-(ptrdiff_t)i]))) {
+            end_before(top[-(ptrdiff_t)i]);
+        }
         owned_write(&places[n - i], top[-(ptrdiff_t)i]);
     }
     owned_add(&m->served, n);
@@ -150,6 +153,20 @@ static void fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
     ahead->class[class].left -= n;
     invariant(heap_slots_ahead(heap, class) == n && places[0] == NULL);
     gate_unlock(heap->gate);
+    return n;
+}
+
+/* A program that allocates and frees in turn needs few slots. Now all of them are in the second row, and more are
+ * taken, until the row is long enough that it is filled but seldom. */
+static void take_more(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    invariant(magazine_slots(m) == 0 && heap_slots_ahead(heap, class) != 0);
+    void *const p = refill_alloc(heap, class);
+    if (p != NULL) {
+        magazine_push(m, p); /* it was not handed out */
+        owned_set(&m->served, owned_get(&m->served) - 1);
+    }
 }
 
 noinline void *sampling_alloc_slot(struct heap *heap, unsigned class)
@@ -169,7 +186,10 @@ noinline void *sampling_alloc_slot(struct heap *heap, unsigned class)
     end_before_outside(heap->gate, p);
     if (ahead->class[class].left != 0) {
         ahead->class[class].left--;
-        fill_ahead(heap, ahead, class);
+        const unsigned n = fill_ahead(heap, ahead, class);
+        if (n != 0 && n < ahead->class[class].slots / 2 && magazine_slots(m) == 0) {
+            take_more(heap, class);
+        }
         return p;
     }
     const uint64_t size = class_geometry[class].size;
