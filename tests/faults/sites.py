@@ -62,6 +62,8 @@ ELSEWHERE = {
     ("now_ms", "api/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "api/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "core/timeline.c"): "a clock that fails has memory looked at at another time, and nothing else",
+    ("now_ms", "core/sampling.c"): "a clock that fails makes the age of a sample wrong, and nothing else",
+    ("now_ms", "api/profile.c"): "a clock that fails makes ages in the profile wrong, and nothing else",
     ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
     ("now_ms", "core/runs.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
 }

@@ -228,9 +228,11 @@ def scarce_start(runner):
     expect(0 in ends and len(ends) > 2, f"with all limits it ended by {ends}")
 
 
-def report_of(runner, stderr, level, plan="", before=None, file=""):
+def report_of(runner, stderr, level, plan="", before=None, file="", profile=""):
     """Has a program end with a report on some stderr. Neither its exit code nor its output may differ by that."""
     extra = {"TSLAB_STATS": level, "TSLAB_NONSENSE": "1", "TSLAB_STATS_FILE": file, "PYTHONMALLOC": "malloc", **faulty(runner, plan)}
+    if profile:
+        extra |= {"TSLAB_PROFILE": "64K", "TSLAB_PROFILE_FILE": profile}
     command = [PYTHON, "-S", "-c", "import sys; x = [bytes(i) for i in range(9000)]; print(len(x)); sys.exit(7)"]
     with subprocess.Popen(command, env=runner.environment(False, extra), stdout=subprocess.PIPE, stderr=stderr, text=True,
                           preexec_fn=before, stdin=subprocess.DEVNULL) as process:
@@ -283,6 +285,11 @@ def scarce_reports(runner):
         expect(("size classes" in said) == wanted, f"{plan}: {said!r}")
     with open(runner.path("report"), encoding="utf-8") as report:
         expect("size classes" in report.read(), "the file has no report")
+    # A profile that cannot be opened, without its mappings, or that cannot be closed.
+    for plan in ("", "openat:0:0:EMFILE", "openat:1:1:EMFILE", "read:0:0:EIO", "close:0:0:EINTR"):
+        report_of(runner, subprocess.PIPE, "0", plan, profile=runner.path("profile"))
+    with open(runner.path("profile"), encoding="utf-8") as written:
+        expect("\nmaps\n" in written.read(), "the file has no profile")
     said = report_of(runner, subprocess.PIPE, "2", "gettid:0:0:EPERM")
     expect(json.loads(said.split("\n", 1)[1])["threads"][0]["name"] == "", f"without numbers, threads have names: {said[:200]!r}")
     # What comes after a part that was lost is lost, too.

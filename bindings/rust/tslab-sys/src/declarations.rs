@@ -282,5 +282,6 @@ unsafe extern "C" {
     pub fn tslab_thread_stats_get_sized(stats: *mut tslab_thread_stats, size: usize) -> tslab_status;
     pub fn tslab_stats_print(fd: c_int);
     pub fn tslab_stats_json(fd: c_int);
+    pub fn tslab_profile_write(fd: c_int) -> tslab_status;
     pub fn tslab_version() -> *const c_char;
 }
