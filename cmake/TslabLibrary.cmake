@@ -90,7 +90,7 @@ function(tslab_compile_library name checked sim)
         list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${TSLAB_PROBES}>)
     endif()
     target_compile_definitions(
-        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED}
+        ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED} TSLAB_WRAPS=1
         ${choices_of_lab})
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(

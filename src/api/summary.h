@@ -5,6 +5,8 @@
 #ifndef TSLAB_API_SUMMARY_H
 #define TSLAB_API_SUMMARY_H
 
+#include "base/build.h"
+
 #include <stdint.h>
 
 struct tslab_accounts;

@@ -21,6 +21,11 @@
 #define TSLAB_MOVES 1
 #endif
 
+/* 1: the linker leads the unwinder's calls of _dl_find_object to us (--wrap), so that older systems will do. */
+#ifndef TSLAB_WRAPS
+#define TSLAB_WRAPS 0
+#endif
+
 /* 1: the build for the deterministic scheduler. */
 #ifndef TSLAB_SIM
 #define TSLAB_SIM 0

@@ -8,6 +8,8 @@
 #ifndef TSLAB_CORE_DRAW_H
 #define TSLAB_CORE_DRAW_H
 
+#include "base/build.h"
+
 #include <stdint.h>
 
 /* The next number of a generator (splitmix64). */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#if TSLAB_WRAPS && defined DLFO_STRUCT_HAS_EH_DBASE
 typedef int finder(void *, struct dl_find_object *);
 
 int __wrap__dl_find_object(void *address, struct dl_find_object *found);
