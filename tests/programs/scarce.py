@@ -286,7 +286,7 @@ def scarce_reports(runner):
     with open(runner.path("report"), encoding="utf-8") as report:
         expect("size classes" in report.read(), "the file has no report")
     # A profile that cannot be opened, without its mappings, or that cannot be closed.
-    for plan in ("", "openat:0:0:EMFILE", "openat:1:1:EMFILE", "read:0:0:EIO", "close:0:0:EINTR"):
+    for plan in ("", "openat:0:0:EMFILE", *(f"openat:{n}:1:EMFILE" for n in range(1, 8)), "read:0:0:EIO", "close:0:0:EINTR"):
         report_of(runner, subprocess.PIPE, "0", plan, profile=runner.path("profile"))
     with open(runner.path("profile"), encoding="utf-8") as written:
         expect("\nmaps\n" in written.read(), "the file has no profile")
@@ -318,6 +318,7 @@ def scarce_traces(runner):
     command = [PYTHON, "-S", "-c", "x = [bytes(i) for i in range(9000)]; print(len(x))"]
     refusals = {"openat:0:0:EACCES": "error 13", "fallocate:0:0:ENOSPC": "no room", "fallocate:0:0:EOPNOTSUPP,unlinkat:0:0:EIO": "cannot reserve",
                 "fallocate:0:1:EINTR": "", "__register_atfork:1:1:ENOMEM": "error 12", "clock_gettime:0:0:LIE": "", "close:0:0:EIO": "",
+                "getrlimit:0:0:EINVAL": "",
                 **{f"mmap:{n}:1:ENOMEM": None for n in range(1, 12)}}
     words = set()
     for number, (plan, word) in enumerate(refusals.items()):
