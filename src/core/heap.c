@@ -76,10 +76,8 @@ void front_start_ahead(struct front *front)
 
 uint64_t heap_slots_ahead(const struct heap *heap, unsigned class)
 {
-    const struct magazine *const m = &heap->front.ahead[class];
-    const uint64_t limit = owned_load(&m->limit);
-    const uint64_t slots = (uint64_t)(owned_load(&m->top) - (owned_load(&m->end) - limit));
-    return slots > limit ? 0 : slots;
+    void *const *places;
+    return magazine_seen(&heap->front.ahead[class], &places);
 }
 
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)

@@ -41,6 +41,19 @@ always_inline bool magazine_is_full(const struct magazine *m)
     return m->top == m->end;
 }
 
+/* The slots of a magazine that its holder may change meanwhile, and the places of them. 0 where it has none, and while
+ * it gets another tray. */
+static inline uint64_t magazine_seen(const struct magazine *m, void *const **places)
+{
+    const uint64_t limit = owned_load(&m->limit);
+    if (limit == 0) { /* it may have no places at all */
+        return 0;
+    }
+    *places = owned_load(&m->end) - limit;
+    const uint64_t slots = (uint64_t)(owned_load(&m->top) - *places);
+    return slots > limit ? 0 : slots;
+}
+
 /* Gives the magazine these places, of which it fills at most `limit`, and has filled `slots`. */
 always_inline void magazine_set(struct magazine *m, void **places, unsigned limit, unsigned slots)
 {

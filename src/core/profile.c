@@ -97,10 +97,9 @@ static void mark_trays(const struct tray *trays, uint32_t look)
 
 static void mark_magazine(const struct magazine *m, uint32_t look)
 {
-    const uint64_t limit = owned_load(&m->limit);
-    void *const *const places = owned_load(&m->end) - limit;
-    const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
-    if (limit != 0 && slots <= limit) {
+    void *const *places = NULL;
+    const uint64_t slots = magazine_seen(m, &places);
+    if (slots != 0) {
         mark_places(places, slots, look);
     }
 }
