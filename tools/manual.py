@@ -94,8 +94,8 @@ def comment_text(body):
 def declarations(code):
     """What a reader of C wants to see of the code between two comments."""
     code = re.sub(r"^#.*(\\\n.*)*$", "", code, flags=re.M)
-    code = re.sub(r'^extern "C" \{$|^\}$(?=\n\n*\Z)', "", code, flags=re.M)
     code = re.sub(r"\n\{\n.*?^\}$", ";", code, flags=re.M | re.S)
+    code = re.sub(r'^extern "C" \{$|^\}$(?=\n\n*\Z)', "", code, flags=re.M)
     code = re.sub(r"\s*__attribute__\(\(.*?\)\)(?=;)", "", code, flags=re.S)
     code = re.sub(r"\b(TSLAB_API|TSLAB_INLINE) ", "", code)
     return re.sub(r"\n{2,}", "\n\n", code).strip()
@@ -117,6 +117,14 @@ class Entry:
         kinds = re.findall(r"^(?:typedef )?((?:enum|struct) tslab_\w+)|^\} (tslab_\w+);", self.code, re.M)
         return ", ".join(kind or typedef for kind, typedef in kinds)
 
+    def take_chapter(self):
+        """The title of the chapter that begins here, taken off the text: "Units of work." and an empty line. Else nothing."""
+        match = re.match(rf"(\w+(?: \w+){{0,2}})\.(?:\n\n(?!{'|'.join(PARAGRAPHS)})| (?=They))", self.text)
+        if match is None:
+            return None
+        self.text = self.text[match.end():]  # fmt: skip
+        return match[1]
+
 
 def entries():
     """The comments at the left margin, each with the code that follows it."""
@@ -128,17 +136,19 @@ def entries():
         yield Entry(comment_text(comment[1]), declarations(body[comment.end():end]))  # fmt: skip
 
 
+def introduction():
+    """The header's own comment, without its title."""
+    return comment_text(TOP_COMMENT.match(HEADER)[1]).partition("\n\n")[2]
+
+
 def library_page():
     listed = list(entries())
-    introduction = comment_text(TOP_COMMENT.match(HEADER)[1]).partition("\n\n")[2]
     out = [head("tslab", 3, "memory allocator with epochs"), ".SH LIBRARY\nlibtslab (\\-ltslab), or libtslab\\-malloc (\\-ltslab\\-malloc)\n"]
-    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>"), ".SH DESCRIPTION\n", prose(introduction)]
+    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>"), ".SH DESCRIPTION\n", prose(introduction())]
     out.append(".SH FUNCTIONS\n")
     for entry in listed:
-        # A chapter of the header begins with words of its own: "Units of work." and an empty line.
-        if match := re.match(r"(\w+(?: \w+){0,2})\.(?:\n\n| (?=They))", entry.text):
-            out.append(f".SH {match[1].upper()}\n")
-            entry.text = entry.text[match.end():]  # fmt: skip
+        if chapter := entry.take_chapter():
+            out.append(f".SH {chapter.upper()}\n")
         elif title := entry.title():
             out.append(f".SS {escape(title)}\n")
         code = verbatim(entry.code) if entry.code else ""
@@ -263,4 +273,5 @@ def main():
         path.write_text(re.sub(r"^(\.S[HS] .*\n)\.PP\n", r"\1", text, flags=re.M), encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -30,6 +30,8 @@ def check_contents(root):
             expect(name.endswith("_sized") or alias.read_text() == ".so man3/tslab.3\n", f"there is no {alias.name}")
     for heading in ("EPOCHS", "HANDLES", "INSTANCES", "UNITS OF WORK", "STATISTICS"):
         expect(f".SH {heading}\n" in library, f"tslab(3) lacks {heading}")
+    expect(".SH NAMES A STATUS\n" not in library and ".SH ENDS A UNIT\n" not in library, "tslab(3) takes functions for chapters")
+    expect("\n    return tslab_" not in library, "tslab(3) shows bodies of inline functions")
     dropin = (root / "man1/tslab-malloc.1").read_text()
     names = re.findall(r"^    X\(\w+, (\w+),", (SOURCE / "src/core/option.h").read_text(), re.M)
     expect(len(names) > 5, "the table of options is not what it was")
