@@ -3,9 +3,11 @@ say what the pages say. usage: test_campaign.py LIBRARY"""
 
 import json
 import unittest
+from xml.etree import ElementTree
 
 from lab_test import LabTest, main
 from tslab_lab.commands import campaign
+from tslab_lab.report import scatter
 from tslab_lab.results import published
 
 PAGES = ("matrix", "latency", "epochs", "rss", "checked")
@@ -35,6 +37,7 @@ class Campaign(LabTest):
             self.assertNotIn(str(self.own), texts[name])
             self.assertTrue((pages / f"raw/{name}.jsonl.zst").read_bytes().startswith(b"\x28\xb5\x2f\xfd"))
         self.assertTrue((pages / "rss.png").is_file())
+        self.assertIn("<title>Time and peak RSS of 2 allocators</title>", (pages / "matrix.svg").read_text())
 
         # One step was stopped before its end: only it is measured again.
         results = self.own / "runs/latency/results.jsonl"
@@ -106,7 +109,40 @@ class Quotations(unittest.TestCase):
         self.assertEqual(self.wrong(f"- 1.45 us {matrix}\n- 7.7 s"), ["1.45 us"])  # it is in another page
 
     def test_readme_and_docs_say_what_the_pages_say(self):
-        self.assertEqual([*campaign._unsupported(), *campaign._changed(published.FOLDER)], [])
+        self.assertEqual([*campaign._unsupported(), *campaign._changed(published.FOLDER), *campaign._redrawn(published.FOLDER)], [])
+
+
+class Picture(unittest.TestCase):
+    page = """\
+| peers | mimalloc 2.0.9+ds-2, mimalloc3 3.3.2, google 2025-06-16 |
+
+|  | time / tslab | fastest in | peak RSS / tslab | leanest in |
+| --- | ---: | ---: | ---: | ---: |
+| tslab | 1 | 4 | 1 | 7 |
+| glibc | 1.70 (1.63-1.76) | 2 | 0.88 (0.87-0.88) | 22 |
+| mimalloc | 1.12 | 2 | - | 0 |
+| mimalloc3 | 1.20 (1.12-1.23) | 2 | 2.07 (2.01-2.11) | 0 |
+| google | 1.21 (1.12-1.23) | 2 | 2.06 (2.01-2.11) | 0 |
+
+| another | 5 | 1 | 5 | 1 |
+"""
+
+    def test_it_says_what_the_page_says(self):
+        picture = ElementTree.fromstring(scatter.of(self.page))
+        space = {"svg": "http://www.w3.org/2000/svg"}
+        self.assertEqual(len(picture.findall("svg:circle", space)), 4)  # mimalloc has no peak
+        texts = {text.text: text for text in picture.findall("svg:text", space)}
+        self.assertLessEqual({"tslab", "glibc", "mimalloc 3.3.2", "tcmalloc, Google"}, set(texts))
+        self.assertIn("glibc 1.7 and 0.88", picture.find("svg:desc", space).text)
+        # Two points beside each other: their names do not meet.
+        first, second = texts["mimalloc 3.3.2"], texts["tcmalloc, Google"]
+        self.assertTrue(
+            first.get("text-anchor") != second.get("text-anchor") or abs(float(first.get("y")) - float(second.get("y"))) > 12
+        )
+
+    def test_there_is_none_without_an_overview(self):
+        self.assertIsNone(scatter.of("# A page\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"))
+        self.assertIsNone(scatter.of(self.page.replace("| tslab |", "| other |")))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tslab_lab.base import machine, places, processes
 from tslab_lab.measure import honesty
+from tslab_lab.report import scatter
 from tslab_lab.results import published, storage
 
 NAME = "campaign"
@@ -20,13 +21,14 @@ DESCRIPTION = (
     "Runs all steps of a plan, hours on a quiet machine, each into a folder below --output; a campaign that was stopped goes on "
     "with the steps that are not complete. The plan full measures with --strict: it waits for a quiet machine, and runs again "
     "what others disturb. Then the raw results go compressed into the folder raw beside the pages, and the pages are written "
-    "from them. --check says whether the pages are what the raw results say, whether README and docs say what the pages say, "
+    "from them, and README's picture from the page of the matrix. --check says whether the pages are what the raw results say, whether README and docs say what the pages say, "
     "and whether a page is older than the engine by more than it may be."
 )
 RAW_MOST = 5 << 20  # bytes of all raw results together
 RAW = "raw"
 BUSY_HOURS = 6  # so long it waits for a quiet machine
 STATE = "campaign.json"
+PICTURE = "matrix.svg"  # README's
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,9 @@ def run(arguments):
         if raw_of(pages, name).is_file():
             write(name, pages, pages)
             print(f"{pages / name}.md")
+    if picture := drawn(pages):
+        (pages / PICTURE).write_text(picture, encoding="utf-8")
+        print(pages / PICTURE)
     return 0
 
 
@@ -197,9 +202,15 @@ def write(name, pages, folder):
         (folder / f"{name}.md").write_text(module.page(found, folder), encoding="utf-8")
 
 
+def drawn(pages):
+    """README's picture, of the page of the matrix; nothing where there is none."""
+    page = pages / "matrix.md"
+    return scatter.of(page.read_text(encoding="utf-8")) if page.is_file() else None
+
+
 def check(pages):
     """What does not fit together, a line each."""
-    wrong = [*_changed(pages), *_unsupported(), *_old()]
+    wrong = [*_changed(pages), *_redrawn(pages), *_unsupported(), *_old()]
     for line in wrong:
         print(line)
     print(f"{len(wrong)} things do not fit." if wrong else "Pages, raw results, README and docs fit together.")
@@ -213,6 +224,12 @@ def _changed(pages):
             write(name, pages, Path(directory))
             if (Path(directory) / f"{name}.md").read_text() != (pages / f"{name}.md").read_text():
                 yield f"{name}.md is not what its raw results say: tslab campaign --only-pages --steps {name}"
+
+
+def _redrawn(pages):
+    picture = drawn(pages)
+    if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
+        yield f"{PICTURE} is not what matrix.md says: tslab campaign --only-pages"
 
 
 def _unsupported():

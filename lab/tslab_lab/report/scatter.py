@@ -1,0 +1,151 @@
+"""The picture of README: time and peak RSS of all allocators over all cases, as an SVG, drawn from the page of the matrix. It has
+a ground of its own, and follows the reader's choice of light or dark."""
+
+import math
+import re
+from html import escape
+
+from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.display import palette
+
+WIDTH, HEIGHT = 760, 400
+LEFT, RIGHT, TOP, BOTTOM = 66, 24, 58, 54
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+LETTER = 7.1  # the width of one, about
+TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4, 5, 7, 10)
+MOST_TICKS = 9
+# How the table's names read outside of the lab; all others have their version instead.
+KNOWN = {OURS: OURS, SYSTEM: "glibc", "tcmalloc": "tcmalloc, gperftools", "google": "tcmalloc, Google"}
+DARKER = {"#000000": "#E6E6E6", "#00508F": "#5AA9E6", "#004733": "#2FB98B", "#6A2C70": "#C58BCB", "#7A5200": "#D09A3A",
+          "#C84C00": "#FF8A3D"}  # fmt: skip
+STYLE = """\
+.ground { fill: #ffffff; stroke: #d0d7de; }
+text { font-family: FONT; font-size: 13px; fill: #24292f; }
+.title { font-size: 16px; font-weight: 600; }
+.quiet { fill: #57606a; font-size: 12px; }
+.grid { stroke: #e4e7eb; stroke-width: 1; }
+.one { stroke: #8c959f; stroke-width: 1; stroke-dasharray: 4 3; }
+.ours { font-weight: 700; font-size: 15px; }
+@media (prefers-color-scheme: dark) {
+.ground { fill: #0d1117; stroke: #30363d; }
+text { fill: #e6edf3; }
+.quiet { fill: #9198a1; }
+.grid { stroke: #21262d; }
+.one { stroke: #6e7681; }
+DARK}
+""".replace("FONT", FONT)
+# Where a name may stand: from its point to the right and down, and which end of it is there.
+_SIDES = ((11, 4, "start"), (-11, 4, "end"), (0, -12, "middle"), (0, 22, "middle"), (10, -9, "start"), (10, 17, "start"),
+          (-10, -9, "end"), (-10, 17, "end"), (16, -22, "start"), (16, 30, "start"), (-16, -22, "end"), (-16, 30, "end"))  # fmt: skip
+
+
+def of(text):
+    """Of the page's text; nothing where it has no overview of several allocators."""
+    points = dict(_points(text))
+    return _drawn(points, _versions(text)) if OURS in points and len(points) > 1 else None
+
+
+def _points(text):
+    """(allocator, (time, peak RSS)) of the rows of the overview."""
+    head = re.search(r"^\|(.*\btime / .*peak RSS / .*)\|\n\|[-:| ]*\|\n((?:\|.*\n)+)", text, re.M)
+    heads = [cell.strip() for cell in head[1].split("|")] if head else []
+    columns = [next((n for n, cell in enumerate(heads) if cell.startswith(what)), None) for what in ("time /", "peak RSS /")]
+    for row in head[2].splitlines() if head and None not in columns else ():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        numbers = [re.match(r"\d+(?:\.\d+)?", cells[column]) for column in columns]
+        if all(numbers):
+            yield cells[0], tuple(float(number[0]) for number in numbers)
+
+
+def _versions(text):
+    """dict allocator -> version, of the table of the setting."""
+    row = re.search(r"^\| peers \|(.*)\|$", text, re.M)
+    found = re.findall(r"(\w+) (\d[^\s,|]*)", row[1]) if row else []
+    return {name: re.split(r"[-+]", version)[0] for name, version in found}
+
+
+def label_of(name, versions):
+    if name in KNOWN:
+        return KNOWN[name]
+    plain = name.rstrip("0123456789")  # mimalloc2 and mimalloc3 are versions of mimalloc
+    return f"{plain} {versions[name]}" if name in versions else name
+
+
+class _Scale:
+    """A logarithmic axis: from a value to a place on the picture."""
+
+    def __init__(self, values, first, last):
+        self.least, self.most = min(*values, 0.9), max(*values, 1.1)
+        room = (self.most / self.least) ** 0.07
+        self.least, self.most = self.least / room, self.most * room
+        self.first, self.last = first, last
+
+    def __call__(self, value):
+        return self.first + (self.last - self.first) * math.log(value / self.least) / math.log(self.most / self.least)
+
+    def ticks(self):
+        inside = [tick for tick in TICKS if self.least <= tick <= self.most]
+        return inside if len(inside) <= MOST_TICKS else inside[:: math.ceil(len(inside) / MOST_TICKS)]
+
+
+def _drawn(points, versions):
+    x = _Scale([time for time, _ in points.values()], LEFT, WIDTH - RIGHT)
+    y = _Scale([peak for _, peak in points.values()], HEIGHT - BOTTOM, TOP)
+    names = sorted(points, key=lambda name: name == OURS)  # ours is drawn last, above all
+    classes = {name: f"c{number}" for number, name in enumerate(names)}
+    colours = {name: palette.style(name)["color"] for name in names}
+    dark = "".join(f".{classes[name]} {{ fill: {DARKER[colours[name]]}; }}\n" for name in names if colours[name] in DARKER)
+    words = ", ".join(f"{label_of(name, versions)} {time:g} and {peak:g}" for name, (time, peak) in points.items())
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
+        f"<title>Time and peak RSS of {len(points)} allocators</title>",
+        f"<desc>Geometric means over all cases, {OURS} = 1, time and peak RSS: {escape(words)}.</desc>",
+        f"<style>\n{STYLE.replace('DARK', dark)}</style>",
+        f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',
+        f'<text class="title" x="{LEFT}" y="28">Time and memory over all workloads and programs</text>',
+        f'<text class="quiet" x="{LEFT}" y="46">geometric means, {OURS} = 1; left is faster, below is less memory</text>',
+        *_axes(x, y),
+        *_marks(points, names, classes, colours, x, y, versions),
+        "</svg>",
+    ]
+    return "\n".join(out) + "\n"
+
+
+def _axes(x, y):
+    right, low = WIDTH - RIGHT, HEIGHT - BOTTOM
+    for tick in x.ticks():
+        kind = "one" if tick == 1 else "grid"
+        yield f'<line class="{kind}" x1="{x(tick):.1f}" y1="{TOP}" x2="{x(tick):.1f}" y2="{low}"/>'
+        yield f'<text class="quiet" x="{x(tick):.1f}" y="{low + 18}" text-anchor="middle">{tick:g}</text>'
+    for tick in y.ticks():
+        kind = "one" if tick == 1 else "grid"
+        yield f'<line class="{kind}" x1="{LEFT}" y1="{y(tick):.1f}" x2="{right}" y2="{y(tick):.1f}"/>'
+        yield f'<text class="quiet" x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
+    yield f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 14}" text-anchor="middle">time</text>'
+    middle = (TOP + low) / 2
+    yield f'<text x="20" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 20 {middle:.0f})">peak RSS</text>'
+
+
+def _marks(points, names, classes, colours, x, y, versions):
+    places = {name: (x(time), y(peak)) for name, (time, peak) in points.items()}
+    taken = [(px - 7, py - 7, px + 7, py + 7) for px, py in places.values()]
+    taken += [(x(1), TOP, x(1), HEIGHT - BOTTOM), (LEFT, y(1), WIDTH - RIGHT, y(1))]
+    for name in reversed(names):
+        px, py = places[name]
+        label, kind, size = label_of(name, versions), ' class="ours"' if name == OURS else "", 8 if name == OURS else 5.5
+        side = min(_SIDES, key=lambda side: _cost(_box(px, py, side, label), taken, _SIDES.index(side)))
+        taken.append(_box(px, py, side, label))
+        yield f'<circle class="{classes[name]}" fill="{colours[name]}" cx="{px:.1f}" cy="{py:.1f}" r="{size}"/>'
+        yield f'<text{kind} x="{px + side[0]:.1f}" y="{py + side[1]:.1f}" text-anchor="{side[2]}">{escape(label)}</text>'
+
+
+def _box(px, py, side, label):
+    width = LETTER * len(label)
+    left = px + side[0] - {"start": 0, "end": width, "middle": width / 2}[side[2]]
+    return left, py + side[1] - 11, left + width, py + side[1] + 4
+
+
+def _cost(box, taken, rank):
+    outside = box[0] < LEFT or box[2] > WIDTH - RIGHT or box[1] < TOP or box[3] > HEIGHT - BOTTOM
+    hits = sum(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken)
+    return 2 * outside + hits, rank
