@@ -16,7 +16,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release-clang release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        campaign variants locked install install-strip uninstall amalgamation dist format lint clean
+        campaign variants locked docs install install-strip uninstall amalgamation dist format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
 	@tools/setup.sh --only-say build
@@ -127,6 +127,11 @@ locked: ## Print the locked instructions and locks of each operation, and compar
 	@$(call configure,release,-DTSLAB_TESTS=ON)
 	@cmake --build build/release --target golden-locked
 	@/usr/bin/python3 -B tests/golden/locked.py build/release/tests/golden/golden-locked $(TABLE:%=--%)
+
+docs: ## Make the site of the documentation, build/docs/site/index.html; MkDocs comes from PyPI, into build/docs
+	@tools/setup.sh docs
+	@tools/site.py build/docs
+	@echo "tslab: build/docs/site/index.html"
 
 install: build ## Install into $(DESTDIR)$(PREFIX)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)" $(STRIP)

@@ -2,7 +2,7 @@
 # Makes sure that the Debian packages are there that a job needs: as root by installing what is missing, as an ordinary user by
 # saying how. Silent when nothing is missing. With --only-say root, too, is told how, and nothing is installed.
 #
-# usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|coverage|aarch64|test-all
+# usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all
 set -eu
 
 only_say=
@@ -38,13 +38,14 @@ case "${1-}" in
     test-slow) wanted="$test $ways" ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
+    docs) wanted="python3 python3-venv" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
         wanted="$test $ways $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
-    *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|coverage|aarch64|test-all" >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
