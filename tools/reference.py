@@ -63,7 +63,7 @@ class Words:
             starts = [match.start() for match in FOLLOWING.finditer(block)]
             first, *rest = (block[at:end] for at, end in zip([0, *starts], [*starts, len(block)]))
             if first.strip():
-                yield RUN_IN.sub(r"**\1** ", self.line(" ".join(first.split()), here)) + "\n"
+                yield self.line(" ".join(first.split()), here) + "\n"
             if rest:
                 yield "".join(self.item(part, here) for part in rest)
 
@@ -75,7 +75,8 @@ class Words:
 def page():
     listed = list(manual.entries())
     words = Words(listed)
-    out = [HEAD.format(version=manual.version()), *words.paragraphs(manual.introduction()), "## Objects\n"]
+    introduction = (RUN_IN.sub(r"**\1** ", text) for text in words.paragraphs(manual.introduction()))
+    out = [HEAD.format(version=manual.version()), *introduction, "## Objects\n"]
     for entry in listed:
         if chapter := entry.take_chapter():
             out.append(f"## {chapter}\n")
@@ -85,7 +86,9 @@ def page():
             here = anchor_of(names[0])
             others = "".join(f'<a id="{anchor_of(name)}"></a>' for name in title.split(", ") if anchor_of(name) != here)
             out.append(f"### {', '.join(names)} {{#{here}}}\n" + (f"\n{others}\n" if others else ""))
-        code = [f"```c\n{entry.code}\n```\n"] if entry.code else []
+        # The plain name comes before the sized one that it calls.
+        declared = sorted(entry.code.split("\n\n"), key=lambda part: "_sized(" in part) if entry.functions() else [entry.code]
+        code = ["```c\n" + "\n\n".join(declared) + "\n```\n"] if entry.code else []
         text = list(words.paragraphs(entry.text, here))
         out += [*code, *text] if entry.functions() else [*text, *code]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)) + "\n"
