@@ -39,7 +39,8 @@ static double logarithm(double x)
 static double exponential(double x)
 {
     unsigned halved = 0;
-    for (; x > 0.5; x /= 2) {
+    while (x > 0.5) {
+        x /= 2;
         halved++;
     }
     double sum = 1, term = 1;

@@ -61,6 +61,13 @@ struct sample *samples_at(uint32_t number)
     return block == NULL ? NULL : &block[number % SAMPLES_IN_BLOCK];
 }
 
+/* A record that was made, so its block is there. */
+static struct sample *sample_made(uint32_t number)
+{
+    invariant(number != 0 && number <= counter_get(&samples.highest));
+    return &load_acquire(&known->blocks[number / SAMPLES_IN_BLOCK])[number % SAMPLES_IN_BLOCK];
+}
+
 const struct stack *samples_stack(uint32_t number)
 {
     invariant(number != 0 && number < STACKS_MOST);
@@ -258,7 +265,7 @@ static uint32_t take_record(void)
     const uint32_t free = known->free;
     invariant(lock_is_held(&samples_lock) && free <= counter_get(&samples.highest));
     if (free != 0) {
-        known->free = samples_at(free)->next;
+        known->free = sample_made(free)->next;
         return free;
     }
     const uint32_t number = counter_get(&samples.highest) + 1;
@@ -281,7 +288,7 @@ static uint32_t take_record(void)
 static void sweep_samples(bool (*is_dead)(const struct sample *))
 {
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
-        const struct sample *const sample = samples_at(number);
+        const struct sample *const sample = sample_made(number);
         if (sample->address != 0 && is_dead(sample)) {
             end_record(sample_word(sample->address));
         }
@@ -310,7 +317,7 @@ static void note_peak(bool (*is_dead)(const struct sample *))
 
 static void add_record(uint32_t number, const struct sample *of)
 {
-    struct sample *const sample = samples_at(number);
+    struct sample *const sample = sample_made(number);
     invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address == 0);
     invariant(of->address % GRANULE_BYTES == 0 && of->address >> 48 == 0 && of->weight >= 1);
     sample->bytes = of->bytes;
@@ -387,7 +394,7 @@ bool samples_grow(uint64_t address, uint64_t bytes)
     lock_acquire(&samples_lock);
     atomic_u64 *const word = sample_word(address);
     if (word != NULL) {
-        struct sample *const sample = samples_at(sample_word_number(load_plain(word)));
+        struct sample *const sample = sample_made(sample_word_number(load_plain(word)));
         struct stack *const stack = stack_of(sample);
         const double before = sample->weight * (double)sample->bytes;
         count_live(sample, -1);
@@ -420,7 +427,7 @@ void samples_end_all(void)
     lock_acquire(&samples_lock);
     invariant(known != NULL && load_plain(&samples.is_on) == 0);
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
-        const uint64_t address = samples_at(number)->address;
+        const uint64_t address = sample_made(number)->address;
         if (address != 0) {
             end_record(sample_word(address));
         }
