@@ -12,10 +12,18 @@
 #include <string.h>
 #include <unwind.h>
 
-#if TSLAB_WRAPS && defined DLFO_STRUCT_HAS_EH_DBASE
-typedef int finder(void *, struct dl_find_object *);
+#if TSLAB_WRAPS || !defined __GLIBC__
+/* As glibc's struct dl_find_object on the processors that tslab runs on. Other libcs lack it, although the compiler's
+ * unwinder asks for the function. */
+struct dl_object {
+    unsigned long long flags;
+    void *start, *end;
+    void *link_map;
+    void *eh_frame;
+    unsigned long long reserved[7];
+};
 
-int __wrap__dl_find_object(void *address, struct dl_find_object *found);
+typedef int finder(void *, struct dl_object *);
 
 /* Statically linked programs have glibc's own, and need no dlsym. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
@@ -32,7 +40,7 @@ void stack_prepare(void)
 
 struct finding {
     uintptr_t address;
-    struct dl_find_object *found;
+    struct dl_object *found;
 };
 
 /* Whether a binary has the address in a segment of its own, and a table for it. */
@@ -47,18 +55,18 @@ static int look_into(struct dl_phdr_info *binary, size_t bytes, void *argument)
         const uintptr_t start = binary->dlpi_addr + part->p_vaddr;
         if (part->p_type == PT_LOAD && finding->address - start < part->p_memsz) {
             has_it = true;
-            finding->found->dlfo_map_start = (void *)start;
-            finding->found->dlfo_map_end = (void *)(start + part->p_memsz);
+            finding->found->start = (void *)start;
+            finding->found->end = (void *)(start + part->p_memsz);
         } else if (part->p_type == PT_GNU_EH_FRAME) {
             table = (void *)start;
         }
     }
-    finding->found->dlfo_eh_frame = table;
+    finding->found->eh_frame = table;
     return has_it && table != NULL;
 }
 
 /* uncounted: only the unwinder calls it */
-int __wrap__dl_find_object(void *address, struct dl_find_object *found)
+static int find_table(void *address, struct dl_object *found)
 {
     finder *const finds = load_acquire(&find_object);
     if (finds != NULL) {
@@ -69,6 +77,25 @@ int __wrap__dl_find_object(void *address, struct dl_find_object *found)
     invariant(address != NULL);
     return dl_iterate_phdr(look_into, &finding) != 0 ? 0 : -1;
 }
+
+#if TSLAB_WRAPS
+__attribute__((used)) int __wrap__dl_find_object(void *address, struct dl_object *found);
+
+__attribute__((used)) int __wrap__dl_find_object(void *address, struct dl_object *found)
+{
+    return find_table(address, found);
+}
+#endif
+
+/* Static programs on another libc, with an unwinder that was made for glibc. */
+#ifndef __GLIBC__
+__attribute__((weak, visibility("default"))) int _dl_find_object(void *address, struct dl_object *found);
+
+__attribute__((weak, visibility("default"))) int _dl_find_object(void *address, struct dl_object *found)
+{
+    return find_table(address, found);
+}
+#endif
 #else
 void stack_prepare(void)
 {
