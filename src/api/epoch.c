@@ -327,7 +327,7 @@ TSLAB_API enum tslab_status tslab_instance_limit(tslab_instance instance, size_t
     if (root == NULL) {
         return TSLAB_STALE;
     }
-    store_plain(&root->quota.limit_units, quota_units(bytes));
+    store_plain(&root->own_quota.limit_units, bytes == 0 ? 0 : max_size(bytes >> UNIT_SHIFT, 1));
     return TSLAB_OK;
 }
 

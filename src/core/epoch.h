@@ -51,6 +51,7 @@ enum {
     EPOCH_ID_LIMIT = 1 << EPOCH_GENERATION_SHIFT,
     EPOCH_HELD_MOST = (1 << (EPOCH_GENERATION_SHIFT - EPOCH_HELD_SHIFT)) - 1,
     EPOCH_PROCESS = 1,
+    EPOCH_LABEL_BYTES = 32,
 };
 
 #define HOLD_IDLE  ((struct thread *)0)
@@ -94,11 +95,11 @@ struct epoch {
     _Atomic(struct hold *) holds; /* the holds of this life; the last one of the list is `first` */
     atomic_u32 chunks;            /* the number of its chunks, linked or with a hold */
     _Alignas(CACHE_LINE) struct hold first;
-    struct hold *spare_holds;              /* unlinked holds of earlier lives, all TAKEN; under the lock */
-    atomic_u32 run_units;                  /* the units of all linked runs; written under the lock */
-    atomic_u32 limit_units;                /* the most that they may be; 0: no limit */
-    struct quota *quotas[QUOTAS_OF_EPOCH]; /* limits of several epochs together; NULL: none. Set when it is opened */
-    struct quota quota;                    /* of the instance, if this is the root of one */
+    struct hold *spare_holds; /* unlinked holds of earlier lives, all TAKEN; under the lock */
+    atomic_u32 run_units;     /* the units of all linked runs; written under the lock */
+    atomic_u32 limit_units;   /* the most that they may be; 0: no limit */
+    struct quota *quota;      /* that of its instance; NULL: it is in none. Set when it is opened */
+    struct quota own_quota;   /* of the instance whose root this is */
 
     /* Written by the thread that opens or closes the epoch. Reports may read them meanwhile. */
     atomic_u32 policy;
@@ -144,11 +145,8 @@ always_inline void epoch_drop_chunk(struct epoch *epoch)
 static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
 {
     const uint32_t limit = load_plain(&epoch->limit_units);
-    bool allows = likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit;
-    for (unsigned i = 0; i < QUOTAS_OF_EPOCH; i++) {
-        allows = allows && (epoch->quotas[i] == NULL || quota_allows(epoch->quotas[i], units));
-    }
-    return allows;
+    return (likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit) &&
+           (likely(epoch->quota == NULL) || quota_allows(epoch->quota, units));
 }
 
 /* Counts that the epoch's runs have become longer or shorter. Under its lock. */
@@ -156,10 +154,8 @@ static inline void epoch_count_units(struct epoch *epoch, uint32_t before, uint3
 {
     invariant(lock_is_held(&epoch->lock) && counter_get(&epoch->run_units) >= before);
     counter_set(&epoch->run_units, counter_get(&epoch->run_units) - before + after);
-    for (unsigned i = 0; i < QUOTAS_OF_EPOCH; i++) {
-        if (unlikely(epoch->quotas[i] != NULL)) {
-            quota_change(epoch->quotas[i], before, after);
-        }
+    if (unlikely(epoch->quota != NULL)) {
+        quota_change(epoch->quota, before, after);
     }
 }
 

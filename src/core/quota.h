@@ -1,10 +1,9 @@
-/* Limits of several epochs together: those of an instance, or all that have a label.
+/* A limit of several epochs together: those of an instance.
  *
  * A quota counts the units of its epochs' runs. What is added for a run is taken away when the run leaves its epoch, so
- * the count is right however epochs begin and end meanwhile. An epoch has at most two quotas, from when it is opened.
+ * the count is right however epochs begin and end meanwhile.
  *
- * Threads: any. The labels are set while the library starts, before there are threads. Cost: an atomic addition for
- * each run that an epoch with a quota gets or gives away. */
+ * Threads: any. Cost: an atomic addition for each run that an epoch with a quota gets or gives away. */
 #ifndef TSLAB_CORE_QUOTA_H
 #define TSLAB_CORE_QUOTA_H
 
@@ -20,11 +19,6 @@ struct quota {
     atomic_u64 limit_units; /* 0: none */
 };
 
-enum {
-    QUOTAS_OF_EPOCH = 2, /* that of its instance, and that of its label */
-    EPOCH_LABEL_BYTES = 32,
-};
-
 /* Whether there may be so many units more. Threads that ask at the same moment may get a little more. */
 static inline bool quota_allows(const struct quota *quota, uint32_t units)
 {
@@ -37,15 +31,5 @@ static inline void quota_change(struct quota *quota, uint32_t before, uint32_t a
     invariant(counter_get(&quota->units) >= before);
     counter_add_shared(&quota->units, (uint64_t)after - before);
 }
-
-/* A limit in units: at least one, because 0 means none. */
-uint64_t quota_units(uint64_t bytes);
-
-/* The quota of a label, or NULL. */
-struct quota *quota_of_label(const char *label);
-
-/* Limits all epochs that will be opened with a label. False: there are too many such labels, or the label is too long.
- */
-bool quota_limit_label(const char *label, size_t length, uint64_t bytes);
 
 #endif
