@@ -358,13 +358,11 @@ static bool is_time(uint64_t now_ms)
 }
 
 /* Programs whose magazines serve them well seldom come by. So the keeper is to post, where there are threads, or where
- * the user wants one all the same. It cannot be started by the library's constructor, and not in an epoch. Of a child
- * of a process with threads, libc cannot tell whether it has any. */
+ * the user wants one all the same. It cannot be started by the library's constructor, and not in an epoch. */
 static void want_keeper(void)
 {
     struct thread *const thread = front_current->thread;
-    const bool has_threads = os_has_threads() && load_plain(&due.was_cut) == 0;
-    const bool wanted = has_threads || option_get(OPTION_EXPORT) == EXPORT_WITH_KEEPER;
+    const bool wanted = keeper_has_company() || option_get(OPTION_EXPORT) == EXPORT_WITH_KEEPER;
     if (wanted && load_plain(&keeper.state) == KEEPER_NONE && thread != NULL && ambient_hold(thread) == NULL) {
         keeper_start();
     }

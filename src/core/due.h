@@ -25,7 +25,6 @@ struct due {
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
     atomic_u32 is_kept; /* the keeper comes by */
-    atomic_u32 was_cut; /* the process is a child of one that had threads */
     atomic_u64 last_ms; /* the time of the last report, or of the start */
     atomic_u64 next_ms; /* when to post next */
     void (*write)(void);

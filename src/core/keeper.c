@@ -151,5 +151,6 @@ void keeper_is_gone(void)
 {
     invariant(lock_is_held(&keeper.lock));
     store_plain(&keeper.state, KEEPER_NONE);
+    store_plain(&keeper.is_in_child, 1);
     store_plain(&reclaim_waits, 0);
 }

@@ -21,16 +21,25 @@
 
 #include "core/heap.h"
 #include "os/lock.h"
+#include "os/os.h"
 
 enum keeper_state { KEEPER_NONE, KEEPER_STARTED /* or not to be had */ };
 
 struct keeper {
     struct lock lock;
     atomic_u32 state;
-    atomic_u64 looks; /* since the start of the process */
+    atomic_u32 is_in_child; /* the process is the child of one that had threads */
+    atomic_u64 looks;       /* since the start of the process */
 };
 
 extern struct keeper keeper;
+
+/* Whether the process has threads, or had some. Of a child of such a process libc cannot tell: there, threads that
+ * allocate count. */
+static inline bool keeper_has_company(void)
+{
+    return os_has_threads() && (load_plain(&keeper.is_in_child) == 0 || counter_get(&heap_live_count) > 1);
+}
 
 /* Starts the keeper if the process should have one. Outside of all gates, locks and epochs, because the system's call
  * for a thread may allocate. Only in an allocation: libc frees while it holds the lock that this call needs. */
@@ -38,7 +47,7 @@ void keeper_start(void);
 
 static inline void keeper_start_if_due(void)
 {
-    if (unlikely(load_plain(&keeper.state) == KEEPER_NONE) && counter_get(&heap_live_count) > 1) {
+    if (unlikely(load_plain(&keeper.state) == KEEPER_NONE) && keeper_has_company()) {
         keeper_start();
     }
 }

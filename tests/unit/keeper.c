@@ -138,6 +138,26 @@ static void threads_get_one(const void *argument)
     end_other();
 }
 
+static void *never_allocate(void *unused)
+{
+    (void)pthread_barrier_wait(&other.ends);
+    return unused;
+}
+
+/* A server's main thread does all the work, and its helpers never allocate. */
+static void the_only_one_that_allocates_is_not_alone(const void *argument)
+{
+    (void)argument;
+    CHECK(pthread_barrier_init(&other.ends, NULL, 2) == 0);
+    CHECK(pthread_create(&other.thread, NULL, never_allocate, NULL) == 0);
+    burst();
+    burst();
+    wait_until(has_keeper, "there is a keeper");
+    wait_until(keeper_sleeps, "the keeper has nothing to do");
+    CHECK(dirty() == 0 && counter_get(&heap_live_count) == 1);
+    end_other();
+}
+
 static void the_option_says_no(const void *argument)
 {
     (void)argument;
@@ -303,6 +323,7 @@ static void a_sweep_purges_around_survivors(const void *argument)
 
 IN_A_CHILD(a_program_with_one_thread_has_no_keeper, one_thread_gets_none)
 IN_A_CHILD(a_program_with_threads_has_one_that_sleeps_in_the_end, threads_get_one)
+IN_A_CHILD(threads_that_never_allocate_count, the_only_one_that_allocates_is_not_alone)
 IN_A_CHILD(an_option_forbids_it, the_option_says_no)
 IN_A_CHILD(without_it_all_goes_on, where_no_thread_is_to_be_had)
 #if !TSLAB_TSAN /* which has no threads after a fork */
@@ -318,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_with_one_thread_has_no_keeper),
         cmocka_unit_test(a_program_with_threads_has_one_that_sleeps_in_the_end),
+        cmocka_unit_test(threads_that_never_allocate_count),
         cmocka_unit_test(an_option_forbids_it),
         cmocka_unit_test(without_it_all_goes_on),
 #if !TSLAB_TSAN
