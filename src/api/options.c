@@ -21,15 +21,24 @@ static uint64_t value_of(enum option option)
                                                : option_get(option);
 }
 
+/* Starts the engine, so that the options are read, and its start does not read them later. */
+static void begin_options(void)
+{
+    struct thread *const thread = current_get();
+    if (thread != NULL) {
+        current_put(thread);
+    }
+}
+
 TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size_t bytes)
 {
     const enum option option = name == NULL ? OPTION_COUNT : option_named(name);
     if (option == OPTION_COUNT || value == NULL) {
         return TSLAB_INVALID;
     }
-    (void)current_get(); /* the engine runs, and so the options are read */
+    begin_options();
     char buffer[OPTION_PATH_MOST + 1];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     option_tell(&text, option, value_of(option));
     invariant(text.length < sizeof buffer);
     if (text.length >= bytes) {
@@ -42,6 +51,20 @@ TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size
     return TSLAB_OK;
 }
 
+/* They have a lock, which no fork may find taken. */
+static enum tslab_status set_epoch_limits(const char *value)
+{
+    struct thread *const thread = current_get();
+    if (thread == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    gate_lock(&thread->gate);
+    const bool valid = option_set(OPTION_EPOCH_LIMITS, value);
+    gate_unlock(&thread->gate);
+    current_put(thread);
+    return valid ? TSLAB_OK : TSLAB_INVALID;
+}
+
 TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value)
 {
     const enum option option = name == NULL ? OPTION_COUNT : option_named(name);
@@ -51,7 +74,10 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     if (!option_may_change(option)) {
         return TSLAB_FIXED;
     }
-    (void)current_get(); /* the engine runs, so that its start does not read the options later */
+    begin_options();
+    if (option == OPTION_EPOCH_LIMITS) {
+        return set_epoch_limits(value);
+    }
     if (!option_set(option, value)) {
         return TSLAB_INVALID;
     }

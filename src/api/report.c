@@ -9,6 +9,7 @@
 #include "core/class.h"
 #include "core/current.h"
 #include "core/engine.h"
+#include "core/quota.h"
 #include "core/stats.h"
 #include "core/thread.h"
 #include "os/fatal.h"
@@ -338,6 +339,21 @@ static noinline void json_labels(struct json *json)
     json_close(json, "]");
 }
 
+static noinline void json_label_limits(struct json *json)
+{
+    struct label_limit limit;
+    json_open(json, "label_limits", "[");
+    for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
+        json_open(json, NULL, "{");
+        json_string(json, "label", limit.label);
+        json_number(json, "limit_bytes", limit.limit_bytes);
+        json_number(json, "used_bytes", limit.used_bytes);
+        json_number(json, "refusals", limit.refusals);
+        json_close(json, "}");
+    }
+    json_close(json, "]");
+}
+
 static void group_line(struct text *text, const struct label_group *group)
 {
     const uint64_t cells[] = { group_epochs(group),
@@ -408,6 +424,7 @@ TSLAB_API void tslab_stats_json(int fd)
     json_threads(&json);
     json_epochs(&json);
     json_labels(&json);
+    json_label_limits(&json);
     json_close(&json, "}");
     text_string(&json.text, "\n");
     text_send(&json.text, fd);

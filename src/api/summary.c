@@ -12,6 +12,7 @@
 #include "core/engine.h"
 #include "core/large.h"
 #include "core/option.h"
+#include "core/quota.h"
 #include "core/stats.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -236,6 +237,17 @@ static noinline void print_classes(int fd)
     text_send(&text, fd);
 }
 
+/* A label, cut so that the line stays within 80 columns. */
+static void text_label(struct text *text, const char *label, size_t columns)
+{
+    const size_t start = text->length;
+    text_string(text, " ");
+    text_foreign(text, label);
+    invariant(text->length < text->capacity && start < text->length);
+    text->length = min_size(text->length, start + 1 + columns);
+    text_string(text, "\n");
+}
+
 static void print_group(struct text *text, const struct column *column, const struct label_group *group)
 {
     enum { GROUP_LABEL_COLUMNS = 29 };
@@ -246,12 +258,11 @@ static void print_group(struct text *text, const struct column *column, const st
     text_number(text, group->oldest_ms, column++->width);
     text_mib(text, group->live_bytes, column++->width);
     text_mib(text, group->memory_bytes, column++->width);
-    text_string(text, " ");
-    const size_t start = text->length;
-    text_foreign(text, group->labels > 1 ? "(others)" : group->label[0] == 0 ? "(no label)" : group->label);
-    invariant(text->length < text->capacity && start <= text->length);
-    text->length = min_size(text->length, start + GROUP_LABEL_COLUMNS);
-    text_string(text, "\n");
+    text_label(text,
+               group->labels > 1      ? "(others)"
+               : group->label[0] == 0 ? "(no label)"
+                                      : group->label,
+               GROUP_LABEL_COLUMNS);
 }
 
 /* Those that do not drain come first, and then those with the most memory. */
@@ -280,6 +291,29 @@ static noinline void print_epochs(int fd)
     text_send(&text, fd);
 }
 
+/* The labels that have a limit, or had one and were refused something. */
+static noinline void print_label_limits(int fd)
+{
+    static const struct column columns[] = { { "limit_bytes", 11 }, { "used_bytes", 11 }, { "refusals", 11 } };
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct label_limit limit;
+    for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
+        if (limit.limit_bytes == 0 && limit.refusals == 0) {
+            continue;
+        }
+        if (text.length == 0) {
+            text_heads(&text, columns, sizeof columns / sizeof columns[0]);
+            text_string(&text, " label\n");
+        }
+        text_mib(&text, limit.limit_bytes, columns[0].width);
+        text_mib(&text, limit.used_bytes, columns[1].width);
+        text_number(&text, limit.refusals, columns[2].width);
+        text_label(&text, limit.label, LABEL_BYTES);
+    }
+    text_send(&text, fd);
+}
+
 static noinline void print_options(int fd)
 {
     char buffer[SUMMARY_BYTES];
@@ -297,5 +331,6 @@ void summary_print(int fd)
     print_memory(fd);
     print_classes(fd);
     print_epochs(fd);
+    print_label_limits(fd);
     print_options(fd);
 }

@@ -51,7 +51,7 @@ enum {
     EPOCH_ID_LIMIT = 1 << EPOCH_GENERATION_SHIFT,
     EPOCH_HELD_MOST = (1 << (EPOCH_GENERATION_SHIFT - EPOCH_HELD_SHIFT)) - 1,
     EPOCH_PROCESS = 1,
-    EPOCH_LABEL_BYTES = 32,
+    EPOCH_LABEL_BYTES = LABEL_BYTES,
 };
 
 #define HOLD_IDLE  ((struct thread *)0)
@@ -95,11 +95,12 @@ struct epoch {
     _Atomic(struct hold *) holds; /* the holds of this life; the last one of the list is `first` */
     atomic_u32 chunks;            /* the number of its chunks, linked or with a hold */
     _Alignas(CACHE_LINE) struct hold first;
-    struct hold *spare_holds; /* unlinked holds of earlier lives, all TAKEN; under the lock */
-    atomic_u32 run_units;     /* the units of all linked runs; written under the lock */
-    atomic_u32 limit_units;   /* the most that they may be; 0: no limit */
-    struct quota *quota;      /* that of its instance; NULL: it is in none. Set when it is opened */
-    struct quota own_quota;   /* of the instance whose root this is */
+    struct hold *spare_holds;        /* unlinked holds of earlier lives, all TAKEN; under the lock */
+    atomic_u32 run_units;            /* the units of all linked runs; written under the lock */
+    atomic_u32 limit_units;          /* the most that they may be; 0: no limit */
+    struct quota *quota;             /* that of its instance; NULL: it is in none. Set when it is opened */
+    struct quota own_quota;          /* of the instance whose root this is */
+    struct label_quota *label_quota; /* that of its label; NULL: it has none. Set when it is opened */
 
     /* Written by the thread that opens or closes the epoch. Reports may read them meanwhile. */
     atomic_u32 policy;
@@ -146,7 +147,8 @@ static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
 {
     const uint32_t limit = load_plain(&epoch->limit_units);
     return (likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit) &&
-           (likely(epoch->quota == NULL) || quota_allows(epoch->quota, units));
+           (likely(epoch->quota == NULL) || quota_allows(epoch->quota, units)) &&
+           (likely(epoch->label_quota == NULL) || label_quota_allows(epoch->label_quota, units));
 }
 
 /* Counts that the epoch's runs have become longer or shorter. Under its lock. */
@@ -156,6 +158,9 @@ static inline void epoch_count_units(struct epoch *epoch, uint32_t before, uint3
     counter_set(&epoch->run_units, counter_get(&epoch->run_units) - before + after);
     if (unlikely(epoch->quota != NULL)) {
         quota_change(epoch->quota, before, after);
+    }
+    if (unlikely(epoch->label_quota != NULL)) {
+        quota_change(&epoch->label_quota->quota, before, after);
     }
 }
 

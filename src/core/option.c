@@ -2,6 +2,8 @@
  * stderr. */
 #include "core/option.h"
 
+#include "core/part.h"
+#include "core/quota.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -44,12 +46,6 @@ static char *path_of(unsigned option)
 
 enum { MESSAGE_BYTES = 512 };
 
-/* A part of a string of the environment. */
-struct part {
-    const char *start;
-    size_t length;
-};
-
 static void complain_about_value(struct part name, struct part value, const char *what, const struct option_row *row)
 {
     char buffer[MESSAGE_BYTES];
@@ -81,39 +77,6 @@ static void complain_about_value(struct part name, struct part value, const char
     invariant(line.length < sizeof buffer);
     buffer[line.length++] = '\n';
     (void)os_write(STDERR_FILENO, buffer, line.length);
-}
-
-/* Parses a decimal number with an optional K, M, G or T (1,024 and its powers). False when it is none, or too large. */
-static bool parse_number(struct part part, uint64_t *number)
-{
-    static const char suffixes[] = "KMGT";
-    uint64_t value = 0;
-    size_t i = 0;
-    for (; i < part.length && part.start[i] >= '0' && part.start[i] <= '9'; i++) {
-        const uint64_t digit = (uint64_t)(part.start[i] - '0');
-        if (value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    if (i == 0) {
-        return false;
-    }
-    if (i + 1 == part.length) {
-        const char upper = (char)(part.start[i] & ~0x20);
-        const char *suffix = upper == 0 ? NULL : strchr(suffixes, upper);
-        if (suffix == NULL) {
-            return false;
-        }
-        const unsigned shift = 10 * (unsigned)(suffix - suffixes + 1);
-        if (value > UINT64_MAX >> shift) {
-            return false;
-        }
-        value <<= shift;
-        i++;
-    }
-    *number = value;
-    return i == part.length;
 }
 
 /* An option whose values are words. A number may follow one: `number` is what the word's name calls it. */
@@ -159,7 +122,7 @@ static bool parse_word(unsigned option, struct part part, uint64_t *value)
         }
         const struct part rest = { part.start + length, part.length - length };
         const bool fits = known->largest == 0 ? rest.length == 0
-                                              : parse_number(rest, &number) && number >= 1 && number <= known->largest;
+                                              : part_number(rest, &number) && number >= 1 && number <= known->largest;
         if (fits) {
             invariant(known->value < 1 << WORD_SHIFT && number <= UINT64_MAX >> WORD_SHIFT);
             *value = number << WORD_SHIFT | known->value;
@@ -218,6 +181,21 @@ static void complain_about_word(unsigned option, struct part name, struct part v
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
+static void complain_about_limits(struct part name, struct part value)
+{
+    char buffer[MESSAGE_BYTES];
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
+    text_string(&line, "tslab: option ");
+    text_part(&line, name.start, name.length);
+    text_string(&line, "=");
+    text_part(&line, value.start, min_size(value.length, OPTION_PATH_MOST));
+    text_string(&line,
+                " is ignored: it must be LABEL=BYTES:LABEL=BYTES and so on, for up to 16 labels of 1 to 31 bytes, "
+                "with 16K to 1024T for each, and not longer than 255 bytes\n");
+    invariant(line.length < sizeof buffer);
+    (void)os_write(STDERR_FILENO, buffer, line.length);
+}
+
 /* The signals that may ask for statistics. Beside them, those of the real-time range, which have no names. */
 enum { REALTIME_FIRST = 34 };
 static const struct {
@@ -245,14 +223,14 @@ bool option_signal_ends(int number)
 static bool parse_signal(struct part part, uint64_t *number)
 {
     const size_t skip = part.length > 3 && strncmp(part.start, "SIG", 3) == 0 ? 3 : 0;
-    bool known = parse_number(part, number) && (*number == 0 || *number >= REALTIME_FIRST);
+    bool known = part_number(part, number) && (*number == 0 || *number >= REALTIME_FIRST);
     for (unsigned i = 0; i < SIGNALS; i++) {
         const size_t length = strlen(asking_signals[i].name);
         if (part.length == skip + length && strncmp(part.start + skip, asking_signals[i].name, length) == 0) {
             *number = (uint64_t)asking_signals[i].number;
             return true;
         }
-        known |= parse_number(part, number) && *number == (uint64_t)asking_signals[i].number;
+        known |= part_number(part, number) && *number == (uint64_t)asking_signals[i].number;
     }
     return known;
 }
@@ -286,15 +264,33 @@ enum pass { PASS_SET, PASS_COMPLAIN };
 
 static bool parse_value(unsigned option, struct part value, uint64_t *number)
 {
-    if (path_of(option) != NULL) {
+    if (path_of(option) != NULL || option == OPTION_EPOCH_LIMITS) {
         *number = value.length;
-        return value.length <= OPTION_PATH_MOST;
+        return value.length <= OPTION_PATH_MOST && (option != OPTION_EPOCH_LIMITS || label_limits_fit(value));
     }
     if (has_words(option)) {
         return parse_word(option, value, number);
     }
-    return (option == OPTION_STATS_SIGNAL ? parse_signal : parse_number)(value, number) &&
+    return (option == OPTION_STATS_SIGNAL ? parse_signal : part_number)(value, number) &&
            *number >= rows[option].smallest && *number <= rows[option].largest;
+}
+
+/* False: the option cannot have this value, and keeps what it has. */
+static bool set_value(unsigned option, struct part value)
+{
+    uint64_t number;
+    if (!parse_value(option, value, &number) || (option == OPTION_EPOCH_LIMITS && !label_limits_set(value))) {
+        return false;
+    }
+    invariant(has_words(option) || (number >= rows[option].smallest && number <= rows[option].largest));
+    char *const path = path_of(option);
+    if (path != NULL) {
+        invariant(value.length <= OPTION_PATH_MOST);
+        memcpy(path, value.start, value.length);
+        path[value.length] = 0;
+    }
+    store_plain(&option_values[option], number);
+    return true;
 }
 
 /* `full` is the name as the user wrote it, for messages. `name` is the part of it that names the option. */
@@ -305,18 +301,11 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         i++;
     }
     uint64_t number;
-    const bool valid = i < OPTION_COUNT && parse_value(i, value, &number);
-    if (valid && pass == PASS_SET) {
-        invariant(has_words(i) || (number >= rows[i].smallest && number <= rows[i].largest));
-        char *const path = path_of(i);
-        if (path != NULL) {
-            invariant(value.length <= OPTION_PATH_MOST);
-            memcpy(path, value.start, value.length);
-            path[value.length] = 0;
-        }
-        store_plain(&option_values[i], number);
+    if (pass == PASS_SET) {
+        (void)(i < OPTION_COUNT && set_value(i, value));
+        return;
     }
-    if (valid || pass == PASS_SET) {
+    if (i < OPTION_COUNT && parse_value(i, value, &number)) {
         return;
     }
     if (i == OPTION_COUNT) {
@@ -325,6 +314,8 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
         complain_about_word(i, full, value);
     } else if (path_of(i) != NULL) {
         complain_about_value(full, value, " is ignored: it must be a path of ", &rows[i]);
+    } else if (i == OPTION_EPOCH_LIMITS) {
+        complain_about_limits(full, value);
     } else if (i == OPTION_STATS_SIGNAL) {
         complain_about_value(full, value, " is ignored: it must be USR2, TERM or another such signal, from ", &rows[i]);
     } else {
@@ -332,26 +323,12 @@ static void option_pass(enum pass pass, struct part full, struct part name, stru
     }
 }
 
-/* The part of `list` up to the separator. Advances `list` past it. */
-static struct part next_part(const char **list, char separator)
+static void option_pass_list(enum pass pass, struct part list)
 {
-    const char *end = strchr(*list, separator);
-    const size_t length = end == NULL ? strlen(*list) : (size_t)(end - *list);
-    const struct part part = { *list, length };
-    *list += length + (end != NULL);
-    return part;
-}
-
-static void option_pass_list(enum pass pass, const char *list)
-{
-    while (*list != 0) {
-        const struct part item = next_part(&list, ',');
-        const char *equals = memchr(item.start, '=', item.length);
-        const size_t length = equals == NULL ? item.length : (size_t)(equals - item.start);
-        const struct part name = { item.start, length };
-        const struct part value = { equals == NULL ? item.start + length : equals + 1,
-                                    equals == NULL ? 0 : item.length - length - 1 };
-        if (item.length > 0) {
+    while (list.length > 0) {
+        struct part value = part_cut(&list, ',');
+        if (value.length > 0) {
+            const struct part name = part_cut(&value, '=');
             option_pass(pass, name, name, value);
         }
     }
@@ -364,16 +341,16 @@ static void pass_all(enum pass pass, char *const *variables)
         return;
     }
     for (; *variables != NULL; variables++) {
-        const char *at = *variables;
-        if (strncmp(at, prefix, sizeof prefix - 1) != 0) {
+        if (strncmp(*variables, prefix, sizeof prefix - 1) != 0) {
             continue;
         }
-        const struct part full = next_part(&at, '=');
+        struct part value = { *variables, strlen(*variables) };
+        const struct part full = part_cut(&value, '=');
         const struct part name = { full.start + sizeof prefix - 1, full.length - (sizeof prefix - 1) };
         if (name_is(name, "options")) {
-            option_pass_list(pass, at);
+            option_pass_list(pass, value);
         } else {
-            option_pass(pass, full, name, (struct part){ at, strlen(at) });
+            option_pass(pass, full, name, value);
         }
     }
 }
@@ -393,6 +370,8 @@ void option_tell(struct text *text, enum option option, uint64_t value)
     invariant(option < OPTION_COUNT);
     if (path_of(option) != NULL) {
         text_foreign(text, path_of(option));
+    } else if (option == OPTION_EPOCH_LIMITS) {
+        label_limits_tell(text);
     } else if (option == OPTION_STATS_SIGNAL) {
         text_signal(text, value);
     } else if (has_words(option)) {
@@ -434,14 +413,8 @@ bool option_may_change(enum option option)
 
 bool option_set(enum option option, const char *value)
 {
-    uint64_t number;
-    invariant(option_may_change(option));
-    const bool valid = parse_value(option, (struct part){ value, strlen(value) }, &number);
-    if (valid) {
-        invariant(has_words(option) || (number >= rows[option].smallest && number <= rows[option].largest));
-        store_plain(&option_values[option], number);
-    }
-    return valid;
+    invariant(option_may_change(option) && path_of(option) == NULL);
+    return set_value(option, (struct part){ value, strlen(value) });
 }
 
 unsigned option_describe_changed(struct text *text)
@@ -480,7 +453,7 @@ void option_describe(struct text *text, int fd)
         char buffer[OPTION_PATH_MOST + 1];
         struct text value = { .buffer = buffer, .capacity = sizeof buffer - 1 };
         option_tell(&value, i, option_get(i));
-        invariant(value.length < sizeof buffer && (value.length > 0 || path_of(i) != NULL));
+        invariant(value.length < sizeof buffer && (value.length > 0 || option_get(i) == 0));
         buffer[value.length] = 0;
         text_right(text, buffer, 14);
         text_string(text, " ");

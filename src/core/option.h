@@ -25,7 +25,8 @@ struct text;
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
-/* The value of an option that is a path is how long it is; these have the paths. */
+/* The value of an option that is a path is how long it is; these have the paths. That of epoch_limits is, too; the
+ * limits are in quota.h. */
 enum { OPTION_PATH_MOST = 255 };
 extern char option_path[OPTION_PATH_MOST + 1];         /* stats_file */
 extern char option_trace_path[OPTION_PATH_MOST + 1];   /* trace */
@@ -45,6 +46,8 @@ extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
       "memory that the program may use: what exceeds it is refused; 0: no limit")                                      \
     X(SOFT_LIMIT_BYTES, soft_limit_bytes, 0, 0, 1024 * TIB, "bytes",                                                   \
       "above it, no empty memory waits for reuse and caches are small; 0: no limit")                                   \
+    X(EPOCH_LIMITS, epoch_limits, 0, 0, 255, "bytes",                                                                  \
+      "LABEL=BYTES:LABEL=BYTES and so on: the memory that all epochs with a label may use together")                   \
     X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
       "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
     X(HUGE_PAGES, huge_pages, HUGE_PAGES_ADAPTIVE, 0, 0, "",                                                           \
@@ -133,7 +136,7 @@ enum option option_named(const char *name);
 /* Whether an option may change while the program runs. The others are read when the library starts. */
 bool option_may_change(enum option option);
 
-/* Sets an option that may change. False: it cannot have this value. */
+/* Sets an option that may change. False: it cannot have this value. epoch_limits inside of a gate. */
 bool option_set(enum option option, const char *value);
 
 /* Appends the value of an option as option_set takes it. */

@@ -15,12 +15,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* An epoch that serves handles shares the quota of the one that it serves. */
-static void set_quota(struct epoch *epoch, const struct scope_options *options)
+/* An epoch that serves handles shares the quotas of the one that it serves. */
+static void set_quotas(struct epoch *epoch, const struct scope_options *options)
 {
     struct epoch *const root = options->is_instance ? epoch : epoch_by_value(options->instance);
     const struct epoch *const owner = options->serves;
     epoch->quota = owner != NULL ? owner->quota : root != NULL ? &root->own_quota : NULL;
+    epoch->label_quota = owner != NULL ? owner->label_quota : label_quota_of(options->label);
     invariant(root == NULL || options->is_instance || load_plain(&root->is_instance) != 0);
     if (options->is_instance) {
         store_plain(&epoch->own_quota.limit_units, 0);
@@ -42,7 +43,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     counter_set(&epoch->recycled_runs, 0);
     invariant(counter_get(&epoch->run_units) == 0);
     store_plain(&epoch->limit_units, options->limit_units);
-    set_quota(epoch, options);
+    set_quotas(epoch, options);
     store_plain(&epoch->handles, NULL);
     store_plain(&epoch->is_instance, options->is_instance);
     store_plain(&epoch->owner, options->serves);

@@ -31,6 +31,9 @@ static void options_are_set_and_read(void)
     set_to("epoch_policy", "batch-64", "batch-64");
     set_to("epoch_policy", "interval-20", "interval-20");
     set_to("epoch_policy", "never", "never");
+    set_to("epoch_limits", "request=65536K:cache=99999", "request=64M:cache=96K");
+    set_to("epoch_limits", "cache=1500M", "cache=1500M");
+    set_to("epoch_limits", "", "");
     set_to("stats", "0", "0");
     set_to("stats_interval_ms", "0", "0");
     check_value("arena_bytes", "17592186044416");
@@ -142,6 +145,8 @@ static void *set_meanwhile(void *argument)
         { "stats", "0" },
         { "epoch_policy", "batch-7" },
         { "epoch_policy", "interval-1" },
+        { "epoch_limits", "unit=4G" },
+        { "epoch_limits", "unit=3G:other=1M" },
     };
     uint64_t random = (uintptr_t)argument;
     for (size_t i = 0; i < times(3000); i++) {

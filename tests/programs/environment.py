@@ -39,6 +39,14 @@ def value_out_of_range(runner):
 
 
 @entry
+def wrong_limits_by_label(runner):
+    for value in ("request", "request=", "request=much", "=1M", "request=1M:cache", "request=1"):
+        expect_one_complaint(runner, "epoch_limits", TSLAB_EPOCH_LIMITS=value)
+        expect_one_complaint(runner, "label=bytes:label=bytes", TSLAB_OPTIONS=f"epoch_limits={value}")
+    expect(not complaints(runner, TSLAB_EPOCH_LIMITS="request=64M:cache=1G"), "right ones are complained about")
+
+
+@entry
 def right_options(runner):
     for options in ({}, {"TSLAB_PURGE_DELAY_MS": "100"}, {"TSLAB_OPTIONS": "purge_delay_ms=100"}, {"TSLAB_OPTIONS": ""}):
         lines = complaints(runner, **options)
@@ -110,7 +118,7 @@ def setuid(runner):
         "TSLAB_NONSENSE": "1",
         "TSLAB_ARENA_BYTES": "64G",
         "TSLAB_EPOCH_POLICY": "per-request",
-        "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=lazy,retain_limit_bytes=3G,"
+        "TSLAB_OPTIONS": "more_nonsense=1,retain_bytes=1M,purge_delay_ms=7,limit_bytes=9G,soft_limit_bytes=8G,purge=lazy,retain_limit_bytes=3G,epoch_limits=a=1G,"
                          "huge_pages=never,keeper=0,cache_bytes=9M,magazines=0",
     }
     as_nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}

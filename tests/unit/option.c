@@ -209,6 +209,44 @@ static void only_some_signals_ask(void **state)
                    "from 0 to 64; it keeps its default 0\n");
 }
 
+static void load_limits_by_label(const void *argument)
+{
+    (void)argument;
+    static char *const lists[] = {
+        "TSLAB_EPOCH_LIMITS=a=64M:b c=3G",
+        "TSLAB_EPOCH_LIMITS=a=64M:b c",
+        "TSLAB_OPTIONS=epoch_limits=a=64M:a b=12,stats=1",
+        /* Together with those of before, these are too many. */
+        "TSLAB_EPOCH_LIMITS=1=1M:2=1M:3=1M:4=1M:5=1M:6=1M:7=1M:8=1M:9=1M:10=1M:11=1M:12=1M:13=1M:14=1M:15=1M",
+    };
+    char buffer[OPTION_PATH_MOST];
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+        option_load((char *[]){ lists[i], NULL });
+        option_tell(&text, OPTION_EPOCH_LIMITS, option_get(OPTION_EPOCH_LIMITS));
+        CHECK(text.length == 12 && memcmp(buffer, "a=64M:b c=3G", text.length) == 0);
+        option_complain((char *[]){ lists[i], NULL });
+    }
+    CHECK(option_get(OPTION_STATS) == 1);
+}
+
+static void limits_by_label_are_read(void **state)
+{
+    (void)state;
+    const struct child child = child_run(load_limits_by_label, NULL);
+    assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    static const char *const starts[] = { "tslab: option TSLAB_EPOCH_LIMITS=a=64M:b c is ignored: it must be ",
+                                          "tslab: option epoch_limits=a=64M:a b=12 is ignored: it must be ",
+                                          "tslab: option TSLAB_EPOCH_LIMITS=1=1M:2=1M:3=1M:4=1M:5=1M:" };
+    const char *line = child.said;
+    for (unsigned i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        assert_memory_equal(line, starts[i], strlen(starts[i]));
+        assert_non_null(strstr(line, "LABEL=BYTES:LABEL=BYTES"));
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(*line, 0);
+}
+
 static void load_something_long(const void *argument)
 {
     (void)argument;
@@ -268,7 +306,8 @@ static void the_description_names_all(void **state)
         if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE || i == OPTION_HUGE_PAGES) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name,
                      i == OPTION_EPOCH_POLICY ? "never" : "adaptive");
-        } else if (i == OPTION_STATS_FILE || i == OPTION_TRACE || i == OPTION_PROFILE_FILE) {
+        } else if (i == OPTION_EPOCH_LIMITS || i == OPTION_STATS_FILE || i == OPTION_TRACE ||
+                   i == OPTION_PROFILE_FILE) {
             snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
         } else {
             snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);
@@ -285,6 +324,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said_and_ignored),
         cmocka_unit_test(paths_are_kept),
         cmocka_unit_test(only_some_signals_ask),
+        cmocka_unit_test(limits_by_label_are_read),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
         cmocka_unit_test(loading_is_silent),
         cmocka_unit_test(the_description_names_all),

@@ -67,6 +67,14 @@ def path(text):
     return text
 
 
+def limits_by_label(text):
+    for item in text.split(":"):
+        label, _, size = item.partition("=")
+        if not 1 <= len(label.encode()) <= 31 or "," in label or not 16 << 10 <= (_value(size) or 0) <= 1 << 50:
+            raise argparse.ArgumentTypeError(f"'{text}' is no LABEL=BYTES:LABEL=BYTES")
+    return text
+
+
 def signal_name(text):
     name = text.removeprefix("SIG")
     if name not in _SIGNALS and not (name.isdecimal() and (34 <= int(name) <= 64 or int(name) == 0)):
@@ -111,6 +119,7 @@ OPTIONS = (
     Option("retain_limit_bytes", "N", number(0, 1 << 40), "empty memory that may wait at most"),
     Option("limit_bytes", "N", number(0, 1 << 50), "memory that the program may use; 0: no limit"),
     Option("soft_limit_bytes", "N", number(0, 1 << 50), "above it, no empty memory waits for reuse; 0: no limit"),
+    Option("epoch_limits", "LIST", limits_by_label, "LABEL=BYTES:LABEL=BYTES and so on: what all epochs with a label may use together"),
     Option("purge", "POLICY", word_of(_PURGES), "when empty memory goes back: adaptive, delayed, eager, lazy, never"),
     Option("huge_pages", "POLICY", word_of(_HUGE_PAGES), "where memory may have huge pages: adaptive, always, never"),
     Option("keeper", "0|1", number(0, 1), "0: no thread of the library's own gives memory back while others are idle"),

@@ -1,0 +1,324 @@
+/* Limits by label (option epoch_limits): all epochs that carry a label share one, whichever instance they are in, and
+ * it may change while they are open. */
+#include "epoch.h"
+
+#include <inttypes.h>
+#include <sys/wait.h>
+
+enum { LIMIT_BYTES = 4 * MEGABYTE, SLACK_BYTES = 64 * KILOBYTE, EPOCHS = 6, MOST = 30000 };
+
+static void *objects[MOST];
+
+static void set_limits(const char *list)
+{
+    STATUS(tslab_option_set("epoch_limits", list), TSLAB_OK);
+}
+
+static void check_limits(const char *wanted)
+{
+    char value[300];
+    STATUS(tslab_option_get("epoch_limits", value, sizeof value), TSLAB_OK);
+    CHECK_SAY(strcmp(value, wanted) == 0, "epoch_limits is %s, not %s", value, wanted);
+}
+
+struct limit {
+    uint64_t limit_bytes, used_bytes, refusals;
+};
+
+/* What the statistics say of a label. */
+static struct limit limit_of(const char *label)
+{
+    static char report[1 << 20];
+    char start[100];
+    struct limit limit = { 0 };
+    FILE *const file = tmpfile();
+    CHECK(file != NULL);
+    tslab_stats_json(fileno(file));
+    const ssize_t length = pread(fileno(file), report, sizeof report - 1, 0);
+    CHECK(length > 0 && fclose(file) == 0);
+    report[length] = 0;
+    snprintf(start, sizeof start, "{\"label\":\"%s\",\"limit_bytes\":", label);
+    const char *const at = strstr(report, start);
+    CHECK_SAY(at != NULL, "no limit of %s", label);
+    const int read = sscanf(at + strlen(start), "%" SCNu64 ",\"used_bytes\":%" SCNu64 ",\"refusals\":%" SCNu64 "}",
+                            &limit.limit_bytes, &limit.used_bytes, &limit.refusals); /* NOLINT(cert-err34-c) */
+    CHECK(read == 3);
+    return limit;
+}
+
+static tslab_epoch labelled(const char *label, tslab_instance instance)
+{
+    const struct tslab_epoch_options options = { .label = label, .policy = TSLAB_POLICY_RELEASE, .instance = instance };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    CHECK(epoch.id != 0);
+    return epoch;
+}
+
+/* Allocates until it is refused, or `most` bytes. Returns how many bytes were granted. */
+static size_t fill_some(tslab_epoch epoch, size_t size, size_t most)
+{
+    size_t n = 0;
+    errno = 0;
+    while (n * size < most && n < MOST && (objects[n] = tslab_epoch_malloc(epoch, size)) != NULL) {
+        memset(objects[n], 1, size);
+        n++;
+    }
+    CHECK_SAY(n * size >= most || errno == ENOMEM, "%zu objects of %zu bytes, errno %d", n, size, errno);
+    return n * size;
+}
+
+static size_t fill_up(tslab_epoch epoch, size_t size)
+{
+    const size_t bytes = fill_some(epoch, size, SIZE_MAX);
+    CHECK(tslab_epoch_malloc(epoch, MEGABYTE) == NULL && errno == ENOMEM);
+    return bytes;
+}
+
+static void check_filled(size_t bytes, size_t limit_bytes)
+{
+    CHECK_SAY(bytes >= limit_bytes / 2 && bytes <= limit_bytes + EPOCHS * SLACK_BYTES, "%zu of %zu bytes", bytes,
+              limit_bytes);
+}
+
+static const size_t sizes[] = { 300, 3000, 30000, 100000, MEGABYTE };
+
+static void all_epochs_of_a_label_share_it(void)
+{
+    const tslab_instance one = tslab_instance_open("one"), two = tslab_instance_open("two");
+    const tslab_instance homes[] = { { 0 }, one, two };
+    tslab_epoch epochs[EPOCHS], other = labelled("other", (tslab_instance){ 0 });
+    set_limits("shared=4M:unused=1G");
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        size_t bytes = 0;
+        for (size_t i = 0; i < EPOCHS; i++) {
+            epochs[i] = labelled("shared", homes[i % COUNT_OF(homes)]);
+            bytes += fill_up(epochs[i], sizes[s]);
+        }
+        check_filled(bytes, LIMIT_BYTES);
+        const struct limit limit = limit_of("shared");
+        CHECK(limit.limit_bytes == LIMIT_BYTES && limit.used_bytes <= LIMIT_BYTES && limit.refusals >= EPOCHS);
+        CHECK(fill_some(other, sizes[s], (size_t)2 * LIMIT_BYTES) >= (size_t)2 * LIMIT_BYTES);
+        CHECK(fill_some(tslab_instance_root(one), sizes[s], (size_t)2 * LIMIT_BYTES) >= (size_t)2 * LIMIT_BYTES);
+        for (size_t i = 0; i < EPOCHS; i++) {
+            STATUS(tslab_epoch_release(epochs[i], 0, NULL), TSLAB_OK);
+        }
+        CHECK(limit_of("shared").used_bytes == 0);
+    }
+    CHECK(limit_of("unused").used_bytes == 0 && limit_of("unused").refusals == 0);
+    STATUS(tslab_instance_close(one, 0, NULL), TSLAB_OK);
+    STATUS(tslab_instance_close(two, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(other, 0, NULL), TSLAB_OK);
+}
+
+/* An epoch may be under both limits, and under one of its own: the narrowest decides. */
+static void it_stands_beside_other_limits(void)
+{
+    const tslab_instance instance = tslab_instance_open("instance");
+    set_limits("narrow=2M:wide=64M");
+    STATUS(tslab_instance_limit(instance, LIMIT_BYTES), TSLAB_OK);
+    const tslab_epoch narrow = labelled("narrow", instance), wide = labelled("wide", instance);
+    const size_t first = fill_up(narrow, 30000);
+    check_filled(first, LIMIT_BYTES / 2);
+    check_filled(first + fill_up(wide, 30000), LIMIT_BYTES);
+    CHECK(limit_of("wide").refusals == 0 && limit_of("narrow").refusals != 0);
+    STATUS(tslab_epoch_release(wide, 0, NULL), TSLAB_OK);
+    CHECK(tslab_epoch_malloc(narrow, MEGABYTE) == NULL);
+    STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+    CHECK(limit_of("wide").used_bytes == 0 && limit_of("narrow").used_bytes == 0);
+}
+
+static void what_is_freed_is_there_again(void)
+{
+    set_limits("drains=4M");
+    const struct tslab_epoch_options options = { .label = "drains" };
+    for (unsigned round = 0; round < 10; round++) {
+        const size_t size = sizes[round % COUNT_OF(sizes)];
+        const tslab_epoch epoch = tslab_epoch_open(&options);
+        const size_t bytes = fill_up(epoch, size);
+        check_filled(bytes, LIMIT_BYTES);
+        STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+        const tslab_epoch next = tslab_epoch_open(&options); /* the survivors of the last one still count */
+        CHECK(tslab_epoch_malloc(next, MEGABYTE) == NULL);
+        for (size_t i = 0; i < bytes / size; i++) {
+            tslab_free(objects[i]);
+        }
+        tslab_free(keep(tslab_epoch_malloc(next, MEGABYTE)));
+        STATUS(tslab_epoch_close(next, 0, NULL), TSLAB_OK);
+    }
+    CHECK(limit_of("drains").used_bytes == 0);
+}
+
+/* Plain malloc and realloc inside of a scope, an epoch that advances, and handles. */
+static void all_ways_to_allocate_are_under_it(void)
+{
+    set_limits("scope=4M");
+    const struct tslab_epoch_options options = { .label = "scope" };
+    tslab_epoch epoch = tslab_epoch_open(&options);
+    for (unsigned round = 0; round < 3; round++) {
+        tslab_epoch_enter(epoch);
+        void *const first = keep(tslab_malloc(3 * MEGABYTE));
+        CHECK(tslab_malloc(2 * MEGABYTE) == NULL && errno == ENOMEM && tslab_calloc(2, MEGABYTE) == NULL);
+        CHECK(tslab_realloc(first, 8 * MEGABYTE) == NULL && errno == ENOMEM);
+        size_t n = 0;
+        tslab_handle handles[200];
+        while (n < COUNT_OF(handles) && (handles[n] = tslab_handle_malloc(epoch, 10000, NULL)).id != 0) {
+            n++;
+        }
+        CHECK_SAY(n > 10 && n < 120, "%zu handles", n);
+        for (size_t i = 0; i < n; i++) {
+            STATUS(tslab_handle_free(epoch, handles[i]), TSLAB_OK);
+        }
+        tslab_free(first);
+        STATUS(tslab_epoch_advance(&epoch, 0, NULL), TSLAB_OK);
+        STATUS(tslab_epoch_leave(epoch), TSLAB_OK);
+    }
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    CHECK(limit_of("scope").used_bytes == 0);
+    /* A unit of work. */
+    STATUS(tslab_option_set("epoch_policy", "per-request"), TSLAB_OK);
+    STATUS(tslab_work_begin("scope"), TSLAB_OK);
+    CHECK(tslab_malloc(5 * MEGABYTE) == NULL && errno == ENOMEM);
+    STATUS(tslab_work_end(), TSLAB_OK);
+}
+
+static void it_changes_while_epochs_are_open(void)
+{
+    set_limits("a=8M");
+    const tslab_epoch a = labelled("a", (tslab_instance){ 0 }), early = labelled("b", (tslab_instance){ 0 });
+    CHECK(fill_some(a, 100000, 6 * MEGABYTE) >= 6 * MEGABYTE);
+    set_limits("b=1M:a=2M"); /* stops growth, and takes nothing away */
+    check_limits("a=2M:b=1M");
+    CHECK(tslab_epoch_malloc(a, 100000) == NULL && ((const char *)objects[0])[99999] == 1);
+    const tslab_epoch late = labelled("b", (tslab_instance){ 0 });
+    CHECK(tslab_epoch_malloc(late, 2 * MEGABYTE) == NULL);
+    CHECK(tslab_epoch_malloc(early, 2 * MEGABYTE) != NULL); /* b had no place when it was opened */
+    set_limits("b=4M");
+    CHECK(tslab_epoch_malloc(late, 2 * MEGABYTE) != NULL && tslab_epoch_malloc(a, 20 * MEGABYTE) != NULL);
+    CHECK(limit_of("a").limit_bytes == 0 && limit_of("a").used_bytes > 20 * MEGABYTE);
+    set_limits("a=8M:b=4M"); /* it was counted meanwhile */
+    CHECK(tslab_epoch_malloc(a, 100000) == NULL);
+    STATUS(tslab_epoch_release(a, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(early, 0, NULL), TSLAB_OK);
+    STATUS(tslab_epoch_release(late, 0, NULL), TSLAB_OK);
+    CHECK(limit_of("a").used_bytes == 0 && limit_of("b").used_bytes == 0);
+    set_limits("");
+    check_limits("");
+}
+
+static void what_is_no_list_is_refused(void)
+{
+    static const char *const wrong[] = { "a",       "a=",      "=1M",   "a=1M:b",     "a=1",     "a=1X",
+                                         "a=16383", "a=1025T", ":a=1M", "a=1M::b=1M", "a=b=16K", "a=1M,b=2M" };
+    char list[400] = "";
+    set_limits("kept=1M");
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        STATUS(tslab_option_set("epoch_limits", wrong[i]), TSLAB_INVALID);
+    }
+    /* A label as long as epochs keep it, one that is longer, and a list that is too long. */
+    STATUS(tslab_option_set("epoch_limits", "12345678901234567890123456789012=1M"), TSLAB_INVALID);
+    memset(list, '0', 300);
+    memcpy(list, "kept=", 5);
+    STATUS(tslab_option_set("epoch_limits", list), TSLAB_INVALID);
+    check_limits("kept=1M");
+    set_limits("kept=64K:1234567890123456789012345678901=1M");
+    const tslab_epoch epoch = labelled("12345678901234567890123456789012345", (tslab_instance){ 0 });
+    CHECK(tslab_epoch_malloc(epoch, 2 * MEGABYTE) == NULL);
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    /* 16 labels have a place, as long as the process lives. */
+    for (unsigned i = 0; i < 14; i++) {
+        snprintf(list, sizeof list, "label %u=1M", i);
+        set_limits(list);
+    }
+    STATUS(tslab_option_set("epoch_limits", "one more=1M"), TSLAB_INVALID);
+    check_limits("label 13=1M");
+    set_limits("label 0=16K:label 0=20M:label 9=1T");
+    check_limits("label 0=20M:label 9=1T");
+}
+
+/* The child of a fork goes on with the limits and the counts, and counts for itself. */
+static void a_fork_has_its_own_count(void)
+{
+    set_limits("forked=4M");
+    const tslab_epoch epoch = labelled("forked", (tslab_instance){ 0 });
+    const size_t before = fill_some(epoch, 30000, LIMIT_BYTES / 2);
+    const uint64_t used = limit_of("forked").used_bytes;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(limit_of("forked").used_bytes == used);
+        check_filled(before + fill_up(epoch, 30000), LIMIT_BYTES);
+        set_limits("forked=8M");
+        check_filled(before + fill_up(epoch, 30000), (size_t)2 * LIMIT_BYTES - before);
+        STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+        CHECK(limit_of("forked").used_bytes == 0);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(limit_of("forked").used_bytes == used && limit_of("forked").limit_bytes == LIMIT_BYTES);
+    check_filled(before + fill_up(epoch, 30000), LIMIT_BYTES);
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void the_environment_has_it(void)
+{
+    check_limits("of the environment=4M");
+    const tslab_epoch epoch = labelled("of the environment", (tslab_instance){ 0 });
+    check_filled(fill_up(epoch, 30000), LIMIT_BYTES);
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+}
+
+static void *come_and_go(void *argument)
+{
+    uint64_t random = (uintptr_t)argument;
+    for (size_t i = 0; i < times(400); i++) {
+        const tslab_epoch epoch = labelled("busy", (tslab_instance){ 0 });
+        for (unsigned k = 0; k < 40; k++) {
+            const size_t size = 1 + below(&random, k % 8 == 0 ? 400000 : 20000);
+            char *const p = tslab_epoch_malloc(epoch, size);
+            CHECK(p != NULL || errno == ENOMEM);
+            if (p != NULL && k % 4 == 0) {
+                tslab_free(p);
+            }
+        }
+        if (i % 16 == 0) {
+            set_limits(i % 32 == 0 ? "busy=1M" : "busy=512K:more=1M");
+        }
+        STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    }
+    return NULL;
+}
+
+/* However epochs come and go on several threads, while limits change, nothing stays counted. */
+static void nothing_stays_counted(void)
+{
+    enum { THREADS = 3 };
+    pthread_t threads[THREADS];
+    set_limits("busy=1M");
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, come_and_go, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    const struct limit limit = limit_of("busy");
+    CHECK_SAY(limit.used_bytes == 0 && limit.refusals != 0, "%" PRIu64 " bytes, %" PRIu64 " refusals", limit.used_bytes,
+              limit.refusals);
+}
+
+static const struct epoch_case cases[] = {
+    CASE(all_epochs_of_a_label_share_it),
+    CASE(it_stands_beside_other_limits),
+    CASE(what_is_freed_is_there_again),
+    CASE(all_ways_to_allocate_are_under_it),
+    CASE(it_changes_while_epochs_are_open),
+    CASE(what_is_no_list_is_refused),
+    CASE(a_fork_has_its_own_count),
+    CASE_WITH("TSLAB_EPOCH_LIMITS=of the environment=4M", the_environment_has_it),
+    CASE(nothing_stays_counted),
+};
+
+int main(int argc, char **argv)
+{
+    return cases_run(cases, COUNT_OF(cases), argc, argv);
+}
