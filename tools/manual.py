@@ -187,7 +187,7 @@ def options():
 
 
 def option_text(option):
-    if option.name in ("stats_file", "trace"):
+    if option.name in ("epoch_limits", "stats_file", "trace"):
         return f"{option.doc}. At most {option.largest} {option.unit}."
     if option.name == "stats_signal":
         return f"{option.doc}. Default: {option.fallback}."

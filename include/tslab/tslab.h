@@ -182,8 +182,8 @@ TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
 /* Options, as docs/options.md lists them: by name, with values as text. All can be read. The program can set `purge`,
  * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `limit_bytes`, `soft_limit_bytes`,
- * `epoch_policy`, `profile`, `stats` and `stats_interval_ms`, for all threads: what a thread does next follows the new
- * value.
+ * `epoch_limits`, `epoch_policy`, `profile`, `stats` and `stats_interval_ms`, for all threads: what a thread does next
+ * follows the new value.
  * limit_bytes and soft_limit_bytes are members of struct tslab_limits; where two threads set limits at once, one of
  * them may be lost.
  *

@@ -346,15 +346,17 @@ void verify_cursor(const struct cursor *cursor)
 void verify_epoch(struct epoch *epoch)
 {
     lock_acquire(&epoch->lock);
-    uint32_t before = 0, runs = 0;
+    uint32_t before = 0, runs = 0, units = 0;
     for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
         const struct run *run = &arena.runs[at];
         invariant(run->of_epoch.prev == before && run->kind == RUN_USED && arena.units[at].first == at);
         invariant(word_epoch(load_plain(&run->word)) == epoch->id);
         runs++;
+        units += run->units;
         invariant(runs <= load_plain(&epoch->pins));
         before = at;
     }
+    invariant(units == counter_get(&epoch->run_units));
     const struct hold *hold = epoch_first_hold(epoch);
     for (; hold != &epoch->first; hold = hold_next(hold)) {
         invariant(hold != NULL && hold->epoch == epoch && hold->real == hold);
@@ -531,6 +533,7 @@ size_t verify_whole(void)
     for (struct epoch *epoch = next_epoch(0); epoch != NULL; epoch = next_epoch(epoch->id + 1)) {
         verify_epoch_at_rest(epoch);
     }
+    invariant(epoch_label_quotas_hold());
     if (counter_get(&depot.lost_units) != 0) {
         return 0;
     }

@@ -54,8 +54,9 @@ void verify_depot(void);
 void verify_cursor(const struct cursor *cursor);
 
 /* An epoch. Its runs are linked both ways, used, of this epoch, and each pins it; its holds are its own, and the last
- * of them is `first`. Takes the lock of the epoch. At rest, when nobody enters, leaves or closes it, its word counts
- * the holds that are not TAKEN, and one more while it is OPEN; its sealed chunks count the granules of their codes. */
+ * of them is `first`. It counts the units of its runs. Takes the lock of the epoch. At rest, when nobody enters, leaves
+ * or closes it, its word counts the holds that are not TAKEN, and one more while it is OPEN; its sealed chunks count
+ * the granules of their codes. */
 void verify_epoch(struct epoch *epoch);
 void verify_epoch_at_rest(struct epoch *epoch);
 
@@ -68,7 +69,8 @@ void verify_shared(void);
 void verify_accounts(void);
 
 /* The whole. Each slot of each slab is in one place: in the bitmap, cached by one heap, or an object that lives. So is
- * each code of a chunk that of an object that lives, and the other way round. Nobody else runs. Returns how many slots
+ * each code of a chunk that of an object that lives, and the other way round. The quota of each label counts what its
+ * epochs have. Nobody else runs. Returns how many slots
  * and codes are in no place: no more than the threads had in hand that forks have cut off (watch.h). Only in checked
  * builds, which know what lives: elsewhere all that is not cached is taken to live. */
 size_t verify_whole(void);

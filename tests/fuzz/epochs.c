@@ -278,7 +278,9 @@ void epoch_open_one(const struct operation *operation)
     make_label(operation->value, label, sizeof label);
     const struct model *const parent = (operation->index & 3) == 0 ? model_some(operation->place) : NULL;
     const struct tslab_epoch_options options = {
-        .label = (operation->index & 0x30) == 0 ? NULL : label,
+        .label = (operation->index & 0x30) == 0   ? NULL
+                 : (operation->index & 0x80) == 0 ? "fuzz"
+                                                  : label,
         .parent = value_of(parent),
         .instance =
             (operation->index & 12) == 0 ? world.instances[operation->place % INSTANCES] : (tslab_instance){ 0 },

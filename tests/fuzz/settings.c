@@ -29,6 +29,7 @@ struct settings settings_of(const uint8_t *record)
                  : rest / 64 == 2 ? 2
                                   : 0,
         .as_a_list = record[6] % 2 == 1,
+        .limits_labels = record[6] / 2 % 2 == 1,
     };
 }
 
@@ -65,6 +66,9 @@ void settings_export(const struct settings *settings)
         CHECK(setenv("TSLAB_EPOCH_POLICY", policy, 1) == 0);
     }
     set("TSLAB_STATS", settings->stats, true);
+    if (settings->limits_labels) { /* more than a case has */
+        CHECK(setenv("TSLAB_EPOCH_LIMITS", "an instance=1T:a unit=1T:fuzz=1T", 0) == 0);
+    }
     if (settings->arena_bytes != 0) {
         set("TSLAB_ARENA_BYTES", settings->arena_bytes, false);
     }

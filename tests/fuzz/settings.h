@@ -1,7 +1,7 @@
 /* How the library is set up for a case: its first record says it, byte by byte, where 0 is what most programs have.
  *
  *   0 retain_bytes   1 purge_delay_ms   2 epoch_policy, with 4 as its number   3 how many objects live at once
- *   5 magazines, arena_bytes and stats   6 by variables of their own, or by TSLAB_OPTIONS */
+ *   5 magazines, arena_bytes and stats   6 by variables of their own, or by TSLAB_OPTIONS; limits of labels */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
@@ -17,7 +17,7 @@ struct settings {
     enum work_mode mode;
     uint64_t mode_number;
     size_t objects_most;
-    bool as_a_list;
+    bool as_a_list, limits_labels;
 };
 
 struct settings settings_of(const uint8_t *record);

@@ -61,6 +61,8 @@ def complaints(root):
     of_class = json_names(report, "json_class_entry", "json_slabs")
     yield from differences("a size class", first_column(section(page, "### A size class")), of_class)
     yield from differences("an epoch", first_column(section(page, "### An epoch")), json_names(report, "json_epoch_entry"))
+    of_limit = json_names(report, "json_label_limits")
+    yield from differences("a limit of a label", first_column(section(page, "### A limit of a label")), of_limit)
     totals = set(json_names(report, "json_totals")) - {"bypassed_allocations"} | {"bypassed_allocs"}
     yield from differences("totals", totals, struct_members(header, "tslab_stats"))
     summary = (root / "src/api/summary.c").read_text()
@@ -72,7 +74,7 @@ def complaints(root):
         if term != "METADATA" and f"`{account}`" not in row:
             yield f"the summary: docs/statistics.md does not tell that {account} is in {term.lower()}"
     head = first_column(section(page, "## JSON").partition("\n### ")[0])
-    arrays = ["totals", "accounts", "classes", "threads", "epochs", "labels"]
+    arrays = ["totals", "accounts", "classes", "threads", "epochs", "labels", "label_limits"]
     yield from differences("a thread", first_column(section(page, "### A thread")), json_names(report, "json_threads"))
     yield from differences("JSON", head, json_names(report, "tslab_stats_json") + arrays)
     columns = first_column(section(page, "### The tables"))
