@@ -32,17 +32,20 @@ language() {
     done
 }
 
+# Real control groups, where Debian has them for this processor.
+uml=$(apt-cache show user-mode-linux >/dev/null 2>&1 && echo user-mode-linux || true)
+
 case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
-    test-slow) wanted="$test $ways" ;;
+    test-slow) wanted="$test $ways $uml" ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
     docs) wanted="python3 python3-venv" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $uml $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;

@@ -10,10 +10,13 @@ enum {
     NEAR_SHIFT = 4, /* the container presses when less than this part of its limit is left */
     STALLED = 1000, /* or when tasks wait for memory for this many in 10,000 of the time */
     LOOK_MS = 1000,
-    CONTAINER_GROWTH_UNITS = (64 << 20) / UNIT_BYTES, /* growth of the arena after which to look at the container */
+    /* Growth of the arena after which to look at the container: half of what is left to its limit, within these. */
+    CONTAINER_GROWTH_LEAST = (4 << 20) / UNIT_BYTES,
+    CONTAINER_GROWTH_MOST = (64 << 20) / UNIT_BYTES,
+    CONTAINER_GROWTH_FIRST = (16 << 20) / UNIT_BYTES,
 };
 
-struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .container_units = CONTAINER_GROWTH_UNITS };
+struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .container_units = CONTAINER_GROWTH_FIRST };
 
 /* What the program has set, under the lock. */
 static struct {
@@ -57,11 +60,13 @@ void limit_look_at_container(uint64_t now_ms)
         return;
     }
     store_plain(&limits.container_ms, now_ms | 1);
-    store_plain(&limits.container_units, load_plain(&arena.committed_units) + CONTAINER_GROWTH_UNITS);
-    invariant(load_plain(&limits.container_units) >= CONTAINER_GROWTH_UNITS);
-    const bool presses = container_look(&container) &&
-                         (container.stalled >= STALLED ||
-                          container.used_bytes >= container.limit_bytes - (container.limit_bytes >> NEAR_SHIFT));
+    const bool is_limited = container_look(&container);
+    const uint64_t left = container.limit_bytes - min_size(container.used_bytes, container.limit_bytes);
+    const bool presses = is_limited && (container.stalled >= STALLED || left <= container.limit_bytes >> NEAR_SHIFT);
+    const uint64_t growth = is_limited ? left / 2 >> UNIT_SHIFT : CONTAINER_GROWTH_MOST;
+    store_plain(&limits.container_units, load_plain(&arena.committed_units) +
+                                             max_size(CONTAINER_GROWTH_LEAST, min_size(growth, CONTAINER_GROWTH_MOST)));
+    invariant(load_plain(&limits.container_units) >= CONTAINER_GROWTH_LEAST);
     if (presses && load_plain(&limits.container_presses) == 0) {
         PROBE3(limit, LIMIT_KIND_CONTAINER, container.used_bytes, 0);
     }

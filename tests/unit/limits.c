@@ -305,6 +305,27 @@ static void near_the_limit_nothing_waits(const void *argument)
     end_groups();
 }
 
+/* A process that grows looks at a small container in time, by itself. */
+static void a_small_container_is_seen(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    begin_groups("0::/\n");
+    put_file("memory.max", "48000000\n");
+    put_file("memory.current", "20000000\n");
+    CHECK(fill(300000, 60) == 60 * 300000);
+    empty(); /* looks are at the ends of frees */
+    CHECK(!limit_presses());
+    put_file("memory.current", "46000000\n");
+    clock_ms += 2000;
+    CHECK(fill(300000, 130) == 130 * 300000);
+    empty();
+    CHECK(limit_presses());
+    CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
+    end_groups();
+}
+
 #define IN_A_CHILD(name, body)                                                                                         \
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
@@ -323,6 +344,7 @@ IN_A_CHILD(control_groups_2, version_2)
 IN_A_CHILD(control_groups_1, version_1)
 IN_A_CHILD(control_groups_inside, inside)
 IN_A_CHILD(control_groups_press, near_the_limit_nothing_waits)
+IN_A_CHILD(control_groups_small, a_small_container_is_seen)
 
 int main(void)
 {
@@ -338,6 +360,7 @@ int main(void)
         cmocka_unit_test(control_groups_1),
         cmocka_unit_test(control_groups_inside),
         cmocka_unit_test(control_groups_press),
+        cmocka_unit_test(control_groups_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,241 @@
+/* Real control groups: the library sees the limit that the kernel enforces, and saves memory near it.
+ *
+ * A test makes no groups unasked. TESTS_CGROUP names the folder of a group in which this one may make another, with
+ * a memory controller, of version 2 or 1, below /sys/fs/cgroup. The group goes when the test ends. */
+#include "child.h"
+#include "engine.h"
+
+#include "core/limit.h"
+#include "core/reclaim.h"
+#include "os/container.h"
+#include "os/os.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <tslab/tslab.h>
+
+enum { SKIPPED = 77, GROUP_MIB = 128, MOST = 4096 };
+
+static char group[512];
+static bool is_first_version;
+static void *blocks[MOST];
+
+/* False: there is no such file, or it refuses the text. */
+static bool write_file(const char *name, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    const int descriptor = open(path, O_WRONLY);
+    const bool written = descriptor >= 0 && write(descriptor, text, strlen(text)) == (ssize_t)strlen(text);
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return written;
+}
+
+static bool set_bytes(const char *name, size_t bytes)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%zu", bytes);
+    return write_file(name, text);
+}
+
+static size_t used_bytes(void)
+{
+    char path[600];
+    size_t bytes = 0;
+    snprintf(path, sizeof path, "%s/%s", group, is_first_version ? "memory.usage_in_bytes" : "memory.current");
+    FILE *const file = fopen(path, "r");
+    CHECK(file != NULL && fscanf(file, "%zu", &bytes) == 1 && fclose(file) == 0); /* NOLINT(cert-err34-c) */
+    return bytes;
+}
+
+static const char *limit_file(void)
+{
+    return is_first_version ? "memory.limit_in_bytes" : "memory.max";
+}
+
+/* Moves the process into the group, so that what it touches from now on is charged there. */
+static void join(size_t limit_bytes)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d", (int)getpid());
+    (void)write_file("memory.swap.max", "0");
+    CHECK(set_bytes(limit_file(), limit_bytes) && write_file("cgroup.procs", text));
+}
+
+/* Allocates so many bytes, or until it is refused. Returns the bytes. */
+static size_t fill(size_t bytes)
+{
+    enum { BLOCK = 300000 };
+    size_t n = 0;
+    while (n < bytes / BLOCK && (blocks[n] = tslab_malloc(BLOCK)) != NULL) {
+        memset(blocks[n], 1, BLOCK);
+        n++;
+    }
+    return n * BLOCK;
+}
+
+static void empty(void)
+{
+    for (size_t i = 0; i < MOST; i++) {
+        tslab_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+}
+
+static void see_the_limit(const void *argument)
+{
+    (void)argument;
+    struct container found;
+    join(GROUP_MIB * MIB);
+    CHECK(fill(50 * MIB) > 49 * MIB);
+    CHECK(container_look(&found));
+    CHECK_SAY(found.limit_bytes == GROUP_MIB * MIB, "the limit is %llu", (unsigned long long)found.limit_bytes);
+    CHECK_SAY(found.used_bytes >= 49 * MIB && found.used_bytes <= GROUP_MIB * MIB, "%llu bytes are in use",
+              (unsigned long long)found.used_bytes);
+    if (!is_first_version) {
+        CHECK(set_bytes("memory.high", 100 * MIB));
+        CHECK(container_look(&found) && found.limit_bytes == 100 * MIB);
+        CHECK(write_file("memory.high", "max"));
+    }
+}
+
+/* The last block that it touches is one too many, and the kernel ends the process. */
+static void exceed_the_limit(const void *argument)
+{
+    (void)argument;
+    join(GROUP_MIB * MIB);
+    (void)fill((GROUP_MIB + 32) * MIB);
+}
+
+static void be_refused_before(const void *argument)
+{
+    (void)argument;
+    join(GROUP_MIB * MIB);
+    CHECK(tslab_limits_set(&(struct tslab_limits){ .hard_bytes = (GROUP_MIB - 32) * MIB }) == TSLAB_OK);
+    const size_t bytes = fill((GROUP_MIB + 32) * MIB);
+    CHECK_SAY(bytes > (GROUP_MIB - 48) * MIB && bytes <= (GROUP_MIB - 32) * MIB && errno == ENOMEM, "%zu bytes", bytes);
+}
+
+/* All that waits for reuse, and waits for long. */
+static void wait_for_reuse(void)
+{
+    option_values[OPTION_RETAIN_BYTES] = GIB;
+    option_values[OPTION_PURGE_DELAY_MS] = 3600000;
+    join(GROUP_MIB * MIB);
+    CHECK(fill(100 * MIB) > 99 * MIB);
+    empty();
+    CHECK_SAY(used_bytes() > 90 * MIB, "%zu bytes", used_bytes());
+}
+
+static void save_near_the_limit(const void *argument)
+{
+    (void)argument;
+    option_values[OPTION_KEEPER] = 0;
+    wait_for_reuse();
+    limit_look_at_container(os_now_ms() + 10000);
+    CHECK(!limit_presses());
+    CHECK(fill(121 * MIB) > 120 * MIB);
+    limit_look_at_container(os_now_ms() + 20000);
+    CHECK(limit_presses());
+    empty();
+    tslab_free(keep(tslab_malloc(300000)));
+    CHECK_SAY(used_bytes() < 20 * MIB, "%zu bytes", used_bytes());
+}
+
+/* A thread that has used the library, so that there is a keeper. */
+static void *sleep_for_long(void *is_there)
+{
+    tslab_free(keep(tslab_malloc(1000)));
+    CHECK(sem_post(is_there) == 0);
+    for (;;) {
+        (void)sleep(1000);
+    }
+    return NULL;
+}
+
+/* The group's limit falls while the process is idle. The library finds out by itself. */
+static void save_while_idle(const void *argument)
+{
+    enum { TRIES = 100 };
+    const struct timespec pause = { .tv_nsec = 100000000 };
+    static sem_t is_there;
+    pthread_t idle;
+    (void)argument;
+    CHECK(sem_init(&is_there, 0, 0) == 0 && pthread_create(&idle, NULL, sleep_for_long, &is_there) == 0);
+    CHECK(sem_wait(&is_there) == 0);
+    wait_for_reuse();
+    CHECK(set_bytes(limit_file(), used_bytes() + 3 * MIB));
+    unsigned tries = 0;
+    while (used_bytes() > 20 * MIB && tries < TRIES) {
+        (void)nanosleep(&pause, NULL);
+        tries++;
+    }
+    CHECK_SAY(tries < TRIES, "%zu bytes", used_bytes());
+    _exit(0);
+}
+
+#define IN_A_GROUP(name, body)                                                                                         \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        child_succeeds(body, NULL, "");                                                                                \
+    }
+
+IN_A_GROUP(the_limit_is_seen, see_the_limit)
+IN_A_GROUP(a_hard_limit_comes_first, be_refused_before)
+IN_A_GROUP(near_the_limit_nothing_waits, save_near_the_limit)
+IN_A_GROUP(an_idle_process_sees_it, save_while_idle)
+
+static void the_kernel_enforces_it(void **state)
+{
+    (void)state;
+    const struct child child = child_run(exceed_the_limit, NULL);
+    assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
+}
+
+/* Says why there is nothing to test, and undoes what was done. */
+static int give_up(const char *why)
+{
+    printf("skipped: %s\n", why);
+    if (group[0] != 0) {
+        (void)rmdir(group);
+    }
+    return SKIPPED;
+}
+
+static bool has_file(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    return access(path, W_OK) == 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_is_seen),        cmocka_unit_test(the_kernel_enforces_it),
+        cmocka_unit_test(a_hard_limit_comes_first), cmocka_unit_test(near_the_limit_nothing_waits),
+        cmocka_unit_test(an_idle_process_sees_it),
+    };
+    const char *const around = getenv("TESTS_CGROUP");
+    if (around == NULL || around[0] == 0) {
+        return give_up("TESTS_CGROUP names no control group in which this test may make one");
+    }
+    snprintf(group, sizeof group, "%.400s/tslab-test-%d", around, (int)getpid());
+    if (mkdir(group, 0700) != 0) {
+        printf("%s: %s\n", group, strerror(errno));
+        group[0] = 0;
+        return give_up("no control group can be made");
+    }
+    is_first_version = has_file("memory.limit_in_bytes");
+    if (!is_first_version && !has_file("memory.max")) {
+        return give_up("the control group has no memory controller (cgroup.subtree_control)");
+    }
+    printf("version %d: %s\n", is_first_version ? 1 : 2, group);
+    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    return rmdir(group) == 0 ? failures : 1;
+}

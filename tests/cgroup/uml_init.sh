@@ -1,0 +1,19 @@
+#!/bin/sh
+# The first process of a User-mode Linux whose root is the host's, read-only: runs a program in control groups of both versions,
+# says each exit code as a line "version N: exit CODE", and ends the machine.
+# usage: uml_init.sh PROGRAM
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t cgroup2 none /sys/fs/cgroup
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+TESTS_CGROUP=/sys/fs/cgroup "$1"
+echo "version 2: exit $?"
+echo -memory >/sys/fs/cgroup/cgroup.subtree_control
+umount /sys/fs/cgroup
+mount -t tmpfs groups /sys/fs/cgroup
+mkdir /sys/fs/cgroup/memory
+mount -t cgroup -o memory none /sys/fs/cgroup/memory
+TESTS_CGROUP=/sys/fs/cgroup/memory "$1"
+echo "version 1: exit $?"
+poweroff -f
