@@ -645,6 +645,7 @@ struct tslab_stats {
     uint64_t offered_bytes;   /* offered to the system, since the start (purge=lazy) */
     uint64_t limit_refusals;  /* slabs, chunks and large blocks that the hard limit refused; some came after a purge */
     uint64_t keeper_looks;    /* looks of the keeper, since the start */
+    uint64_t queue_length;    /* slabs that wait on revisit queues, now */
 };
 
 /* Fills in all of *stats.
@@ -754,6 +755,7 @@ struct tslab_class_stats {
     /* Since the start, too: why magazines did not serve. */
     uint64_t from_stock, from_exchange; /* full trays taken from a thread's stock; from the exchange */
     uint64_t misses;                    /* allocations and frees that the magazines alone did not serve */
+    uint64_t queue_length;              /* as in struct tslab_stats: now */
 };
 
 /* Describes a size class in *stats. The classes have the numbers from 0 on, the smallest first.

@@ -93,7 +93,8 @@ enum {
     X(purge_mistakes)                                                                                                  \
     X(offered_bytes)                                                                                                   \
     X(limit_refusals)                                                                                                  \
-    X(keeper_looks)
+    X(keeper_looks)                                                                                                    \
+    X(queue_length)
 
 #define CLASS_LIST(X)                                                                                                  \
     X(size)                                                                                                            \

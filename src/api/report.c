@@ -148,6 +148,7 @@ static noinline void json_totals(struct json *json)
     json_number(json, "harvests", stats.harvests);
     json_number(json, "harvested", stats.harvested);
     json_number(json, "queue_longest", stats.queue_longest);
+    json_number(json, "queue_length", stats.queue_length);
     json_number(json, "purge_calls", stats.purge_calls);
     json_number(json, "purged_bytes", stats.purged_bytes);
     json_number(json, "purge_refusals", stats.purge_refusals);
@@ -234,6 +235,7 @@ static noinline void json_class_entry(struct json *json, unsigned class)
     json_number(json, "harvests", stats.harvests);
     json_number(json, "harvested", stats.harvested);
     json_number(json, "queue_longest", stats.queue_longest);
+    json_number(json, "queue_length", stats.queue_length);
     json_number(json, "cached_bytes", stats_cached_slots(&stats) * stats.size);
     json_number(json, "bypassed_allocations", stats.bypassed_allocs);
     json_number(json, "bypassed_frees", stats.bypassed_frees);

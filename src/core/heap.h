@@ -61,7 +61,7 @@ struct class_sums {
     uint64_t allocs, frees; /* by all ways */
     uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
     uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed_allocs, bypassed_frees, remote_frees;
-    uint64_t opened, attached, recycled, harvests, harvested, queue_longest;
+    uint64_t opened, attached, recycled, harvests, harvested, queue_longest, queue_length;
     uint64_t from_stock, from_exchange;
 };
 

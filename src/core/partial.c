@@ -184,9 +184,14 @@ static void partial_look(struct run *slab, struct afterwards *after)
         if (is_evaluable(now) && partial_of(now) == partial) {
             partial_evaluate_locked(partial, slab, now, after);
         }
-    } else if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0 ||
-               !lock_push(&partial->lock, run_index(slab), &revisit_of(slab)->queue_next)) {
-        return; /* another thread will look */
+    } else {
+        if (exchange_seq_cst(&revisit_of(slab)->queued, 1) != 0) {
+            return; /* another thread will look */
+        }
+        counter_add_shared(&partial_counters[partial->class].queued, 1);
+        if (!lock_push(&partial->lock, run_index(slab), &revisit_of(slab)->queue_next)) {
+            return; /* the holder of the lock will look */
+        }
     }
     partial_unlock(partial, after);
 }

@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct partial_list) == CACHE_LINE, "a line each");
 struct partial_counters {
     _Alignas(CACHE_LINE) atomic_u64 recycled; /* slabs that emptied and went to the depot */
     atomic_u64 released;                      /* objects ended by a release instead of by a free */
+    atomic_u64 queued;                        /* slabs left on a queue, each time */
     atomic_u64 harvests;                      /* queues harvested */
     atomic_u64 harvested;                     /* slabs on these queues */
     atomic_u64 queue_longest;                 /* slabs on the longest queue */

@@ -52,9 +52,11 @@ void stats_class(unsigned class, struct class_sums *sums)
     sums->cached += exchange_slots(class);
     sums->frees += counter_get(&lists->released);
     sums->recycled = counter_get(&lists->recycled);
+    const uint64_t queued = counter_get(&lists->queued);
     sums->harvests = counter_get(&lists->harvests);
     sums->harvested = counter_get(&lists->harvested);
     sums->queue_longest = counter_get(&lists->queue_longest);
+    sums->queue_length = not_below_zero(queued, sums->harvested);
 }
 
 static void add_class(struct tslab_stats *stats, const struct class_sums *sums, unsigned class)
@@ -76,6 +78,7 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->harvests += sums->harvests;
     stats->harvested += sums->harvested;
     stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
+    stats->queue_length += sums->queue_length;
 }
 
 /* The bytes of chunks of epochs, what was allocated there, and how many epochs there are. */
@@ -196,6 +199,7 @@ void stats_class_get(unsigned class, struct tslab_class_stats *stats)
         .harvests = sums.harvests,
         .harvested = sums.harvested,
         .queue_longest = sums.queue_longest,
+        .queue_length = sums.queue_length,
         .from_stock = sums.from_stock,
         .from_exchange = sums.from_exchange,
         .misses = class_sums_misses(&sums),
@@ -300,6 +304,7 @@ void stats_print(int fd)
     print_line(&text, "harvests", stats.harvests, "");
     print_line(&text, "slabs harvested", stats.harvested, "");
     print_line(&text, "longest queue", stats.queue_longest, "");
+    print_line(&text, "queued now", stats.queue_length, "");
     print_line(&text, "purged", stats.purged_bytes, " bytes");
     print_line(&text, "purge calls", stats.purge_calls, "");
     print_line(&text, "purge calls refused", stats.purge_refusals, "");

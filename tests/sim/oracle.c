@@ -336,6 +336,10 @@ static const char *check_locks(void)
         if (load_plain(&epoch_partials(&epoch_process)[c].lock.word) != 0) {
             return WRONG("the lock of class %u is not free, or its queue not empty", c);
         }
+        const struct partial_counters *const lists = &partial_counters[c];
+        if (counter_get(&lists->queued) != counter_get(&lists->harvested)) {
+            return WRONG("statistics say that slabs of class %u are queued", c);
+        }
     }
     for (uint32_t unit = 0; unit < arena.committed_units; unit++) {
         if (load_plain(&arena.revisits[unit].queued) != 0) {

@@ -107,6 +107,7 @@ FAMILIES = (
     _counter("offered_bytes", "offered_bytes", "Bytes offered to the system (purge=lazy)."),
     _counter("limit_refusals", "limit_refusals", "Slabs, chunks and large blocks that the hard limit refused."),
     _counter("keeper_looks", "keeper_looks", "Looks of the keeper."),
+    _gauge("revisit_queue_length", "queue_length", "Slabs that wait on revisit queues."),
     _counter("epochs_opened", "epochs_opened", "Epochs opened."),
     _counter("epochs_closed", "epochs_closed", "Epochs closed or released."),
     _counter("epochs_drained", "epochs_drained", "Epochs that had survivors, and are gone."),

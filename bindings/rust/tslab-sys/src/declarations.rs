@@ -135,6 +135,7 @@ pub struct tslab_stats {
     pub offered_bytes: u64,
     pub limit_refusals: u64,
     pub keeper_looks: u64,
+    pub queue_length: u64,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -227,6 +228,7 @@ pub struct tslab_class_stats {
     pub from_stock: u64,
     pub from_exchange: u64,
     pub misses: u64,
+    pub queue_length: u64,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
