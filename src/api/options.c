@@ -85,7 +85,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         struct tslab_limits limits_now;
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
-        limit_set(&limits_now);
+        current_set_limits(&limits_now);
     } else if (option == OPTION_STATS_INTERVAL_MS) {
         due_arm();
     } else if (option == OPTION_PROFILE) {

@@ -80,8 +80,8 @@ TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *se
     if (set == NULL || !sized_is_valid(size) || !sized_take(&taken, sizeof taken, set, size)) {
         return TSLAB_INVALID;
     }
-    (void)current_get(); /* the engine runs, so that its start does not set the limits of the options later */
-    limit_set(&taken);
+    /* With a record the engine runs, so that its start does not set the limits of the options later. */
+    current_set_limits(&taken);
     return TSLAB_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "core/engine.h"
 #include "core/fork.h"
 #include "core/keeper.h"
+#include "core/limit.h"
 #include "core/option.h"
 #include "core/scope.h"
 #include "core/work.h"
@@ -103,6 +104,19 @@ noinline struct thread *current_get_surely(void)
 {
     struct thread *thread = current_get();
     return thread == NULL && load_acquire(&engine.running) != 0 ? thread_open_last() : thread;
+}
+
+void current_set_limits(const struct tslab_limits *set)
+{
+    struct thread *const thread = current_get_surely();
+    if (thread == NULL) { /* nor will the engine start */
+        limit_set(set);
+        return;
+    }
+    gate_lock(&thread->gate);
+    limit_set(set);
+    gate_unlock(&thread->gate);
+    current_put(thread);
 }
 
 noinline void current_put_slow(struct thread *thread)

@@ -18,6 +18,11 @@ struct thread *current_get_slow(void);
  * started. */
 struct thread *current_get_surely(void);
 
+/* Sets limits in the thread's gate, while the engine runs, so that its start does not set those of the options later.
+ */
+struct tslab_limits;
+void current_set_limits(const struct tslab_limits *set);
+
 /* Gives a borrowed record back. */
 void current_put_slow(struct thread *thread);
 

@@ -5,6 +5,8 @@
 #include "os/container.h"
 #include "os/fatal.h"
 
+#include <string.h>
+
 enum {
     CALM_SHIFT = 3, /* it is calm again when so large a part of the soft limit is free */
     NEAR_SHIFT = 4, /* the container presses when less than this part of its limit is left */
@@ -18,10 +20,15 @@ enum {
 
 struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .container_units = CONTAINER_GROWTH_FIRST };
 
-/* What the program has set, under the lock. */
+/* What the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock. A reader
+ * takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the number has
+ * changed. */
+enum { SET_HARD, SET_SOFT, SET_ON_SOFT, SET_CONTEXT, SET_WORDS };
+
 static struct {
     struct lock lock;
-    struct tslab_limits set;
+    atomic_u64 number;
+    atomic_u64 words[2][SET_WORDS];
 } limits_set = { .lock = LOCK_INIT(RANK_LIMITS) };
 
 static size_t units_of(size_t bytes)
@@ -32,7 +39,13 @@ static size_t units_of(size_t bytes)
 void limit_set(const struct tslab_limits *set)
 {
     lock_acquire(&limits_set.lock);
-    limits_set.set = *set;
+    const uint64_t number = load_plain(&limits_set.number) + 1;
+    atomic_u64 *const words = limits_set.words[number % 2];
+    store_release(&words[SET_HARD], set->hard_bytes);
+    store_release(&words[SET_SOFT], set->soft_bytes);
+    store_release(&words[SET_ON_SOFT], (uintptr_t)set->on_soft);
+    store_release(&words[SET_CONTEXT], (uintptr_t)set->context);
+    store_release(&limits_set.number, number);
     store_plain(&limits.hard_units, units_of(set->hard_bytes));
     store_plain(&limits.soft_units, units_of(set->soft_bytes));
     store_plain(&limits.state, LIMIT_CALM);
@@ -43,10 +56,16 @@ void limit_set(const struct tslab_limits *set)
 
 void limit_get(struct tslab_limits *set)
 {
-    lock_acquire(&limits_set.lock);
-    invariant(units_of(limits_set.set.hard_bytes) == load_plain(&limits.hard_units));
-    *set = limits_set.set;
-    lock_release(&limits_set.lock);
+    uint64_t number;
+    do {
+        number = load_acquire(&limits_set.number);
+        atomic_u64 *const words = limits_set.words[number % 2];
+        set->hard_bytes = load_acquire(&words[SET_HARD]);
+        set->soft_bytes = load_acquire(&words[SET_SOFT]);
+        const uintptr_t on_soft = load_acquire(&words[SET_ON_SOFT]);
+        memcpy(&set->on_soft, &on_soft, sizeof on_soft);
+        set->context = (void *)(uintptr_t)load_acquire(&words[SET_CONTEXT]);
+    } while (load_relaxed(&limits_set.number) != number);
 }
 
 void limit_look_at_container(uint64_t now_ms)

@@ -43,7 +43,7 @@ static inline size_t limit_footprint(void)
 /* Whether so many units that have no pages may be taken. Counts a refusal. Under the depot's lock. */
 bool limit_allows(size_t units);
 
-/* Sets the limits, and tells them. */
+/* Sets the limits: in a gate, or while the engine starts. And tells them, anywhere. */
 void limit_set(const struct tslab_limits *set);
 void limit_get(struct tslab_limits *set);
 

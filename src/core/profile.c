@@ -58,13 +58,11 @@ bool profile_set(uint64_t period)
         switch_on(period);
     } else {
         switch_off();
-    }
-    lock_release(&keeper.lock);
-    if (period == 0) {
         gate_lock(&thread->gate);
         samples_end_all();
         gate_unlock(&thread->gate);
     }
+    lock_release(&keeper.lock);
     current_put(thread);
     return true;
 }
@@ -166,7 +164,8 @@ uint32_t profile_look(void)
 
 bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_t *bytes)
 {
-    if (!samples_copy(number, sample) || sampling_is_dead(sample) || load_plain(&sample->seen) == look) {
+    /* The look of another report may have come later, and found the place in a cache, too. */
+    if (!samples_copy(number, sample) || sampling_is_dead(sample) || (int32_t)(load_plain(&sample->seen) - look) >= 0) {
         return false;
     }
     const char *const p = (const char *)sample->address;

@@ -8,7 +8,7 @@
  *
  * A slot that waits in a cache of a thread counts as an object here: it keeps its page, too.
  *
- * Threads: any, outside of all gates and locks. */
+ * Threads: any, outside of all gates and locks; profile_live in the thread's gate. */
 #ifndef TSLAB_CORE_PROFILE_H
 #define TSLAB_CORE_PROFILE_H
 

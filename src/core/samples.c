@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { BLOCKS = SAMPLES_MOST / SAMPLES_IN_BLOCK, STACK_HEADS = 1 << 12, TABLE_FIRST = 1 << 12 };
+enum { BLOCKS = SAMPLES_MOST / SAMPLES_IN_BLOCK };
 enum { SAMPLE_BITS = 20, WORD_EMPTY = 0, WORD_GONE = 1 };
 
 _Static_assert(SAMPLES_MOST <= 1 << SAMPLE_BITS, "a word has the number of a record");
@@ -150,7 +150,7 @@ static bool sample_table_need(void)
         return true;
     }
     invariant(lock_is_held(&samples_lock));
-    uint64_t length = old == NULL ? TABLE_FIRST : old->length;
+    uint64_t length = old == NULL ? SAMPLES_FIRST : old->length;
     while (length / 4 < counter_get(&samples.live) + 1) {
         length *= 2;
     }

@@ -19,16 +19,10 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/limits.h"
 #include "os/stack.h"
 
 #include <stdbool.h>
-
-enum {
-    SAMPLES_MOST = 1 << 20,
-    STACKS_MOST = 1 << 14,
-    SAMPLES_IN_BLOCK = 1 << 10,
-    SAMPLES_FILTER_SHIFT = 16,
-};
 
 /* A sampled object. */
 struct sample {

@@ -14,7 +14,7 @@
 
 /* The second row of a class has at most so many bytes, so that a program that allocates and frees in turn stays within
  * a part of the cache, and so many slots. */
-enum { AHEAD_BYTES = 32768, AHEAD_SLOTS = 64, AHEAD_PLACES = 2304 };
+enum { AHEAD_BYTES = 32768, AHEAD_SLOTS = 64 };
 
 struct ahead {
     uint64_t state;      /* of the generator */
@@ -43,7 +43,9 @@ static void draw_all(struct ahead *ahead)
 /* NULL: no memory. */
 static noinline struct ahead *make_ahead(struct heap *heap)
 {
+    gate_lock(heap->gate);
     struct ahead *const ahead = meta_alloc(sizeof *ahead);
+    gate_unlock(heap->gate);
     if (ahead == NULL) {
         counter_add_shared(&samples.lost, 1);
         return NULL;

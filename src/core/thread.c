@@ -19,7 +19,7 @@ static void record_start(struct thread *thread)
 
 static void thread_begin_ahead(struct thread *thread)
 {
-    invariant(thread->heap.ahead == NULL || owned_load(&thread->heap.front.ahead[1].top) != NULL);
+    invariant(owned_load(&thread->heap.ahead) == NULL || owned_load(&thread->heap.front.ahead[1].top) != NULL);
     front_start_ahead(&thread->heap.front);
     front_start_ahead(&thread->scope_front);
 }

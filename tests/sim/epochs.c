@@ -369,6 +369,7 @@ static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
         return;
     }
     struct flight *flight = world_take_off(actor, NULL);
+    flight->sampling = SAMPLING_BLIND;
     void *p = checked_born(sim_chunk_alloc(&hold->cursor, bytes));
     world_land(flight);
     if (p != NULL) {

@@ -97,6 +97,43 @@ const struct scenario scenarios[] = {
     { "ring", "two write in one place", { "=1 =2", MAGAZINES }, { "=3 =4 =5", "=6 =7", "?" }, 2, 3 },
     { "ring", "a writer is overtaken", { "=1", MAGAZINES }, { "=2 ?", "=3 =4 =5 =6 ?" }, 3, 4 },
 
+    /* Reports that are due: whoever comes by writes them. */
+    { "due", "two come by", { "#", DIRECT }, { "%#", "#", "#" }, 4, 5 },
+    { "due", "a signal comes in a report", { "#", DIRECT }, { "% # #", "% #", "%" }, 3, 5 },
+    { "due", "the keeper comes by, too", { "#", DIRECT }, { "% #", "% ;", "#" }, 3, 5 },
+    { "due", "time goes by", { "^10", DIRECT }, { ":10 #", "#", ";" }, 3, 5 },
+    { "due", "time goes by in a report", { "^10", DIRECT }, { ":10 #", ":10 #", ": 1 #" }, 3, 5 },
+    { "due", "a slow operation comes by", { "#", DIRECT }, { "% B2", "% B2 f" }, 2, 3 },
+    { "due", "fork in a report", { "#", DIRECT }, { "% #", "k % #" }, 4, 6 },
+    { "due", "the parent goes on", { "#", DIRECT }, { "% #", "K % #", "%" }, 2, 3 },
+
+    /* Figures for other processes. */
+    { "board", "one posts, one reads", { "*", DIRECT }, { ":4 #", "&" }, 2, 3 },
+    { "board", "two postings beside a read", { "a2>0 *", DIRECT }, { ":4 # f :4 #", "&" }, 1, 2 },
+    { "board", "two post", { "*", DIRECT }, { ":4 #", ":4 % #", "&" }, 1, 2 },
+    { "board", "fork in a posting", { "*", DIRECT }, { ":4 #", "k :4 # &" }, 2, 3 },
+    { "board", "the parent goes on", { "*", DIRECT }, { ":4 # &", "K :4 # &" }, 1, 2 },
+
+    /* Samples of objects, while these begin and end. */
+    { "sample", "two allocate", { "[1", DIRECT }, { "a3 f a3", "a2 a3" }, 2, 3 },
+    { "sample", "an object goes to another thread", { "[1 a3>1", DIRECT }, { "a3 s a3", "w f a3" }, 2, 3 },
+    { "sample", "places are handed out unsampled", { "[1 a3>0 a3>1 a2>0 [2", DIRECT }, { "f a3 f", "f a3" }, 2, 3 },
+    { "sample", "the table grows meanwhile", { "[1 a3>0 a2>0 e", DIRECT }, { "f f", "a3 a3", "a2" }, 2, 2 },
+    { "sample", "a place is looked up while the table grows", { "[1 a3>0 a3>0 e [3", DIRECT }, { "f f a3 a3", "B4 B4" }, 2, 3 },
+    { "sample", "sampling ends", { "[1 a3>0", DIRECT }, { "a3 f a2", "[0" }, 2, 3 },
+    { "sample", "sampling ends and begins", { "[1 a3>0", DIRECT }, { "a3 [1", "[0", "a3" }, 2, 2 },
+    { "sample", "a block grows in its place", { "[1 @0 B1", DIRECT }, { "Z2 Z3", "B1" }, 2, 3 },
+    { "sample-fork", "beside a sample", { "[1 a3>0", DIRECT }, { "k a3 | f", "a3 f a2" }, 2, 3 },
+    { "sample-fork", "while sampling ends", { "[1 a3>0", DIRECT }, { "k [1 a3 |", "[0", "a3" }, 2, 2 },
+    { "sample-fork", "beside a look", { "[1 a3>0 a3>1", DIRECT }, { "k a3 |", "|", "f" }, 1, 2 },
+    { "look", "two look", { "[1 a3>0 a3>1", MAGAZINES }, { "f |", "| a3" }, 2, 3 },
+    { "look", "beside frees and births", { "[1 a3>0 a3>1", MAGAZINES }, { "f a3", "f a3", "|" }, 1, 2 },
+    { "look", "a tray goes to the exchange", { "[1 @0 " TWO_FULL, MAGAZINES }, { "f", "|" }, 2, 3 },
+    { "look", "a heap is emptied", { "[1 @0 " TWO_FULL, MAGAZINES }, { "e", "|" }, 2, 3 },
+    { "look", "slots move between caches", { "[1 @0 " TWO_FULL " @1 a4", MAGAZINES }, { "f a4", "a4 f", "|" }, 1, 2 },
+    { "look", "large blocks and chunks", { "[1 O @1 E a2 a2", DIRECT }, { "B2 f B2", "f a2 f L", "|" }, 1, 2 },
+    { "look", "sampling ends", { "[1 a3>0", DIRECT }, { "a3 f a2", "[0", "|" }, 1, 2 },
+
     /* The keeper empties idle heaps: a second look without a slow operation in between finds them idle. */
     { "keeper", "beside refills and frees", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4 a4 f f f", "+" }, 3, 4 },
     { "keeper", "beside an overflow", { "@0 " TWO_FULL " +", MAGAZINES }, { "f f a4", "+", "a4 f" }, 2, 3 },

@@ -3,6 +3,7 @@
 #include "core/arena.h"
 #include "memory.h"
 #include "os/os.h"
+#include "os/shared.h"
 #include "scheduler.h"
 #include "world.h"
 
@@ -14,7 +15,7 @@ struct system simulated;
 
 static uint64_t now_ms(void)
 {
-    return 1000;
+    return simulated.now_ms;
 }
 
 /* Nobody may own anything between two addresses, or come by it meanwhile. `frees`: an object that is being freed may
@@ -80,6 +81,7 @@ static bool commit(void *start, size_t bytes)
 void system_start(void)
 {
     real_commit = os_calls.commit;
+    simulated.now_ms = 1000;
     os_calls.now_ms = now_ms;
     os_calls.purge = purge;
     os_calls.forbid = forbid;
@@ -94,8 +96,15 @@ void (*system_fork_prepare)(void);
 void (*system_fork_parent)(void);
 void (*system_fork_child)(void);
 void (*system_thread_ends)(void *thread);
+void (*system_signal)(int number);
 
 bool wrap_os_write(int fd, const char *text, size_t length) __asm__("__wrap_os_write");
+bool wrap_os_signal_watch(int number, void (*handler)(int)) __asm__("__wrap_os_signal_watch");
+uint64_t wrap_os_process_id(void) __asm__("__wrap_os_process_id");
+bool wrap_shared_make(struct shared *shared, const char *name, size_t bytes) __asm__("__wrap_shared_make");
+bool wrap_shared_is_found(const struct shared *shared) __asm__("__wrap_shared_is_found");
+bool wrap_shared_is_watched(const struct shared *shared) __asm__("__wrap_shared_is_watched");
+void wrap_shared_drop(struct shared *shared) __asm__("__wrap_shared_drop");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
 bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
 void wrap_os_streams_take(void) __asm__("__wrap_os_streams_take");
@@ -118,6 +127,45 @@ bool wrap_os_write(int fd, const char *text, size_t length)
         simulated.told[label % TOLD_MAX] = survivors;
     }
     return true;
+}
+
+bool wrap_os_signal_watch(int number, void (*handler)(int))
+{
+    (void)number;
+    system_signal = handler;
+    return true;
+}
+
+uint64_t wrap_os_process_id(void)
+{
+    return 1 + simulated.process;
+}
+
+bool wrap_shared_make(struct shared *shared, const char *name, size_t bytes)
+{
+    (void)name;
+    if (bytes > BOARD_BYTES) {
+        sim_fail("the board has %zu bytes, and there is room for %d", bytes, BOARD_BYTES);
+    }
+    shared->start = system_board();
+    shared->bytes = bytes;
+    return true;
+}
+
+bool wrap_shared_is_found(const struct shared *shared)
+{
+    return shared->start != NULL;
+}
+
+bool wrap_shared_is_watched(const struct shared *shared)
+{
+    (void)shared;
+    return true;
+}
+
+void wrap_shared_drop(struct shared *shared)
+{
+    *shared = (struct shared){ .start = NULL };
 }
 
 size_t wrap_os_resident_bytes(void)

@@ -1,5 +1,6 @@
 /* The system under the engine of the simulation: memory that is purged and forbidden as the rig says, and a clock that
- * stands still. The linker puts it in place of the calls that are in no table (tests/sim/CMakeLists.txt). */
+ * goes on where a script says so. The linker puts it in place of the calls that are in no table
+ * (tests/sim/CMakeLists.txt). */
 #ifndef TSLAB_TESTS_SIM_SYSTEM_H
 #define TSLAB_TESTS_SIM_SYSTEM_H
 
@@ -10,6 +11,8 @@
 enum {
     TOLD_MAX = 32,
     ACTORS_MAX = 5,
+    BOARD_BYTES = 12288,
+    PROCESSES_MAX = 2, /* a process, and the child of its fork */
 };
 
 /* What a run changes. */
@@ -18,6 +21,9 @@ struct system {
     unsigned forbids;         /* runs that were forbidden, since ever */
     bool forbade[ACTORS_MAX]; /* who forbade a run in the operation that is under way */
     unsigned told[TOLD_MAX];  /* survivors that were told on stderr, by labels e<number> of epochs */
+    uint64_t now_ms;
+    unsigned process; /* the running one */
+    _Alignas(uint64_t) char board[PROCESSES_MAX][BOARD_BYTES];
 };
 
 extern struct system simulated;
@@ -33,5 +39,14 @@ extern void (*system_fork_prepare)(void);
 extern void (*system_fork_parent)(void);
 extern void (*system_fork_child)(void);
 extern void (*system_thread_ends)(void *thread);
+
+/* The handler that it has the system call for a signal. */
+extern void (*system_signal)(int number);
+
+/* The memory that the process shares with others. */
+static inline char *system_board(void)
+{
+    return simulated.board[simulated.process];
+}
 
 #endif

@@ -30,7 +30,7 @@ enum {
     LINK_WORDS = 2,
     LINKS_MAX = 256,
     REGIONS_MAX = 32,
-    SAVED_BYTES = 128 * 1024,
+    SAVED_BYTES = 192 * 1024,
     META_BYTES = 32 * 1024, /* that a run may take for records */
     UNIT_CODES = UNIT_BYTES / GRANULE_BYTES,
     ARENA_UNITS = UNITS_MAX,
@@ -335,6 +335,7 @@ struct object *world_born(int actor, void *p, size_t bytes)
     }
     *place = (struct object){ .address = p, .bytes = bytes, .tag = tag, .owner = actor, .turn = ++world.turn };
     place->epoch = epoch == &epoch_process ? 0 : epoch_value(epoch);
+    live_born(place, &world.flights[actor]);
     memory_use(p, bytes);
     *(uint64_t *)p = stamp_of(p);
     memory_release(place);
@@ -384,6 +385,7 @@ struct flight *world_take_off(int actor, struct object *object)
     const struct flight *other = object == NULL ? NULL : flight_of(object);
     struct flight *flight = &world.flights[actor];
     *flight = (struct flight){ .on = true, .frees = object };
+    live_take_off(flight);
     if (other != NULL) {
         flight->word = other->word; /* its slab may be gone by now */
         flight->mask = other->mask;
@@ -463,6 +465,7 @@ static void alloc(int actor, unsigned class, bool magazine_alone)
     struct flight *flight = world_take_off(actor, NULL);
     flight->allocates = true;
     const size_t bytes = class_geometry[class].size;
+    flight->sampling = magazine_alone ? SAMPLING_BLIND : flight->sampling;
     void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(bytes);
     world_land(flight);
     if (p != NULL || !(magazine_alone || world_is_full())) {
@@ -500,6 +503,7 @@ static void resize(int actor, struct object *object, size_t units)
     object->bytes = min_size(object->bytes, bytes); /* the rest is nobody's from now on */
     struct flight *flight = world_take_off(actor, object);
     flight->allocates = flight->moves = true;
+    world.live.births++;
     object->leaves = true;
     void *const q = alloc_resized(p, bytes);
     flight->on = false;
@@ -518,6 +522,7 @@ static void resize(int actor, struct object *object, size_t units)
         check_free_place(p, bytes, object);
         memory_use(p, bytes);
         object->bytes = tag_class(object->tag) == CLASS_NONE ? bytes : object->bytes;
+        object->sampling = SAMPLING_BLIND;
     } else {
         world_died(object);
         (void)world_born(actor, q, bytes);
@@ -639,6 +644,7 @@ static void fork_process(int actor, char what)
     }
     world.forked = true;
     epochs_forked(actor);
+    live_forked();
     system_fork_child();
 }
 
@@ -810,7 +816,7 @@ static void operate(int actor, char what, int number)
         visit_section(actor);
         return;
     default:
-        if (epochs_operate(actor, what, number)) {
+        if (epochs_operate(actor, what, number) || live_operate(actor, what, number)) {
             return;
         }
         sim_fail("no such operation: %c", what);
@@ -844,6 +850,10 @@ void world_follow(int actor, const char *script)
 const char *world_tear_down(void)
 {
     front_current = world.fronts[BUILDER];
+    const char *const live = live_rest();
+    if (live != NULL) {
+        return live;
+    }
     for (struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             free_object(BUILDER, o, 'f');
@@ -854,6 +864,7 @@ const char *world_tear_down(void)
         heap_empty(&world_records[i]->heap);
     }
     exchange_tick(true);
+    wrong = wrong != NULL ? wrong : live_gone();
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         put_run(run->owner);
     }

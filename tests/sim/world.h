@@ -25,7 +25,7 @@
  *   w          wait for an object from the post box    l     take a lock and let go of it
  *   p<number>  say that a point is reached             q<number>   wait for that
  *
- * some about epochs (epochs.h),
+ * some about epochs (epochs.h), and about what is seen of the process while it runs (live.h),
  *
  * and to set the start up:
  *
@@ -37,6 +37,7 @@
 #include "core/ring.h"
 #include "core/thread.h"
 #include "epochs.h"
+#include "live.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +54,8 @@ struct object {
     int owner;       /* an actor, or -1 in the post box */
     uint32_t turn;   /* objects are held in this order */
     bool leaves;     /* its free is under way */
+    unsigned serial; /* of the operation that allocated it */
+    enum sampling_state sampling;
 };
 
 /* The operation of an actor that is under way. */
@@ -64,6 +67,9 @@ struct flight {
     atomic_u64 *word; /* of the bitmap, where the slot's bit will be; NULL: the object is in no slab */
     uint64_t mask;
     bool given; /* the bit was seen there, or the object's code or tag was seen cleared */
+    unsigned serial;
+    enum sampling_state sampling; /* what was said to it when the operation began, */
+    unsigned switches;            /* and how often that had changed */
 };
 
 struct held_run {
@@ -85,6 +91,7 @@ struct world {
     size_t dirty_seen;            /* units in the depot at the last step */
     unsigned dirtied[ACTORS + 1]; /* how often others added to them, since an actor began to reclaim */
     struct epoch_ledger epochs;
+    struct live_ledger live;
     struct ring ring; /* of two records, once it was begun */
     _Alignas(CACHE_LINE) char ring_memory[RING_HEADER_BYTES + 2 * sizeof(struct ring_record)];
 };

@@ -1,0 +1,398 @@
+#include "live.h"
+
+#include "api/board.h"
+#include "core/due.h"
+#include "core/fast.h"
+#include "core/option.h"
+#include "core/profile.h"
+#include "memory.h"
+#include "os/os.h"
+#include "scheduler.h"
+#include "system.h"
+#include "world.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { SEED = 1, READ_BYTES = 1024, FEW_POSTINGS = 2 };
+#define PERIOD_ALL  1
+#define PERIOD_SOME 16384
+#define PERIOD_NONE (UINT64_C(1) << 50)
+
+static struct live_ledger *ledger(void)
+{
+    return &world.live;
+}
+
+/* One thread at a time writes or posts. */
+
+static void begin_alone(void)
+{
+    if (ledger()->busy++ != 0) {
+        sim_fail("two threads report at once");
+    }
+    memory_use(&ledger()->report_ms, sizeof ledger()->report_ms);
+    sim_point();
+}
+
+static void end_alone(void)
+{
+    sim_point();
+    ledger()->busy--;
+}
+
+/* Reports. */
+
+static void write_report(void)
+{
+    const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
+    const uint64_t now_ms = os_now_ms();
+    const bool is_due = interval_ms != 0 && now_ms - ledger()->report_ms >= interval_ms;
+    if (ledger()->answered == ledger()->asked && !is_due) {
+        sim_fail("a report that nobody has asked for");
+    }
+    ledger()->answered = ledger()->asked;
+    ledger()->report_ms = now_ms;
+    begin_alone();
+    end_alone();
+}
+
+static void make_ready(void)
+{
+    if (!ledger()->reports) {
+        memset(&due, 0, sizeof due); /* what the library's own constructor has done */
+        option_values[OPTION_STATS_SIGNAL] = SIGUSR2;
+        due_start(write_report);
+        ledger()->reports = true;
+        ledger()->report_ms = os_now_ms();
+    }
+}
+
+static void come_by_as_keeper(void)
+{
+    struct front *const front = front_current;
+    front_current = &front_none;
+    due_write_without_record();
+    front_current = front;
+}
+
+/* The board. */
+
+static uint32_t sum_of(const void *start, size_t bytes)
+{
+    const unsigned char *const at = start;
+    uint32_t sum = 2166136261;
+    for (size_t i = 0; i < bytes; i++) {
+        sum = (sum ^ at[i]) * 16777619;
+    }
+    return sum;
+}
+
+/* That of zlib. */
+static uint32_t crc_of(const unsigned char *at, size_t bytes)
+{
+    uint32_t sum = ~(uint32_t)0;
+    for (size_t i = 0; i < bytes; i++) {
+        sum ^= at[i];
+        for (int bit = 0; bit < 8; bit++) {
+            sum = (sum >> 1) ^ (0xedb88320 & (0 - (sum & 1)));
+        }
+    }
+    return ~sum;
+}
+
+/* The newest copy of a board whose checksum is right; NULL: there is none. */
+static const struct board_copy *newest_copy(const char *start)
+{
+    const struct board_head *const head = (const struct board_head *)(const void *)start;
+    const struct board_copy *newest = NULL;
+    for (uint32_t i = 0; i < head->copies; i++) {
+        const struct board_copy *const copy =
+            (const struct board_copy *)(const void *)(start + head->head_bytes + (size_t)i * head->copy_bytes);
+        const bool is_sound = copy->used_bytes > sizeof *copy && copy->used_bytes <= head->copy_bytes &&
+                              copy->checksum == crc_of((const unsigned char *)copy + sizeof copy->checksum,
+                                                       copy->used_bytes - sizeof copy->checksum);
+        newest = is_sound && (newest == NULL || copy->number > newest->number) ? copy : newest;
+    }
+    return newest;
+}
+
+static uint64_t post(void)
+{
+    ledger()->posting++;
+    begin_alone();
+    const uint64_t pause_ms = board_post();
+    const struct board_copy *const copy = newest_copy(system_board());
+    if (copy == NULL || copy->number < ledger()->posted || copy->number >= POSTED_MAX) {
+        sim_fail("a posting left nothing");
+    }
+    ledger()->posted = copy->number;
+    ledger()->sums[copy->number] = sum_of(copy, copy->used_bytes);
+    end_alone();
+    return pause_ms;
+}
+
+/* Another process reads piece by piece. */
+static void read_board(void)
+{
+    static _Alignas(uint64_t) char seen[THREADS_MAX][BOARD_BYTES];
+    char *const copy_of_board = seen[sim_self()];
+    const uint64_t posted = ledger()->posted;
+    const unsigned posting = ledger()->posting;
+    const unsigned busy = ledger()->busy;
+    for (size_t at = 0; at < BOARD_BYTES; at += READ_BYTES) {
+        memcpy(copy_of_board + at, system_board() + at, READ_BYTES);
+        sim_point();
+    }
+    const struct board_head *const head = (const struct board_head *)(const void *)copy_of_board;
+    if (atomic_load_explicit(&head->magic, memory_order_relaxed) != BOARD_MAGIC) {
+        if (posted != 0) {
+            sim_fail("a board that was posted has no head");
+        }
+        return;
+    }
+    const struct board_copy *const copy = newest_copy(copy_of_board);
+    if (copy == NULL) {
+        if (posted != 0 && ledger()->posting - posting + (busy != 0) < FEW_POSTINGS) {
+            sim_fail("a reader finds no whole copy");
+        }
+    } else if (copy->number < posted) {
+        if (ledger()->posting - posting + (busy != 0) < FEW_POSTINGS) {
+            sim_fail("a reader finds an old copy");
+        }
+    } else if (copy->number > ledger()->posted || ledger()->sums[copy->number] != sum_of(copy, copy->used_bytes)) {
+        sim_fail("a reader takes a mixture");
+    }
+}
+
+/* Samples. The stack of a sample is the number of the operation that allocated. */
+
+static int worker(void)
+{
+    return sim_is_running() ? sim_self() : BUILDER;
+}
+
+size_t wrap_stack_read(uintptr_t frames[STACK_FRAMES]) __asm__("__wrap_stack_read");
+
+size_t wrap_stack_read(uintptr_t frames[STACK_FRAMES])
+{
+    frames[0] = ledger()->serial_of[worker()];
+    return 1;
+}
+
+void live_take_off(struct flight *flight)
+{
+    flight->serial = ledger()->serial_of[worker()] = ++ledger()->serial;
+    ledger()->births += flight->frees == NULL;
+    flight->sampling = ledger()->sampling;
+    flight->switches = ledger()->switches;
+}
+
+void live_born(struct object *object, const struct flight *flight)
+{
+    const bool is_known = flight->switches == ledger()->switches;
+    /* A chunk that is filled goes on by what was drawn when it was begun. */
+    const bool is_old = object->tag == TAG_CHUNK && ledger()->switches > 2;
+    const bool is_blind = flight->sampling == SAMPLING_BLIND;
+    object->serial = flight->serial;
+    object->sampling = is_blind || (is_known && !is_old) ? flight->sampling : SAMPLING_UNKNOWN;
+}
+
+static void set_sampling(int number)
+{
+    const unsigned switches = ++ledger()->switches;
+    ledger()->sampling = SAMPLING_UNKNOWN;
+    ledger()->switching++;
+    for (struct object *o = world.objects; number == 0 && o < world_objects_end(); o++) {
+        o->sampling = SAMPLING_UNKNOWN;
+    }
+    if (load_plain(&samples.seed) == 0) {
+        store_plain(&samples.seed, SEED);
+    }
+    static const uint64_t periods[] = { 0, PERIOD_ALL, PERIOD_NONE, PERIOD_SOME };
+    if (!profile_set(periods[number])) {
+        sim_fail("no memory for samples");
+    }
+    if (--ledger()->switching == 0 && ledger()->switches == switches) {
+        ledger()->sampling = number == 1 ? SAMPLING_ALL : number == 3 ? SAMPLING_UNKNOWN : SAMPLING_NONE;
+    }
+    ledger()->switches++;
+}
+
+/* Whether the sample that operation `serial` made at an address may be one of an object; serial 0: it is not known. */
+static bool is_of(const struct object *object, uint64_t address, uintptr_t serial)
+{
+    return object->address != NULL && (uintptr_t)object->address == address &&
+           (serial == 0 || object->serial == serial || object->sampling == SAMPLING_BLIND);
+}
+
+/* Whether any object is that one. Two are in one place where another thread's free is under way. */
+static bool is_any(const struct object *objects, uint64_t address, uintptr_t serial)
+{
+    bool is = false;
+    for (unsigned i = 0; i < world.object_places; i++) {
+        is |= is_of(&objects[i], address, serial);
+    }
+    return is;
+}
+
+/* Whether a place may be on its way to a user. */
+static bool anyone_allocates(void)
+{
+    bool allocates = false;
+    for (const struct flight *f = world.flights; f <= world.flights + BUILDER; f++) {
+        allocates |= f->on && f->allocates;
+    }
+    return allocates;
+}
+
+static bool is_said_to_live(uint32_t number, uint32_t look, struct sample *sample)
+{
+    uint64_t bytes;
+    struct thread *const thread = current_get();
+    gate_lock(&thread->gate);
+    const bool lives = profile_live(number, look, sample, &bytes);
+    gate_unlock(&thread->gate);
+    current_put(thread);
+    return lives;
+}
+
+/* What is said to live does, or did when the look began; and all that was sampled and lives is said to. */
+static void look_at_samples(void)
+{
+    struct object before[OBJECTS_MAX];
+    bool told[OBJECTS_MAX] = { false };
+    const unsigned count = world.object_places;
+    const unsigned births = ledger()->births;
+    memcpy(before, world.objects, sizeof before);
+    bool is_calm = !anyone_allocates();
+    if (load_plain(&samples.filter) == NULL) {
+        return;
+    }
+    const uint32_t look = profile_look();
+    for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
+        struct sample sample;
+        if (!is_said_to_live(number, look, &sample)) {
+            continue;
+        }
+        const uintptr_t of = sample.stack == 0 ? 0 : samples_stack(sample.stack)->frames[0];
+        is_calm = is_calm && ledger()->births == births;
+        if (is_calm && !is_any(before, sample.address, of) && !is_any(world.objects, sample.address, of)) {
+            sim_fail("a sampled object is said to live, and is gone");
+        }
+        for (unsigned i = 0; i < count; i++) {
+            told[i] |= is_of(&before[i], sample.address, of);
+        }
+    }
+    for (unsigned i = 0; i < count && counter_get(&samples.lost) == 0; i++) {
+        const struct object *const now = &world.objects[i];
+        const bool stays = before[i].address != NULL && now->address == before[i].address &&
+                           now->serial == before[i].serial && !now->leaves && now->handle == 0;
+        if (stays && !told[i] && before[i].sampling == SAMPLING_ALL && now->sampling == SAMPLING_ALL) {
+            sim_fail("a sampled object lives, and is not told");
+        }
+    }
+}
+
+static const char *check_records(void)
+{
+    uint32_t used = 0;
+    for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
+        struct sample sample;
+        if (samples_copy(number, &sample)) { /* no other thread runs, so no gate is needed */
+            used++;
+            if (samples_find(sample.address) != number) {
+                return "an object has two records, or none that is found";
+            }
+        }
+    }
+    if (used != counter_get(&samples.live)) {
+        return "records are counted wrongly";
+    }
+    return used != 0 && load_plain(&samples.is_on) == 0 ? "nothing is sampled, and records are left" : NULL;
+}
+
+bool live_operate(int actor, char what, int number)
+{
+    (void)actor;
+    switch (what) {
+    case '%':
+        make_ready();
+        ledger()->asked++;
+        system_signal(SIGUSR2);
+        return true;
+    case '#':
+        make_ready();
+        due_write_if_armed();
+        return true;
+    case ';':
+        come_by_as_keeper();
+        return true;
+    case ':':
+        simulated.now_ms += (uint64_t)number;
+        return true;
+    case '^':
+        make_ready();
+        option_values[OPTION_STATS_INTERVAL_MS] = (uint64_t)number;
+        due_arm();
+        return true;
+    case '*':
+        make_ready();
+        ledger()->posts = true;
+        due_post(post);
+        return true;
+    case '&':
+        read_board();
+        return true;
+    case '[':
+        set_sampling(number);
+        return true;
+    case '|':
+        look_at_samples();
+        return true;
+    default:
+        return false;
+    }
+}
+
+void live_forked(void)
+{
+    ledger()->busy = 0;
+    ledger()->posted = 0;
+    ledger()->left_behind = ledger()->posts ? sum_of(system_board(), BOARD_BYTES) : 0;
+    simulated.process++;
+}
+
+/* A slow operation comes by: nothing is left to be done then. */
+static const char *check_reports(void)
+{
+    fast_free(fast_alloc((size_t)2 << UNIT_SHIFT));
+    if (ledger()->answered != ledger()->asked) {
+        return "a report was asked for and is not written";
+    }
+    return load_plain(&due.is_writing) == 0 ? NULL : "a claim to write is left";
+}
+
+const char *live_rest(void)
+{
+    const char *wrong = ledger()->reports ? check_reports() : NULL;
+    if (wrong == NULL && ledger()->left_behind != 0 &&
+        sum_of(simulated.board[simulated.process - 1], BOARD_BYTES) != ledger()->left_behind) {
+        wrong = "a child has written on its parent's board";
+    }
+    if (wrong == NULL && load_plain(&samples.filter) != NULL) {
+        look_at_samples();
+        wrong = check_records();
+    }
+    return wrong;
+}
+
+const char *live_gone(void)
+{
+    if (load_plain(&samples.filter) == NULL) {
+        return NULL;
+    }
+    look_at_samples();
+    return check_records();
+}
