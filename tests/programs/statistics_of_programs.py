@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 
 from run import PATIENCE, PYTHON, entry, expect
@@ -92,15 +93,43 @@ def stats_file(runner):
         summary_of(stderr)
 
 
+LAST_TITLE = "\noptions that are not default\n"
+
+
+def reports_in(text, whole=None):
+    """How many summaries are in a text, of which so many (or all) must be whole."""
+    parts = text.split("tslab statistics\n")
+    expect(parts[0] == "", f"it says {parts[0]!r}")
+    for part in parts[1:] if whole is None else parts[1 : whole + 1]:
+        expect(LAST_TITLE in part and part.endswith("\n"), f"a report is not whole: {part}")
+    return len(parts) - 1
+
+
 def reports_of(runner, program, rc=0, **extra):
     """How many summaries a Python program causes, each whole, until it ends with this code by _exit or a signal."""
     _, stderr = runner.run([PYTHON, "-S", "-c", "import os, signal, threading, time\n" + program], expect=rc, quiet=False,
                            extra={"PYTHONMALLOC": "malloc", **extra})
-    parts = stderr.split("tslab statistics\n")
-    expect(parts[0] == "", f"it says {parts[0]!r}")
-    for part in parts[1:]:
-        expect("\noptions that are not default\n" in part and part.endswith("\n"), f"a report is not whole: {part}")
-    return len(parts) - 1
+    return reports_in(stderr)
+
+
+def reports_meanwhile(runner, program, wanted, **extra):
+    """How many summaries a Python program causes until it is told to end, when there are as many as wanted, each whole; and the
+    seconds that it lived."""
+    start, said = time.monotonic(), ""
+    with subprocess.Popen([PYTHON, "-S", "-c", "import os, select, signal, threading, time\n" + program], text=True, cwd=runner.directory,
+                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env=runner.environment(True, {"PYTHONMALLOC": "malloc", **extra})) as process:
+        hangs = threading.Timer(PATIENCE, process.kill)
+        hangs.start()
+        for line in process.stderr:
+            if said.endswith(LAST_TITLE) and said.count(LAST_TITLE) == wanted:
+                process.stdin.close()
+            said += line
+        process.wait()
+        hangs.cancel()
+    count = reports_in(said, wanted)
+    expect(process.returncode == 0 and count >= wanted, f"{count} reports, not {wanted}, and it ended with {process.returncode}")
+    return count, time.monotonic() - start
 
 
 ALLOCATES = "x = [bytes(700) for i in range(9000)]\n"
@@ -124,22 +153,24 @@ def stats_signal(runner):
                                   env=runner.environment(True, {"PYTHONMALLOC": "malloc", "TSLAB_STATS_SIGNAL": "USR2"}),
                                   preexec_fn=lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN))
     expect(with_ignored.stderr == "", with_ignored.stderr)
-    # Where all threads are idle, the keeper writes.
-    idle = (ALLOCATES + "t = threading.Thread(target=lambda: [x.append([bytes(600) for i in range(9000)]), time.sleep(2)])\nt.start()\n"
-            "x.append([bytes(800) for i in range(9000)])\ntime.sleep(0.3)\nos.kill(os.getpid(), signal.SIGUSR2)\nt.join()\nos._exit(0)")
-    expect(reports_of(runner, idle, TSLAB_STATS_SIGNAL="USR2") == 1, "nobody writes for the idle threads")
+    # Where all threads are idle, the keeper writes. Nobody allocates once the signal is there.
+    idle = ("x, ready = [], threading.Barrier(2)\ndef rest():\n x.append([bytes(600) for i in range(9000)])\n ready.wait()\n over.wait()\n"
+            "over = threading.Event()\nt = threading.Thread(target=rest)\nt.start()\nx.append([bytes(800) for i in range(9000)])\nready.wait()\n"
+            "os.kill(os.getpid(), signal.SIGUSR2)\nos.read(0, 1)\nos._exit(0)")
+    count, _ = reports_meanwhile(runner, idle, 1, TSLAB_STATS_SIGNAL="USR2")
+    expect(count == 1, f"{count} reports for one signal")
 
 
 @entry
 def stats_interval(runner):
     """A report each so many milliseconds, by whom allocates, or by the keeper."""
-    works = "e = time.time() + 1\nwhile time.time() < e:\n x = [bytes(700) for i in range(100)]\n time.sleep(0.001)\nos._exit(0)"
-    count = reports_of(runner, works, TSLAB_STATS_INTERVAL_MS="200")
-    expect(1 <= count <= 5, f"{count} reports in a second")
+    works = "while not select.select([0], [], [], 0)[0]:\n x = [bytes(700) for i in range(100)]\n time.sleep(0.001)\nos._exit(0)"
     idle = ("t = threading.Thread(target=lambda: [bytes(600) for i in range(9000)])\nt.start()\nt.join()\n"
-            "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], time.sleep(2)])\nt.start()\n" + ALLOCATES + "t.join()\nos._exit(0)")
-    count = reports_of(runner, idle, TSLAB_STATS_INTERVAL_MS="300")
-    expect(3 <= count <= 8, f"{count} reports in two seconds, most of them idle")
+            "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], threading.Event().wait()])\nt.start()\n" + ALLOCATES +
+            "os.read(0, 1)\nos._exit(0)")
+    for program, milliseconds in ((works, 200), (idle, 300)):
+        count, seconds = reports_meanwhile(runner, program, 4, TSLAB_STATS_INTERVAL_MS=str(milliseconds))
+        expect(count <= 1 + 1000 * seconds / milliseconds, f"{count} reports in {seconds} s, one each {milliseconds} ms is wanted")
 
 
 @entry
