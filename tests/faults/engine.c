@@ -668,11 +668,13 @@ static void a_limit_at_a_wrong_time(void **state)
 
 static pthread_barrier_t keeper_works;
 
-static void *have_bursts(void *unused)
+/* At least three bursts, and more until the call was made: the keeper may have to wait for a processor. */
+static void *have_bursts(void *argument)
 {
     enum { BYTES = 100000, COUNT = 200 };
+    const enum call call = *(const enum call *)argument;
     void *all[COUNT];
-    for (unsigned round = 0; round < 3; round++) {
+    for (unsigned round = 0; round < 3 || atomic_load(&calls_made[call]) == 0; round++) {
         for (size_t i = 0; i < COUNT; i++) {
             all[i] = keep(tslab_malloc(BYTES));
             memset(all[i], 1, BYTES);
@@ -683,18 +685,18 @@ static void *have_bursts(void *unused)
         usleep(400000);
     }
     (void)pthread_barrier_wait(&keeper_works);
-    return unused;
+    return NULL;
 }
 
 static void keep_in_vain(const void *argument)
 {
-    const enum call call = *(const enum call *)argument;
+    enum call call = *(const enum call *)argument;
     pthread_t thread;
     option_values[OPTION_PURGE] = PURGE_EAGER; /* there is soon nothing left to do */
     inject(call, 0, UINT32_MAX);
     CHECK(pthread_barrier_init(&keeper_works, NULL, 2) == 0);
-    CHECK(pthread_create(&thread, NULL, have_bursts, NULL) == 0);
-    (void)have_bursts(NULL);
+    CHECK(pthread_create(&thread, NULL, have_bursts, &call) == 0);
+    (void)have_bursts(&call);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(calls_made[call] != 0);
     inject_nothing();

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from lab_test import ONE_PLACE, LabTest, main
+from lab_test import ONE_PLACE, TIMEOUT, LabTest, main
 from tslab_lab.real import churn
 
 WORKS = ("redis-server", "Perl records", "churn, 4 threads")
@@ -59,10 +59,12 @@ class Demo(LabTest):
         with subprocess.Popen(argv, env=self.environment, cwd=self.own, **pipes) as process:
             while not list(self.own.glob("tslab-runs/*/results.jsonl")):
                 time.sleep(0.05)
-            time.sleep(0.5)  # the first run has begun
-            self.assertGreater(len(self.processes()), 1)
+            end = time.monotonic() + TIMEOUT
+            while len(self.processes()) < 2:  # until the first run has begun
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            _, error = process.communicate(timeout=20)
+            _, error = process.communicate(timeout=TIMEOUT)
         self.assertEqual((process.returncode, error), (130, b"tslab: interrupted\n"))
         self.assert_nothing_left()
 

@@ -12,7 +12,7 @@ import subprocess
 import unittest.mock
 from pathlib import Path
 
-from lab_test import ROOT, LabTest, main
+from lab_test import ROOT, TIMEOUT, LabTest, main
 from tslab_lab.allocators import preloading
 from tslab_lab.base import processes
 from tslab_lab.commands import run
@@ -89,7 +89,7 @@ class InItsPlace(LabTest):
         ) as process:
             self.assertEqual(int(process.stdout.readline()), process.pid)
             process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(20), -signal.SIGTERM)
+            self.assertEqual(process.wait(TIMEOUT), -signal.SIGTERM)
 
     def test_signals_are_as_a_program_expects_them(self):
         argv = ("grep", "SigIgn", "/proc/self/status")
