@@ -21,6 +21,8 @@ INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]\n', re.M)
 DEFINITION = re.compile(r"^(?!static |TSLAB_API |__attribute__|always_inline |typedef |enum \w+ \{|struct \w+ \{)([A-Za-z_][^;{}#()]*?\**(\w+)\([^;{}#]*\))\n\{", re.M)
 PROTOTYPE = re.compile(r"^(?!static |TSLAB_API |typedef |extern |#)([A-Za-z_][^;{}#()=]*?\**(\w+)\([^;{}#=]*\)[^;{}#=]*;)$", re.M)
 VARIABLE = re.compile(r"^extern ([^;]*);", re.M)
+# The condition of a header that is read once.
+GUARD = re.compile(r"!defined TSLAB_\w+_H")
 
 HEAD = """\
 /* tslab {version}, a memory allocator for Linux, in one file. It was made by tools/amalgamate.py from the sources of the project.
@@ -88,14 +90,20 @@ class Amalgamation:
         # Where there is no definition, the declaration is for code that is never reached.
         return f"#if {' && '.join(f'({place})' for place in places[0])}\nstatic\n#endif\n{match[1]}"
 
-    def include(self, match):
+    def include(self, match, under):
         kind, name = match[1], match[2]
-        if kind == "<" and not name.startswith("tslab/") and match[0] not in self.system:
+        if kind == '"' or name.startswith("tslab/"):
+            return ""
+        if under:  # not every system has it
+            return match[0]
+        if match[0] not in self.system:
             self.system.append(match[0])
         return ""
 
     def part(self, path):
-        text = INCLUDE.sub(self.include, path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        under = [[place for place in places if not GUARD.fullmatch(place)] for places in conditions(text)]
+        text = INCLUDE.sub(lambda match: self.include(match, under[text.count("\n", 0, match.start())]), text)
         if path.suffix == ".h":
             text = PROTOTYPE.sub(self.prototype, text)
             text = VARIABLE.sub(r"static \1;", text)

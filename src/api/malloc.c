@@ -21,9 +21,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* C23 names, and one that glibc no longer declares. */
+/* C23 names, one of glibc 2.26, and one that glibc no longer declares. */
 void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
+void *reallocarray(void *p, size_t count, size_t size);
 void cfree(void *p);
 
 #ifdef __GLIBC__
@@ -216,13 +217,19 @@ TSLAB_API int mallopt(int parameter, int value)
     return parameter != M_MXFAST || (value >= 0 && (size_t)value <= fast_most);
 }
 
-TSLAB_API struct mallinfo2 mallinfo2(void)
+/* mallinfo2, which glibc has since 2.33: older headers have neither the function nor its struct. */
+struct wide_mallinfo {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+TSLAB_API struct wide_mallinfo wide_mallinfo(void) __asm__("mallinfo2");
+
+TSLAB_API struct wide_mallinfo wide_mallinfo(void)
 {
     struct tslab_stats stats;
     stats_get(&stats);
     const size_t used = stats.live_bytes + stats.large_bytes;
     const size_t total = stats.slab_bytes + stats.large_bytes + stats.dirty_bytes;
-    return (struct mallinfo2){
+    return (struct wide_mallinfo){
         .arena = total,
         .uordblks = used,
         .fordblks = total > used ? total - used : 0,
@@ -238,7 +245,7 @@ static int to_int(size_t bytes)
 
 TSLAB_API struct mallinfo mallinfo(void)
 {
-    const struct mallinfo2 wide = mallinfo2();
+    const struct wide_mallinfo wide = wide_mallinfo();
     return (struct mallinfo){
         .arena = to_int(wide.arena),
         .uordblks = to_int(wide.uordblks),

@@ -3,6 +3,7 @@
 #include "os/os.h"
 
 #include "base/bits.h"
+#include "os/newer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,20 +13,9 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Linux has it since 4.17. An older kernel takes the address as a hint, and may put the mapping elsewhere. */
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
-/* Linux has it since 5.7. An older kernel refuses it, and changes nothing. */
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
 
 /* Of <linux/futex.h>, which other compilers than the system's often lack. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };

@@ -3,6 +3,7 @@
 #include "os/shared.h"
 
 #include "os/fatal.h"
+#include "os/newer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +11,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* Newer kernels have more of these than some libraries know. */
-enum {
-    NOT_PROGRAM = 8,    /* MFD_NOEXEC_SEAL, of 6.3 */
-    NO_MORE_WRITE = 16, /* F_SEAL_FUTURE_WRITE, of 5.1: this mapping stays the only one that can write */
-};
 
 /* Not beyond the limit on files: the kernel would raise a signal. */
 static int make_file(const char *name, size_t bytes)
@@ -25,7 +20,7 @@ static int make_file(const char *name, size_t bytes)
     if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) {
         return -1;
     }
-    long fd = syscall(SYS_memfd_create, name, FLAGS | NOT_PROGRAM);
+    long fd = syscall(SYS_memfd_create, name, FLAGS | MFD_NOEXEC_SEAL);
     if (fd < 0 && errno == EINVAL) {
         fd = syscall(SYS_memfd_create, name, FLAGS);
     }
@@ -49,7 +44,7 @@ bool shared_make(struct shared *shared, const char *name, size_t bytes)
         start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     if (start != MAP_FAILED) {
-        (void)syscall(SYS_fcntl, fd, F_ADD_SEALS, NO_MORE_WRITE | F_SEAL_SEAL);
+        (void)syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
         shared->start = start;
         shared->bytes = bytes;
         shared->fd = fd;

@@ -60,6 +60,24 @@ def check_sources(compilers):
             output_of(cc, f"-std={standard}", *STRICT, "-fsyntax-only", *sources, *paths)
 
 
+def check_poor_headers(cc):
+    """What is optional is not missed, nor what came after glibc 2.17 and Linux 3.10."""
+    compile_only = [cc, "-fsyntax-only", *STRICT, "-DTSLAB_MALLOC", "tslab.c"]
+    later = pathlib.Path("later/sys/random.h")
+    later.parent.mkdir(parents=True)
+    later.write_text("#error glibc has it since 2.25\n")
+    output_of(*compile_only, "-D_GNU_SOURCE", "-Ilater", "-include", pathlib.Path(__file__).with_name("old_headers.h"))
+    if shutil.which("dpkg") is None:
+        return
+    for line in output_of("dpkg", "-L", "libc6-dev", "linux-libc-dev").splitlines():
+        if line.startswith("/usr/include/") and pathlib.Path(line).is_file():
+            pathlib.Path(f"bare{line}").parent.mkdir(parents=True, exist_ok=True)
+            pathlib.Path(f"bare{line}").symlink_to(line)
+    include = pathlib.Path("bare/usr/include")
+    places = [output_of(cc, "-print-file-name=include").strip(), include, include / output_of(cc, "-print-multiarch").strip()]
+    output_of(*compile_only, "-nostdinc", *[f"-isystem{place}" for place in places])
+
+
 def check_shared(cc):
     """As a shared library that is preloaded."""
     output_of(cc, "-O2", "-fPIC", "-shared", "-DTSLAB_MALLOC", "tslab.c", "-o", "libmine.so")
@@ -78,6 +96,7 @@ def main():
         if what == "amalgamation":
             check_library(compilers[0], "-O1")
             check_dropin(compilers[0], "-O1")
+            check_poor_headers(compilers[0])
             return
         for cc in compilers[1:]:
             check_dropin(cc, "-O3", "-std=gnu2x")

@@ -1,0 +1,64 @@
+/* Numbers of Linux that the headers of an older system lack (glibc 2.17 with those of Linux 3.10). An older kernel
+ * refuses what they ask for, and each caller goes on without. */
+#ifndef TSLAB_OS_NEWER_H
+#define TSLAB_OS_NEWER_H
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* Since 3.15: locks of an open file. */
+#ifndef F_OFD_GETLK
+#define F_OFD_GETLK 36
+#endif
+
+/* Since 3.17: randomness, and files without a name. */
+#ifndef GRND_NONBLOCK
+#define GRND_NONBLOCK 1
+#endif
+#ifndef SYS_getrandom
+#ifdef __x86_64__
+#define SYS_getrandom    318
+#define SYS_memfd_create 319
+#else
+#define SYS_getrandom    278
+#define SYS_memfd_create 279
+#endif
+#endif
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC       1
+#define MFD_ALLOW_SEALING 2
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS   1033
+#define F_SEAL_SEAL   1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW   4
+#endif
+
+/* Since 4.5. */
+#ifndef MADV_FREE
+#define MADV_FREE 8
+#endif
+
+/* Since 4.17. An older kernel takes the address as a hint, and may put the mapping elsewhere. */
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Since 5.1: this mapping stays the only one that can write. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+
+/* Since 5.7. */
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/* Since 6.3. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8
+#endif
+
+#endif
