@@ -85,11 +85,8 @@ variants: ## Measure builds that decide a QUESTION (remote or bypass) in other w
 	@tools/setup.sh lab
 	@$(TSLAB) variants $(QUESTION) $(VARIANTS)
 
-campaign: ## Measure all that README and docs state, hours on a quiet machine, and write docs/results (CAMPAIGN=options)
+campaign: ## Measure all that README and docs state, in pieces of minutes on a quiet machine (CAMPAIGN="--minutes 40")
 	@tools/setup.sh lab
-	@$(MAKE) --no-print-directory build
-	@$(call configure,deferred)
-	@cmake --build build/deferred --target tslab-malloc
 	@$(TSLAB) campaign $(CAMPAIGN)
 
 lab: ## Install what the command lab/tslab needs, and build the library

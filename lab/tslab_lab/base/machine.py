@@ -1,10 +1,15 @@
 """What a measurement must be read with: machine, kernel, libc, compiler, THP state, commit."""
 
+import functools
+import hashlib
 import os
 import platform
 import subprocess
 
 from tslab_lab.base import compiling, places, processes
+
+ENGINE = ("src", "include")
+BUILT_FROM = (*ENGINE, "cmake", "CMakeLists.txt", "CMakePresets.json")
 
 
 def _first_line(path, key=""):
@@ -34,12 +39,26 @@ def libc_name():
 
 
 def commit():
-    """The checkout's commit, and whether it has changes that are not committed; None and False where there is none."""
+    """The checkout's commit, and whether what the library is built from has changes that are not committed; None and False
+    where there is none."""
     if places.ROOT is None:
         return None, False
     found = _output(["git", "-C", str(places.ROOT), "rev-parse", "HEAD"])
-    changed = bool(found and _output(["git", "-C", str(places.ROOT), "status", "--porcelain"]))
+    changed = bool(found and _output(["git", "-C", str(places.ROOT), "status", "--porcelain", "--", *BUILT_FROM]))
     return found or None, changed
+
+
+@functools.cache
+def engine():
+    """A hash of the engine's sources: what was measured on commits with the same one belongs together. None where there
+    is no checkout."""
+    if places.ROOT is None:
+        return None
+    files = sorted(path for folder in ENGINE for path in (places.ROOT / folder).rglob("*") if path.is_file())
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(f"{path.relative_to(places.ROOT)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return whole.hexdigest()[:12]
 
 
 def facts():
@@ -55,6 +74,7 @@ def facts():
         "thp": thp_state(),
         "load_at_start": os.getloadavg()[0],
         "commit": found and found + (" with changes" if changed else ""),
+        "engine": engine(),
         "options": {name: text for name, text in processes.environment().items() if name.startswith("TSLAB_")},
     }
 
@@ -65,7 +85,8 @@ def setting(facts, peers):
     yield "system", f"Linux {facts['kernel'].partition('-')[0]}, {facts['libc']}, THP {facts['thp']}"
     yield "compiler", facts["compiler"]
     yield "peers", peers or "-"
-    yield "tslab", f"{facts['commit'] or 'no commit'}" + "".join(f", {k}={v}" for k, v in facts["options"].items())
+    engine = f", engine {facts['engine']}" if facts.get("engine") else ""
+    yield "tslab", f"{facts['commit'] or 'no commit'}{engine}" + "".join(f", {k}={v}" for k, v in facts["options"].items())
     yield "load", f"{facts['load_at_start']:.2f} at the start, {facts['load_at_end']:.2f} at the end (runs included)"
 
 

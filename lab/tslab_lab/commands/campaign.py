@@ -1,89 +1,50 @@
-"""`tslab campaign`: measures everything that README and docs state, on one commit, and writes the pages of docs/results."""
+"""`tslab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
 
+import contextlib
+import fnmatch
 import importlib
-import json
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from tslab_lab.allocators import installed, variants
 from tslab_lab.base import machine, places, processes
+from tslab_lab.campaign import plan as plans
+from tslab_lab.campaign.raw import Raw
+from tslab_lab.display import layout
 from tslab_lab.measure import honesty
 from tslab_lab.report import scatter
-from tslab_lab.results import published, storage
+from tslab_lab.results import merging, published, storage
 
 NAME = "campaign"
-HELP = "measures all that the docs state, on one commit, and writes the pages of docs/results"
+HELP = "measures all that the docs state, in pieces, and writes the pages of docs/results"
 DESCRIPTION = (
-    "Runs all steps of a plan, hours on a quiet machine, each into a folder below --output; a campaign that was stopped goes on "
-    "with the steps that are not complete. The plan full measures with --strict: it waits for a quiet machine, and runs again "
-    "what others disturb. Then the raw results go compressed into the folder raw beside the pages, and the pages are written "
-    "from them, and README's picture from the page of the matrix. --check says whether the pages are what the raw results say, whether README and docs say what the pages say, "
-    "and whether a page is older than the engine by more than it may be."
+    "Measures a plan: a page for each step, and pieces of some minutes for each page. What a piece has measured is kept, "
+    "compressed, in the folder raw beside the pages; a campaign goes on from there whenever it is started, on another day "
+    "or in another clone, as long as the engine's sources (src and include) are the same. A page is written when all of its "
+    "pieces are there. The plan full measures with --strict: it waits for a quiet machine, and runs again what others "
+    "disturb. --check says whether the pages are what the raw results say, whether README and docs say what the pages say, "
+    "and whether a page is older than it may be without saying so."
 )
-RAW_MOST = 5 << 20  # bytes of all raw results together
-RAW = "raw"
-BUSY_HOURS = 6  # so long it waits for a quiet machine
-STATE = "campaign.json"
+BUSY_HOURS = 6  # so long it waits for a quiet machine, if --minutes does not end it before
+AT_ONCE_SECONDS, STOP_SECONDS = 5, 60
 PICTURE = "matrix.svg"  # README's
-
-
-@dataclass(frozen=True)
-class Step:
-    """The words of the command, in the checkout; the page has the step's name. The soak has a command of its own."""
-
-    name: str
-    words: tuple
-
-
-def _programs():
-    return ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
-
-
-def full():
-    rounds = ("--rounds", "10", "--strict")
-    every = ("--allocators", "all")
-    threads = [f"churn-fixed:threads={count}" for count in (4, 16)]
-    checked = ("tslab", "build/release/libtslab-malloc-checked.so", *_programs(), "app", "scopes", "mixed-remote", "burst-idle")
-    deferred = ("--deferred", "build/deferred/libtslab-malloc.so")
-    return (
-        Step("matrix", ("bench", "standard", "programs", *every, *rounds, "--seconds", "14400")),
-        Step("patterns", ("bench", "patterns", "--allocators", "tslab,debian", *rounds, "--seconds", "7200")),
-        Step("latency", ("latency", "latency", *threads, "--allocators", "all,tslab@magazines=0", *rounds, "--seconds", "7200", "--no-figures")),
-        Step("epochs", ("epochs", *rounds, "--seconds", "3600")),
-        Step("requests", ("requests", *every, *deferred, *rounds, "--seconds", "7200", "--no-figures")),
-        Step("rss", ("rss", *every, *rounds, "app:operations=60000000")),
-        Step("boundaries", ("boundaries", *every, *rounds, "--seconds", "3600", "--no-figures")),
-        Step("demo", ("demo", *rounds, "--seconds", "1800")),
-        Step("checked", ("ab", *checked, *rounds, "--seconds", "7200", "--question", "what does the checked library cost?")),
-        Step("soak", ("60",)),
-    )  # fmt: skip
-
-
-def smoke():
-    """Next to nothing of it: shows that it runs."""
-    two = ("--allocators", "glibc,tslab")
-    return (
-        Step("matrix", ("bench", "pair:operations=20000", "replace:operations=20000,live=100", *two, "--rounds", "2")),
-        Step("latency", ("latency", "pair:operations=20000", *two, "--rounds", "1", "--no-figures")),
-        Step("epochs", ("epochs", "--quick", "--rounds", "1", "--groups", "request,steps", *two)),
-        Step("rss", ("rss", *two, "--rounds", "1", "pair:operations=3000000")),
-        Step("checked", ("ab", "glibc", "tslab", "pair:operations=20000", "--rounds", "5")),
-    )
-
-
-PLANS = {"full": full, "smoke": smoke}
+TARGETS = ("tslab-malloc", "tslab-malloc-checked", "tslab-static")
 
 
 def add_arguments(parser):
     add = parser.add_argument
-    add("--plan", choices=PLANS, default="full", help="what is measured (default: %(default)s)")
+    add("--plan", choices=plans.PLANS, default="full", help="what is measured (default: %(default)s)")
+    add("--list", action="store_true", help="list the pieces, how long each takes and which are there, and measure nothing")
+    words = "only these, in this order: a step, or STEP:PIECE, also with * and ?"
+    add("--pieces", nargs="+", default=[], metavar="PIECE", help=words)
+    add("--minutes", type=float, metavar="M", help="begin no piece that would end later, and stop then at the latest")
     add("--output", type=Path, default=storage.FOLDER / NAME, metavar="DIR", help="of the runs (default: %(default)s)")
     add("--pages", type=Path, metavar="DIR", help="of the pages (default: docs/results; of smoke: below --output)")
-    add("--steps", metavar="A,B,...", help="only these")
     add("--only-pages", action="store_true", help="measure nothing: write the pages anew from the raw results")
     add("--check", action="store_true", help="measure and write nothing: say what does not fit together; exit code 1")
 
@@ -91,115 +52,195 @@ def add_arguments(parser):
 def run(arguments):
     if not places.ROOT:
         raise processes.Failure("A campaign is of a checkout, and this lab was installed without one.")
-    pages = arguments.pages or (published.FOLDER if arguments.plan == "full" or arguments.check else arguments.output / "pages")
+    full = arguments.plan == "full" or arguments.check
+    pages = arguments.pages or (published.FOLDER if full else arguments.output / "pages")
     if arguments.check:
         return check(pages)
-    steps = PLANS[arguments.plan]()
-    if arguments.steps:
-        wanted = arguments.steps.split(",")
-        unknown = set(wanted) - {step.name for step in steps}
-        if unknown:
-            arguments.error(f"--steps: there is no {', '.join(sorted(unknown))}")
-        steps = [step for step in steps if step.name in wanted]
-    if not arguments.only_pages:
-        measure(steps, arguments.output, arguments.plan)
-        keep([step.name for step in steps], arguments.output, pages)
-    for name in [step.name for step in steps]:
-        if raw_of(pages, name).is_file():
-            write(name, pages, pages)
-            print(f"{pages / name}.md")
+    steps = plans.PLANS[arguments.plan]()
+    chosen = pieces_of(steps, arguments)
+    raw = Raw(pages)
+    if arguments.list:
+        return show(chosen, raw)
+    left, failed = ([], False) if arguments.only_pages else measure(chosen, raw, arguments)
+    for step in steps:
+        if any(step == one for one, _ in chosen) and whole(step, raw):
+            write(step, pages, pages)
+            print(f"{pages / step.name}.md")
     if picture := drawn(pages):
         (pages / PICTURE).write_text(picture, encoding="utf-8")
         print(pages / PICTURE)
+    if left:
+        print(f"{layout.counted(len(left), 'piece')} left ({_minutes(left, raw):.0f} minutes). The same command goes on.")
+    return 1 if failed else 0
+
+
+def pieces_of(steps, arguments):
+    """Pairs of a step and a piece, in the user's order."""
+    every = {f"{step.name}:{piece.name}": (step, piece) for step in steps for piece in step.pieces}
+    chosen = {}
+    for word in arguments.pieces or ("*",):
+        pattern = word if ":" in word or word == "*" else f"{word}:*"
+        found = [name for name in every if fnmatch.fnmatchcase(name, pattern)]
+        if not found:
+            arguments.error(f"--pieces: there is no {word}; --list shows all")
+        chosen |= {name: every[name] for name in found if name not in chosen}
+    return list(chosen.values())
+
+
+def show(chosen, raw):
+    """A line for each piece: how long it takes, or took; when it was measured, and whether of this engine."""
+    table = layout.Table("Pieces", ["", "minutes", "measured"])
+    for step, piece in chosen:
+        known = raw.of(step.name, piece.name)
+        when = (known["measured"] + ("" if _is_current(known) else ", another engine")) if known else "-"
+        table.rows.append([f"{step.name}:{piece.name}", f"{_minutes([(step, piece)], raw):.1f}", when])
+    layout.console().print(table.rich())
+    left = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
+    print(f"{layout.counted(len(left), 'piece')} of {len(chosen)} to measure, {_minutes(left, raw):.0f} minutes; engine {machine.engine()}.")
     return 0
 
 
-def measure(steps, output, plan):
-    """Runs what is not complete, on the commit that the campaign was begun on."""
-    output.mkdir(parents=True, exist_ok=True)
-    commit, changed = machine.commit()
-    state = {"plan": plan, "commit": commit}
-    known = json.loads((output / STATE).read_text()) if (output / STATE).is_file() else state
-    if known != state:
-        raise processes.Failure(f"{output} holds a campaign of plan {known['plan']} on commit {known['commit']}: name another --output.")
-    if plan == "full" and changed:
-        raise processes.Failure("The checkout has changes that are not committed: a campaign is of a commit.")
-    (output / STATE).write_text(json.dumps(state) + "\n")
-    for number, step in enumerate(steps, 1):
-        folder = output / step.name
-        if complete(step, folder):
-            print(f"{number}/{len(steps)} {step.name}: is complete", flush=True)
+def _minutes(pairs, raw):
+    """How long they took when they were measured last, or should take."""
+    known = [(raw.of(step.name, piece.name), piece) for step, piece in pairs]
+    return sum(one["minutes"] if one else piece.minutes for one, piece in known)
+
+
+def _is_current(known):
+    return bool(known and known["engine"] == machine.engine())
+
+
+def measure(chosen, raw, arguments):
+    """Measures what is not there of this engine. Returns the pieces that are left, and whether any of them failed: for the
+    others there was no time."""
+    strict = arguments.plan == "full"
+    wanted = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
+    if strict and wanted:
+        prepare([piece for _, piece in wanted])
+    end = time.monotonic() + 60 * arguments.minutes if arguments.minutes is not None else None
+    left, failed = [], False
+    for step, piece in chosen:
+        name = f"{step.name}:{piece.name}"
+        if (step, piece) not in wanted:
+            print(f"{name}: is there", flush=True)
             continue
-        if folder.exists():
-            shutil.rmtree(folder)  # of a step that was stopped
-        if plan == "full":
-            wait_until_quiet(step)
-        print(f"{number}/{len(steps)} {step.name}: {' '.join(step.words)}", flush=True)
-        code = subprocess.run(argv_of(step, folder), cwd=places.ROOT, stdin=subprocess.DEVNULL, check=False).returncode
-        if not complete(step, folder):
-            raise processes.Failure(f"{step.name} ended with {code} and is not complete. The same command goes on here.")
+        if end is not None and time.monotonic() + 60 * _minutes([(step, piece)], raw) > end:
+            left.append((step, piece))
+            continue
+        if strict and not wait_until_quiet(name, end):
+            left.append((step, piece))
+            continue
+        begun = time.monotonic()
+        print(f"{name}: {piece.minutes:.0f} minutes, {' '.join(piece.words)}", flush=True)
+        try:
+            lines = measured(piece, arguments.output.absolute() / step.name / piece.name, end)
+        except processes.Failure as failure:
+            print(f"tslab: {name}: {failure}", file=sys.stderr, flush=True)
+            left.append((step, piece))
+            failed = True
+            continue
+        spent = round((time.monotonic() - begun) / 60, 1)
+        raw.keep(step.name, piece.name, lines, {"engine": machine.engine(), "commit": machine.commit()[0], "minutes": spent})
+        print(f"{name}: took {spent:g} minutes", flush=True)
+    return left, failed
 
 
-def argv_of(step, folder):
-    if step.name == "soak":
-        folder.mkdir(parents=True)
-        return ["make", "soak", f"SOAK_MINUTES={step.words[0]}", f"SOAK_PAGE={folder.absolute()}/soak.md"]
-    command, *words = step.words
-    return [sys.executable, "-B", "lab/tslab", command, "--output", str(folder.absolute()), *words]
+def prepare(pieces):
+    """Builds what they measure, and sees that all peers are here."""
+    if machine.commit()[1]:
+        raise processes.Failure("The sources have changes that are not committed: a campaign is of an engine that others can build.")
+    _build(("cmake", "--preset", "release"))
+    _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
+    if any(piece.deferred for piece in pieces):
+        _build(("cmake", "--preset", "deferred"))
+        _build(("cmake", "--build", "build/deferred", "--target", "tslab-malloc"))
+    variants.build(list(dict.fromkeys(variant for piece in pieces for variant in piece.builds)), False)
+    if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
+        _, missing = installed.found(["all"])
+        if missing:
+            raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/tslab peers install")
 
 
-def complete(step, folder):
-    if step.name == "soak":
-        return (folder / "soak.md").is_file()
-    path = folder / storage.FILE
-    footer = storage.read(path).footer if path.is_file() else None
-    return bool(footer and footer["complete"])
-
-
-def wait_until_quiet(step):
-    deadline = time.monotonic() + 3600 * BUSY_HOURS
-    while not honesty.wait_until_quiet():
-        print(f"{step.name}: waits for a quiet machine", flush=True)
-        if time.monotonic() > deadline:
-            raise processes.Failure(f"The machine was busy for {BUSY_HOURS} hours. The same command goes on here.")
-
-
-def raw_of(pages, name):
-    return pages / RAW / f"{name}.jsonl.zst"
-
-
-def keep(names, output, pages):
-    """The raw results, compressed, beside the pages."""
-    (pages / RAW).mkdir(parents=True, exist_ok=True)
-    for name in names:
-        lines = places.ROOT / "build/soak/soak.jsonl" if name == "soak" else output / name / storage.FILE
-        _zstd("-q", "-f", "--ultra", "-22", str(lines), "-o", str(raw_of(pages, name)))
-    size = sum(file.stat().st_size for file in (pages / RAW).glob("*.zst"))
-    if size > RAW_MOST:
-        raise processes.Failure(f"The raw results take {size >> 10} KiB, at most {RAW_MOST >> 10}.")
-
-
-def _zstd(*words):
-    try:
-        done = subprocess.run(["zstd", *words], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise processes.Failure("There is no zstd here. Run `make lab`, or: apt-get install zstd") from None
+def _build(words):
+    done = subprocess.run(words, cwd=places.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise processes.Failure(f"zstd: {done.stderr.strip()}")
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+        raise processes.Failure(f"'{' '.join(words)}' failed:\n{last}")
 
 
-def write(name, pages, folder):
+def measured(piece, folder, end):
+    """Runs the command. Returns the file of its results."""
+    if folder.exists():
+        shutil.rmtree(folder)  # of an earlier time
+    with subprocess.Popen(argv_of(piece, folder), cwd=places.ROOT, stdin=subprocess.DEVNULL) as process:
+        try:
+            code = process.wait(None if end is None else max(1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            _stop(process, 0)
+            raise processes.Failure("it was stopped: --minutes are over") from None
+        except KeyboardInterrupt:
+            _stop(process, AT_ONCE_SECONDS)  # the terminal has told it, too
+            raise
+    lines = places.ROOT / "build/soak/soak.jsonl" if piece.name == plans.SOAK else folder / storage.FILE
+    if piece.name == plans.SOAK and code == 0:
+        return lines
+    footer = storage.read(lines).footer if lines.is_file() else None
+    if not (footer and footer["complete"]):
+        raise processes.Failure(f"it ended with {code} and is not complete")
+    return lines
+
+
+def _stop(process, patience):
+    """Ends it as Ctrl-C does, if it has not ended by itself after `patience` seconds."""
+    for number, seconds in ((None, patience), (signal.SIGINT, STOP_SECONDS), (signal.SIGKILL, None)):
+        if number:
+            process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            return
+
+
+def argv_of(piece, folder):
+    if piece.name == plans.SOAK:
+        folder.mkdir(parents=True)
+        return ["make", "soak", f"SOAK_MINUTES={piece.words[0]}", f"SOAK_PAGE={folder}/soak.md"]
+    command, *words = piece.words
+    return [sys.executable, "-B", "lab/tslab", command, "--output", str(folder), *words]
+
+
+def wait_until_quiet(name, end):
+    """Returns whether it is, before `end`."""
+    deadline = time.monotonic() + 3600 * BUSY_HOURS if end is None else end
+    while not honesty.wait_until_quiet():
+        if time.monotonic() > deadline:
+            print(f"{name}: the machine was busy all the while", flush=True)
+            return False
+        print(f"{name}: waits for a quiet machine", flush=True)
+    return True
+
+
+def whole(step, raw):
+    """Whether all pieces are there, all of one engine."""
+    known = [raw.of(step.name, piece.name) for piece in step.pieces]
+    return None not in known and len({one["engine"] for one in known}) == 1
+
+
+def write(step, pages, folder):
     """The page of a step, from its raw results, into a folder."""
-    with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
-        lines = Path(directory) / storage.FILE
-        _zstd("-q", "-d", "-f", str(raw_of(pages, name)), "-o", str(lines))
-        if name == "soak":
+    raw = Raw(pages)
+    if step.name == plans.SOAK:
+        with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
+            lines = raw.unpack(step.name, plans.SOAK, directory)
             argv = [sys.executable, "-B", str(places.ROOT / "tests/soak/soak.py"), "page", str(lines), str(folder / "soak.md")]
             processes.run(argv, processes.environment(), "the soak's page")
-            return
-        found = storage.read(lines)
-        module = importlib.import_module(f"tslab_lab.commands.{found.header['command']}")
-        (folder / f"{name}.md").write_text(module.page(found, folder), encoding="utf-8")
+        return
+    found = raw.read(step.name, [piece.name for piece in step.pieces])
+    if step.study:
+        text = importlib.import_module(f"tslab_lab.studies.{step.study}").page(found, folder)
+    else:
+        together = merging.merged(list(found.values()))
+        text = importlib.import_module(f"tslab_lab.commands.{together.header['command']}").page(together, folder)
+    (folder / f"{step.name}.md").write_text(text, encoding="utf-8")
 
 
 def drawn(pages):
@@ -210,36 +251,27 @@ def drawn(pages):
 
 def check(pages):
     """What does not fit together, a line each."""
-    wrong = [*_changed(pages), *_redrawn(pages), *_unsupported(), *_old()]
+    wrong = [*changed(pages, plans.full()), *redrawn(pages), *published.wrong()]
     for line in wrong:
         print(line)
     print(f"{len(wrong)} things do not fit." if wrong else "Pages, raw results, README and docs fit together.")
     return 1 if wrong else 0
 
 
-def _changed(pages):
-    for raw in sorted((pages / RAW).glob("*.jsonl.zst")):
-        name = raw.name.partition(".")[0]
+def changed(pages, steps):
+    """Pages that are not what their raw results say."""
+    raw = Raw(pages)
+    for step in steps:
+        if not whole(step, raw):
+            continue
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
-            write(name, pages, Path(directory))
-            if (Path(directory) / f"{name}.md").read_text() != (pages / f"{name}.md").read_text():
-                yield f"{name}.md is not what its raw results say: tslab campaign --only-pages --steps {name}"
+            write(step, pages, Path(directory))
+            page = pages / f"{step.name}.md"
+            if not page.is_file() or (Path(directory) / page.name).read_text() != page.read_text():
+                yield f"{page.name} is not what its raw results say: tslab campaign --only-pages --pieces {step.name}"
 
 
-def _redrawn(pages):
+def redrawn(pages):
     picture = drawn(pages)
     if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
         yield f"{PICTURE} is not what matrix.md says: tslab campaign --only-pages"
-
-
-def _unsupported():
-    pages = published.pages()
-    for file in published.quoting():
-        for figure, where in published.unsupported(file.read_text(encoding="utf-8"), pages):
-            yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
-
-
-def _old():
-    for name, days, most in published.ages():
-        if days is not None and days > most:
-            yield f"{name}.md: the engine has gone on for {days:.0f} days since, at most {most}"

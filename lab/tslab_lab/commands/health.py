@@ -172,10 +172,8 @@ def accounted(found):
 
 def aged():
     """Whether the engine has gone on for too long since a page of docs/results was measured."""
-    for name, days, most in published.ages():
-        if days is not None:
-            text = f"the engine's last change is {max(days, 0):.0f} days younger, at most {most}"
-            yield Finding(f"docs/results/{name}.md", days <= most, text)
+    for age in published.ages():
+        yield Finding(f"docs/results/{age.page}.md", age.well, str(age))
 
 
 def show(findings, library, busy):

@@ -144,7 +144,7 @@ def run(arguments):
     found, interrupted = measurement.measured(
         NAME, arguments, arguments.rounds, cases, measure, libraries, facts, seconds=math.inf
     )
-    outcome = outcome_of(found)
+    outcome = tables.outcome_of(found)
     if not outcome:
         raise processes.Failure(found.failures[0]["why"])
     show(found, outcome, folder, plan.load)
@@ -154,23 +154,13 @@ def run(arguments):
 
 def page(found, folder):
     """Of a file of results, in Markdown; the figure goes to `folder`."""
-    outcome = outcome_of(found)
+    outcome = tables.outcome_of(found)
     (case,) = found.header["cases"].values()
     image = make.answer(found, folder, NAME)
     paragraphs = [case["title"], *([f"![RSS over time]({image})"] if image else [])]
     paragraphs += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
     paragraphs += measurement.remarks(found)
     return layout.markdown_page("RSS over time", tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))
-
-
-def outcome_of(found):
-    """dict allocator -> dict round -> run, of those that never failed, in the order of the header."""
-    failed = {failure["allocator"] for failure in found.failures}
-    outcome = {name: {} for name in found.header["allocators"] if name not in failed}
-    for record in found.runs:
-        if record["allocator"] in outcome:
-            outcome[record["allocator"]][record["round"]] = record
-    return {name: runs for name, runs in outcome.items() if runs}
 
 
 def linked_notes(outcome):

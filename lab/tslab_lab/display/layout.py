@@ -76,6 +76,12 @@ def limit_verdict(limit, met):
     return "-" if limit is None else f"{limit:g} {verdict(met)}"
 
 
+def filled(paragraph):
+    """A paragraph of a page; headings and what is in lines already stays."""
+    kept = paragraph.startswith(("#", "!", "|", "-"))
+    return paragraph if kept else textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown_page(title, tables, paragraphs, setting):
     """A page for docs/results."""
     parts = [f"# {title}", *(textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False) for paragraph in paragraphs)]

@@ -59,7 +59,7 @@ def marks(rounds, ours, strict, quick=False):
     """What the results are marked with before anything runs. `ours`: a library of this checkout takes part."""
     found = []
     if ours and machine.commit()[1]:
-        found.append("The checkout has changes that are not committed: nobody can build the same library again.")
+        found.append("The sources have changes that are not committed: nobody can build the same library again.")
     if quick:
         found.append("This was --quick: little work in each run. For figures to quote, run it without.")
     if strict:

@@ -62,6 +62,16 @@ def ratio_text(found):
     return middle_text if found.low == found.high else f"{middle_text} ({low}-{high})"
 
 
+def outcome_of(found):
+    """dict allocator -> dict round -> run, of those that never failed, in the order of the header."""
+    failed = {failure["allocator"] for failure in found.failures}
+    outcome = {name: {} for name in found.header["allocators"] if name not in failed}
+    for record in found.runs:
+        if record["allocator"] in outcome:
+            outcome[record["allocator"]][record["round"]] = record
+    return {name: runs for name, runs in outcome.items() if runs}
+
+
 def figures_of(outcome):
     """The columns that the table has: PSS where processes share memory, others where any run tells them."""
     every = [run for runs in outcome.values() for run in runs.values()]

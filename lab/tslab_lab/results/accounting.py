@@ -4,6 +4,7 @@ import json
 
 SCHEMA = "tslab-statistics"
 CLASSES_KEPT = 8
+TRAFFIC = ("allocations", "frees", "refills", "flushes", "bypassed_allocations", "bypassed_frees", "remote_frees")
 
 
 def waste(entry):
@@ -12,8 +13,8 @@ def waste(entry):
 
 
 def found_in(text):
-    """The accounts and the classes that waste most, from a program's words. None: they are not in there, or an older
-    library said them."""
+    """The accounts, the classes that waste most and the traffic, from a program's words. None: they are not in there, or an
+    older library said them."""
     for line in reversed(text.splitlines()):
         if SCHEMA in line:
             try:
@@ -22,7 +23,9 @@ def found_in(text):
                 continue
             if "accounts" in report:
                 most = sorted(report["classes"], key=waste, reverse=True)[:CLASSES_KEPT]
-                return {"accounts": report["accounts"], "classes": [entry for entry in most if waste(entry) > 0]}
+                traffic = {name: report["totals"][name] for name in TRAFFIC if name in report.get("totals", {})}
+                classes = [entry for entry in most if waste(entry) > 0]
+                return {"accounts": report["accounts"], "classes": classes, "traffic": traffic}
     return None
 
 

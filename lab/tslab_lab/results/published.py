@@ -1,21 +1,23 @@
-"""The pages of docs/results: how far the engine may have gone on since each was measured, and whether texts that quote a
-page say what it says."""
+"""The pages of docs/results: how far the engine has gone on since each was measured, whether a page says so that is older than
+it may be, and whether texts that quote a page say what it says."""
 
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
-from tslab_lab.base import places
+from tslab_lab.base import machine, places
 
 FOLDER = places.ROOT / "docs/results" if places.ROOT else None
-ENGINE = ("src", "include")
-# Days from the commit that a page measured to the engine's last change, at most.
-DAYS = {
-    "matrix": 30, "patterns": 30, "latency": 30, "epochs": 30, "requests": 30, "rss": 30, "boundaries": 30, "demo": 30,
-    "checked": 60, "soak": 60,
+# Changes of the engine (commits to src and include) since a page was measured, at most.
+CHANGES = {
+    "matrix": 60, "patterns": 60, "latency": 60, "epochs": 60, "requests": 60, "rss": 60, "boundaries": 60, "demo": 60,
+    "checked": 120, "soak": 120, "study-requests": 120, "study-caches": 120, "study-mailbox": 120, "study-memory": 120,
 }  # fmt: skip
+BEFORE = "**Of an earlier engine.**"  # how the words begin by which a page says that it is older
 _LINK = re.compile(r"\]\(([^)\s]*)\)")
-_PAGE = re.compile(rf"(?:^|/)({'|'.join(DAYS)})\.md$")
+_PAGE = re.compile(rf"(?:^|/)({'|'.join(CHANGES)})\.md(?:#[\w-]*)?$")
+_OVERVIEW = re.compile(r"results/README\.md(?:#[\w-]*)?$")
 _NUMBER = re.compile(r"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?)(?:(?= ?(%|[MKG]iB\b|us\b|µs\b|ns\b|ms\b))|(?![\w,]))")
 _RANGE = re.compile(r"(\d[\d,.]*)( (?:to|and) \d[\d,.]* ?(%|[MKG]iB\b|us\b|µs\b|ns\b|ms\b))")  # 1 to 2 MiB
 _SCALES = {"us": 1e-3, "µs": 1e-3, "ms": 1e-6, "MiB": 1 / 1024}  # of what a page may tell in the next smaller unit
@@ -27,30 +29,75 @@ def _git(*words):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+@dataclass(frozen=True)
+class Age:
+    """`changes`: of the engine since the page was measured; None where that cannot be told. `told`: the page says that it is
+    of an earlier engine."""
+
+    page: str
+    changes: int | None
+    most: int
+    told: bool
+
+    @property
+    def well(self):
+        return self.told or (self.changes is not None and self.changes <= self.most)
+
+    def __str__(self):
+        far = "an unknown engine" if self.changes is None else f"{self.changes} changes of the engine ago"
+        return f"measured {far}, at most {self.most}{'; it says so' if self.told and not self._young else ''}"
+
+    @property
+    def _young(self):
+        return self.changes is not None and self.changes <= self.most
+
+
 def ages():
-    """(name, days, days at most) of every page; None days where its commit is not known here."""
-    changed = _git("log", "-1", "--format=%ct", "--", *ENGINE)
-    for name, most in DAYS.items():
-        page = FOLDER / f"{name}.md"
-        found = re.search(r"\b[0-9a-f]{40}\b", page.read_text(encoding="utf-8")) if page.is_file() else None
-        if page.is_file():
-            measured = _git("show", "-s", "--format=%ct", found[0]) if found else ""
-            yield name, (int(changed) - int(measured)) / 86_400 if measured and changed else None, most
+    """Of every page; none where there is no history to tell it from."""
+    if not _git("rev-parse", "HEAD"):
+        return
+    for name, text in pages().items():
+        yield Age(name, _changes_since(text), CHANGES[name], BEFORE in text)
 
 
-def unsupported(text, pages):
+def _changes_since(text):
+    if f"engine {machine.engine()}" in text:
+        return 0
+    found = re.search(r"\b[0-9a-f]{40}\b", text)
+    count = _git("rev-list", "--count", f"{found[0]}..HEAD", "--", *machine.ENGINE) if found else ""
+    return int(count) if count else None
+
+
+def wrong():
+    """Texts that quote what no page says, and pages that are older than they may be and do not say so: a line each."""
+    known = pages()
+    for file in quoting():
+        everything = file == places.ROOT / "README.md" or file.parent == FOLDER
+        for figure, where in unsupported(file.read_text(encoding="utf-8"), known, everything):
+            yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
+    for age in ages():
+        if not age.well:
+            yield f"docs/results/{age.page}.md: {age}: measure it anew, or let it say '{BEFORE}'"
+
+
+def unsupported(text, pages, everything=False):
     """Figures in a text, with the line that they are in, that stand in none of the pages beside them. A figure is a number
-    with decimals or a unit, and a page is beside it that is linked to in the same row, item or paragraph. `pages`: text by
-    name."""
+    with decimals or a unit, and a page is beside it that is linked to in the same row, item or paragraph; a link to the
+    overview is one to all pages. `pages`: text by name. `everything`: figures with a unit must also be in a page where
+    none is named."""
     known = {name: sorted(_numbers(found)) for name, found in pages.items()}
     for block in _blocks(text):
-        linked = {match[1] for link in _LINK.findall(block) if (match := _PAGE.search(link)) and match[1] in known}
-        if not linked:
+        links = _LINK.findall(block)
+        linked = {match[1] for link in links if (match := _PAGE.search(link)) and match[1] in known}
+        overview = any(map(_OVERVIEW.search, links))
+        if not linked and not overview and not everything:
             continue
+        needs_unit, linked = not linked and not overview, linked or set(known)
         words = _RANGE.sub(r"\1 \3\2", _LINK.sub("]", block))
         for match in _NUMBER.finditer(words):
             number, unit = match[1].rstrip(","), match[2] or ""
-            if (unit or "." in number) and not any(_says(known[name], number, unit) for name in linked):
+            told = unit or ("." in number and not needs_unit)
+            if told and not any(_says(known[name], number, unit) for name in linked):
                 yield f"{number} {unit}".strip(), " ".join(block.split())[:90]
 
 
@@ -76,7 +123,7 @@ def _says(known, number, unit):
 
 def pages():
     """dict name -> text."""
-    return {name: (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in DAYS if (FOLDER / f"{name}.md").is_file()}
+    return {name: (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in CHANGES if (FOLDER / f"{name}.md").is_file()}
 
 
 def quoting():

@@ -1,0 +1,89 @@
+"""The raw results of a campaign, beside the pages: a compressed file for each piece, and an index that says which engine each
+is of. They are all that a campaign keeps: it goes on from them on another day, and in another clone."""
+
+import datetime
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tslab_lab.base import processes
+from tslab_lab.results import storage
+
+FOLDER = "raw"
+INDEX = "index.json"
+MOST = 5 << 20  # bytes of all together
+
+
+class Raw:
+    def __init__(self, pages):
+        self.folder = pages / FOLDER
+        file = self.folder / INDEX
+        self.index = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+    def path(self, step, piece):
+        return self.folder / step / f"{piece}.jsonl.zst"
+
+    def of(self, step, piece):
+        """What the index says of it; None where there is none."""
+        found = self.index.get(f"{step}:{piece}")
+        return found if found and self.path(step, piece).is_file() else None
+
+    def keep(self, step, piece, lines, facts):
+        """`lines`: the file of results. `facts`: engine, commit and minutes."""
+        target = self.path(step, piece)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
+            thin = Path(directory) / storage.FILE
+            thin.write_text("".join(f"{line}\n" for line in thinned(Path(lines).read_text(encoding="utf-8").splitlines())))
+            _zstd("-q", "-f", "--ultra", "-22", str(thin), "-o", str(target))
+        self.index[f"{step}:{piece}"] = {"measured": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"} | facts
+        text = json.dumps(self.index, indent=1, sort_keys=True) + "\n"
+        (self.folder / INDEX).write_text(text, encoding="utf-8")
+        size = sum(file.stat().st_size for file in self.folder.rglob("*.zst"))
+        if size > MOST:
+            raise processes.Failure(f"The raw results take {size >> 10} KiB, at most {MOST >> 10}.")
+
+    def unpack(self, step, piece, directory):
+        """The file of results, in the directory."""
+        lines = Path(directory) / f"{piece}.jsonl"
+        _zstd("-q", "-d", "-f", str(self.path(step, piece)), "-o", str(lines))
+        return lines
+
+    def read(self, step, pieces):
+        """dict name of a piece -> Results."""
+        with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
+            return {piece: storage.read(self.unpack(step, piece, directory)) for piece in pieces}
+
+
+def thinned(lines):
+    """The lines with the histograms of all rounds together as one: they are most of the bytes, and are read together."""
+    pools, others = {}, []
+    for line in lines:
+        record = json.loads(line)
+        if record.get("kind") == "latency":
+            _pool(pools, record)
+        else:
+            others.append(line)
+    histograms = [pool | {"buckets": sorted(map(list, pool["buckets"].items()))} for pool in pools.values()]
+    yield from others[:-1]
+    yield from (json.dumps(histogram) for histogram in histograms)
+    yield from others[-1:]  # the footer ends the file
+
+
+def _pool(pools, record):
+    key = record["case"], record["allocator"], record.get("operation")
+    pool = pools.setdefault(key, record | {"round": 0, "count": 0, "max_ns": 0, "buckets": {}})
+    pool["count"] += record["count"]
+    pool["max_ns"] = max(pool["max_ns"], record["max_ns"])
+    for least, count in record["buckets"]:
+        pool["buckets"][least] = pool["buckets"].get(least, 0) + count
+
+
+def _zstd(*words):
+    try:
+        done = subprocess.run(["zstd", *words], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise processes.Failure("There is no zstd here. Run `make lab`, or: apt-get install zstd") from None
+    if done.returncode != 0:
+        raise processes.Failure(f"zstd: {done.stderr.strip()}")

@@ -1,0 +1,42 @@
+"""How long runs take, for the plan to say how long its pieces take: seconds of one run on tslab, with its start and its
+end, on two processors. What has been measured once is known better: the index of the raw results says it."""
+
+START_MINUTES = 0.3  # of a piece, until its first run
+OTHERS = 1.25  # how much longer runs take on all allocators than on tslab
+USUAL = 1.0
+# Runs of the request server, for each side and round.
+SERVER, SCATTERED, STUDY, BATCH = 5.5, 4.0, 3.5, 29.0
+
+BENCH = {
+    "redis": 4.0, "python": 4.0, "sqlite3": 2.8, "lua": 2.0, "perl": 2.5, "cc1plus": 2.5, "git": 2.0, "nginx": 3.2,
+    "oscillate": 3.0, "pow2": 3.1, "cache-thrash": 1.4, "calloc": 1.5, "replace": 1.3, "mixed-remote": 1.2,
+    "mixed-remote:threads=32": 3.0, "producer": 2.7, "replace-200k": 1.3, "remote-8t-90": 1.3,
+}  # fmt: skip
+LATENCY = {
+    "larson": 6.6, "oscillate": 9.0, "scopes": 4.2, "app": 3.2, "strings": 3.0, "mixed-remote": 2.8, "producer-consumer": 2.8,
+    "calloc": 1.6, "churn-fixed:threads=16": 1.8, "burst-idle": 1.2,
+}  # fmt: skip
+RSS = {
+    "app:operations=60000000": 8.0, "app:operations=60000000,live=400": 6.0, "large": 3.0, "burst-idle:idle_ms=1000": 8.0,
+    "burst-idle:threads=4,min=256,max=4096": 5.0,
+}  # fmt: skip
+EPOCHS = {"request": 18.0, "steps": 3.0, "crowd": 3.0, "reclaim": 12.0, "many": 3.0}  # of a round, all its ways
+DEMO = {"demo": 22.0}
+_BENCH_SHORT = ("boundaries-", "edges-")
+_SHORT = 0.15
+TABLES = {"bench": BENCH, "ab": BENCH, "latency": LATENCY, "rss": RSS, "epochs": EPOCHS, "demo": DEMO}
+
+
+def minutes(command, cases, sides, rounds):
+    return minutes_of(sum(_of(command, case) for case in cases), sides, rounds)
+
+
+def _of(command, case):
+    usual = _SHORT if case.startswith(_BENCH_SHORT) else USUAL
+    table = TABLES[command]
+    return next((table[name] for name in (case, ",".join(case.split(",")[:1])) if name in table), usual)
+
+
+def minutes_of(of_one, sides, rounds):
+    """`of_one`: seconds of a side in a round."""
+    return round(START_MINUTES + OTHERS * of_one * sides * rounds / 60, 1)

@@ -1,0 +1,152 @@
+"""What a campaign keeps and says: its plans, pieces as one, whether README and docs say what the pages say, how old pages may
+be, and README's picture. usage: test_published.py LIBRARY"""
+
+import json
+import unittest
+from xml.etree import ElementTree
+
+from lab_test import main
+from tslab_lab import cli
+from tslab_lab.base import machine
+from tslab_lab.campaign import plan, raw
+from tslab_lab.commands import campaign
+from tslab_lab.report import scatter
+from tslab_lab.results import merging, published, storage
+
+
+class Plans(unittest.TestCase):
+    def test_all_pages_have_a_step_and_an_age(self):
+        steps = plan.full()
+        self.assertEqual([step.name for step in steps], list(published.CHANGES))
+        for step in steps:
+            names = [piece.name for piece in step.pieces]
+            self.assertEqual(len(set(names)), len(names))
+            for piece in step.pieces:
+                self.assertLess(piece.minutes, 45, piece.name)  # fits a quiet hour
+                if step.name != plan.SOAK:
+                    self.assertIn("--strict", piece.words)
+                    self.assertGreaterEqual(int(piece.words[piece.words.index("--rounds") + 1]), 10)
+
+    def test_commands_take_the_words(self):
+        for step in (*plan.full(), *plan.smoke()):
+            for piece in step.pieces:
+                if step.name != plan.SOAK:
+                    cli.parser([piece.words[0]]).parse_args(piece.words)
+
+    def test_histograms_of_all_rounds_are_one(self):
+        lines = [{"kind": "header"}]
+        for number, least in ((1, 10), (2, 20)):
+            lines.append({"kind": "latency", "case": "c", "allocator": "a", "round": number, "operation": "malloc", "count": 5,
+                          "max_ns": 40 * number, "timer_ns": 1, "buckets": [[5, 2], [least, 3]]})  # fmt: skip
+        lines.append({"kind": "footer"})
+        thin = [json.loads(line) for line in raw.thinned(map(json.dumps, lines))]
+        self.assertEqual([line["kind"] for line in thin], ["header", "latency", "footer"])
+        self.assertEqual((thin[1]["count"], thin[1]["max_ns"]), (10, 80))
+        self.assertEqual(thin[1]["buckets"], [[5, 4], [10, 3], [20, 3]])
+
+
+class Merging(unittest.TestCase):
+    def part(self, case, **machine):
+        facts = {"cpu": "x", "commit": "0" * 40, "engine": "e", "load_at_start": 0.0} | machine
+        header = {"machine": facts, "marks": ["m"], "allocators": {"tslab": {}}, "cases": {case: {}}, "arguments": []}
+        footer = {"rounds": 10, "complete": True, "load_at_end": 1.0, "seconds": 30.0, "others_share": 0.02}
+        return storage.Results(case, header, runs=[{"case": case}], footer=footer)
+
+    def test_pieces_are_one(self):
+        one = merging.merged([self.part("a"), self.part("b", commit="1" * 40)])
+        self.assertEqual(list(one.header["cases"]), ["a", "b"])
+        self.assertEqual(one.header["machine"]["commit"], f"{'0' * 40} and {'1' * 40}")
+        self.assertEqual((one.footer["seconds"], one.header["marks"]), (60.0, ["m"]))
+        self.assertAlmostEqual(one.footer["others_share"], 0.02)
+
+    def test_other_machines_are_told(self):
+        one = merging.merged([self.part("a"), self.part("b", cpu="y")])
+        self.assertIn("cpu was not the same in all: x, y", one.header["marks"][1])
+
+
+class Quotations(unittest.TestCase):
+    pages = {"matrix": "| tslab | 1.52 | 28.1 |\n| glibc | 1,717 | 533 |", "epochs": "| release | 1452 (1440-1460) | 0.1 |"}
+
+    def wrong(self, text):
+        return [figure for figure, _ in published.unsupported(text, self.pages)]
+
+    def test_what_a_page_says_is_found(self):
+        matrix, epochs = "([m](docs/results/matrix.md))", "[e](results/epochs.md)"
+        for text in (
+            f"It takes 1.5 of it {matrix}.",
+            f"| 28.1 MiB | 533 MiB | {matrix} |",
+            f"28 to 533 MiB {matrix}",
+            f"1.45 to 1.46 us {epochs}, of which 99.9 % is gone",
+            f"1,717 MiB {matrix}",
+            f"- 24 workloads, 8 programs {matrix}",  # neither decimals nor a unit
+            "9.99 of nothing",  # no page is named
+            f"```\n9.99 {matrix}\n```",
+        ):
+            self.assertEqual(self.wrong(text), [], text)
+
+    def test_what_it_does_not_say_is_told(self):
+        matrix = "([m](docs/results/matrix.md))"
+        self.assertEqual(self.wrong(f"It takes 1.6 of it {matrix}."), ["1.6"])
+        self.assertEqual(self.wrong(f"| 29 MiB | 1.52 | {matrix} |\n| 30 MiB | x |"), ["29 MiB"])
+        self.assertEqual(self.wrong(f"- 1.45 us {matrix}\n- 7.7 s"), ["1.45 us"])  # it is in another page
+
+    def test_readme_and_docs_say_what_the_pages_say(self):
+        """And no page is older than it may be without saying so."""
+        pages = published.FOLDER
+        self.assertEqual([*published.wrong(), *campaign.changed(pages, plan.full()), *campaign.redrawn(pages)], [])
+
+    def test_where_no_page_is_named_all_are_asked(self):
+        for text, told in (("It left 29 MiB.", ["29 MiB"]), ("It left 28.1 MiB, version 7.77.", []), ("- 9.99 of it", [])):
+            self.assertEqual([figure for figure, _ in published.unsupported(text, self.pages, True)], told, text)
+        overview = "([what](docs/results/README.md#losses))"
+        self.assertEqual(self.wrong(f"28.1 MiB, 1.45 us, 7.77 {overview}"), ["7.77"])
+
+
+class Ages(unittest.TestCase):
+    def test_a_page_of_another_engine_must_say_so(self):
+        age = published.Age
+        for one, well in ((age("matrix", 0, 60, False), True), (age("matrix", 61, 60, False), False),
+                          (age("matrix", None, 60, False), False), (age("matrix", 61, 60, True), True)):  # fmt: skip
+            self.assertEqual(one.well, well, one)
+        self.assertEqual(str(age("matrix", 61, 60, True)), "measured 61 changes of the engine ago, at most 60; it says so")
+
+    def test_the_engine_decides_not_the_commit(self):
+        self.assertEqual(published._changes_since(f"| tslab | {'0' * 40}, engine {machine.engine()} |"), 0)
+        self.assertIsNone(published._changes_since(f"| tslab | {'0' * 40}, engine {'0' * 12} |"))
+
+
+class Picture(unittest.TestCase):
+    page = """\
+| peers | mimalloc 2.0.9+ds-2, mimalloc3 3.3.2, google 2025-06-16 |
+
+|  | time / tslab | fastest in | peak RSS / tslab | leanest in |
+| --- | ---: | ---: | ---: | ---: |
+| tslab | 1 | 4 | 1 | 7 |
+| glibc | 1.70 (1.63-1.76) | 2 | 0.88 (0.87-0.88) | 22 |
+| mimalloc | 1.12 | 2 | - | 0 |
+| mimalloc3 | 1.20 (1.12-1.23) | 2 | 2.07 (2.01-2.11) | 0 |
+| google | 1.21 (1.12-1.23) | 2 | 2.06 (2.01-2.11) | 0 |
+
+| another | 5 | 1 | 5 | 1 |
+"""
+
+    def test_it_says_what_the_page_says(self):
+        picture = ElementTree.fromstring(scatter.of(self.page))
+        space = {"svg": "http://www.w3.org/2000/svg"}
+        self.assertEqual(len(picture.findall("svg:circle", space)), 4)  # mimalloc has no peak
+        texts = {text.text: text for text in picture.findall("svg:text", space)}
+        self.assertLessEqual({"tslab", "glibc", "mimalloc 3.3.2", "tcmalloc, Google"}, set(texts))
+        self.assertIn("glibc 1.7 and 0.88", picture.find("svg:desc", space).text)
+        # Two points beside each other: their names do not meet.
+        first, second = texts["mimalloc 3.3.2"], texts["tcmalloc, Google"]
+        self.assertTrue(
+            first.get("text-anchor") != second.get("text-anchor") or abs(float(first.get("y")) - float(second.get("y"))) > 12
+        )
+
+    def test_there_is_none_without_an_overview(self):
+        self.assertIsNone(scatter.of("# A page\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"))
+        self.assertIsNone(scatter.of(self.page.replace("| tslab |", "| other |")))
+
+
+if __name__ == "__main__":
+    main()
