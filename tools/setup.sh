@@ -16,9 +16,9 @@ requests="libmicrohttpd-dev nghttp2-client"
 pools="libapr1-dev"
 figures="python3-numpy python3-matplotlib"
 profiles="python3-protobuf python3-pyelftools binutils"
-demo="python3 python3-rich perl redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
+demo="python3 python3-rich perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
-lab="python3 python3-rich valgrind zstd $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures $profiles"
+lab="python3 python3-rich valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures $profiles"
 test="$build $demo $pools $figures $profiles $programs python3-prometheus-client libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb zstd"
 # Other ways to get tslab: other compilers and C libraries, packages.
 ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv"
@@ -91,8 +91,8 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# The tests want the programs of redis and nginx, not services of this machine: none is started while we install (an existing
-# guard is the administrator's and stays), and those that came with us are disabled after.
+# The tests want the programs of redis, nginx and PostgreSQL, not services of this machine: none is started while we install
+# (an existing guard is the administrator's and stays), and those that came with us are disabled after.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     guard=/usr/sbin/policy-rc.d
     printf '#!/bin/sh\nexit 101\n' >"$guard"
@@ -115,6 +115,6 @@ fi
 
 for package in $missing; do
     case $package in
-        redis-server | nginx) update-rc.d "$package" disable >"$log" 2>&1 || cat "$log" >&2 ;;
+        redis-server | nginx | postgresql) update-rc.d "$package" disable >"$log" 2>&1 || cat "$log" >&2 ;;
     esac
 done

@@ -10,7 +10,7 @@ from rich.console import Console
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
 from tslab_lab.display import layout
-from tslab_lab.real import redis
+from tslab_lab.real import postgres, redis
 from tslab_lab.report import demo_table
 from tslab_lab.statistics import medians
 
@@ -81,6 +81,27 @@ class Parsers(unittest.TestCase):
         with unittest.mock.patch.dict("os.environ", {"LD_PRELOAD": "x", "MALLOC_ARENA_MAX": "1", "TSLAB_STATS": "0"}):
             clean = processes.environment()
         self.assertEqual({"LD_PRELOAD", "MALLOC_ARENA_MAX", "TSLAB_STATS"} & set(clean), {"TSLAB_STATS"})
+
+
+class Postgres(LabTest):
+    def test_what_pgbench_says(self):
+        self.assertEqual(postgres.transactions_per_second("latency = 1 ms\ntps = 1234.5 (without initial)\n"), 1234.5)
+        for text in ("", "tps = 0.0", "no figures"):
+            with self.assertRaisesRegex(processes.Failure, "no figures"):
+                postgres.transactions_per_second(text)
+
+    def test_another_user_goes_where_all_may(self):
+        shut = self.own / "shut"
+        shut.mkdir(mode=0o700)
+        with unittest.mock.patch.object(postgres.tempfile, "gettempdir", lambda: str(shut)):
+            for user, parent in ((0, Path("/tmp")), (1000, shut)):
+                with unittest.mock.patch.object(postgres.os, "geteuid", lambda user=user: user):
+                    self.assertEqual(postgres._parent(), parent)
+
+    def test_a_library_that_ends_the_server_is_told(self):
+        bad = self.compiled("#include <stdlib.h>\n__attribute__((constructor)) static void end(void) { _Exit(3); }")
+        with self.assertRaisesRegex(processes.Failure, "PostgreSQL on bad: it ended with exit code 3"):
+            postgres.Work(True).run(processes.environment(bad), "PostgreSQL on bad")
 
 
 class Table(unittest.TestCase):

@@ -43,10 +43,10 @@ def how_it_ended(code):
 
 
 @contextlib.contextmanager
-def started(argv, env, stdout, stderr):
-    """The process, killed with all its children when the block is left."""
+def started(argv, env, stdout, stderr, **more):
+    """The process, killed with all its children when the block is left. `more`: of subprocess.Popen."""
     process = subprocess.Popen(
-        argv, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True, **more
     )
     try:
         yield process

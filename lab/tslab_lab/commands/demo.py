@@ -8,7 +8,7 @@ from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import measurement
-from tslab_lab.real import churn, records, redis
+from tslab_lab.real import churn, postgres, records, redis
 from tslab_lab.report import demo_table
 from tslab_lab.results import standings
 from tslab_lab.statistics import medians
@@ -16,7 +16,7 @@ from tslab_lab.statistics import medians
 NAME = "demo"
 HELP = "real programs on the system's malloc and on tslab, in turns: one table"
 DESCRIPTION = (
-    "Runs redis, a Perl job and a threaded program on the system's malloc and on tslab, in turns; shows one table. Other "
+    "Runs redis, PostgreSQL, a Perl job and a threaded program on the system's malloc and on tslab, in turns; shows one table. Other "
     "allocators have a table each."
 )
 ROUNDS = (5, 1)
@@ -37,7 +37,7 @@ class Contest:
 
 
 def add_arguments(parser):
-    measurement.add_options(parser, seconds=105, rounds=ROUNDS, allocators=(SYSTEM, OURS))
+    measurement.add_options(parser, seconds=150, rounds=ROUNDS, allocators=(SYSTEM, OURS))
     measurement.add_page(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 where tslab is slower or larger")
 
@@ -84,7 +84,7 @@ def run(arguments):
     if SYSTEM not in libraries or len(libraries) < 2:
         arguments.error(f"--allocators must have {SYSTEM}, and another one to compare with it")
     quick = arguments.quick
-    works = (redis.Work(quick), records.Work(quick), churn.Work(churn.build(), quick))
+    works = (redis.Work(quick), postgres.Work(quick), records.Work(quick), churn.Work(churn.build(), quick))
     contests = [Contest(work, libraries) for work in works]
     by_title = {contest.work.title: contest for contest in contests}
     plan = dict.fromkeys(by_title, list(libraries))
