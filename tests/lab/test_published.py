@@ -25,7 +25,8 @@ class Plans(unittest.TestCase):
                 self.assertLess(piece.minutes, 45, piece.name)  # fits a quiet hour
                 if step.name != plan.SOAK:
                     self.assertIn("--strict", piece.words)
-                    self.assertGreaterEqual(int(piece.words[piece.words.index("--rounds") + 1]), 10)
+                    fewest = plan.LATENCY_ROUNDS if step.name == "latency" else plan.ROUNDS
+                    self.assertEqual(piece.words[piece.words.index("--rounds") + 1], str(fewest))
 
     def test_commands_take_the_words(self):
         for step in (*plan.full(), *plan.smoke()):

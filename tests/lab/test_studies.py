@@ -44,6 +44,12 @@ class Requests(unittest.TestCase):
         self.assertEqual(self.verdict(deferred=9000, tslab=2000), "**Confirmed in part")  # continuous is slow, too
         self.assertEqual(self.verdict(tslab=51), "**Undecided")
 
+    def test_noise_decides_nothing(self):
+        found = self.outcome(deferred=100, tslab=50)
+        runs = [self.outcome(deferred=us).runs["deferred never"][0] for us in (20, 400)]
+        found.runs["deferred never"] = runs * (ROUNDS // 2)
+        self.assertIn("**Undecided.**", requests.study_sentence(found))
+
     def test_their_figures_stand_beside_ours(self):
         rows = requests.study_table(self.outcome(deferred=50, tslab=51)).rows
         self.assertEqual(rows[0][:3], ["deferred", "1,959", "1,074,000"])

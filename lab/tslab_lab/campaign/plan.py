@@ -1,30 +1,33 @@
-"""What a campaign measures: a step for each page, in pieces that are commands of the lab, and how long each piece takes."""
+"""What a campaign measures: a step for each page, in pieces that are commands of the lab, each with the minutes it takes."""
 
 from dataclasses import dataclass
 
-from tslab_lab.allocators.catalogue import ALLOCATORS, OURS
+from tslab_lab.allocators.catalogue import ALLOCATORS, OURS, SYSTEM
 from tslab_lab.allocators.variants import Variant
 from tslab_lab.campaign import seconds
 from tslab_lab.epoch_cost import cases as epoch_cases
 from tslab_lab.workloads import catalogue, named
 
 ROUNDS = 10
-STRICT = ("--rounds", str(ROUNDS), "--strict", "--seconds", "7200")
+LATENCY_ROUNDS = 6  # all their operations, millions, are one histogram
 ALL = ("--allocators", "all")
 DEFERRED = ("--deferred", "build/deferred/libtslab-malloc.so")
 CHECKED = "build/release/libtslab-malloc-checked.so"
 SOAK = "soak"  # a target of make, not a command of the lab
 PROGRAMS = ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
 THREADS = (1, 2, 4, 8, 16)
-REMOTE = (Variant("straight", {"TSLAB_REMOTE": 0}), Variant("outbox", {"TSLAB_REMOTE": 1}),
-          Variant("adopted", {"TSLAB_REMOTE": 6}), Variant("mailbox", {"TSLAB_REMOTE": 10}))  # fmt: skip
-BYPASS = (Variant("frees", {"TSLAB_BYPASS": 1}), Variant("allocations", {"TSLAB_BYPASS": 2}), Variant("both", {"TSLAB_BYPASS": 3}))
+REMOTE = tuple(
+    Variant(name, {"TSLAB_REMOTE": number})
+    for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
+)
+BYPASS = tuple(Variant(name, {"TSLAB_BYPASS": number}) for name, number in (("frees", 1), ("allocations", 2), ("both", 3)))
+BOTH = f"{OURS},{OURS}@magazines=0"
 
 
 @dataclass(frozen=True)
 class Piece:
     """`words`: of the command. `minutes`: how long it takes on two processors where nothing disturbs it. `builds`: variants
-    that it needs; and the build that recycles only at close."""
+    that it needs; `deferred`: whether it needs the build that recycles only at close."""
 
     name: str
     words: tuple
@@ -47,9 +50,20 @@ def _file(case):
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in case)
 
 
-def _each(command, cases, options, sides, before=()):
+def strict(rounds=ROUNDS):
+    return ("--rounds", str(rounds), "--strict")
+
+
+def _long(rounds=ROUNDS):
+    """The same, of a command that would begin no round after some time."""
+    return (*strict(rounds), "--seconds", "7200")
+
+
+def _each(command, cases, options, sides, rounds=ROUNDS, before=()):
     """A piece for each case."""
-    return tuple(Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, ROUNDS)) for case in cases)
+    return tuple(
+        Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, rounds)) for case in cases
+    )
 
 
 def _pattern_groups():
@@ -64,90 +78,124 @@ def _sides(variants):
 
 
 def _requests(name, words, columns, of_one):
-    return Piece(name, ("requests", *words, *STRICT, "--no-figures"), seconds.minutes_of(of_one, columns, ROUNDS), deferred="--deferred" in words)
+    minutes = seconds.minutes_of(of_one, columns, ROUNDS)
+    return Piece(name, ("requests", *words, *_long(), "--no-figures"), minutes, deferred="--deferred" in words)
+
+
+def _rss(name, workload, allocators, sides):
+    words = ("rss", "--allocators", allocators, *strict(), workload)
+    return Piece(name, words, seconds.minutes("rss", [workload], sides, ROUNDS))
 
 
 def full():
-    every = len(ALLOCATORS)
-    debian = ("--allocators", "tslab,debian")
-    latency = [*catalogue.SETS["latency"], "churn-fixed:threads=4", "churn-fixed:threads=16"]
-    checked = (*PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
-    question = ("--question", "what does the checked library cost?")
+    return (*comparisons(), *costs(), *studies())
+
+
+def comparisons():
+    """With other allocators."""
+    every, debian = len(ALLOCATORS), ("--allocators", f"{OURS},debian")
+    timed = [*catalogue.SETS["latency"], "churn-fixed:threads=4", "churn-fixed:threads=16"]
+    sizes = [case.name for case in named.select(["boundaries"])]
+    matrix = _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *_long()), every)
+    patterns = tuple(
+        Piece(name, ("bench", *cases, *debian, *_long()), seconds.minutes("bench", cases, 5, ROUNDS))
+        for name, cases in _pattern_groups().items()
+    )
+    sides = ("--allocators", f"all,{OURS}@magazines=0", "--no-figures")
+    latency = _each("latency", timed, (*sides, *_long(LATENCY_ROUNDS)), every + 1, LATENCY_ROUNDS)
+    epochs = tuple(
+        Piece(group, ("epochs", "--groups", group, *_long()), seconds.minutes("epochs", [group], 1, ROUNDS))
+        for group in epoch_cases.GROUPS
+    )
+    requests = (
+        _requests("server", ("--scenarios", "server", *ALL, *DEFERRED), every + 6, seconds.SERVER),
+        _requests("scattered", ("--scenarios", "scattered", *ALL), every + 1, seconds.SCATTERED),
+    )
+    steps = ("boundaries", *ALL, *_long(), "--no-figures")
+    boundaries = Piece("boundaries", steps, seconds.minutes("bench", sizes, every, ROUNDS))
     return (
-        Step("matrix", _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *STRICT), every)),
-        Step("patterns", tuple(
-            Piece(name, ("bench", *cases, *debian, *STRICT), seconds.minutes("bench", cases, 5, ROUNDS))
-            for name, cases in _pattern_groups().items())),
-        Step("latency", _each("latency", latency, ("--allocators", "all,tslab@magazines=0", *STRICT, "--no-figures"), every + 1)),
-        Step("epochs", tuple(
-            Piece(group, ("epochs", "--groups", group, *STRICT), seconds.minutes("epochs", [group], 1, ROUNDS))
-            for group in epoch_cases.GROUPS)),
-        Step("requests", (
-            _requests("server", ("--scenarios", "server", *ALL, *DEFERRED), every + 6, seconds.SERVER),
-            _requests("scattered", ("--scenarios", "scattered", *ALL), every + 1, seconds.SCATTERED))),
-        Step("rss", (_rss("app", "app:operations=60000000", "all", every),)),
-        Step("boundaries", (Piece("boundaries", ("boundaries", *ALL, *STRICT, "--no-figures"),
-                                  seconds.minutes("bench", [case.name for case in named.select(["boundaries"])], every, ROUNDS)),)),
-        Step("demo", (Piece("demo", ("demo", *STRICT), seconds.minutes("demo", ["demo"], 2, ROUNDS)),)),
-        Step("checked", _each("ab", checked, (*STRICT, *question), 3, (OURS, CHECKED))),
-        Step("soak", (Piece(SOAK, ("40",), 43),)),
-        *studies(),
-    )  # fmt: skip
+        Step("matrix", matrix),
+        Step("patterns", patterns),
+        Step("latency", latency),
+        Step("epochs", epochs),
+        Step("requests", requests),
+        Step("rss", (_rss("app", "app:operations=60000000", ALL[1], every),)),
+        Step("boundaries", (boundaries,)),
+        Step("demo", (Piece("demo", ("demo", *_long()), seconds.minutes("demo", ["demo"], 2, ROUNDS)),)),
+    )
+
+
+def costs():
+    """Of the checked library, and of a long life."""
+    cases = (*PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
+    options = (*_long(), "--question", "what does the checked library cost?")
+    return (
+        Step("checked", _each("ab", cases, options, 3, before=(OURS, CHECKED))),
+        Step("soak", (Piece(SOAK, ("40",), 43.0),)),
+    )
 
 
 def studies():
     """Of the earlier work: each page has its figures beside ours."""
-    fixed = [f"churn-fixed:threads={count}" for count in THREADS]
-    both = ("--allocators", "tslab,tslab@magazines=0")
     local = ("churn-adversarial", "churn-fixed:locality=100")
+    fixed = [f"churn-fixed:threads={count}" for count in THREADS]
+    both, two = ("--allocators", BOTH), ("--allocators", f"{SYSTEM},{OURS}")
+    many = ("--requests", "100000", "--rate", "4000", "--workers", "16", "--policies", "never,batch-256")
+    requests = (
+        _requests("study", ("--preset", "study", *two, *DEFERRED), 3, seconds.STUDY),
+        _requests("batch", ("--scenarios", "server", *many, *two), 3, seconds.BATCH),
+    )
+    bypass = ("latency", *local, "--allocators", _sides(BYPASS), *_long(), "--no-figures")
+    caches = (
+        *_each("latency", fixed, (*both, *_long(), "--no-figures"), 2),
+        Piece("traffic", ("bench", *local, *both, *_long()), seconds.minutes("bench", local, 2, ROUNDS)),
+        Piece("bypass", bypass, seconds.minutes("latency", local, 1 + len(BYPASS), ROUNDS), BYPASS),
+    )
+    ways = ("purge_delay_ms=0", "purge_delay_ms=5000", "purge=eager", "purge=never")
+    purges = ",".join([OURS, *(f"{OURS}@{option}" for option in ways)])
+    memory = (
+        _rss("app", "app:operations=60000000,live=400", f"{OURS},{SYSTEM},tcmalloc,mimalloc", 4),
+        _rss("budget", "large", f"{OURS},{OURS}@retain_bytes=0,{OURS}@retain_bytes=64M,{OURS}@purge=never", 4),
+        _rss("decay", "burst-idle:idle_ms=1000", purges, 5),
+        _rss("exit", "burst-idle:threads=4,min=256,max=4096", f"{OURS},{OURS}@purge=never,{SYSTEM},tcmalloc,mimalloc", 5),
+    )
     return (
-        Step("study-requests", (
-            _requests("study", ("--preset", "study", "--allocators", "glibc,tslab", *DEFERRED), 3, seconds.STUDY),
-            _requests("batch", ("--scenarios", "server", "--requests", "100000", "--rate", "4000", "--workers", "16", "--policies",
-                                "never,batch-256", "--allocators", "glibc,tslab"), 3, seconds.BATCH)), study="requests"),
-        Step("study-caches", (
-            *_each("latency", fixed, (*both, *STRICT, "--no-figures"), 2),
-            Piece("traffic", ("bench", *local, *both, *STRICT), seconds.minutes("bench", local, 2, ROUNDS)),
-            Piece("bypass", ("latency", *local, "--allocators", _sides(BYPASS), *STRICT, "--no-figures"),
-                  seconds.minutes("latency", local, 4, ROUNDS), BYPASS)), study="caches"),
+        Step("study-requests", requests, study="requests"),
+        Step("study-caches", caches, study="caches"),
         Step("study-mailbox", tuple(_mailbox()), study="mailbox"),
-        Step("study-memory", (
-            _rss("app", "app:operations=60000000,live=400", "tslab,glibc,tcmalloc,mimalloc", 4),
-            _rss("budget", "large", "tslab,tslab@retain_bytes=0,tslab@retain_bytes=64M,tslab@purge=never", 4),
-            _rss("decay", "burst-idle:idle_ms=1000", "tslab,tslab@purge_delay_ms=0,tslab@purge_delay_ms=5000,tslab@purge=eager,tslab@purge=never", 5),
-            _rss("exit", "burst-idle:threads=4,min=256,max=4096", "tslab,tslab@purge=never,glibc,tcmalloc,mimalloc", 5)), study="memory"),
-    )  # fmt: skip
+        Step("study-memory", memory, study="memory"),
+    )
 
 
 def _mailbox():
     for least, most in ((16, 48), (16, 2048)):
         for threads in (4, 32):
             cases = [f"mixed-remote:threads={threads},remote={share},min={least},max={most}" for share in (0, 50, 90)]
-            words = ("bench", *cases, "--allocators", _sides(REMOTE), *STRICT)
+            words = ("bench", *cases, "--allocators", _sides(REMOTE), *_long())
             yield Piece(f"{threads}-threads-{most}", words, seconds.minutes("bench", cases, 1 + len(REMOTE), ROUNDS), REMOTE)
-
-
-def _rss(name, workload, allocators, sides):
-    words = ("rss", "--allocators", allocators, "--rounds", str(ROUNDS), "--strict", workload)
-    return Piece(name, words, seconds.minutes("rss", [workload], sides, ROUNDS))
 
 
 def smoke():
     """Next to nothing of it: shows that it runs."""
-    two = ("--allocators", "glibc,tslab")
-    short = ("latency", "--rounds", "2", "--no-figures", "--allocators", "tslab,tslab@magazines=0")
+    two = ("--allocators", f"{SYSTEM},{OURS}")
+    short = ("--rounds", "2", "--allocators", BOTH)
+
+    def pieces(**words):
+        return tuple(Piece(name.replace("_", "-"), tuple(text.split()), 0.2) for name, text in words.items())
+
+    pair, once = "pair:operations=20000", " ".join((*two, "--rounds", "1"))
+    twice, again = " ".join((*two, "--rounds", "2")), " ".join(short)
     return (
-        Step("matrix", tuple(Piece(_file(case), ("bench", case, *two, "--rounds", "2"), 0.2)
-                             for case in ("pair:operations=20000", "replace:operations=20000,live=100"))),
-        Step("latency", (Piece("pair", ("latency", "pair:operations=20000", *two, "--rounds", "1", "--no-figures"), 0.2),)),
-        Step("epochs", tuple(Piece(group, ("epochs", "--quick", "--rounds", "1", "--groups", group, *two), 0.2) for group in ("request", "steps"))),
-        Step("rss", (Piece("pair", ("rss", *two, "--rounds", "1", "pair:operations=3000000"), 0.2),)),
-        Step("checked", (Piece("pair", ("ab", "glibc", "tslab", "pair:operations=20000", "--rounds", "5"), 0.2),)),
-        Step("study-caches", (
-            *(Piece(_file(f"churn-fixed:threads={count}"), (*short, f"churn-fixed:threads={count},operations=20000"), 0.2) for count in (1, 2)),
-            Piece("traffic", ("bench", "churn-adversarial:operations=50000", "--allocators", "tslab,tslab@magazines=0", "--rounds", "2"), 0.2),
-        ), study="caches"),
-        Step("study-memory", (Piece("app", ("rss", *two, "--rounds", "2", "app:operations=2000000,live=400"), 0.2),), study="memory"),
+        Step("matrix", pieces(pair=f"bench {pair} {twice}", replace=f"bench replace:operations=20000,live=100 {twice}")),
+        Step("latency", pieces(pair=f"latency {pair} {once} --no-figures")),
+        Step("epochs", pieces(request=f"epochs --quick --groups request {once}", steps=f"epochs --quick --groups steps {once}")),
+        Step("rss", pieces(pair=f"rss {once} pair:operations=3000000")),
+        Step("checked", pieces(pair=f"ab {SYSTEM} {OURS} {pair} --rounds 5")),
+        Step("study-caches", pieces(
+            one=f"latency churn-fixed:threads=1,operations=20000 {again} --no-figures",
+            two=f"latency churn-fixed:threads=2,operations=20000 {again} --no-figures",
+            traffic=f"bench churn-adversarial:operations=50000 {again}"), study="caches"),
+        Step("study-memory", pieces(app=f"rss {twice} app:operations=2000000,live=400"), study="memory"),
     )  # fmt: skip
 
 

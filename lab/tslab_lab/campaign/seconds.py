@@ -9,7 +9,9 @@ SERVER, SCATTERED, STUDY, BATCH = 5.5, 4.0, 3.5, 29.0
 
 BENCH = {
     "redis": 4.0, "python": 4.0, "sqlite3": 2.8, "lua": 2.0, "perl": 2.5, "cc1plus": 2.5, "git": 2.0, "nginx": 3.2,
-    "oscillate": 3.0, "pow2": 3.1, "cache-thrash": 1.4, "calloc": 1.5, "replace": 1.3, "mixed-remote": 1.2,
+    "app": 0.6, "bulk": 0.3, "burst-idle": 0.7, "cache-scratch": 0.6, "cache-thrash": 1.4, "calloc": 1.5,
+    "churn-adversarial": 0.4, "churn-fixed": 0.3, "idle-threads": 0.4, "large": 0.4, "mixed-remote": 1.2, "oscillate": 3.0,
+    "phase-shift": 0.4, "pinning": 0.4, "pow2": 3.1, "producer-consumer": 0.5, "replace": 1.3, "scattered": 0.5, "scopes": 0.5,
     "mixed-remote:threads=32": 3.0, "producer": 2.7, "replace-200k": 1.3, "remote-8t-90": 1.3,
 }  # fmt: skip
 LATENCY = {
@@ -17,13 +19,12 @@ LATENCY = {
     "calloc": 1.6, "churn-fixed:threads=16": 1.8, "burst-idle": 1.2,
 }  # fmt: skip
 RSS = {
-    "app:operations=60000000": 8.0, "app:operations=60000000,live=400": 6.0, "large": 3.0, "burst-idle:idle_ms=1000": 8.0,
-    "burst-idle:threads=4,min=256,max=4096": 5.0,
+    "app:operations=60000000": 4.5, "app:operations=60000000,live=400": 3.0, "large": 2.0, "burst-idle:idle_ms=1000": 6.5,
+    "burst-idle:threads=4,min=256,max=4096": 3.5,
 }  # fmt: skip
 EPOCHS = {"request": 18.0, "steps": 3.0, "crowd": 3.0, "reclaim": 12.0, "many": 3.0}  # of a round, all its ways
 DEMO = {"demo": 22.0}
-_BENCH_SHORT = ("boundaries-", "edges-")
-_SHORT = 0.15
+SHORT = {"boundaries-": 0.15, "edges-": 0.15, "bulk-": 0.4, "bulk64-": 0.3}  # by how they begin
 TABLES = {"bench": BENCH, "ab": BENCH, "latency": LATENCY, "rss": RSS, "epochs": EPOCHS, "demo": DEMO}
 
 
@@ -32,9 +33,10 @@ def minutes(command, cases, sides, rounds):
 
 
 def _of(command, case):
-    usual = _SHORT if case.startswith(_BENCH_SHORT) else USUAL
+    """Of a case, or of its workload with its first parameter."""
+    usual = next((short for name, short in SHORT.items() if case.startswith(name)), USUAL)
     table = TABLES[command]
-    return next((table[name] for name in (case, ",".join(case.split(",")[:1])) if name in table), usual)
+    return table.get(case, table.get(case.partition(",")[0], usual))
 
 
 def minutes_of(of_one, sides, rounds):

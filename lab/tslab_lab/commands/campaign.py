@@ -96,7 +96,8 @@ def show(chosen, raw):
         table.rows.append([f"{step.name}:{piece.name}", f"{_minutes([(step, piece)], raw):.1f}", when])
     layout.console().print(table.rich())
     left = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
-    print(f"{layout.counted(len(left), 'piece')} of {len(chosen)} to measure, {_minutes(left, raw):.0f} minutes; engine {machine.engine()}.")
+    pieces, minutes = layout.counted(len(left), "piece"), _minutes(left, raw)
+    print(f"{pieces} of {len(chosen)} to measure, {minutes:.0f} minutes; engine {machine.engine()}.")
     return 0
 
 
@@ -148,7 +149,7 @@ def measure(chosen, raw, arguments):
 def prepare(pieces):
     """Builds what they measure, and sees that all peers are here."""
     if machine.commit()[1]:
-        raise processes.Failure("The sources have changes that are not committed: a campaign is of an engine that others can build.")
+        raise processes.Failure("The sources have changes that are not committed: nobody can build the same library again.")
     _build(("cmake", "--preset", "release"))
     _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
     if any(piece.deferred for piece in pieces):
@@ -231,7 +232,8 @@ def write(step, pages, folder):
     if step.name == plans.SOAK:
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             lines = raw.unpack(step.name, plans.SOAK, directory)
-            argv = [sys.executable, "-B", str(places.ROOT / "tests/soak/soak.py"), "page", str(lines), str(folder / "soak.md")]
+            program = places.ROOT / "tests/soak/soak.py"
+            argv = [sys.executable, "-B", str(program), "page", str(lines), str(folder / "soak.md")]
             processes.run(argv, processes.environment(), "the soak's page")
         return
     found = raw.read(step.name, [piece.name for piece in step.pieces])

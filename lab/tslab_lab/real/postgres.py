@@ -40,7 +40,8 @@ _VERSION = re.compile(r"(\d+)")
 
 def folder():
     """Of the server's programs: Debian keeps them out of the PATH."""
-    versions = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if (path / "pgbench").exists() and (path / "initdb").exists()]
+    every = Path("/usr/lib/postgresql").glob("*/bin")
+    versions = [path for path in every if all((path / name).exists() for name in ("pgbench", "initdb"))]
     if versions:
         return max(versions, key=lambda path: int(_VERSION.search(str(path))[1]))
     found = shutil.which("initdb")
@@ -104,7 +105,8 @@ class _Run:
         argv = [str(self._programs / "postgres"), "-D", "data", "-k", str(self._directory)]
         for name, value in SETTINGS.items():
             argv += ["-c", f"{name}={value}"]
-        with open(log, "wb") as out, processes.started(argv, plain | self._preloading(env), out, out, **self._options) as server:
+        own = plain | self._preloading(env)
+        with open(log, "wb") as out, processes.started(argv, own, out, out, **self._options) as server:
             try:
                 return self._measure(server, plain)
             except processes.Failure as error:

@@ -75,6 +75,10 @@ def wrong():
         everything = file == places.ROOT / "README.md" or file.parent == FOLDER
         for figure, where in unsupported(file.read_text(encoding="utf-8"), known, everything):
             yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
+    overview = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in known:
+        if f"({name}.md)" not in overview:
+            yield f"docs/results/README.md does not lead to {name}.md"
     for age in ages():
         if not age.well:
             yield f"docs/results/{age.page}.md: {age}: measure it anew, or let it say '{BEFORE}'"

@@ -2,7 +2,7 @@
 serve."""
 
 from tslab_lab.allocators.catalogue import OURS
-from tslab_lab.display.layout import Table, short
+from tslab_lab.display.layout import Table, counted, short
 from tslab_lab.report import variant_tables
 from tslab_lab.results import latencies, measures, standings
 from tslab_lab.studies import words
@@ -17,6 +17,7 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 EARLIER = {"p50": -11, "p99": -75, "p99.9": -76}  # percent
 LEVEL = 2  # percent: what histograms with buckets of 1 % cannot tell apart
 SLOWER = 1.05
+SHARED_OUT = (("refills", "allocations"), ("bypassed_allocations", "allocations"), ("bypassed_frees", "frees"))
 
 
 def page(found, folder):
@@ -31,12 +32,14 @@ def page(found, folder):
         parts += ["Builds in which frees, allocations or both always go past the magazines:"]
         parts += list(variant_tables.percentiles(found["bypass"]))
     parts += ["No epoch rotates in these workloads: the policy is `never`."]
-    return words.page("The earlier work: thread caches", QUESTION, [*parts, *words.remarks(found)], next(iter(fixed.values())))
+    parts += words.remarks(found)
+    return words.page("The earlier work: thread caches", QUESTION, parts, next(iter(fixed.values())))
 
 
 def _percentiles(found, case, name, operation):
     """By share; None where too few operations are beyond it."""
-    lines = [line for line in found.latency if (line["case"], line["allocator"], line["operation"]) == (case, name, operation)]
+    wanted = (case, name, operation)
+    lines = [line for line in found.latency if (line["case"], line["allocator"], line["operation"]) == wanted]
     pooled = latencies.pooled(lines)
     return {title: latencies.percentile_ns(*pooled, share) for title, share in SHARES.items()} if lines else None
 
@@ -74,7 +77,7 @@ def sentence(changes):
 
 def earlier_table(changes):
     counts = sorted({threads for threads, *_ in changes})
-    table = Table("Change of malloc by magazines, %", ["", "earlier work", *(f"{count} threads" if count > 1 else "1 thread" for count in counts)])
+    table = Table("Change of malloc by magazines, %", ["", "earlier work", *(counted(count, "thread") for count in counts)])
     for title in SHARES:
         own = {threads: change for threads, operation, name, change in changes if (operation, name) == ("malloc", title)}
         theirs = f"{EARLIER[title]:+d}" if title in EARLIER else "-"
@@ -117,13 +120,14 @@ def traffic_sentence(found):
 
 def traffic_table(found):
     """Counters of one run on tslab, and times."""
-    table = Table("Where allocations are served", ["", "allocations", "refills", "go round", "frees go round", "time with / without"])
+    heads = ["", "allocations", "refills", "go round", "frees go round", "time with / without"]
+    table = Table("Where allocations are served", heads)
     known, ratios = {record["case"]: record.get("traffic") or {} for record in found.accounts}, dict(_times(found))
     for case in found.header["cases"]:
         traffic = known.get(case, {})
         shares = [
             f"{100 * traffic[part] / traffic[whole]:.1f} %" if traffic.get(whole) else "-"
-            for part, whole in (("refills", "allocations"), ("bypassed_allocations", "allocations"), ("bypassed_frees", "frees"))
+            for part, whole in SHARED_OUT
         ]
         count = f"{traffic['allocations']:,}" if traffic else "-"
         table.rows.append([case, count, *shares, words.ratio(ratios.get(case))])

@@ -29,7 +29,8 @@ def page(found, folder):
             parts += [f"## {title}", next(iter(found[piece].header["cases"].values()))["title"], say(outcomes[piece])]
             parts += tables.tables(outcomes[piece], base)
     parts += ["Limits between sizes are the matter of `lab/tslab boundaries`. Where all memory is, `tslab stat` says."]
-    return words.page("The earlier work: memory over time", QUESTION, [*parts, *words.remarks(found)], next(iter(found.values())))
+    parts += words.remarks(found)
+    return words.page("The earlier work: memory over time", QUESTION, parts, next(iter(found.values())))
 
 
 def _median(outcome, name, figure):
