@@ -73,9 +73,11 @@ class Caches(unittest.TestCase):
         self.assertIn("p99.9 by -9 to +30 % (theirs -76 %)", text)
 
     def test_traffic_must_not_be_slower(self):
-        for ours, verdict in ((90, "**Confirmed"), (120, "**Refuted")):
-            runs = [*timed("bulk", "tslab", ours), *timed("bulk", "tslab@magazines=0", 100)]
-            self.assertEqual(caches.traffic_sentence(results(runs)).partition(".")[0], verdict)
+        for ours, round_, verdict in ((90, 100, "**Confirmed"), (90, 0, "**Replaced"), (120, 0, "**Refuted")):
+            found = results([*timed("bulk", "tslab", ours), *timed("bulk", "tslab@magazines=0", 100)])
+            found.accounts.append({"case": "bulk", "traffic": {"allocations": 200, "bypassed_allocations": 2 * round_}})
+            self.assertEqual(caches.traffic_sentence(found).partition(".")[0], verdict)
+            self.assertIn(f"at most {round_:.1f} % of a workload's", caches.traffic_sentence(found))
 
 
 class Mailbox(unittest.TestCase):
@@ -91,6 +93,12 @@ class Mailbox(unittest.TestCase):
         self.assertEqual(self.verdict(80, 100), "**Confirmed")
         self.assertEqual(self.verdict(80, 110), "**Confirmed in part")
         self.assertEqual(self.verdict(98, 100), "**Refuted")
+
+    def test_noise_decides_nothing(self):
+        (case, local) = case_runner.select([f"mixed-remote:threads=4,remote={share},min=16,max=48" for share in (90, 0)])
+        wild = [run | {"seconds": run["seconds"] * (0.5 + run["round"] % 2)} for run in timed(case.name, "mailbox", 95)]
+        runs = [*timed(case.name, "tslab", 100), *wild, *timed(local.name, "tslab", 100), *timed(local.name, "mailbox", 100)]
+        self.assertIn("**Undecided.**", mailbox.sentence(results(runs), [case, local]))
 
 
 class Memory(unittest.TestCase):

@@ -17,6 +17,7 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 EARLIER = {"p50": -11, "p99": -75, "p99.9": -76}  # percent
 LEVEL = 2  # percent: what histograms with buckets of 1 % cannot tell apart
 SLOWER = 1.05
+ROUND_LEAST = 50  # percent of the allocations: traffic that goes round
 SHARED_OUT = (("refills", "allocations"), ("bypassed_allocations", "allocations"), ("bypassed_frees", "frees"))
 
 
@@ -108,14 +109,29 @@ def _times(found):
 
 
 def traffic_sentence(found):
-    ratios = dict(_times(found))
+    """Whether magazines cost time where they cannot serve, and whether that is by going round them."""
+    ratios = {case: ratio for case, ratio in _times(found) if ratio.low is not None}
     worst = max(ratios, key=lambda case: ratios[case].middle, default=None)
     if worst is None:
-        return words.judged(words.OPEN, "There are no runs on both sides.")
-    text = f"The time with magazines is at most {words.ratio(ratios[worst])} of that without ({worst})."
-    if ratios[worst].middle <= SLOWER:
-        return words.judged(words.CONFIRMED, f"Traffic that the magazines cannot serve is no slower for them. {text}")
-    return words.judged(words.REFUTED, f"Traffic that the magazines cannot serve is slower for them. {text}")
+        return words.judged(words.OPEN, "There are no intervals.")
+    shares = [_share(record.get("traffic") or {}, "bypassed_allocations", "allocations") for record in found.accounts]
+    most = max((share for share in shares if share is not None), default=0)
+    text = (
+        f"The time with magazines is at most {words.ratio(ratios[worst])} of that without ({worst}); at most {most:.1f} % of a "
+        "workload's allocations go round them."
+    )
+    if ratios[worst].low > SLOWER:
+        return words.judged(words.REFUTED, f"Magazines cost time here. {text}")
+    if ratios[worst].high > SLOWER:
+        return words.judged(words.OPEN, f"The noise is too great. {text}")
+    if most < ROUND_LEAST:
+        return words.judged(words.REPLACED, f"Neither kind of traffic is slower with magazines, and without a way round them. {text}")
+    return words.judged(words.CONFIRMED, f"Neither kind of traffic is slower with magazines. {text}")
+
+
+def _share(traffic, part, whole):
+    """In percent; None where it was not counted."""
+    return 100 * traffic[part] / traffic[whole] if traffic.get(whole) else None
 
 
 def traffic_table(found):
@@ -125,10 +141,8 @@ def traffic_table(found):
     known, ratios = {record["case"]: record.get("traffic") or {} for record in found.accounts}, dict(_times(found))
     for case in found.header["cases"]:
         traffic = known.get(case, {})
-        shares = [
-            f"{100 * traffic[part] / traffic[whole]:.1f} %" if traffic.get(whole) else "-"
-            for part, whole in SHARED_OUT
-        ]
+        shares = [_share(traffic, part, whole) for part, whole in SHARED_OUT]
+        shares = ["-" if share is None else f"{share:.1f} %" for share in shares]
         count = f"{traffic['allocations']:,}" if traffic else "-"
         table.rows.append([case, count, *shares, words.ratio(ratios.get(case))])
     return table

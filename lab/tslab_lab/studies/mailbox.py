@@ -33,24 +33,27 @@ def page(found, folder):
 
 
 def _ratios(found, cases, remote):
-    """Of the mailbox to ours, below SMALL bytes where threads free for each other, or wherever they do not."""
+    """Intervals of the mailbox to ours, below SMALL bytes where threads free for each other, or wherever they do not."""
     columns = standings.columns(standings.grid(found.runs, found.failures), measures.time_ns)
     for case in cases:
         own, values = columns.get(case.name, {}), case.values
         wanted = values["remote"] >= 90 and values["max"] < SMALL if remote else values["remote"] == 0
         if wanted and MAILBOX in own and OURS in own and (ratio := standings.ratio(own[MAILBOX], own[OURS])):
-            yield ratio.middle
+            yield ratio
 
 
 def sentence(found, cases):
     remote, local = (list(_ratios(found, cases, remote)) for remote in (True, False))
-    if not remote or not local:
-        return words.judged(words.OPEN, "There are no runs of both.")
-    gain, cost = map(standings.geometric_mean, (remote, local))
+    if not remote or not local or remote[0].low is None:
+        return words.judged(words.OPEN, "There are no intervals of both.")
+    gain, low, high = (standings.geometric_mean([getattr(one, end) for one in remote]) for end in ("middle", "low", "high"))
+    cost = standings.geometric_mean([one.middle for one in local])
     text = (
-        f"Below {SMALL} bytes and with 90 % remote frees the mailbox takes {gain:.2f} of the time of what tslab does instead, "
-        f"and {cost:.2f} without remote frees (geometric means)."
+        f"Below {SMALL} bytes and with 90 % remote frees the mailbox takes {gain:.2f} ({low:.2f}-{high:.2f}) of the time of what "
+        f"tslab does instead, and {cost:.2f} without remote frees (geometric means of medians and of the ends of intervals)."
     )
-    if gain > GAIN:
+    if low > GAIN:
         return words.judged(words.REFUTED, f"{text} The gain is not reached.")
+    if gain > GAIN or high >= 1:
+        return words.judged(words.OPEN, f"{text} The noise is larger than the gain that was asked for.")
     return words.judged(words.CONFIRMED if cost <= LEVEL else words.PARTLY, text)

@@ -53,19 +53,21 @@ def app_sentence(outcome):
 
 
 def _against(outcome, name, figure):
-    """The median ratio to tslab as it is, round by round; None where there is nothing to compare."""
+    """The ratio to tslab as it is, round by round; None where there is nothing to compare."""
     if name not in outcome or OURS not in outcome:
         return None
-    found = tables.ratio(outcome[name], outcome[OURS], tables.FIGURES[figure])
-    return found.middle if found else None
+    return tables.ratio(outcome[name], outcome[OURS], tables.FIGURES[figure])
 
 
 def budget_sentence(outcome):
     speed, mean = (_against(outcome, BUDGET, figure) for figure in (SPEED, MEAN))
     if speed is None or mean is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
-    text = f"A budget of 64 MiB makes {speed:.2f} times as many operations, at {mean:.2f} times the mean RSS."
-    return words.judged(words.CONFIRMED if speed >= EARLIER_BUDGET else words.REFUTED, text)
+    spread = f"{speed.middle:.2f} ({speed.low:.2f}-{speed.high:.2f})"
+    text = f"With a budget of 64 MiB there are {spread} times as many operations, at {mean.middle:.2f} times the mean RSS."
+    if speed.low >= EARLIER_BUDGET:
+        return words.judged(words.CONFIRMED, text)
+    return words.judged(words.REFUTED if speed.high < EARLIER_BUDGET else words.OPEN, text)
 
 
 def decay_sentence(outcome):
@@ -73,16 +75,16 @@ def decay_sentence(outcome):
     kept, eager = _against(outcome, KEEP, MEAN), _against(outcome, EAGER, MEAN)
     if kept is None or eager is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
-    text = f"Without any purge the mean RSS is {kept:.2f} times as large; with one at once, {eager:.2f} times."
-    return words.judged(words.REFUTED if kept > 1 + LEVEL else words.CONFIRMED, text)
+    text = f"Without any purge the mean RSS is {kept.middle:.2f} times as large; with one at once, {eager.middle:.2f} times."
+    return words.judged(words.REFUTED if kept.middle > 1 + LEVEL else words.CONFIRMED, text)
 
 
 def exit_sentence(outcome):
     kept = _against(outcome, KEEP, MEAN)
     if kept is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
-    text = f"Threads that burst and fall idle: without any purge the mean RSS is {kept:.2f} times as large."
-    return words.judged(words.REFUTED if kept > 1 + LEVEL else words.CONFIRMED, text)
+    text = f"Threads that burst and fall idle: without any purge the mean RSS is {kept.middle:.2f} times as large."
+    return words.judged(words.REFUTED if kept.middle > 1 + LEVEL else words.CONFIRMED, text)
 
 
 PIECES = {
