@@ -114,11 +114,11 @@ def _is_current(known):
 def measure(chosen, raw, arguments):
     """Measures what is not there of this engine. Returns the pieces that are left, and whether any of them failed: for the
     others there was no time."""
+    end = time.monotonic() + 60 * arguments.minutes if arguments.minutes is not None else None
     strict = arguments.plan == "full"
     wanted = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
     if strict and wanted:
         prepare([piece for _, piece in wanted])
-    end = time.monotonic() + 60 * arguments.minutes if arguments.minutes is not None else None
     left, failed = [], False
     for step, piece in chosen:
         name = f"{step.name}:{piece.name}"
@@ -212,7 +212,7 @@ def argv_of(piece, folder):
 def wait_until_quiet(name, end):
     """Returns whether it is, before `end`."""
     deadline = time.monotonic() + 3600 * BUSY_HOURS if end is None else end
-    while not honesty.wait_until_quiet():
+    while not honesty.wait_until_quiet(min(honesty.QUIET_SECONDS, deadline - time.monotonic())):
         if time.monotonic() > deadline:
             print(f"{name}: the machine was busy all the while", flush=True)
             return False

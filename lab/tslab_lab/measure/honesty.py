@@ -46,9 +46,9 @@ def busy_share(seconds=WATCH_SECONDS):
     return others.share()
 
 
-def wait_until_quiet():
-    """Returns whether it is."""
-    deadline = time.monotonic() + QUIET_SECONDS
+def wait_until_quiet(seconds=QUIET_SECONDS):
+    """Returns whether it is, after so many seconds at most."""
+    deadline = time.monotonic() + seconds
     while busy_share() > BUSY_SHARE:
         if time.monotonic() > deadline:
             return False

@@ -64,7 +64,10 @@ def budget_sentence(outcome):
     if speed is None or mean is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
     spread = f"{speed.middle:.2f} ({speed.low:.2f}-{speed.high:.2f})"
-    text = f"With a budget of 64 MiB there are {spread} times as many operations, at {mean.middle:.2f} times the mean RSS."
+    text = (
+        f"That a budget is worth 25 % more operations: with one of 64 MiB there are {spread} times as many operations, at "
+        f"{mean.middle:.2f} times the mean RSS."
+    )
     if speed.low >= EARLIER_BUDGET:
         return words.judged(words.CONFIRMED, text)
     return words.judged(words.REFUTED if speed.high < EARLIER_BUDGET else words.OPEN, text)
@@ -75,7 +78,10 @@ def decay_sentence(outcome):
     kept, eager = _against(outcome, KEEP, MEAN), _against(outcome, EAGER, MEAN)
     if kept is None or eager is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
-    text = f"Without any purge the mean RSS is {kept.middle:.2f} times as large; with one at once, {eager.middle:.2f} times."
+    text = (
+        f"That decay is worth nothing: without any purge the mean RSS is {kept.middle:.2f} times as large; with one at once, "
+        f"{eager.middle:.2f} times."
+    )
     return words.judged(words.REFUTED if kept.middle > 1 + LEVEL else words.CONFIRMED, text)
 
 
@@ -83,7 +89,7 @@ def exit_sentence(outcome):
     kept = _against(outcome, KEEP, MEAN)
     if kept is None:
         return words.judged(words.OPEN, "There is nothing to compare.")
-    text = f"Threads that burst and fall idle: without any purge the mean RSS is {kept.middle:.2f} times as large."
+    text = f"That a purge of what threads leave is worth nothing: without any the mean RSS is {kept.middle:.2f} times as large."
     return words.judged(words.REFUTED if kept.middle > 1 + LEVEL else words.CONFIRMED, text)
 
 
