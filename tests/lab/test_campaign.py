@@ -11,6 +11,7 @@ from lab_test import LabTest, main
 from tslab_lab.base import machine, processes
 from tslab_lab.campaign import plan
 from tslab_lab.commands import campaign
+from tslab_lab.results import published
 
 STEPS = {step.name: step for step in plan.smoke()}
 
@@ -96,6 +97,9 @@ class Campaign(LabTest):
                 campaign.measured(endless, self.own / "endless", begun + 4)
         self.assertLess(time.monotonic() - begun, 40)
         self.assert_nothing_left()
+
+    def test_the_pages_are_what_their_raw_results_say(self):
+        self.assertEqual(list(campaign.changed(published.FOLDER, plan.full())), [])
 
     def test_refusals(self):
         done = self.campaign("--pieces", "matrix", "nosuch")
