@@ -292,8 +292,9 @@ class Reports(LabTest):
         entry |= {"slabs_full": 1, "slabs_partial": 77, "slabs_empty": 0, "pages": 640, "pages_free": 31}
         entry |= {"pages_kept_1": 12, "pages_kept_2": 13, "pages_kept_4": 14}
         report = {"schema": "tslab-statistics", "accounts": told, "classes": [entry | {"free_bytes": 0}, entry]}
+        report |= {"totals": {"allocations": 7, "threads": 2}}
         found = accounting.found_in(f"words\n{json.dumps(report)}\nmore words\n")
-        self.assertEqual(found, {"accounts": told, "classes": [entry]})
+        self.assertEqual(found, {"accounts": told, "classes": [entry], "traffic": {"allocations": 7}})
         self.assertTrue(accounting.add_up(told))
         self.assertFalse(accounting.add_up(told | {"committed_bytes": 11 * mib}))
         self.assertIsNone(accounting.found_in('{"schema":"tslab-statistics","classes":[]}\n{"tslab-statistics'))
