@@ -16,6 +16,8 @@ CHECKED = "build/release/libtslab-malloc-checked.so"
 SOAK = "soak"  # a target of make, not a command of the lab
 PROGRAMS = ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
 THREADS = (1, 2, 4, 8, 16)
+ORDER = ("requests", "epochs", "study-caches", "study-memory", "demo", "matrix", "study-requests", "checked", "rss", "boundaries",
+         "study-mailbox", "latency", "patterns", "soak")  # fmt: skip
 REMOTE = tuple(
     Variant(name, {"TSLAB_REMOTE": number})
     for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
@@ -88,7 +90,9 @@ def _rss(name, workload, allocators, sides):
 
 
 def full():
-    return (*comparisons(), *costs(), *studies())
+    """What README states first, then what is short; the soak is a session of its own."""
+    steps = {step.name: step for step in (*comparisons(), *costs(), *studies())}
+    return tuple(steps.pop(name) for name in ORDER) + tuple(steps.values())
 
 
 def comparisons():

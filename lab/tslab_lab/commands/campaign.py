@@ -69,6 +69,8 @@ def run(arguments):
     if picture := drawn(pages):
         (pages / PICTURE).write_text(picture, encoding="utf-8")
         print(pages / PICTURE)
+    for line in published.wrong() if pages == published.FOLDER else ():
+        print(f"to do: {line}")
     if left:
         print(f"{layout.counted(len(left), 'piece')} left ({_minutes(left, raw):.0f} minutes). The same command goes on.")
     return 1 if failed else 0
