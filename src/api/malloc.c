@@ -217,19 +217,21 @@ TSLAB_API int mallopt(int parameter, int value)
     return parameter != M_MXFAST || (value >= 0 && (size_t)value <= fast_most);
 }
 
-/* mallinfo2, which glibc has since 2.33: older headers have neither the function nor its struct. */
-struct wide_mallinfo {
+/* Headers of a glibc before 2.33 do not have this. */
+#if !__GLIBC_PREREQ(2, 33)
+struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
-TSLAB_API struct wide_mallinfo wide_mallinfo(void) __asm__("mallinfo2");
+TSLAB_API struct mallinfo2 mallinfo2(void);
+#endif
 
-TSLAB_API struct wide_mallinfo wide_mallinfo(void)
+TSLAB_API struct mallinfo2 mallinfo2(void)
 {
     struct tslab_stats stats;
     stats_get(&stats);
     const size_t used = stats.live_bytes + stats.large_bytes;
     const size_t total = stats.slab_bytes + stats.large_bytes + stats.dirty_bytes;
-    return (struct wide_mallinfo){
+    return (struct mallinfo2){
         .arena = total,
         .uordblks = used,
         .fordblks = total > used ? total - used : 0,
@@ -245,7 +247,7 @@ static int to_int(size_t bytes)
 
 TSLAB_API struct mallinfo mallinfo(void)
 {
-    const struct wide_mallinfo wide = wide_mallinfo();
+    const struct mallinfo2 wide = mallinfo2();
     return (struct mallinfo){
         .arena = to_int(wide.arena),
         .uordblks = to_int(wide.uordblks),
