@@ -1,6 +1,6 @@
-"""The modules of Go, Node and Zig, each compiled and tested by the tools of its language.
+"""The modules of Go, Lua, Node and Zig, each compiled and tested by the tools of its language.
 
-usage: languages.py DIRECTORY go|zig
+usage: languages.py DIRECTORY go|lua|zig
        languages.py DIRECTORY node DROPIN
 """
 
@@ -12,8 +12,6 @@ import sys
 
 from tools import BINDINGS, SOURCE, empty_directory, expect, need, or_skip, output_of, skip
 
-# An older one has another interface of allocators, and a newer one may.
-ZIG = "0.17.1"
 OLDEST_GO = (1, 20)
 
 
@@ -34,6 +32,16 @@ def go(directory):
     expect(said.count("--- PASS") == 2, said)
 
 
+def lua(_):
+    need("cc", "pkg-config")
+    flags = or_skip("there is no Lua 5.4 to link with", "pkg-config", "--cflags", "--libs", "lua5.4").split()
+    beside_the_allocator("lua")
+    strict = ["-Wall", "-Wextra", "-Werror"]
+    for checked in (0, 2):
+        output_of("cc", "-O1", f"-DTSLAB_CHECKED={checked}", *strict, "-I.", "tslab.c", "state.c", "test.c", *flags, "-pthread", "-o", "test")
+        expect(output_of("./test") == "done\n", "the test is not done")
+
+
 def node(_, dropin):
     need("node", "cc")
     root = pathlib.Path(output_of("node", "-p", "process.execPath").strip()).parents[1]
@@ -51,7 +59,8 @@ def zig(directory):
     python = directory / "zig/bin/python"
     if not python.exists():
         or_skip("there is no module venv", "/usr/bin/python3", "-m", "venv", directory / "zig")
-    or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", f"ziglang=={ZIG}")
+    requirements = SOURCE / "tools/zig-requirements.txt"
+    or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", requirements)
     run = [python, "-m", "ziglang"]
     cache = {f"ZIG_{kind}_CACHE_DIR": str(directory / "zig/cache") for kind in ("LOCAL", "GLOBAL")}
     beside_the_allocator("zig")
@@ -64,7 +73,7 @@ def main():
     directory, language, *more = sys.argv[1:]
     os.makedirs(directory, exist_ok=True)
     with empty_directory():
-        {"go": go, "node": node, "zig": zig}[language](pathlib.Path(directory), *more)
+        {"go": go, "lua": lua, "node": node, "zig": zig}[language](pathlib.Path(directory), *more)
 
 
 main()

@@ -21,3 +21,4 @@ def or_skip(reason, *command, unless=None, **environment):
             fail(done.stderr)
         print(done.stderr)
         skip(reason)
+    return done.stdout
