@@ -21,6 +21,7 @@ WHOLE = {
     "docs/install.md": r"tslab-(\d+\.\d+\.\d+)\.tar",
     "packaging/tslab.spec": r"^Version: +(\S+)$",
     "packaging/APKBUILD": r"^pkgver=(\S+)$",
+    "packaging/default.nix": r'^  version = "([^"]+)";$',
     "bindings/python/pyproject.toml": r'^version = "([^"]+)"$',
     "bindings/rust/Cargo.toml": r'^version = "([^"]+)"$',
     "bindings/rust/Cargo.lock": r'^name = "tslab[a-z-]*"\nversion = "([^"]+)"$',

