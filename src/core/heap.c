@@ -395,7 +395,7 @@ void heap_detach_slab(struct heap *heap, unsigned class)
 }
 
 /* uncounted: only builds of the lab call it */
-static void flush_mailboxes(struct heap *heap, unsigned class)
+static inline void flush_mailboxes(struct heap *heap, unsigned class)
 {
     const size_t slots = mailbox_flush(heap->affinity, class);
     if (slots != 0) {

@@ -179,7 +179,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
 
 /* Fills the empty magazine with what other threads have freed of the heap's own slots. False: there is nothing. */
 /* uncounted: only builds of the lab call it */
-static bool load_mail(struct heap *heap, unsigned class)
+static inline bool load_mail(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];

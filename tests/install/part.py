@@ -13,10 +13,10 @@ CMAKE, CC = sys.argv[1:]
 SONAME = f".so.{interface_version()}"
 
 
-def check(root, how, sources, names):
+def check(root, how, sources, names, *options):
     build = root / how
     output_of(CMAKE, "-S", CONSUMER.with_name("part"), "-B", build, f"-DHOW={how}", f"-DTSLAB_SOURCES={sources}",
-              f"-DLIBRARIES={';'.join(names)}", f"-DCMAKE_C_COMPILER={CC}", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1")
+              f"-DLIBRARIES={';'.join(names)}", f"-DCMAKE_C_COMPILER={CC}", *options)  # fmt: skip
     output_of(CMAKE, "--build", build, "-j", "2")
     for name in names:
         shared = None if name.endswith("static") else "libtslab" + ("" if name == "tslab" else f"-{name}") + SONAME
@@ -34,9 +34,10 @@ def main():
     with empty_directory() as root:
         sources = root / "tslab-of-theirs"
         copy_of_sources(sources)
-        check(root, "directory", sources, ["tslab", "malloc"])
+        check(root, "directory", sources, ["tslab", "malloc"], "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1")
         with tarfile.open(root / "tslab.tar", "w") as archive:
             archive.add(sources, "tslab")
+        # Without a type of build, and so without optimisation.
         check(root, "fetch", pathlib.Path(root, "tslab.tar"), ["tslab", "static"])
 
 
