@@ -93,6 +93,7 @@ static _Noreturn void *keep(void *unused)
     static atomic_u32 nap; /* always 0 */
     bool swept = false;
     (void)unused;
+    invariant(load_plain(&keeper.state) == KEEPER_STARTED);
     os_name_thread("tslab-keeper");
     for (;;) {
         store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
@@ -149,7 +150,7 @@ noinline void keeper_start(void)
 
 void keeper_is_gone(void)
 {
-    invariant(lock_is_held(&keeper.lock));
+    invariant(lock_is_held(&keeper.lock) && os_has_threads());
     store_plain(&keeper.state, KEEPER_NONE);
     store_plain(&keeper.is_in_child, 1);
     store_plain(&reclaim_waits, 0);

@@ -45,6 +45,7 @@ static struct label_quota *find_label(struct part label)
 
 struct label_quota *label_quota_named(const char *label)
 {
+    invariant(load_plain(&label_quotas.count) == 0 || label_quotas.labels[0].label[0] != 0);
     return find_label((struct part){ label, strnlen(label, LABEL_BYTES - 1) });
 }
 
@@ -66,6 +67,7 @@ bool label_limits_fit(struct part list)
 static uint64_t limit_in(struct part list, const struct label_quota *quota)
 {
     uint64_t found = 0;
+    invariant(lock_is_held(&label_limits_lock) && quota->label[0] != 0);
     while (list.length > 0) {
         struct part label;
         uint64_t limit_units;
