@@ -1,5 +1,5 @@
-/* The quotas of labels lie in a fixed table. Who opens an epoch reads it without the lock: a place is complete before
- * `count` says so. */
+/* The quotas of labels lie in a fixed table. A thread that opens an epoch reads it without the lock: a place is
+ * complete before `count` is stored with release, and readers acquire that. */
 #include "core/quota.h"
 
 #include "core/class.h"
@@ -28,7 +28,11 @@ static bool take_limit(struct part *rest, struct part *label, uint64_t *limit_un
 
 static bool is_label(const struct label_quota *quota, struct part label)
 {
-    return strlen(quota->label) == label.length && memcmp(quota->label, label.start, label.length) == 0;
+    size_t same = 0;
+    while (same < label.length && quota->label[same] == label.start[same]) {
+        same++;
+    }
+    return same == label.length && quota->label[same] == 0;
 }
 
 static struct label_quota *find_label(struct part label)

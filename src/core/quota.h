@@ -7,7 +7,7 @@
  * Owns: the quotas of labels (option epoch_limits). A label that had a limit once keeps its place, because epochs point
  * to its quota; without a limit it only counts. An epoch that was opened before its label had a place counts nowhere.
  *
- * Invariant: the labels before `count` are set and never change.
+ * Invariant: the labels before `count` are set and never change (docs/protocols/epoch.md, Labels).
  *
  * Threads: any. Cost: an atomic addition for each run that an epoch with a quota gets or gives away. */
 #ifndef TSLAB_CORE_QUOTA_H

@@ -19,6 +19,7 @@
  *   X<n><m>  open epoch n in instance m
  *   W        begin a unit of work                       Y       end it
  *   !        rotate the epochs of units                 i       read all statistics
+ *   ~<n>     set the limits by label of list n          _       read them
  *
  * Plain a<c> inside of a scope lands in its epoch: classes 1 and 2 in its chunk, class 3 as a run. */
 #ifndef TSLAB_TESTS_SIM_EPOCHS_H

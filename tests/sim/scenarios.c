@@ -133,6 +133,9 @@ const struct scenario scenarios[] = {
     { "look", "slots move between caches", { "[1 @0 " TWO_FULL " @1 a4", MAGAZINES }, { "f a4", "a4 f", "|" }, 1, 2 },
     { "look", "large blocks and chunks", { "[1 O @1 E a2 a2", DIRECT }, { "B2 f B2", "f a2 f L", "|" }, 1, 2 },
     { "look", "sampling ends", { "[1 a3>0", DIRECT }, { "a3 f a2", "[0", "|" }, 1, 2 },
+    /* Limits by label are set, and epochs opened, which look for theirs. */
+    { "label", "one names, one looks", { "", MAGAZINES }, { "~0 ~1", "_ _" }, 3, 5 },
+    { "label", "two name the same, one looks", { "~2", MAGAZINES }, { "~0", "~1", "_ _" }, 2, 3 },
 
     /* The keeper empties idle heaps: a second look without a slow operation in between finds them idle. */
     { "keeper", "beside refills and frees", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4 a4 f f f", "+" }, 3, 4 },

@@ -1,13 +1,18 @@
-/* Instances, units of work and statistics in the world of the simulation: the interface that users call. */
+/* Instances, units of work, statistics and limits by label in the world of the simulation: the interface that users
+ * call. */
 #include "epochs.h"
 
 #include "core/current.h"
 #include "core/option.h"
+#include "core/quota.h"
 #include "memory.h"
 #include "scheduler.h"
 #include "world.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 enum { LISTED_MAX = EPOCH_RECORDS };
 
@@ -220,6 +225,42 @@ static void read_ring(void)
     }
 }
 
+/* Limits by label. */
+
+static void set_label_limits(int number)
+{
+    static const char *const lists[] = { "one=1M", "two=2M:one=3M", "three=1M" };
+    const char *const list = lists[number];
+    struct thread *const thread = current_get();
+    if (thread == NULL) {
+        return;
+    }
+    gate_lock(&thread->gate);
+    if (!label_limits_set((struct part){ list, strlen(list) })) {
+        sim_fail("the limits %s do not fit", list);
+    }
+    gate_unlock(&thread->gate);
+    current_put(thread);
+}
+
+/* Each place that is counted has one of the labels, another one than those before it, and is found by it. */
+static void read_label_limits(void)
+{
+    static const char *const labels[] = { "one", "two", "three" };
+    struct label_limit limit;
+    unsigned seen = 0;
+    for (uint32_t place = 0; label_limit_get(place, &limit); place++) {
+        unsigned which = 0;
+        while (which < COUNT_OF(labels) && label_quota_of(labels[which]) != &label_quotas.labels[place]) {
+            which++;
+        }
+        if (which == COUNT_OF(labels) || strcmp(limit.label, labels[which]) != 0 || (seen >> which & 1) != 0) {
+            sim_fail("the limit in place %u has no label of its own", place);
+        }
+        seen |= 1u << which;
+    }
+}
+
 bool works_operate(int actor, char what, int number)
 {
     switch (what) {
@@ -250,6 +291,12 @@ bool works_operate(int actor, char what, int number)
         return true;
     case '?':
         read_ring();
+        return true;
+    case '~':
+        set_label_limits(number);
+        return true;
+    case '_':
+        read_label_limits();
         return true;
     default:
         return false;
