@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-LONGEST_S = 100
+LONGEST_S = 300
 VERSIONS = (2, 1)
 
 
