@@ -7,6 +7,7 @@
 #include "core/fast.h"
 #include "core/handle.h"
 #include "core/instance.h"
+#include "core/limit.h"
 #include "core/scope.h"
 #include "core/work.h"
 #include "os/fatal.h"
@@ -20,6 +21,16 @@ static tslab_epoch fail_epoch(int error)
 {
     errno = error;
     return (tslab_epoch){ 0 };
+}
+
+/* The error of an allocation in an epoch that has failed. */
+static int failed(int status, size_t size)
+{
+    if (status != TSLAB_NO_MEMORY) {
+        return EINVAL;
+    }
+    limit_no_memory(size);
+    return ENOMEM;
 }
 
 /* Whether an epoch can be opened with these options. */
@@ -193,7 +204,7 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
     void *p = epoch_alloc_in(thread, epoch.id, size, alignment, zero, &status);
     current_put(thread);
     if (p == NULL) {
-        errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
+        errno = failed(status, size);
     }
     return p;
 }
@@ -274,7 +285,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     handle.id = handle_alloc(thread, epoch.id, size, &object, &status);
     current_put(thread);
     if (handle.id == 0) {
-        errno = status == TSLAB_NO_MEMORY ? ENOMEM : EINVAL;
+        errno = failed(status, size);
     } else {
         object = object_begin(object, size);
         if (p != NULL) {

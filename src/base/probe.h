@@ -27,7 +27,15 @@ enum slow_reason {
 };
 
 /* The limit that was reached: the first argument of the probe `limit`. */
-enum limit_kind { LIMIT_KIND_HARD, LIMIT_KIND_SOFT, LIMIT_KIND_CONTAINER };
+enum limit_kind {
+    LIMIT_KIND_HARD,
+    LIMIT_KIND_SOFT,
+    LIMIT_KIND_CONTAINER,
+    LIMIT_KIND_EPOCH,
+    LIMIT_KIND_SHARED, /* of several epochs together */
+    LIMIT_KIND_NO_MEMORY,
+    LIMIT_KINDS
+};
 
 #if TSLAB_PROBES
 /* Each argument is a number of 64 bits in a register: perf reads neither constants nor memory by an index, and wants

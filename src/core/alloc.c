@@ -8,6 +8,7 @@
 #include "core/fast.h"
 #include "core/guard.h"
 #include "core/large.h"
+#include "core/limit.h"
 #include "core/room.h"
 #include "core/sampling.h"
 #include "core/timeline.h"
@@ -88,18 +89,24 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
         return fast_alloc(size);
     }
     bool zero = false;
+    int status = TSLAB_OK;
+    const size_t room = guard_room(size);
+    void *moved;
     if (epoch == &epoch_process) {
-        const size_t room = guard_room(size);
-        return object_begin(room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
-                                              : object_alloc_large(thread, room, 1, &zero),
-                            size);
-    }
-    if (!epoch_is_open(epoch)) {
+        moved = room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
+                                  : object_alloc_large(thread, room, 1, &zero);
+    } else if (epoch_is_open(epoch)) {
+        moved = epoch_alloc_in(thread, epoch_value(epoch), room, 1, &zero, &status);
+    } else {
         return fast_alloc(size);
     }
-    int status;
-    void *moved = object_begin(epoch_alloc_in(thread, epoch_value(epoch), guard_room(size), 1, &zero, &status), size);
-    return moved == NULL && status == TSLAB_CLOSED ? fast_alloc(size) : moved;
+    if (moved == NULL && status == TSLAB_CLOSED) {
+        return fast_alloc(size);
+    }
+    if (unlikely(moved == NULL)) {
+        limit_no_memory(size);
+    }
+    return object_begin(moved, size);
 }
 
 /* Moves the pages of a large block of the process to a longer one. NULL: its contents must be copied. */

@@ -4,6 +4,7 @@
 
 #include "base/probe.h"
 #include "core/depot.h"
+#include "core/limit.h"
 #include "core/meta.h"
 #include "core/timeline.h"
 #include "os/fatal.h"
@@ -409,6 +410,20 @@ void epoch_gather_free(void)
             epoch_put_record(epoch);
         }
     }
+}
+
+noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
+{
+    const uint32_t limit = load_plain(&epoch->limit_units);
+    const uint64_t own = counter_get(&epoch->run_units);
+    const struct epoch *const owner = load_plain(&epoch->owner); /* whose handles it serves */
+    const bool by_label = epoch->label_quota != NULL && (epoch->quota == NULL || quota_allows(epoch->quota, units));
+    const struct quota *const shared = by_label ? &epoch->label_quota->quota : epoch->quota;
+    const bool is_own = (limit != 0 && own + units > limit) || shared == NULL;
+    const uint64_t used = is_own ? own : counter_get(&shared->units);
+    invariant(units != 0 && epoch != &epoch_process);
+    limit_reached(is_own ? LIMIT_KIND_EPOCH : LIMIT_KIND_SHARED, used << UNIT_SHIFT, (uint64_t)units << UNIT_SHIFT,
+                  epoch_value(owner != NULL ? owner : epoch));
 }
 
 noinline int epoch_refusal(uint64_t value)

@@ -2,6 +2,7 @@
 #include "core/limit.h"
 
 #include "base/probe.h"
+#include "core/timeline.h"
 #include "os/container.h"
 #include "os/fatal.h"
 
@@ -30,6 +31,18 @@ static struct {
     atomic_u64 number;
     atomic_u64 words[2][SET_WORDS];
 } limits_set = { .lock = LOCK_INIT(RANK_LIMITS) };
+
+noinline void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
+{
+    invariant(kind < LIMIT_KINDS);
+    PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
+    timeline_limit(kind, used_bytes, wanted_bytes, epoch);
+}
+
+void limit_no_memory(size_t bytes)
+{
+    limit_reached(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
+}
 
 static size_t units_of(size_t bytes)
 {
@@ -87,7 +100,7 @@ void limit_look_at_container(uint64_t now_ms)
                                              max_size(CONTAINER_GROWTH_LEAST, min_size(growth, CONTAINER_GROWTH_MOST)));
     invariant(load_plain(&limits.container_units) >= CONTAINER_GROWTH_LEAST);
     if (presses && load_plain(&limits.container_presses) == 0) {
-        PROBE3(limit, LIMIT_KIND_CONTAINER, container.used_bytes, 0);
+        limit_reached(LIMIT_KIND_CONTAINER, container.used_bytes, 0, 0);
     }
     store_plain(&limits.container_presses, presses ? 1 : 0);
     lock_release(&looking);
@@ -100,7 +113,7 @@ static void limit_note(size_t footprint)
     invariant(state <= LIMIT_TOLD);
     if (state == LIMIT_CALM && footprint > soft) {
         store_plain(&limits.state, LIMIT_RAISED);
-        PROBE3(limit, LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0);
+        limit_reached(LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0, 0);
     } else if (state != LIMIT_CALM && footprint <= soft - (soft >> CALM_SHIFT)) {
         store_plain(&limits.state, LIMIT_CALM);
     }
@@ -117,7 +130,7 @@ bool limit_allows(size_t units)
     invariant(lock_is_held(&depot.lock) && units != 0);
     const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
     if (unlikely(!allowed)) {
-        PROBE3(limit, LIMIT_KIND_HARD, limit_footprint() << UNIT_SHIFT, units << UNIT_SHIFT);
+        limit_reached(LIMIT_KIND_HARD, limit_footprint() << UNIT_SHIFT, units << UNIT_SHIFT, 0);
         counter_add(&limits.refusals, 1);
     }
     limit_note(limit_footprint() + (allowed ? units : 0));

@@ -11,6 +11,7 @@
 #ifndef TSLAB_CORE_LIMIT_H
 #define TSLAB_CORE_LIMIT_H
 
+#include "base/probe.h"
 #include "core/runs.h"
 
 #include <tslab/tslab.h>
@@ -42,6 +43,13 @@ static inline size_t limit_footprint(void)
 
 /* Whether so many units that have no pages may be taken. Counts a refusal. Under the depot's lock. */
 bool limit_allows(size_t units);
+
+/* Tells tracers and the timeline that a limit was reached: bytes in use, bytes that are wanted, and the value of the
+ * epoch whose limit it is, or 0. Anywhere. */
+void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
+
+/* The same of an allocation that fails. */
+void limit_no_memory(size_t bytes);
 
 /* Sets the limits: in a gate, or while the engine starts. And tells them, anywhere. */
 void limit_set(const struct tslab_limits *set);

@@ -105,6 +105,9 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     }
     current_put(thread);
     timeline_end(begun_ns, TIMELINE_MALLOC, size);
+    if (unlikely(p == NULL)) {
+        limit_no_memory(size);
+    }
     limit_tell_if_due();
     due_write_if_armed();
     timeline_sample_if_due();

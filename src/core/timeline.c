@@ -174,6 +174,19 @@ noinline void timeline_note_purge(uint64_t begun_ns, const void *start, size_t b
     timeline_note(TIMELINE_PURGE, 0, begun_ns, words, sizeof words / sizeof words[0]);
 }
 
+/* A program that is at its limit may try again and again. */
+noinline void timeline_note_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
+{
+    static atomic_u64 noted_ms[LIMIT_KINDS];
+    const uint64_t now_ms = os_now_ms();
+    invariant(kind < LIMIT_KINDS);
+    if (load_plain(&noted_ms[kind]) != now_ms) {
+        const uint64_t words[] = { kind, used_bytes, wanted_bytes, epoch };
+        store_plain(&noted_ms[kind], now_ms);
+        timeline_note(TIMELINE_LIMIT, 0, os_now_ns(), words, sizeof words / sizeof words[0]);
+    }
+}
+
 noinline void timeline_note_if_long(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
 {
     const uint64_t now_ns = os_now_ns();

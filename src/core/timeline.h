@@ -1,8 +1,8 @@
 /* The timeline: what happened when, for people. The option trace names a file, whose mapping is a ring of records
  * (ring.h). `tslab timeline` reads it, also from a process that was killed.
  *
- * Noted are the life of epochs, each purge, operations that took longer than TIMELINE_LONG_NS, and, every few
- * milliseconds while slow operations come, how much memory there is.
+ * Noted are the life of epochs, each purge, operations that took longer than TIMELINE_LONG_NS, limits that were reached
+ * (each kind once a millisecond), and, every few milliseconds while slow operations come, how much memory there is.
  *
  * In the child of a fork the timeline goes on in a file of its own, which is made when something is to be noted there.
  *
@@ -13,6 +13,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/probe.h"
 
 enum timeline_state {
     TIMELINE_OFF,
@@ -34,6 +35,7 @@ enum timeline_kind {
     TIMELINE_MEMORY,      /* bytes: resident, in use, dirty, stuck, committed */
     TIMELINE_NUMBERS,     /* five numbers in a row, from the one whose number is the part on */
     TIMELINE_NAME,        /* the thread's name */
+    TIMELINE_LIMIT,       /* kind of limit, bytes in use, bytes wanted, epoch */
 };
 
 enum timeline_operation {
@@ -60,6 +62,7 @@ void timeline_start(void (*sample)(void), const char *names);
 void timeline_note(enum timeline_kind kind, uint32_t part, uint64_t when_ns, const uint64_t *words, unsigned count);
 void timeline_note_epoch(enum timeline_kind kind, uint64_t value, const char *label);
 void timeline_note_purge(uint64_t begun_ns, const void *start, size_t bytes, bool granted);
+void timeline_note_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
 void timeline_note_if_long(uint64_t begun_ns, enum timeline_operation operation, size_t bytes);
 void timeline_sample(void);
 uint64_t timeline_now(void);
@@ -73,6 +76,13 @@ static inline void timeline_epoch(enum timeline_kind kind, uint64_t value, const
 {
     if (timeline_is_on()) {
         timeline_note_epoch(kind, value, label);
+    }
+}
+
+static inline void timeline_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
+{
+    if (timeline_is_on()) {
+        timeline_note_limit(kind, used_bytes, wanted_bytes, epoch);
     }
 }
 

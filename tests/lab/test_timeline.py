@@ -141,6 +141,13 @@ class Pages(LabTest):
         self.assertEqual(still["args"]["closed"], "not yet")
         self.assertEqual((cut["ts"], cut["args"]["opened"]), (1, "before the oldest record"))
 
+    def test_limits(self):
+        of_epoch, of_all = self.events(
+            record(0, 2000, ringfile.LIMIT, 3, 4096, 8192, 0x101), record(1, 3000, ringfile.LIMIT, 5, 100, 200, 0))  # fmt: skip
+        self.assertEqual((of_epoch["name"], of_all["name"]), ("epoch limit", "out of memory"))
+        self.assertEqual(of_epoch["args"], {"used bytes": 4096, "wanted bytes": 8192, "epoch": "0x101"})
+        self.assertEqual(of_all["args"], {"used bytes": 100, "wanted bytes": 200})
+
     def test_purges_long_operations_and_counters(self):
         events = self.events(
             record(0, 2000, ringfile.PURGE, 90_000, 0x1000, 4096, 1), record(1, 2500, ringfile.PURGE, 150_000, 0x1000, 8192, 0),
@@ -172,6 +179,23 @@ class Programs(LabTest):
         resident = [event["args"]["bytes"] for event in document["traceEvents"] if event["name"] == "RSS"]
         self.assertGreater(max(resident), 100 << 20)
         self.assertRegex(said, r"python3[\d.]*, process \d+: [\d,]+ records of")
+
+    def test_limits(self):
+        """The process's limit, and one of an epoch."""
+        program = (
+            "import ctypes\nlibrary = ctypes.CDLL(None)\ntry:\n x = bytes(90 << 20)\nexcept MemoryError:\n pass\n"
+            "class Options(ctypes.Structure):\n _fields_ = [('label', ctypes.c_char_p), ('parent', ctypes.c_uint64),"
+            " ('instance', ctypes.c_uint64), ('policy', ctypes.c_uint32), ('flags', ctypes.c_uint32), ('limit_bytes', ctypes.c_size_t)]\n"
+            "library.tslab_epoch_open_sized.restype = ctypes.c_uint64\nlibrary.tslab_epoch_malloc.restype = ctypes.c_void_p\n"
+            "options = Options(b'small', limit_bytes=1 << 20)\nepoch = library.tslab_epoch_open_sized(ctypes.byref(options), ctypes.sizeof(options))\n"
+            "assert epoch and not library.tslab_epoch_malloc(ctypes.c_uint64(epoch), ctypes.c_size_t(2 << 20))\n"
+        )
+        document, said = self.page_of(program, TSLAB_LIMIT_BYTES="64M")
+        limits = {event["name"]: event["args"] for event in document["traceEvents"] if event.get("cat") == "limit"}
+        self.assertLessEqual({"limit", "epoch limit", "out of memory"}, limits.keys())
+        self.assertGreaterEqual(limits["epoch limit"]["wanted bytes"], 2 << 20)
+        self.assertNotEqual(limits["epoch limit"]["epoch"], "0x0")
+        self.assertIn("limits reached", said)
 
     def test_a_short_file_has_the_newest(self):
         program = "x = [bytes(i % 3000) for i in range(60000)]\nfor i in range(40):\n y = [bytes(9 << 20) for j in range(40)]\n del y"

@@ -24,9 +24,14 @@ def notes(path):
 
 
 def documented(page):
-    table = page.partition("## Probes")[2].partition("The reasons of")[0]
+    table = page.partition("## Probes")[2].partition("The kinds of")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.M)
     return {name: len(arguments.split(",")) for name, arguments in rows}
+
+
+def documented_kinds(page):
+    table = page.partition("The kinds of `limit`:")[2].partition("The reasons of")[0]
+    return [int(number) for number in re.findall(r"^\| (\d+) \|", table, re.M)]
 
 
 def documented_reasons(page):
@@ -74,6 +79,9 @@ def main():
     reasons = len(re.findall(r"^    SLOW_\w+,", header, re.M)) - 1
     if documented_reasons(page) != list(range(1, reasons + 1)):
         found.append(f"docs/tracing.md explains the reasons {documented_reasons(page)}, and there are {reasons}")
+    kinds = len(re.findall(r"^    LIMIT_KIND_\w+,", header, re.M))
+    if documented_kinds(page) != list(range(kinds)):
+        found.append(f"docs/tracing.md explains the limits {documented_kinds(page)}, and there are {kinds}")
     there = has_probes(sources, compiler)
     for path in libraries if there else []:
         found += complaints_of(path, wanted)

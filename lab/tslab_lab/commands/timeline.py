@@ -13,7 +13,7 @@ DESCRIPTION = (
     "epochs as slices on their threads, RSS and accounts as counters, purges and slow operations as instants. "
     "The program may still run, or have been killed."
 )
-_KINDS = {ringfile.EPOCH_OPEN: "epochs opened", ringfile.PURGE: "purges", ringfile.LONG: "slow operations",
+_KINDS = {ringfile.EPOCH_OPEN: "epochs opened", ringfile.PURGE: "purges", ringfile.LONG: "slow operations", ringfile.LIMIT: "limits reached",
           ringfile.MEMORY: "samples of memory"}  # fmt: skip
 
 

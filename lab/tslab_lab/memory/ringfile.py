@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from tslab_lab.base.processes import Failure
 
 MAGIC, VERSION, RECORD_BYTES, WORDS = b"tslabrng", 1, 64, 5
-EPOCH_OPEN, EPOCH_CLOSE, EPOCH_END, PURGE, LONG, MEMORY, NUMBERS, NAME = range(1, 9)
+EPOCH_OPEN, EPOCH_CLOSE, EPOCH_END, PURGE, LONG, MEMORY, NUMBERS, NAME, LIMIT = range(1, 10)
 OPERATIONS = {1: "malloc", 2: "free", 3: "realloc", 4: "close", 5: "trim"}
+LIMITS = {0: "limit", 1: "soft limit", 2: "container limit", 3: "epoch limit", 4: "instance limit", 5: "out of memory"}
 _HEADER = struct.Struct("<8s4I3Q64s2000s")
 _COUNTS = struct.Struct("<2Q")
 _RECORD = struct.Struct(f"<{3 + WORDS}Q")

@@ -112,6 +112,11 @@ class Page:
                 args = {"bytes": third, "address": f"{second:#x}", "microseconds": took_ns / 1000, "granted": bool(fourth)}
                 name = "purge" if took_ns < LONG_NS else "long purge"
                 self.add("i", name, record.when_ns, record.thread, cat="purge", s="t", args=args)
+            elif record.kind == ringfile.LIMIT:
+                kind, used, wanted, epoch, _ = record.words
+                args = {"used bytes": used, "wanted bytes": wanted} | ({"epoch": f"{epoch:#x}"} if epoch else {})
+                name = ringfile.LIMITS.get(kind, f"limit {kind}")
+                self.add("i", name, record.when_ns, record.thread, cat="limit", s="p", args=args)
             elif record.kind == ringfile.LONG:
                 operation = ringfile.OPERATIONS.get(second, f"operation {second}")
                 args = {"bytes": third, "microseconds": took_ns / 1000}
