@@ -1,6 +1,6 @@
 """Profiles of whole programs, as `tslab profile` shows them.
 
-usage: test_profile.py DROPIN PLANTED WORK Programs|Go
+usage: test_profile.py DROPIN PLANTED WORK Programs|Browser|Go
 """
 
 import gzip
@@ -18,12 +18,31 @@ sys.path.insert(0, str(HERE.parents[1] / "lab"))
 
 from tslab_lab.profiles import figures, pprof, symbols, written  # noqa: E402
 
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    webdriver = None
+
 DROPIN, PLANTED, WORK = (Path(word).resolve() for word in sys.argv[1:4])
 MIB = 1 << 20
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+NO_BROWSER = "apt-get install chromium chromium-driver python3-selenium: no browser looks at the page without"
+# A server: it keeps a quarter of a MiB, says so, and goes on in small steps until its input ends.
+SERVER = """
+import select, sys
+def keeps():
+    return bytearray(262000)
+kept = [keeps() for i in range(100)]
+print("ready", flush=True)
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    bytearray(300000)
+"""
 
 
 def tool(*words):
-    command = [sys.executable, "-B", HERE.parents[1] / "lab" / "tslab", "profile", *words]
+    command = [sys.executable, "-B", HERE.parents[1] / "lab" / "tslab", "profile", *map(str, words)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     return result.returncode, result.stdout + result.stderr
 
@@ -32,10 +51,13 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def run_program(self, program, *words, **options):
+    def environment(self, **options):
         environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(DROPIN), "TSLAB_PROFILE": "512K"}
         environment["TSLAB_PROFILE_FILE"] = str(self.directory / "%e.%n")
-        environment |= {f"TSLAB_{name.upper()}": value for name, value in options.items()}
+        return environment | {f"TSLAB_{name.upper()}": str(value) for name, value in options.items()}
+
+    def run_program(self, program, *words, **options):
+        environment = self.environment(**options)
         result = subprocess.run([program, *words], env=environment, capture_output=True, text=True, timeout=100, check=False)
         self.assertEqual((result.returncode, result.stderr if "stats_signal" not in options else ""), (0, ""))
         return result.stdout
@@ -111,6 +133,38 @@ class Programs(Case):
         self.assertIn("<title>keeps: ", svg.read_text())
         self.assertIn(svg.read_text().splitlines()[-2], page.read_text())
 
+    def server(self, **options):
+        """A process that lives until the test ends."""
+        command = ["/usr/bin/python3", "-S", "-c", SERVER]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        environment = self.environment(stats_file=self.directory / "said", **options)
+        process = self.enterContext(subprocess.Popen(command, env=environment, **pipes))
+        self.addCleanup(process.stdin.close)  # comes before the wait
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def test_a_process_that_runs_is_asked(self):
+        process = self.server(profile="16K", stats_signal="USR2")
+        first, second = self.directory / "first.pb.gz", self.directory / "second.pb.gz"
+        code, said = tool(process.pid)
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, rf"^\S+ {process.pid}: in use\n")
+        self.assertGreater(float(re.search(r"^ *([\d.]+) ", said, re.MULTILINE)[1]), 12)  # of 25 MiB, from hundreds of samples
+        for path in (first, second):
+            self.assertEqual(tool(process.pid, "--pprof", path)[0], 0)
+            self.assertTrue(gzip.decompress(path.read_bytes()))
+        self.assertIsNone(process.poll())
+        self.assertEqual(len(list(self.directory.glob("python3*"))), 3)
+
+    def test_a_process_that_cannot_be_asked(self):
+        code, said = tool(self.server().pid)
+        self.assertEqual(code, 1)
+        self.assertIn("was started without TSLAB_PROFILE_FILE or without TSLAB_STATS_SIGNAL", said)
+        process = self.server(stats_signal="TERM")
+        code, said = tool(process.pid)
+        self.assertEqual((code, process.poll()), (1, None))
+        self.assertIn(f"the signal TERM would end process {process.pid}", said)
+
     def test_what_is_no_profile_is_refused(self):
         other = self.directory / "other"
         other.write_text("nothing\n")
@@ -121,6 +175,56 @@ class Programs(Case):
     def test_without_the_option_nothing_is_written(self):
         self.run_program(WORK, profile="0")
         self.assertEqual(list(self.directory.iterdir()), [])
+
+
+@unittest.skipUnless(webdriver and CHROMIUM and DRIVER, NO_BROWSER)
+class Browser(Case):
+    """The page with the flame graph, as a reader has it."""
+
+    def boxes(self):
+        """What each box that is shown says: its function, from where to where it goes, and its text."""
+        return self.driver.execute_script(
+            """return [...document.querySelectorAll("svg g")].filter((box) => box.style.display !== "none").map((box) => {
+                const shape = box.querySelector("rect");
+                return [box.dataset.n, Math.round(shape.getAttribute("x")), Math.round(shape.getAttribute("width")), box.querySelector("text").textContent];
+            });"""
+        )
+
+    def click(self, function):
+        """A click of the mouse on the first box of a function."""
+        script = """return [...document.querySelectorAll("svg g")].find((box) => box.dataset.n.startsWith(arguments[0])).querySelector("rect");"""
+        self.driver.execute_script(script, function).click()
+
+    def setUp(self):
+        super().setUp()
+        options = Options()
+        options.binary_location = CHROMIUM
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000", f"--user-data-dir={self.directory}/browser"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.directory)}
+        self.driver = webdriver.Chrome(service=Service(DRIVER, env=environment), options=options)
+        self.addCleanup(self.driver.quit)
+
+    def test_a_click_looks_into_a_box(self):
+        self.run_program(WORK)
+        page = self.directory / "out.html"
+        self.assertEqual(tool(self.directory / f"{WORK.name}.0", "--kind", "allocated", "--html", page)[0], 0)
+        self.driver.get(page.as_uri())
+        before = self.boxes()
+        whole = max(width for _, _, width, _ in before)
+        root = next(name for name, _, width, _ in before if width == whole)
+        keeps = next(box for box in before if box[0].startswith("keeps"))
+        self.assertTrue(any(name.startswith("drops") for name, *_ in before))
+        self.assertLess(keeps[2], 0.8 * whole)
+        self.click("keeps")
+        after = self.boxes()
+        self.assertTrue(all((x, width) == (0, whole) for _, x, width, _ in after), after)
+        self.assertIn("keeps", {text.split()[0] for _, _, _, text in after})
+        self.assertFalse(any(name.startswith("drops") for name, *_ in after))
+        self.click(root)
+        self.assertEqual(self.boxes(), before)
+        self.assertEqual(self.driver.get_log("browser"), [])
 
 
 class Go(Case):
