@@ -120,7 +120,9 @@ builds = Builds()
 def plan_of(mutant):
     """(build, tests) to try in turn."""
     if mutant.file in MAILBOX_FILES:
-        return [("release", ["sim-mailbox-weak"] if mutant.kind == "order" else ["unit-mailbox", "sim-mailbox"])]
+        if mutant.kind == "order":
+            return [("release", ["sim-mailbox-weak"])]
+        return [("debug", ["unit-mailbox"]), ("release", ["sim-mailbox"])]
     scheduled = [f"sim-{name}" for name in SCHEDULED.get(mutant.file, EPOCH).split()]
     stress, cases = (SLAB_STRESS, SLAB_CASES) if mutant.file in SLAB_FILES else (EPOCH_STRESS, EPOCH_CASES)
     if mutant.kind == "comparison":
