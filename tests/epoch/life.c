@@ -351,14 +351,14 @@ static atomic_uint entered_in_destructors, refused_in_destructors;
 static tslab_epoch busy[10 * COUNT_OF(keys)]; /* the main thread is inside */
 
 /* What a thread does by name after its end does not make it a thread again. */
-static void stay_ended(tslab_epoch other, tslab_epoch entered_elsewhere)
+static void stay_ended(tslab_epoch other, tslab_epoch entered_elsewhere, size_t objects)
 {
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
     STATUS(tslab_epoch_close(entered_elsewhere, 0, NULL), TSLAB_PENDING);
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
     const tslab_epoch large = opened_with(&(struct tslab_epoch_options){ .policy = TSLAB_POLICY_RELEASE });
-    for (size_t i = 0; i < 2000; i++) {
-        (void)filled(large, 2000, 1); /* more than chunks take */
+    for (size_t i = 0; i < objects; i++) {
+        (void)filled(large, 2000, 1);
     }
     STATUS(tslab_epoch_enter(other), TSLAB_NO_MEMORY);
     STATUS(tslab_epoch_close(large, 0, NULL), TSLAB_OK);
@@ -379,7 +379,7 @@ static void work_in_destructor(void *argument)
     tslab_free(p);
     const unsigned number = atomic_fetch_add(entered >= 0 ? &entered_in_destructors : &refused_in_destructors, 1);
     if (entered < 0) {
-        stay_ended(epochs[1], busy[number]);
+        stay_ended(epochs[1], busy[number], number % 10 == 0 ? 2000 : 50); /* more than chunks take; few */
     }
     const tslab_epoch own = opened();
     void *const survivor = filled(own, 300, 3);
