@@ -13,7 +13,7 @@ QUESTION ?= remote
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
 # The release build comes last: its tests are the most, so its summary is the one to end with.
-TEST_PRESETS := asan tsan release-clang release
+TEST_PRESETS := asan tsan release
 
 .PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
         campaign variants locked docs install install-strip uninstall amalgamation dist format lint clean
@@ -35,7 +35,8 @@ test: ## Build and run all tests except the slow and the long ones
 
 test-slow: ## Run the slow tests (among them those that wait for browsers and servers), and with every check on all but the long
 	@tools/setup.sh test-slow
-	@$(call run_tests,debug,-LE '^long$$')
+	@$(call run_tests,release-clang debug,-LE '^long$$')
+	@$(call slow_programs)
 	@$(call run_tests,release,-L '^slow$$')
 
 test-aarch64: ## Build for 64-bit ARM with Debian's cross compiler and run the engine's tests under qemu
@@ -55,7 +56,8 @@ coverage: ## Say which lines and branches the tests reach; fails when it is less
 
 test-all: ## Build and run all tests, also the slow and the long ones
 	@tools/setup.sh test-all
-	@$(call run_tests,$(TEST_PRESETS) debug,)
+	@$(call slow_programs)
+	@$(call run_tests,release-clang debug $(TEST_PRESETS),)
 
 demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
@@ -164,6 +166,9 @@ clean: ## Remove everything that was built
 
 # Problems are said on stderr; what CMake says when all is well is of no interest.
 configure = cmake --preset $(1) -DTSLAB_WERROR=$(WERROR) $(2) >/dev/null
+
+# What only slow tests need, and takes long to build.
+slow_programs = $(call configure,release,-DTSLAB_TESTS=ON); cmake --build build/release --target slow_programs
 
 # run_tests(presets,options of ctest)
 run_tests = set -e; for preset in $(1); do \
