@@ -83,16 +83,17 @@ always_inline uint64_t samples_hash(uint64_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15u;
 }
 
-always_inline bool samples_filter_has(const atomic_u8 *filter, const void *p)
+/* 0: there is no record of an object at this address. */
+always_inline unsigned samples_filter_at(const atomic_u8 *filter, const void *p)
 {
-    return load_plain(&filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]) != 0;
+    return load_plain(&filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]);
 }
 
 /* Whether there may be a record of an object at this address. */
 always_inline bool samples_may_have(const void *p)
 {
     const atomic_u8 *const filter = load_acquire(&samples.filter);
-    return filter != NULL && samples_filter_has(filter, p);
+    return filter != NULL && samples_filter_at(filter, p) != 0;
 }
 
 /* A number for the next life of a chunk; 0 while allocations are not sampled. */

@@ -128,6 +128,31 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
 
 /* Slots. */
 
+/* Moves slots, from the last one down, and ends what was sampled in their places. Four at
+ * once are looked up by one branch: this is most of what sampling costs. */
+always_inline void move_ahead(const atomic_u8 *filter, void **from, void **to, unsigned n)
+{
+    unsigned i = 0;
+    for (; i + 4 <= n; i += 4, from -= 4, to -= 4) {
+        void *const a = from[0], *const b = from[-1], *const c = from[-2], *const d = from[-3];
+        owned_write(&to[0], a);
+        owned_write(&to[-1], b);
+        owned_write(&to[-2], c);
+        owned_write(&to[-3], d);
+        if (unlikely((samples_filter_at(filter, a) | samples_filter_at(filter, b) | samples_filter_at(filter, c) |
+                      samples_filter_at(filter, d)) != 0)) {
+            end_before(a);
+            end_before(b);
+            end_before(c);
+            end_before(d);
+        }
+    }
+    for (; i < n; i++, from--, to--) {
+        end_before(*from);
+        owned_write(to, *from);
+    }
+}
+
 /* Fills the empty second row of a class. Returns how many slots it has. */
 static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
 {
@@ -142,12 +167,7 @@ static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned clas
     const atomic_u8 *const filter = load_acquire(&samples.filter);
     gate_lock(heap->gate);
     void **const top = m->top;
-    for (unsigned i = 0; i < n; i++) {
-        if (unlikely(samples_filter_has(filter, top[-(ptrdiff_t)i]))) {
-            end_before(top[-(ptrdiff_t)i]);
-        }
-        owned_write(&places[n - i], top[-(ptrdiff_t)i]);
-    }
+    move_ahead(filter, top, &places[n], n);
     owned_add(&m->served, n);
     owned_store(&m->top, top - n);
     magazine_set(&heap->front.ahead[class], places, ahead->class[class].slots, n);
