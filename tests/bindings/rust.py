@@ -48,7 +48,7 @@ def package(directory):
 
 def benches():
     said = cargo("bench", "--locked", "--package", "tslab-benches", "--", "--test")
-    expect(said.count("Success") >= 29, said)
+    expect(said.count("Success") >= 37, said)
 
 
 def main():

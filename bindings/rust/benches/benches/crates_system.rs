@@ -1,13 +1,13 @@
-//! JSON on system.
+//! Crates on the malloc of the system.
 
 use criterion::{criterion_group, criterion_main, Criterion};
 
 #[global_allocator]
 static GLOBAL: std::alloc::System = std::alloc::System;
 
-fn json(criterion: &mut Criterion) {
-    tslab_benches::json(criterion, "system");
+fn crates(criterion: &mut Criterion) {
+    tslab_benches::crates(criterion, "system");
 }
 
-criterion_group!(benches, json);
+criterion_group!(benches, crates);
 criterion_main!(benches);

@@ -1,13 +1,13 @@
-//! JSON on jemalloc.
+//! Crates on jemalloc.
 
 use criterion::{criterion_group, criterion_main, Criterion};
 
 #[global_allocator]
 static GLOBAL: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-fn json(criterion: &mut Criterion) {
-    tslab_benches::json(criterion, "jemalloc");
+fn crates(criterion: &mut Criterion) {
+    tslab_benches::crates(criterion, "jemalloc");
 }
 
-criterion_group!(benches, json);
+criterion_group!(benches, crates);
 criterion_main!(benches);

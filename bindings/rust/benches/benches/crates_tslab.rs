@@ -1,13 +1,13 @@
-//! JSON on tslab.
+//! Crates on tslab.
 
 use criterion::{criterion_group, criterion_main, Criterion};
 
 #[global_allocator]
 static GLOBAL: tslab::Tslab = tslab::Tslab;
 
-fn json(criterion: &mut Criterion) {
-    tslab_benches::json(criterion, "tslab");
+fn crates(criterion: &mut Criterion) {
+    tslab_benches::crates(criterion, "tslab");
 }
 
-criterion_group!(benches, json);
+criterion_group!(benches, crates);
 criterion_main!(benches);
