@@ -105,12 +105,12 @@ def crate_rows(found):
 
 
 def versions():
-    lock = (HERE / "Cargo.lock").read_text()
-    return ", ".join(f"{name} {re.search(rf'name = .{name}.\nversion = .([^+\"]+)', lock)[1]}" for name in PEERS)
+    locked = dict(re.findall(r'^name = "([^"]+)"\nversion = "([^"+]+)', (HERE / "Cargo.lock").read_text(), re.M))
+    return ", ".join(f"{name} {locked[name]}" for name in PEERS)
 
 
 def page(found, count, seconds, before):
-    facts = machine.facts()
+    facts = {**machine.facts(), "load_at_start": before, "load_at_end": os.getloadavg()[0]}
     facts["compiler"] = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip() + "; " + facts["compiler"]
     head = [
         "# Rust: epochs beside arenas, and crates on four allocators",
@@ -121,7 +121,7 @@ def page(found, count, seconds, before):
         f"To repeat it: `bindings/rust/compare.py --rounds {count} --seconds {seconds:g}`.",
         "",
     ]
-    setting = table(("", ""), [*machine.setting(facts, versions()), ("load", f"{before:.2f} at the start, {os.getloadavg()[0]:.2f} at the end")])
+    setting = table(("", ""), machine.setting(facts, versions()))
     arenas = ["## Epochs and arenas", "", "Each builds a tree of nodes, or fills vectors, and ends it all. Rows with a * are held to 1.2.", ""]
     crates = ["## Crates, by allocator of the program", "", "tslab is held to 1.0.", ""]
     ends = ("work", "allocator", "time", "/ bumpalo"), ("work", "allocator", "time", "/ mimalloc")
