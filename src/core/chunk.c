@@ -50,6 +50,12 @@ static uint16_t draw_cut(uint64_t from)
     return (uint16_t)min_size(from + distance, CHUNK_GRANULES);
 }
 
+static void chunk_cut(struct cursor *cursor, uint16_t cut)
+{
+    owned_store(&chunk_of(cursor)->cut, cut);
+    cursor->end = load_plain(&cursor->start) + cut;
+}
+
 /* The cursor is at the start of a chunk that it fills from now on. */
 static void chunk_begin(struct cursor *cursor)
 {
@@ -161,6 +167,9 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     if (end < load_plain(&cursor->at)) {
         store_relaxed(code_at(p), (uint8_t)code);
         store_relaxed(&cursor->at, end);
+        if (samples_are_on()) { /* what is allocated in the same granules next may be sampled, too */
+            chunk_cut(cursor, draw_cut(end - load_plain(&cursor->start)));
+        }
     } else {
         store_relaxed(&cursor->at, end);
         store_relaxed(code_at(p), (uint8_t)code);

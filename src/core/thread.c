@@ -186,6 +186,7 @@ void thread_close(struct thread *thread)
 {
     invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
     store_plain(&thread->number, 0);
+    thread->is_sampling = false; /* a fork may have cut the thread while it took a sample */
     gate_lock(&thread->gate);
     thread_flush_warm(thread);
     heap_empty(&thread->heap);

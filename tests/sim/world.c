@@ -384,7 +384,7 @@ struct flight *world_take_off(int actor, struct object *object)
 {
     const struct flight *other = object == NULL ? NULL : flight_of(object);
     struct flight *flight = &world.flights[actor];
-    *flight = (struct flight){ .on = true, .frees = object };
+    *flight = (struct flight){ .on = true, .allocates = object == NULL, .frees = object };
     live_take_off(flight);
     if (other != NULL) {
         flight->word = other->word; /* its slab may be gone by now */
@@ -463,7 +463,6 @@ bool world_is_full(void)
 static void alloc(int actor, unsigned class, bool magazine_alone)
 {
     struct flight *flight = world_take_off(actor, NULL);
-    flight->allocates = true;
     const size_t bytes = class_geometry[class].size;
     flight->sampling = magazine_alone ? SAMPLING_BLIND : flight->sampling;
     void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(bytes);
@@ -479,7 +478,6 @@ static void alloc_large(int actor, size_t number)
     const size_t bytes = number % LARGE_ALIGN_ONE << UNIT_SHIFT;
     const size_t alignment = max_size(number / LARGE_ALIGN_ONE, 1) << UNIT_SHIFT;
     struct flight *flight = world_take_off(actor, NULL);
-    flight->allocates = true;
     void *p = number < LARGE_ALIGN_ONE ? fast_alloc(bytes) : alloc_aligned(bytes, alignment);
     world_land(flight);
     if (number >= LARGE_ALIGN_ONE && (uintptr_t)p % alignment != 0) {
