@@ -72,7 +72,7 @@ extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
       "1: the same user may read what the library counts (tslab top); 2: also start the keeper where there is one "    \
       "thread, so that it is of now")                                                                                  \
     X(PROFILE, profile, 0, 0, TIB, "bytes",                                                                            \
-      "heap profile: a sample in so many allocated bytes on average: 512K costs little; 0: none")                      \
+      "heap profile: a sample in so many allocated bytes on average: 512K costs up to a tenth; 0: none")               \
     X(PROFILE_FILE, profile_file, 0, 0, 255, "bytes",                                                                  \
       "the path of the file that the profile goes to, at exit and with statistics: as stats_file")                     \
     X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
