@@ -271,7 +271,7 @@ TSLAB_API tslab_epoch tslab_epoch_of(const void *p)
 TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void **p)
 {
     tslab_handle handle = { 0 };
-    if (size > MIDDLE_MAX || epoch_is_hidden(epoch.id)) {
+    if (size > HANDLE_MOST || epoch_is_hidden(epoch.id)) {
         errno = EINVAL;
         return handle;
     }

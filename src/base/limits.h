@@ -21,12 +21,12 @@ enum { BYPASS_FREES = 1, BYPASS_ALLOCS = 2 };
 #define TSLAB_BYPASS 0
 #endif
 
-/* Objects of up to this size are slots. In the library that users run as `checked`, objects above 32 KiB have runs of
- * their own, with a page without access behind each. */
+/* Objects of up to this size are slots: a power of two and a cache line (core/class.h). In the library that users run
+ * as `checked`, objects above 32 KiB have runs of their own, with a page without access behind each. */
 #if TSLAB_CHECKED > 1
-#define SLOT_MOST 32768
+#define SLOT_MOST 32832
 #else
-#define SLOT_MOST 262144
+#define SLOT_MOST 262208
 #endif
 
 /* clang-format off */
@@ -37,10 +37,12 @@ enum {
     LIMIT(WORD_SLOTS,                        2,           64), /* slots in a word of a slab's bitmap */
     LIMIT(BITMAP_WORDS,                      8,           16), /* words in a slab's bitmap */
     LIMIT(SMALL_MAX,                     16384,    SLOT_MOST), /* bytes of the largest size class */
-    LIMIT(MIDDLE_MAX,                    16384,        32768), /* bytes of the largest slot with a handle or in an epoch */
+    LIMIT(MIDDLE_MAX,                    16384,        32832), /* bytes of the largest slot in an epoch */
+    LIMIT(HANDLE_MOST,                   16384,        32768), /* bytes of the largest object with a handle */
     LIMIT(SHARED_LINES_BELOW,            16385,           64), /* bytes of slots that no heap but their home may keep */
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
+    LIMIT(MIXED_FROM,                        4,           32), /* slots that tell whether those of several slabs mix */
     LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */
     LIMIT(HOT_RUN_UNITS,                     2,           64), /* units of the longest hot run */
     LIMIT(HOT_UNITS,                         3,          128), /* units of all hot runs of a heap */

@@ -50,8 +50,10 @@ static uint16_t draw_cut(uint64_t from)
     return (uint16_t)min_size(from + distance, CHUNK_GRANULES);
 }
 
+/* Lets the cursor fill the chunk up to this granule. */
 static void chunk_cut(struct cursor *cursor, uint16_t cut)
 {
+    invariant(load_plain(&cursor->at) - load_plain(&cursor->start) <= cut && cut <= CHUNK_GRANULES);
     owned_store(&chunk_of(cursor)->cut, cut);
     cursor->end = load_plain(&cursor->start) + cut;
 }
@@ -61,12 +63,11 @@ static void chunk_begin(struct cursor *cursor)
 {
     struct run *const chunk = &arena.runs[arena_unit(cursor_start(cursor))];
     invariant(load_plain(&cursor->at) == load_plain(&cursor->start));
-    owned_store(&chunk->cut, CHUNK_GRANULES);
-    if (samples_are_on()) {
-        owned_store(&chunk->cut, draw_cut(0));
+    const bool is_sampled = samples_are_on();
+    chunk_cut(cursor, is_sampled ? draw_cut(0) : CHUNK_GRANULES);
+    if (is_sampled) {
         owned_store(&chunk->life, samples_life());
     }
-    cursor->end = load_plain(&cursor->start) + chunk->cut;
 }
 
 /* Counts the passed granules, before the cursor leaves its chunk or starts anew in it. */
@@ -239,7 +240,7 @@ static void count_codes(uint64_t codes, uint64_t *objects, uint64_t *granules)
 
 uint32_t chunk_count(uint32_t first, size_t *bytes)
 {
-    invariant(first != 0 && arena_address(first) != NULL); /* a report may not read plain words of the run */
+    invariant(first != 0); /* a report may not read plain words of the run */
     uint64_t objects = 0, granules = 0;
     const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)code_at(arena_address(first));
     for (unsigned i = 0; i < CHUNK_GRANULES / sizeof *codes; i++) {

@@ -23,8 +23,9 @@ const struct class_geometry class_geometry[CLASS_LIMIT] = { { .size = 0 }, CLASS
 #define FITS_BITMAP(a, bytes, units)                                                                                   \
     _Static_assert(SLOTS(bytes, units) <= WORD_SLOTS * BITMAP_WORDS, "the bitmap of a slab has a bit for every slot"); \
     _Static_assert((bytes) % GRANULE_BYTES == 0, "slots are aligned to a granule");                                    \
-    _Static_assert((units)*UNIT_BYTES <= 1 << 20, "offsets in a slab are small enough for the reciprocal");
+    _Static_assert((units)*UNIT_BYTES <= 1 << 21, "offsets in a slab are small enough for the reciprocal");
 CLASS_TABLE(FITS_BITMAP, 0)
+_Static_assert((int)HANDLE_MOST <= (int)MIDDLE_MAX, "an object with a handle is a slot");
 
 /* A class serves the sizes from one granule more than the class before it: FROM_ is the enumerator that follows TO_. */
 #define GRANULES(a, bytes, units) FROM_##bytes, TO_##bytes = (bytes) / GRANULE_BYTES,

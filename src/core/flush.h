@@ -11,7 +11,11 @@
 void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask);
 
 /* Gives back n slots of a class. Neighbours in the array that share a word of their bitmap go back by one atomic
- * operation. Ends the program when a slot is among them twice, or is none. */
+ * operation; where slots are mixed, also others. Ends the program when a slot is among them twice, or is none. */
 void flush_slots(unsigned class, void *const *slots, size_t n);
+
+/* Whether the slots of a few slabs take turns among these: several threads made them, and one frees them. False where
+ * they are few, or a slab of the class has few slots. */
+bool flush_is_mixed(unsigned class, void *const *slots, size_t n);
 
 #endif

@@ -17,7 +17,7 @@
 #include "core/scope.h"
 
 /* Allocates an object in the epoch with this value. Returns its handle, and the object in *object. 0: *status says why.
- * Size is at most MIDDLE_MAX. */
+ * Size is at most HANDLE_MOST. */
 uint64_t handle_alloc(struct thread *thread, uint64_t epoch, size_t size, void **object, int *status);
 
 /* The object that a handle of the epoch names. NULL: there is none. Needs no record of a thread. */

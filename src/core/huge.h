@@ -15,7 +15,7 @@
 #include "core/arena.h"
 
 enum {
-    HUGE_RUN_UNITS = 16 /* the longest run that is filled as soon as it is taken */
+    HUGE_RUN_UNITS = 17 /* the longest run that is filled as soon as it is taken */
 };
 
 /* Whether the process may ask for huge pages in its arena. */

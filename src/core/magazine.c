@@ -11,7 +11,7 @@ void *magazine_none[1];
 enum {
     LIMIT_BYTES_SMALL = 32 * 1024, /* slots up to 512 bytes: as many as fit */
     LIMIT_SLOTS = 64,              /* larger ones: so many, up to LIMIT_BYTES */
-    LIMIT_BYTES = 256 * 1024,
+    LIMIT_BYTES = 260 * 1024,
     LIMIT_SLOTS_MIN = 4,
     BATCH_BYTES = 64 * 1024,
     BATCH_SLOTS_MIN = 4,

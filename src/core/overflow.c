@@ -21,7 +21,11 @@ static bool is_exchanged(const struct heap *heap, unsigned class)
 }
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
- * exchange takes it, or it is the one that lies in the heap. */
+ * exchange takes it, or it is the one that lies in the heap.
+ *
+ * Slots of several threads that are mixed in one tray do not go to the exchange. Who took them would write here and
+ * there, and free in that order, so they would be mixed for ever; through their slabs they come back in a row
+ * (docs/decisions/remote-frees.md). */
 static bool hand_over(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
@@ -36,7 +40,8 @@ static bool hand_over(struct heap *heap, unsigned class)
     full->count = slots; /* in the exchange the tray is any thread's at once */
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
-    } else if (is_exchanged(heap, class) && exchange_put(class, full, &empty)) {
+    } else if (is_exchanged(heap, class) && !flush_is_mixed(class, tray_places(full) + 1, slots) &&
+               exchange_put(class, full, &empty)) {
         counter_add(&hc->counters.exchanged, 1);
     } else {
         return false;

@@ -128,8 +128,8 @@ static noinline void take_sample(struct thread *thread, struct sample *sample)
 
 /* Slots. */
 
-/* Moves slots, from the last one down, and ends what was sampled in their places. Four at
- * once are looked up by one branch: this is most of what sampling costs. */
+/* Moves slots, from the last one down, and ends what was sampled in their places. Four at once are looked up by one
+ * branch: this is most of what sampling costs. */
 always_inline void move_ahead(const atomic_u8 *filter, void **from, void **to, unsigned n)
 {
     unsigned i = 0;

@@ -163,6 +163,37 @@ static void twice_at_the_end_of_a_thread(void)
     in_a_thread(free_it, p);
 }
 
+/* A stranger frees the objects of two slabs in turns, and what is misused among them. */
+static void *free_in_turns(void *misused_one)
+{
+    enum { FAR = 300, IN_TURNS = 40 };
+    static void *objects[FAR + IN_TURNS];
+    static void **const others = &objects[FAR];
+    if (misused_one == NULL) {
+        for (size_t i = 0; i < COUNT_OF(objects); i++) {
+            objects[i] = small(64);
+        }
+        return objects[2];
+    }
+    for (size_t i = 0; i < IN_TURNS; i++) {
+        tslab_free(objects[i]);
+        tslab_free(others[i]);
+    }
+    misused(misused_one);
+    tslab_free(misused_one);
+    return NULL;
+}
+
+static void twice_among_what_is_mixed(void)
+{
+    in_a_thread(free_in_turns, free_in_turns(NULL));
+}
+
+static void interior_among_what_is_mixed(void)
+{
+    in_a_thread(free_in_turns, (char *)free_in_turns(NULL) + 16);
+}
+
 static void twice_a_large_one(void)
 {
     void *const p = small(400000);
@@ -398,6 +429,7 @@ static const struct misuse cases[] = {
     MISUSE_OF(48, twice_in_a_row_by_a_stranger, DOUBLE, DOUBLE),
     MISUSE_OF(48, twice_by_a_stranger_with_another_between, DOUBLE, DOUBLE),
     MISUSE_OF(64, twice_at_the_end_of_a_thread, DOUBLE, DOUBLE),
+    MISUSE_OF(64, twice_among_what_is_mixed, DOUBLE, DOUBLE),
     MISUSE(twice_a_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE(twice_a_large_one_with_others_between, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE(foreign_stack, FOREIGN, FOREIGN),
@@ -417,6 +449,7 @@ static const struct misuse cases[] = {
     MISUSE_OF(16, interior_by_8_of_the_smallest, INTERIOR, INTERIOR),
     MISUSE_OF(SMALL_MAX - SEAL_BYTES, interior_of_the_largest_class, INTERIOR, INTERIOR),
     MISUSE_OF(48, interior_in_the_tail, INTERIOR, INTERIOR),
+    MISUSE_OF(64, interior_among_what_is_mixed, INTERIOR, INTERIOR),
     MISUSE(realloc_foreign, FOREIGN, FOREIGN),
     MISUSE(realloc_of_a_freed_large_one, DOUBLE_OR_WILD, DOUBLE_OR_WILD),
     MISUSE_OF(100, realloc_to_0_after_free, DOUBLE, DOUBLE),

@@ -200,9 +200,9 @@ static char *two_large(size_t size, char **second)
 static void overflow_of_large(void)
 {
     char *q;
-    char *const p = two_large(65536 - SEAL_BYTES, &q);
-    CHECK(GUARDED || q - p == 65536);
-    memset(p, 0x77, 65537);
+    char *const p = two_large(81920 - SEAL_BYTES, &q);
+    CHECK(GUARDED || q - p == 81920);
+    memset(p, 0x77, 81921);
     CHECK(*q == 0x77);
 }
 
@@ -222,9 +222,9 @@ static void underflow_into_neighbour(void)
 static void underflow_of_large(void)
 {
     char *q;
-    char *const p = two_large(65536 - SEAL_BYTES, &q);
+    char *const p = two_large(81920 - SEAL_BYTES, &q);
     hit(q - 1);
-    CHECK(p[65535] != 0x5a);
+    CHECK(p[81919] != 0x5a);
 }
 
 /* The first byte that cannot be touched below the units, from the top. */

@@ -5,6 +5,7 @@
 #include "core/class.h"
 #include "core/current.h"
 #include "core/exchange.h"
+#include "core/flush.h"
 #include "core/option.h"
 #include "core/reclaim.h"
 #include "os/os.h"
@@ -20,7 +21,7 @@ enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
 enum {
     MAGAZINE_BYTES = 32 * 1024,
     MAGAZINE_SLOTS = 64,
-    MAGAZINE_BYTES_MOST = 256 * 1024,
+    MAGAZINE_BYTES_MOST = 260 * 1024,
     STOCK_BYTES = 256 * 1024,
     EXCHANGE_BYTES = 1024 * 1024,
 };
@@ -555,6 +556,66 @@ static void the_exchange_passes_slots_and_gives_back(void **state)
     }
 }
 
+/* Makers that allocate side by side, and end; what they made stays. */
+enum { MAKERS = 4, OF_EACH = 2000 };
+
+static void *make_objects(void *argument)
+{
+    void **const made = argument;
+    for (size_t i = 0; i < OF_EACH; i++) {
+        made[i] = tslab_malloc(64);
+        CHECK(made[i] != NULL);
+    }
+    return NULL;
+}
+
+/* This thread frees what others have made: one after another (1), or in turns (MAKERS). */
+static void mixed_or_in_rows(const void *argument)
+{
+    const size_t turns = *(const size_t *)argument;
+    pthread_t threads[MAKERS];
+    learn_nothing();
+    tslab_free(keep(tslab_malloc(1)));
+    for (size_t i = 0; i < MAKERS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, make_objects, &objects[i * OF_EACH]) == 0);
+    }
+    for (size_t i = 0; i < MAKERS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    struct exchange_of_work work; /* the process has another thread meanwhile */
+    const pthread_t thread = begin_work(&work, 64);
+    const unsigned class = class_of_size(64);
+    void *first[32];
+    for (size_t i = 0; i < MAKERS * OF_EACH; i++) {
+        void *const p = objects[turns == 1 ? i : i % MAKERS * OF_EACH + i / MAKERS];
+        if (i < COUNT_OF(first)) {
+            first[i] = p;
+        } else if (i == COUNT_OF(first)) {
+            CHECK(flush_is_mixed(class, first, COUNT_OF(first)) == (turns != 1));
+            CHECK(!flush_is_mixed(class, first, COUNT_OF(first) - 1)); /* too few to tell */
+        }
+        tslab_free(p);
+    }
+    const struct counts counts = counts_of(64);
+    CHECK(counts.frees == MAKERS * OF_EACH && counts.remote_frees == 0);
+    CHECK(turns == 1 ? counts.exchanged > 0 : counts.exchanged == 0 && counts.flushed > OF_EACH);
+    counters_add_up(0);
+    end_work(&work, thread);
+    (void)tslab_trim();
+    struct tslab_stats stats;
+    tslab_stats_get(&stats);
+    CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
+}
+
+static void mixed_slots_go_to_their_slabs(void **state)
+{
+    (void)state;
+    static const size_t turns[] = { 1, MAKERS };
+    for (size_t i = 0; i < COUNT_OF(turns); i++) {
+        child_succeeds(mixed_or_in_rows, &turns[i], "");
+    }
+}
+
 /* Slots that were never handed out, and such that were; from the own slab, the outbox's flush and the exchange. */
 static void cleared_objects(const void *argument)
 {
@@ -638,6 +699,7 @@ int main(void)
         cmocka_unit_test(a_slab_finds_a_new_home),
         cmocka_unit_test(remote_frees_wait_in_an_outbox_and_come_back),
         cmocka_unit_test(the_exchange_passes_slots_and_gives_back),
+        cmocka_unit_test(mixed_slots_go_to_their_slabs),
         cmocka_unit_test(calloc_clears_what_was_used),
         cmocka_unit_test(idle_classes_give_back_what_they_cache),
     };
