@@ -58,7 +58,7 @@ class Boundaries(LabTest):
         done = self.tslab(*words, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0], 100)
-        for words in ("boundaries: ns", "edges: peak RSS, MiB", "32,769", "1,048,576"):
+        for words in ("boundaries: ns", "edges: peak RSS, MiB", "32,833", "1,048,576"):
             self.assertIn(words, done.stdout)
 
     def test_a_cliff_is_named(self):
