@@ -3,13 +3,11 @@
 
 All names but those of the interface become static. Compiled with -DTSLAB_MALLOC, the file also defines malloc, free and their
 family, and the C++ operators.
-
-usage: amalgamate.py DIRECTORY
 """
 
+import argparse
 import pathlib
 import re
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
@@ -124,9 +122,9 @@ class Amalgamation:
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    target = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    target = parser.parse_args().directory
     target.mkdir(parents=True, exist_ok=True)
     header = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
     version = ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", header, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))

@@ -1,10 +1,9 @@
 #!/usr/bin/python3 -B
 """Makes what a release consists of, from the commit HEAD: the sources, the amalgamation, an SPDX bill of materials, and checksums.
 The same commit gives the same bytes, on any machine and in any directory.
-
-usage: dist.py DIRECTORY
 """
 
+import argparse
 import gzip
 import hashlib
 import io
@@ -97,9 +96,9 @@ def bill_of_materials(name, version, sources, packed, seconds):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    target = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    target = parser.parse_args().directory
     target.mkdir(parents=True, exist_ok=True)
     if git("status", "--porcelain").strip():
         print("tslab: what is not committed is left out", file=sys.stderr)

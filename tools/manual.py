@@ -1,8 +1,6 @@
 #!/usr/bin/python3 -B
 """Makes the manual pages: tslab(3) of the public header, tslab-malloc(1) of the table of options, and, with --lab, tslab(1) of the
 lab's own help.
-
-usage: manual.py DIRECTORY [--lab]
 """
 
 import argparse
@@ -259,16 +257,17 @@ def lab_page():
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--lab"]
-    if len(words) != 1:
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--lab", action="store_true", help="also the page of the lab's command")
+    args = parser.parse_args()
     library, functions = library_page()
     pages = {"man3/tslab.3": library, "man1/tslab-malloc.1": dropin_page(), "man1/tslab-run.1": ".so man1/tslab-malloc.1\n"}
     pages |= {f"man3/{name}.3": ".so man3/tslab.3\n" for name in functions if not name.endswith("_sized")}
-    if "--lab" in sys.argv[1:]:
+    if args.lab:
         pages["man1/tslab.1"] = lab_page()
     for name, text in pages.items():
-        path = pathlib.Path(words[0], name)
+        path = args.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(re.sub(r"^(\.S[HS] .*\n)\.PP\n", r"\1", text, flags=re.M), encoding="utf-8")
 

@@ -2,12 +2,11 @@
 """Makes the site of the documentation by MkDocs: of README.md, docs/, the reference (reference.py), and each other page that these
 link to. A link to a source becomes a link to a page that shows it. MkDocs fails at a link that leads nowhere.
 
-usage: site.py DIRECTORY
-
 The site goes to DIRECTORY/site. Beside it lie its pages, and a Python environment with what docs/requirements.txt names, which
 comes from PyPI the first time. Exit code 3: it could not be fetched.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -186,9 +185,9 @@ def navigation(table, names):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    folder = parser.parse_args().directory.resolve()
     python = environment(folder / "python")
     names = make_pages(folder / "pages")
     config = {"docs_dir": str(folder / "pages"), "site_dir": str(folder / "site"), "nav": navigation(NAVIGATION, names)}
