@@ -1,5 +1,7 @@
 # How the sources of tslab are compiled and linked: one function for every library made of them.
 
+include(CheckIncludeFile)
+
 set(tslab_warnings -Wall -Wextra -Wshadow -Wundef -Wvla -Wformat=2 -Wpointer-arith)
 set(tslab_c_warnings -Wstrict-prototypes)
 set(tslab_library_warnings -Wconversion -Wcast-qual -Wwrite-strings -Wmissing-prototypes)
@@ -72,6 +74,18 @@ function(tslab_library name kind checked)
     endif()
 endfunction()
 
+# The compiler could see for itself that the header is there. But what it compiled without would stay so when the header comes.
+string(TOLOWER "${TSLAB_PROBES}" tslab_probes)
+if(tslab_probes STREQUAL auto)
+    unset(tslab_has_probes CACHE)
+    set(CMAKE_REQUIRED_QUIET ON)
+    check_include_file(sys/sdt.h tslab_has_probes)
+    unset(CMAKE_REQUIRED_QUIET)
+    set(tslab_probes ${tslab_has_probes})
+elseif(NOT tslab_probes MATCHES "^(on|off|0|1)$")
+    message(FATAL_ERROR "TSLAB_PROBES is auto, on or off, not '${TSLAB_PROBES}'.")
+endif()
+
 function(tslab_compile_library name checked sim)
     target_include_directories(
         ${name}
@@ -82,12 +96,8 @@ function(tslab_compile_library name checked sim)
             list(APPEND choices_of_lab ${choice}=${${choice}})
         endif()
     endforeach()
-    if(NOT TSLAB_PROBES STREQUAL auto AND NOT sim)
-        string(TOLOWER "${TSLAB_PROBES}" probes)
-        if(NOT probes MATCHES "^(on|off|0|1)$")
-            message(FATAL_ERROR "TSLAB_PROBES is auto, on or off, not '${TSLAB_PROBES}'.")
-        endif()
-        list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${TSLAB_PROBES}>)
+    if(NOT sim)
+        list(APPEND choices_of_lab TSLAB_PROBES=$<BOOL:${tslab_probes}>)
     endif()
     target_compile_definitions(
         ${name} PRIVATE TSLAB_CHECKED=${checked} TSLAB_SIM=${sim} TSLAB_DEFERRED=${TSLAB_DEFERRED} TSLAB_WRAPS=1

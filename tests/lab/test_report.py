@@ -535,7 +535,7 @@ class Answers(LabTest):
         self.assertNotIn("after, MiB", rest)  # nobody told it: no column of dashes
 
     def test_boundaries(self):
-        cases = ("edges-1024", "edges-2048", "edges-32768", "edges-32769")
+        cases = ("edges-1024", "edges-2048", "edges-32832", "edges-32833")
         runs = [
             {"kind": "run", "case": case, "allocator": name, "round": number, "operations": 1000, "seconds": ns * 1e-6}
             | {"peak_kib": 3000, "base_kib": 1000, "live_kib": 1000, "rss_kib": 2000}
@@ -547,7 +547,7 @@ class Answers(LabTest):
         del lines[0]["allocators"]["jemalloc"]
         answer, _ = self.made([lines[0], *runs, lines[-1]], "boundaries")
         self.assertIn("<b>tslab has 1 cliff:</b>", answer)
-        self.assertIn("edges-32769, from 32,768 bytes: time 3.33", answer)
+        self.assertIn("edges-32833, from 32,832 bytes: time 3.33", answer)
 
     def test_demo_and_epochs_and_a_single_workload(self):
         answer, rest = self.made(self.records("demo", more=False), "demo")
