@@ -93,11 +93,12 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
 
 /* Taking and putting back. */
 
-/* Whether n units out of a clean run should come with a huge page. No shorter clean run has them, so this is where the
- * program grows. */
+/* Whether n units out of a clean run should come with a huge page, which is claimed then. No shorter clean run has
+ * them, so this is where the program grows. */
 static bool run_takes_huge(uint32_t run, uint32_t n)
 {
-    return n <= HUGE_RUN_UNITS && depot_grows_huge() && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 && huge_pays();
+    return n <= HUGE_RUN_UNITS && depot_grows_huge() && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
+           limit_allows(HUGE_UNITS) && huge_claim();
 }
 
 static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *clean)
@@ -126,7 +127,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     if (run == 0 && allowed) {
         run = depot_extend(n, align);
     }
-    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n) && limit_allows(HUGE_UNITS);
+    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
     run_count_fresh(first != 0 && *clean ? units : 0);

@@ -106,6 +106,17 @@ struct heap *heap_make(struct epoch *epoch)
     return heap;
 }
 
+/* The first touch is a write. To read memory that was never written maps the page of zeros, and the write after that
+ * costs a second fault, for which all processors are interrupted that the process runs on. */
+noinline void heap_use_first(struct heap *heap, unsigned class)
+{
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
+    heap->class[class].batch = 0;
+    heap->class[class].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
+    atomic_u64 *const used = &heap->used[class / WORD_SLOTS];
+    store_plain(used, load_plain(used) | UINT64_C(1) << class % WORD_SLOTS);
+}
+
 /* Counting. */
 
 /* The slots in the magazines of a class, and what went through them. What went to the second row is counted as served
@@ -152,6 +163,9 @@ static uint64_t never_touched(unsigned class, uint64_t n)
 void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held)
 {
     const struct heap_class *hc = &heap->class[class];
+    if (!heap_uses(heap, class)) {
+        return;
+    }
     const struct traffic traffic = heap_traffic(heap, class);
     const uint64_t claimed = bit_count(load_plain(&hc->claimed));
     /* `fresh` is the sum when the slots came in. What was handed out since then is gone, at most. */
@@ -169,12 +183,17 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    return cached_with(&heap->class[class], heap_traffic(heap, class).slots) + mailed(heap, class);
+    return heap_uses(heap, class)
+               ? cached_with(&heap->class[class], heap_traffic(heap, class).slots) + mailed(heap, class)
+               : 0;
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 {
     const struct heap_class *hc = &heap->class[class];
+    if (!heap_uses(heap, class)) {
+        return;
+    }
     const struct class_counters *counters = &hc->counters;
     const struct traffic traffic = heap_traffic(heap, class);
     const uint64_t bypassed_allocs = counter_get(&counters->bypassed_allocs);
@@ -237,10 +256,9 @@ static void set_magazine(struct heap *heap, unsigned class, void **places, unsig
 
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
 {
-    struct tray *const first = &heap->class[class].first.tray;
-    first->length = TRAY_FIRST;
+    heap_use(heap, class);
     if (empty == NULL) {
-        empty = first;
+        empty = &heap->class[class].first.tray;
     }
     const size_t limit = min_size(empty->length, magazine_limit_most(class));
     set_magazine(heap, class, tray_places(empty), (unsigned)limit, 0);
@@ -420,7 +438,9 @@ void heap_empty(struct heap *heap)
     stock_reset_budget(&heap->stock);
     hot_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        empty_class(heap, c);
+        if (heap_uses(heap, c)) {
+            empty_class(heap, c);
+        }
     }
     invariant(heap->stock.bytes == 0 && hot_units(&heap->hot) == 0);
 }
@@ -433,8 +453,10 @@ bool heap_flush_idle(struct heap *heap)
     hot_flush_idle(&heap->hot);
     if (is_idle) {
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            flush_stock(heap, c);
-            heap_detach_slab(heap, c);
+            if (heap_uses(heap, c)) {
+                flush_stock(heap, c);
+                heap_detach_slab(heap, c);
+            }
         }
         stock_reset_budget(&heap->stock);
         invariant(heap->stock.bytes == 0);
@@ -449,6 +471,9 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
         struct class_sums sums = { 0 };
+        if (!heap_uses(heap, c)) {
+            continue;
+        }
         heap_add(heap, c, &sums);
         if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
             empty_class(heap, c);
@@ -483,6 +508,7 @@ bool heap_retire(struct heap *heap, unsigned class, void *p)
     struct heap_class *hc = &heap->class[class];
     invariant(slot_starts(p, class));
     gate_lock(heap->gate);
+    heap_use(heap, class);
     if (hc->retired == NULL || hc->retired->count == hc->retired->length) {
         struct tray *const tray = tray_take(TRAY_MOST);
         if (tray != NULL) {
@@ -506,6 +532,9 @@ void heap_unretire(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct heap_class *hc = &heap->class[c];
+        if (!heap_uses(heap, c)) {
+            continue;
+        }
         while (hc->retired != NULL) {
             struct tray *const tray = hc->retired;
             hc->retired = tray->next;

@@ -129,6 +129,8 @@ struct heap {
     struct hot_runs hot;
     struct ahead
         *ahead; /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
+    atomic_u64
+        used[(CLASS_LIMIT + WORD_SLOTS - 1) / WORD_SLOTS]; /* a bit for each class that heap_use was called for */
     struct heap_class class[CLASS_LIMIT];
 };
 
@@ -167,6 +169,24 @@ always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
     const struct magazine *const m = &heap->front.magazine[class];
     const uint64_t served = owned_get(&m->served);
     return served != 0 && served + magazine_slots(m) == heap->class[class].fresh;
+}
+
+/* Whether the heap ever had or counted anything of the class. If not, its part of the record is zero, and was never
+ * touched: a thread weighs what it uses. Any thread. */
+static inline bool heap_uses(const struct heap *heap, unsigned class)
+{
+    return (load_plain(&heap->used[class / WORD_SLOTS]) >> class % WORD_SLOTS & 1) != 0;
+}
+
+void heap_use_first(struct heap *heap, unsigned class);
+
+/* Begins to use a class, before anything of it is read or counted. In the gate, or where no other thread has the heap.
+ */
+static inline void heap_use(struct heap *heap, unsigned class)
+{
+    if (unlikely(!heap_uses(heap, class))) {
+        heap_use_first(heap, class);
+    }
 }
 
 /* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.

@@ -14,6 +14,7 @@ enum {
 static struct {
     atomic_u64 debt_ms;         /* what huge pages took beyond FILL_MS each */
     atomic_u64 paused_until_ms; /* 0: there is no pause */
+    atomic_u32 is_filling;      /* written under the depot's lock, and by who fills */
 } pace;
 
 bool huge_is_possible(void)
@@ -21,7 +22,7 @@ bool huge_is_possible(void)
     return load_plain(&arena.huge) == ARENA_HUGE_ON_REQUEST;
 }
 
-bool huge_pays(void)
+static bool pays(void)
 {
     if (likely(load_plain(&pace.paused_until_ms) == 0)) {
         return true;
@@ -30,6 +31,15 @@ bool huge_pays(void)
         return false;
     }
     store_plain(&pace.paused_until_ms, 0);
+    return true;
+}
+
+bool huge_claim(void)
+{
+    if (load_plain(&pace.is_filling) != 0 || !pays()) {
+        return false;
+    }
+    store_plain(&pace.is_filling, 1);
     return true;
 }
 
@@ -45,7 +55,7 @@ static void account(uint64_t start_ms, uint64_t end_ms)
     invariant(load_plain(&pace.debt_ms) <= DEBT_MS_MOST);
 }
 
-void huge_fill(uint32_t first)
+static void fill_claimed(uint32_t first)
 {
     char *const start = arena_address(first);
     const size_t bytes = (size_t)HUGE_UNITS << UNIT_SHIFT;
@@ -60,4 +70,11 @@ void huge_fill(uint32_t first)
     *(volatile char *)start = 0;
     (void)os_allow_huge(start, bytes, false);
     account(start_ms, os_now_ms());
+}
+
+void huge_fill(uint32_t first)
+{
+    invariant(load_plain(&pace.is_filling) == 1);
+    fill_claimed(first);
+    store_plain(&pace.is_filling, 0);
 }

@@ -21,11 +21,13 @@ enum {
 /* Whether the process may ask for huge pages in its arena. */
 bool huge_is_possible(void);
 
-/* Whether it is worth asking now. */
-bool huge_pays(void);
+/* Whether it is worth asking now. If so, huge_fill must follow, and until then nobody else may ask: threads that grow
+ * together would fill a huge page each, and of all but one the program did not ask for the most. Under the depot's
+ * lock. */
+bool huge_claim(void);
 
-/* Has the system back HUGE_UNITS units by a huge page, if it can. The caller owns them. They start at a multiple of
- * their size and are clean. They read as zero afterwards, too. */
+/* Has the system back HUGE_UNITS units by a huge page, if it can, after huge_claim. The caller owns them. They start at
+ * a multiple of their size and are clean. They read as zero afterwards, too. */
 void huge_fill(uint32_t first);
 
 #endif

@@ -79,6 +79,7 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
 {
     invariant(magazine_is_full(&heap->front.magazine[class]));
     if (unlikely(option_bypasses(BYPASS_FREES))) {
+        heap_use(heap, class);
         counter_add(&heap->class[class].counters.bypassed_frees, 1);
         overflow_free_direct(heap, class, p);
         return;
@@ -126,6 +127,7 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
 {
     struct heap_class *const hc = &heap->class[class];
     invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
+    heap_use(heap, class);
     counter_add(&hc->counters.remote_frees, 1);
     if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
         if (option_get(OPTION_MAGAZINES) == 0 || !mailbox_put(heap->gate, heap->affinity, arena_tag(p), p)) {

@@ -204,6 +204,7 @@ static void *refill(struct heap *heap, unsigned class)
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = &heap->class[class];
     invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_bypasses(BYPASS_ALLOCS)));
+    heap_use(heap, class);
     if (unlikely(option_bypasses(BYPASS_ALLOCS))) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }

@@ -44,7 +44,6 @@ struct thread {
     struct gate gate;
     struct thread *prev, *next; /* in the list of live records, or, by next alone, of idle ones; the registry's lock */
     struct thread_counters counters;
-    struct heap heap; /* the thread's heap of the process epoch */
 
     /* The scopes of the thread (scope.h); private to it. */
     struct hold *scope;                        /* the innermost scope; NULL: the thread is inside of nothing */
@@ -64,6 +63,8 @@ struct thread {
     struct thread *made_before; /* the record that was made before this one; never changes */
     struct thread_before before;
     atomic_u32 number; /* the system's, of the thread that the record serves; 0: none, or only for a while */
+
+    struct heap heap; /* the thread's heap of the process epoch. Most of it is touched class by class (heap_use) */
 
     /* The front while plain malloc fills a chunk. Its magazines are always empty. It is started at the first such scope
      * (`heap` is NULL until then), so that threads that have none do not touch it. */

@@ -11,6 +11,7 @@
 #include "os/os.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <tslab/tslab.h>
 
 enum { BULK = 200000, NEAR = 100, WINDOW = 256 };
@@ -688,6 +689,55 @@ static void idle_classes_give_back_what_they_cache(void **state)
     child_succeeds(idle_classes, NULL, "");
 }
 
+/* A page in the middle of classes that the thread does not use. */
+static char *unused_page(struct heap *heap)
+{
+    const uintptr_t page = os_page_bytes();
+    CHECK((uintptr_t)&heap->class[class_of_size(131072)] - (uintptr_t)&heap->class[class_of_size(256)] >= 2 * page);
+    return (char *)round_up((uintptr_t)&heap->class[class_of_size(256)], page);
+}
+
+static bool is_mapped(char *page)
+{
+    unsigned char is_there;
+    CHECK(mincore(page, 1, &is_there) == 0);
+    return (is_there & 1) != 0;
+}
+
+static void *use_small_sizes(void *page)
+{
+    for (size_t size = 1; size <= 128; size++) {
+        tslab_free(keep(tslab_malloc(size)));
+    }
+    struct heap *const heap = front_current->heap;
+    CHECK(heap_uses(heap, class_of_size(128)) && !heap_uses(heap, class_of_size(256)));
+    *(char **)page = unused_page(heap);
+    CHECK(!is_mapped(unused_page(heap)));
+    return NULL;
+}
+
+/* Neither the thread's own work, nor reports, nor a look for what is idle, nor its end. */
+static void unused_classes(const void *argument)
+{
+    (void)argument;
+    pthread_t thread;
+    char *page = NULL;
+    tslab_free(keep(tslab_malloc(1)));
+    for (int i = 0; i < 2; i++) { /* the record serves again */
+        CHECK(pthread_create(&thread, NULL, use_small_sizes, &page) == 0 && pthread_join(thread, NULL) == 0);
+        struct tslab_stats stats;
+        tslab_stats_get(&stats);
+        tslab_trim();
+        CHECK(!is_mapped(page));
+    }
+}
+
+static void what_a_thread_does_not_use_is_not_touched(void **state)
+{
+    (void)state;
+    child_succeeds(unused_classes, NULL, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -702,6 +752,7 @@ int main(void)
         cmocka_unit_test(mixed_slots_go_to_their_slabs),
         cmocka_unit_test(calloc_clears_what_was_used),
         cmocka_unit_test(idle_classes_give_back_what_they_cache),
+        cmocka_unit_test(what_a_thread_does_not_use_is_not_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "faults.h"
 
+#include "core/depot.h"
 #include "core/huge.h"
 
 #include <tslab/tslab.h>
@@ -240,6 +241,32 @@ static void ask_slowly(const void *argument)
     }
 }
 
+/* Another thread grows while a huge page is filled. */
+static bool grow_meanwhile(void *start, size_t bytes, bool allowed)
+{
+    const bool was_filling = marked != 0;
+    const bool done = count_requests(start, bytes, allowed);
+    if (allowed && !was_filling) {
+        const size_t before = requests;
+        bool clean;
+        for (int i = 0; i < 4; i++) {
+            const uint32_t first = depot_take_to_fill(1, &clean);
+            CHECK(first != 0 && clean);
+            depot_put(first, 1, true);
+        }
+        CHECK_SAY(requests == before, "%zu at once", 1 + requests - before);
+    }
+    return done;
+}
+
+static void grow_together(const void *argument)
+{
+    (void)argument;
+    begin(yes, grow_meanwhile);
+    grow(0, GROWN_MIB);
+    CHECK_SAY(requests >= (GROWN_MIB - 40) / 2, "%zu requests", requests);
+}
+
 #define IN_A_CHILD(name, body)                                                                                         \
     static void name(void **state)                                                                                     \
     {                                                                                                                  \
@@ -250,6 +277,7 @@ static void ask_slowly(const void *argument)
 IN_A_CHILD(below_some_mib_nothing_is_asked, small_programs_ask_nothing)
 IN_A_CHILD(long_runs_take_no_part, long_runs_ask_nothing)
 IN_A_CHILD(growth_asks_for_one_page_at_a_time, ask_while_growing)
+IN_A_CHILD(threads_that_grow_together_ask_for_one, grow_together)
 IN_A_CHILD(what_is_freed_goes_back, give_back)
 IN_A_CHILD(nothing_happens_where_it_is_not_on_request, never_ask)
 IN_A_CHILD(by_option_all_may_be_huge, mark_all)
@@ -263,6 +291,7 @@ int main(void)
         cmocka_unit_test(below_some_mib_nothing_is_asked),
         cmocka_unit_test(long_runs_take_no_part),
         cmocka_unit_test(growth_asks_for_one_page_at_a_time),
+        cmocka_unit_test(threads_that_grow_together_ask_for_one),
         cmocka_unit_test(what_is_freed_goes_back),
         cmocka_unit_test(nothing_happens_where_it_is_not_on_request),
         cmocka_unit_test(by_option_all_may_be_huge),
