@@ -129,7 +129,7 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     const struct heap_class *hc = &heap->class[class];
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
-    invariant(heap_uses(heap, class) || (limit == 0 && memcmp(hc, &heap_none.class[class], sizeof *hc) == 0));
+    invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL && hc->retired == NULL));
     invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
     visit_places(magazine_places(m), magazine_slots(m), class, visit, context);
     invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
