@@ -196,7 +196,7 @@ bool handle_free(struct thread *thread, uint64_t epoch, uint64_t handle)
         handle_free_to(inside->serving->heap, class, p);
     } else {
         heap_use(&thread->heap, class);
-        counter_add(&thread->heap.class[class].counters.remote_frees, 1);
+        counter_add(&heap_part(&thread->heap, class)->counters.remote_frees, 1);
         overflow_free_direct(&thread->heap, class, p);
     }
     return true;

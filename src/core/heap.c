@@ -111,10 +111,11 @@ struct heap *heap_make(struct epoch *epoch)
 noinline void heap_use_first(struct heap *heap, unsigned class)
 {
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
-    heap->class[class].batch = 0;
-    heap->class[class].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
-    atomic_u64 *const used = &heap->used[class / WORD_SLOTS];
-    store_plain(used, load_plain(used) | UINT64_C(1) << class % WORD_SLOTS);
+    const uint8_t rank = ++heap->used;
+    invariant(rank < CLASS_LIMIT && !heap_uses(heap, class));
+    heap->part[rank].batch = 0;
+    heap->part[rank].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
+    store_release(&heap->rank[class], rank);
 }
 
 /* Counting. */
@@ -136,7 +137,7 @@ static struct traffic heap_traffic(const struct heap *heap, unsigned class)
         return (struct traffic){ ahead, allocs, allocs };
     }
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
-    const uint64_t frees = slots + served + counter_get(&heap->class[class].moved);
+    const uint64_t frees = slots + served + counter_get(&heap_part(heap, class)->moved);
     return (struct traffic){ slots + ahead, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
@@ -162,7 +163,7 @@ static uint64_t never_touched(unsigned class, uint64_t n)
 
 void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held)
 {
-    const struct heap_class *hc = &heap->class[class];
+    const struct heap_class *hc = heap_part(heap, class);
     if (!heap_uses(heap, class)) {
         return;
     }
@@ -184,13 +185,13 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
     return heap_uses(heap, class)
-               ? cached_with(&heap->class[class], heap_traffic(heap, class).slots) + mailed(heap, class)
+               ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) + mailed(heap, class)
                : 0;
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 {
-    const struct heap_class *hc = &heap->class[class];
+    const struct heap_class *hc = heap_part(heap, class);
     if (!heap_uses(heap, class)) {
         return;
     }
@@ -219,19 +220,21 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
 
 void heap_forget_counts(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = &heap->class[class];
+    struct heap_class *hc = heap_part(heap, class);
     invariant(heap_cached(heap, class) == 0);
-    owned_set(&heap->front.magazine[class].served, 0);
-    counter_set(&hc->moved, 0);
-    hc->idle_allocs = hc->idle_frees = 0;
-    memset(&hc->counters, 0, sizeof hc->counters);
+    if (heap_uses(heap, class)) {
+        owned_set(&heap->front.magazine[class].served, 0);
+        counter_set(&hc->moved, 0);
+        hc->idle_allocs = hc->idle_frees = 0;
+        memset(&hc->counters, 0, sizeof hc->counters);
+    }
 }
 
 /* Trays. */
 
 static bool is_first_tray(const struct heap *heap, unsigned class, const struct tray *tray)
 {
-    return tray == &heap->class[class].first.tray;
+    return tray == &heap_part(heap, class)->first.tray;
 }
 
 /* The bytes of a magazine that count in the budget of all caches. */
@@ -251,14 +254,14 @@ static void set_magazine(struct heap *heap, unsigned class, void **places, unsig
         budget_put(before - now);
     }
     magazine_set(m, places, limit, slots);
-    owned_set(&heap->class[class].fresh, UINT64_MAX);
+    owned_set(&heap_part(heap, class)->fresh, UINT64_MAX);
 }
 
 void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
 {
     heap_use(heap, class);
     if (empty == NULL) {
-        empty = &heap->class[class].first.tray;
+        empty = &heap_part(heap, class)->first.tray;
     }
     const size_t limit = min_size(empty->length, magazine_limit_most(class));
     set_magazine(heap, class, tray_places(empty), (unsigned)limit, 0);
@@ -293,7 +296,7 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
 
 void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 {
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     const struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = magazine_limit_most(class);
     invariant(magazine_slots(m) == 0 && tray->count != 0);
@@ -314,7 +317,7 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 static void put_trays(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && hc->stock.trays == NULL);
     if (m->limit != 0 && !is_first_tray(heap, class, tray_of(magazine_places(m)))) {
         tray_put(tray_of(magazine_places(m)));
@@ -350,15 +353,15 @@ static void flush_ahead(struct heap *heap, unsigned class)
         flush_slots(class, magazine_places(m) + 1, slots);
         magazine_set(m, magazine_places(m), m->limit, 0);
         owned_set(&first->served, owned_get(&first->served) - slots);
-        counter_add(&heap->class[class].moved, slots);
-        count_flush(&heap->class[class], slots);
+        counter_add(&heap_part(heap, class)->moved, slots);
+        count_flush(heap_part(heap, class), slots);
     }
 }
 
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     const unsigned slots = magazine_slots(m);
     flush_ahead(heap, class);
     if (slots != 0) {
@@ -372,7 +375,7 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
 
 static void flush_stock(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     struct tray *tray;
     while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
         flush_slots(class, tray_places(tray) + 1, tray->count);
@@ -383,7 +386,7 @@ static void flush_stock(struct heap *heap, unsigned class)
 
 void heap_flush_outbox(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     const uint32_t slots = counter_get(&hc->outbox_slots);
     invariant(slots <= hc->outbox_limit);
     if (slots != 0) {
@@ -395,7 +398,7 @@ void heap_flush_outbox(struct heap *heap, unsigned class)
 
 void heap_detach_slab(struct heap *heap, unsigned class)
 {
-    struct heap_class *hc = &heap->class[class];
+    struct heap_class *hc = heap_part(heap, class);
     const uint64_t claimed = load_plain(&hc->claimed);
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
@@ -417,7 +420,7 @@ static inline void flush_mailboxes(struct heap *heap, unsigned class)
 {
     const size_t slots = mailbox_flush(heap->affinity, class);
     if (slots != 0) {
-        count_flush(&heap->class[class], slots);
+        count_flush(heap_part(heap, class), slots);
     }
 }
 
@@ -469,7 +472,7 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
 {
     invariant(heap->gate->is_inside);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = &heap->class[c];
+        struct heap_class *hc = heap_part(heap, c);
         struct class_sums sums = { 0 };
         if (!heap_uses(heap, c)) {
             continue;
@@ -505,10 +508,10 @@ void heap_operation_end(struct heap *heap)
 
 bool heap_retire(struct heap *heap, unsigned class, void *p)
 {
-    struct heap_class *hc = &heap->class[class];
     invariant(slot_starts(p, class));
     gate_lock(heap->gate);
     heap_use(heap, class);
+    struct heap_class *hc = heap_part(heap, class);
     if (hc->retired == NULL || hc->retired->count == hc->retired->length) {
         struct tray *const tray = tray_take(TRAY_MOST);
         if (tray != NULL) {
@@ -531,7 +534,7 @@ bool heap_retire(struct heap *heap, unsigned class, void *p)
 void heap_unretire(struct heap *heap)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = &heap->class[c];
+        struct heap_class *hc = heap_part(heap, c);
         if (!heap_uses(heap, c)) {
             continue;
         }

@@ -128,11 +128,17 @@ struct heap {
     struct stock stock;
     struct hot_runs hot;
     struct ahead
-        *ahead; /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
-    atomic_u64
-        used[(CLASS_LIMIT + WORD_SLOTS - 1) / WORD_SLOTS]; /* a bit for each class that heap_use was called for */
-    struct heap_class class[CLASS_LIMIT];
+        *ahead;   /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
+    uint8_t used; /* the number of classes that heap_use was called for */
+    atomic_u8 rank[CLASS_LIMIT]; /* of each class, the number of its part among them, from 1 on; 0: it has none */
+    struct heap_class part[CLASS_LIMIT]; /* in the order of first use, so that a thread weighs what it uses. The part
+                                            with number 0 is never written: it serves the classes that have none */
 };
+
+_Static_assert(CLASS_LIMIT <= UINT8_MAX, "ranks fit");
+
+/* The part of a class. */
+#define heap_part(heap, which) (&(heap)->part[load_plain(&(heap)->rank[which])])
 
 _Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
 
@@ -168,14 +174,13 @@ always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     const uint64_t served = owned_get(&m->served);
-    return served != 0 && served + magazine_slots(m) == heap->class[class].fresh;
+    return served != 0 && served + magazine_slots(m) == heap_part(heap, class)->fresh;
 }
 
-/* Whether the heap ever had or counted anything of the class. If not, its part of the record is zero, and was never
- * touched: a thread weighs what it uses. Any thread. */
+/* Whether the heap ever had or counted anything of the class. If not, it has no part, and reads as zero. Any thread. */
 static inline bool heap_uses(const struct heap *heap, unsigned class)
 {
-    return (load_plain(&heap->used[class / WORD_SLOTS]) >> class % WORD_SLOTS & 1) != 0;
+    return load_plain(&heap->rank[class]) != 0;
 }
 
 void heap_use_first(struct heap *heap, unsigned class);

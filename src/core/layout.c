@@ -40,7 +40,7 @@ static const struct layout_row layout_rows[] = {
     FIELD(epoch_block, out) FIELD(epoch_block, records)
     FIELD(hold, cursor) FIELD(hold, next) FIELD(cursor, at) FIELD(cursor, start)
     FIELD(registry, made) FIELD(thread, heap) FIELD(thread, made_before) FIELD(thread, number)
-    FIELD(heap, front) FIELD(heap, made_before) FIELD(heap, epoch) FIELD(heap, hot) FIELD(heap, class)
+    FIELD(heap, front) FIELD(heap, made_before) FIELD(heap, epoch) FIELD(heap, hot) FIELD(heap, rank) FIELD(heap, part)
     FIELD(front, magazine) SIZE(magazine) FIELD(magazine, top) FIELD(magazine, end) FIELD(magazine, limit)
     SIZE(heap_class) FIELD(heap_class, slab) FIELD(heap_class, claimed) FIELD(heap_class, claimed_start) FIELD(heap_class, stock)
     FIELD(heap_class, outbox) FIELD(heap_class, outbox_slots) FIELD(heap_class, retired)

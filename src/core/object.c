@@ -161,8 +161,8 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
         return;
     }
     if (bypasses || heap == NULL) {
-        struct class_counters *const counters = &thread->heap.class[class].counters;
         heap_use(&thread->heap, class);
+        struct class_counters *const counters = &heap_part(&thread->heap, class)->counters;
         counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
         overflow_free_direct(&thread->heap, class, p);
         return;

@@ -29,7 +29,7 @@ static bool is_exchanged(const struct heap *heap, unsigned class)
 static bool hand_over(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     struct tray *const full = tray_of(magazine_places(m));
     struct tray *empty = NULL;
     if (full == &hc->first.tray /* there was no longer one */ || (TSLAB_BYPASS & BYPASS_ALLOCS) != 0) {
@@ -65,7 +65,7 @@ static void make_room(struct heap *heap, unsigned class)
     invariant(heap->gate->is_inside && magazine_is_full(m));
     const unsigned limit = m->limit;
     invariant(limit <= most && option_get(OPTION_MAGAZINES) != 0);
-    if (limit < most || magazine_places(m) == heap->class[class].first.places) {
+    if (limit < most || magazine_places(m) == heap_part(heap, class)->first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
     if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
@@ -80,7 +80,7 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
     invariant(magazine_is_full(&heap->front.magazine[class]));
     if (unlikely(option_bypasses(BYPASS_FREES))) {
         heap_use(heap, class);
-        counter_add(&heap->class[class].counters.bypassed_frees, 1);
+        counter_add(&heap_part(heap, class)->counters.bypassed_frees, 1);
         overflow_free_direct(heap, class, p);
         return;
     }
@@ -94,7 +94,7 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
  * the gate. */
 static bool outbox_make_room(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     const uint32_t longer =
         (uint32_t)min_size(max_size((size_t)hc->outbox_limit * 2, TRAY_FIRST), magazine_limit_most(class));
     PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
@@ -125,9 +125,9 @@ static bool outbox_renew(struct heap *heap, unsigned class)
 
 void overflow_free_remote(struct heap *heap, unsigned class, void *p)
 {
-    struct heap_class *const hc = &heap->class[class];
     invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
     heap_use(heap, class);
+    struct heap_class *const hc = heap_part(heap, class);
     counter_add(&hc->counters.remote_frees, 1);
     if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
         if (option_get(OPTION_MAGAZINES) == 0 || !mailbox_put(heap->gate, heap->affinity, arena_tag(p), p)) {

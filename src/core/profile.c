@@ -104,8 +104,8 @@ static void mark_magazine(const struct magazine *m, uint32_t look)
 
 static void mark_class(const struct heap *heap, unsigned class, uint32_t look)
 {
-    invariant(counter_get(&heap->class[class].outbox_slots) <= heap->class[class].outbox_limit);
-    const struct heap_class *const hc = &heap->class[class];
+    invariant(counter_get(&heap_part(heap, class)->outbox_slots) <= heap_part(heap, class)->outbox_limit);
+    const struct heap_class *const hc = heap_part(heap, class);
     mark_magazine(&heap->front.magazine[class], look);
     mark_magazine(&heap->front.ahead[class], look);
     mark_trays(hc->stock.trays, look);

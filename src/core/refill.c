@@ -51,7 +51,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
         return false;
     }
     const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = &heap->class[class];
+    struct heap_class *hc = heap_part(heap, class);
     invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
     const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
     hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
@@ -81,7 +81,7 @@ static bool attach_slab(struct heap *heap, unsigned class)
 static bool claim_word(struct heap *heap, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
-    struct heap_class *hc = &heap->class[class];
+    struct heap_class *hc = heap_part(heap, class);
     invariant(load_plain(&hc->claimed) == 0);
     for (;;) {
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
@@ -129,7 +129,7 @@ static void take_claimed(struct heap_class *hc, size_t size, void **places, unsi
 static bool refill_from_slab(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     invariant(heap->gate->is_inside);
     PROBE2(slow, SLOW_SLAB, class_geometry[class].size);
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
@@ -162,7 +162,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
 /* Gives the empty magazine a tray of the exchange, for an empty one. False: the exchange has none. */
 static bool load_exchanged(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     if (heap->epoch != &epoch_process || class_geometry[class].shares_lines || exchange_slots(class) == 0) {
         return false;
     }
@@ -182,7 +182,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
 static inline bool load_mail(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
+    struct heap_class *const hc = heap_part(heap, class);
     if (!class_geometry[class].shares_lines || !mailbox_has_mail(heap->affinity, class)) {
         return false;
     }
@@ -202,9 +202,9 @@ static inline bool load_mail(struct heap *heap, unsigned class)
 static void *refill(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = &heap->class[class];
     invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_bypasses(BYPASS_ALLOCS)));
     heap_use(heap, class);
+    struct heap_class *const hc = heap_part(heap, class);
     if (unlikely(option_bypasses(BYPASS_ALLOCS))) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }

@@ -171,7 +171,7 @@ static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned clas
     owned_add(&m->served, n);
     owned_store(&m->top, top - n);
     magazine_set(&heap->front.ahead[class], places, ahead->class[class].slots, n);
-    owned_set(&heap->class[class].fresh, UINT64_MAX); /* the sum of slots does not tell any more */
+    owned_set(&heap_part(heap, class)->fresh, UINT64_MAX); /* the sum of slots does not tell any more */
     ahead->class[class].left -= n;
     invariant(heap_slots_ahead(heap, class) == n && places[0] == NULL);
     gate_unlock(heap->gate);

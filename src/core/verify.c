@@ -126,7 +126,7 @@ static uint64_t visit_letters(uint32_t affinity, unsigned class, bool posted, ve
 
 static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
 {
-    const struct heap_class *hc = &heap->class[class];
+    const struct heap_class *hc = heap_part(heap, class);
     const struct magazine *m = &heap->front.magazine[class];
     const unsigned limit = m->limit;
     invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL && hc->retired == NULL));
@@ -164,7 +164,7 @@ void verify_exchange(verify_visit *visit, void *context)
 
 static void verify_attached(const struct heap *heap, unsigned class)
 {
-    const struct heap_class *hc = &heap->class[class];
+    const struct heap_class *hc = heap_part(heap, class);
     invariant(hc->slab != NULL || load_plain(&hc->claimed) == 0);
     if (hc->slab != NULL) {
         invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
@@ -179,7 +179,7 @@ void verify_heap(const struct heap *heap)
     verify_cached(heap, verify_slot, NULL);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         verify_attached(heap, c);
-        stocked += (size_t)counter_get(&heap->class[c].stock.slots) * class_geometry[c].size;
+        stocked += (size_t)counter_get(&heap_part(heap, c)->stock.slots) * class_geometry[c].size;
     }
     invariant(stocked == heap->stock.bytes && stocked <= heap->stock.peak);
 }

@@ -68,7 +68,7 @@ static void check_slab(const struct run *slab, size_t *listed)
     CHECK(word_epoch(word) == epoch_process.id);
     switch (word_state(word)) {
     case SLAB_ATTACHED:
-        CHECK(front_current->heap->class[class].slab == slab);
+        CHECK(heap_part(front_current->heap, class)->slab == slab);
         break;
     case SLAB_FULL:
         CHECK(free_slots == 0);

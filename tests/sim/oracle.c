@@ -77,7 +77,7 @@ static bool bits_are_zero(const struct run *slab, const struct class_geometry *g
 static bool heap_has(const struct heap *heap, const struct run *slab)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        if (heap->class[c].slab == slab) {
+        if (heap_part(heap, c)->slab == slab) {
             return true;
         }
     }
@@ -382,7 +382,7 @@ static const char *check_registry(void)
             return WRONG("a thread that is gone is still in a unit of work, or inside of an epoch");
         }
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (thread->heap.class[c].slab != NULL || heap_cached(&thread->heap, c) != 0) {
+            if (heap_part(&thread->heap, c)->slab != NULL || heap_cached(&thread->heap, c) != 0) {
                 return WRONG("an idle heap is not empty");
             }
         }

@@ -18,7 +18,7 @@ enum {
     /* What all threads together have in hand at one moment is luck, and now and then more than ever before. A leak of
      * one cache line for each thread would be ten times this. */
     ALLOWED_METADATA = 4 * 1024,
-    WINDOWS = 3,
+    WINDOWS = 8, /* a record that serves again grows by the classes that it did not know, until it knows all */
 };
 
 static tslab_epoch common;

@@ -75,7 +75,7 @@ static void cached_is_bounded(void)
     CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
-        const size_t outbox = counter_get(&heap->class[class].outbox_slots) * size;
+        const size_t outbox = counter_get(&heap_part(heap, class)->outbox_slots) * size;
         CHECK_SAY(outbox <= magazine_bytes(size), "%zu bytes of class %zu are in the outbox", outbox, size);
         const size_t bytes = heap_cached(heap, class) * size;
         CHECK_SAY(bytes <= 2 * magazine_bytes(size) + stock_most + WORD_SLOTS * size,
@@ -690,11 +690,11 @@ static void idle_classes_give_back_what_they_cache(void **state)
     child_succeeds(idle_classes, NULL, "");
 }
 
-/* A page in the middle of classes that the thread does not use. NULL: pages are too large for that. */
+/* The first page behind the parts of the classes that the heap uses. NULL: pages are too large for that. */
 static char *unused_page(struct heap *heap)
 {
-    char *const page = (char *)round_up((uintptr_t)&heap->class[class_of_size(256)], os_page_bytes());
-    return page + os_page_bytes() <= (char *)&heap->class[CLASS_LIMIT] ? page : NULL;
+    char *const page = (char *)round_up((uintptr_t)&heap->part[heap->used + 1], os_page_bytes());
+    return page + os_page_bytes() <= (char *)&heap->part[CLASS_LIMIT] ? page : NULL;
 }
 
 /* Who verifies looks at all. */
@@ -708,13 +708,13 @@ static bool is_mapped(char *page)
     return (is_there & 1) != 0;
 }
 
-static void *use_small_sizes(void *page)
+static void *use_few_sizes(void *page)
 {
-    for (size_t size = 1; size <= 128; size++) {
+    for (size_t size = 1; size <= 65536; size *= 4) {
         tslab_free(keep(tslab_malloc(size)));
     }
     struct heap *const heap = front_current->heap;
-    CHECK(heap_uses(heap, class_of_size(128)) && !heap_uses(heap, class_of_size(256)));
+    CHECK(heap_uses(heap, class_of_size(65536)) && !heap_uses(heap, class_of_size(300)) && heap->used <= 12);
     *(char **)page = unused_page(heap);
     CHECK(!is_mapped(unused_page(heap)));
     return NULL;
@@ -728,7 +728,7 @@ static void unused_classes(const void *argument)
     char *page = NULL;
     tslab_free(keep(tslab_malloc(1)));
     for (int i = 0; i < 2; i++) { /* the record serves again */
-        CHECK(pthread_create(&thread, NULL, use_small_sizes, &page) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(pthread_create(&thread, NULL, use_few_sizes, &page) == 0 && pthread_join(thread, NULL) == 0);
         struct tslab_stats stats;
         tslab_stats_get(&stats);
         tslab_trim();

@@ -249,7 +249,7 @@ static void a_look_empties_idle_heaps(const void *argument)
     CHECK(keeper_look(false));
     CHECK(idle->stock.bytes == 0 && hot_units(&idle->hot) == 0);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        CHECK(idle->class[c].slab == NULL);
+        CHECK(heap_part(idle, c)->slab == NULL);
     }
     clock_ms += 300;
     (void)keeper_look(false);

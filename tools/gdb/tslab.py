@@ -117,7 +117,7 @@ class Library:
             places = end - 8 * self.of("magazine", magazine, "limit", 4)
             if self.places_have(places, (top - places) // 8, pointer):
                 return f"in the magazine of {whose}"
-            of_class = heap + self["heap.class"] + klass * self["sizeof heap_class"]
+            of_class = heap + self["heap.part"] + number(heap + self["heap.rank"] + klass, 1) * self["sizeof heap_class"]
             if self.tray_has(number(of_class + self["heap_class.stock"] + self["stock_class.trays"]), pointer):
                 return f"in the stock of {whose}"
             outbox = self.of("heap_class", of_class, "outbox")
