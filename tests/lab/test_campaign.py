@@ -8,9 +8,10 @@ import time
 import unittest.mock
 
 from lab_test import LabTest, main
+from tslab_lab import cli
 from tslab_lab.base import machine, processes
 from tslab_lab.campaign import plan
-from tslab_lab.commands import campaign
+from tslab_lab.commands import campaign, epochs, requests
 from tslab_lab.results import published
 
 STEPS = {step.name: step for step in plan.smoke()}
@@ -23,6 +24,16 @@ class Campaign(LabTest):
 
     def campaign(self, *words):
         return self.tslab("campaign", "--plan", "smoke", "--output", self.own / "runs", *words)
+
+    def test_no_command_refuses_what_the_full_plan_asks_of_it(self):
+        words = [piece.words for step in plan.full() for piece in step.pieces if piece.name != plan.SOAK]
+        parser, refuse = cli.parser(), {"requests": requests.refuse_nonsense, "epochs": epochs.refuse_nonsense}
+        for asked in words:
+            arguments = parser.parse_args([str(word) for word in asked])
+            if arguments.command == "requests":
+                requests.complete(arguments)
+            refuse.get(arguments.command, lambda arguments: None)(arguments)
+        self.assertTrue(any("--deferred" in asked for asked in words))
 
     def test_from_the_runs_to_the_pages_and_again(self):
         done = self.campaign()

@@ -55,6 +55,18 @@ class Requests(unittest.TestCase):
         self.assertEqual(rows[0][:3], ["deferred", "1,959", "1,074,000"])
         self.assertEqual((rows[1][:3], rows[1][4]), (["continuous", "51", "262"], "51.1"))
 
+    def test_bounded_is_what_settles(self):
+        def sentence(rss):
+            found = Outcome([Column.of("tslab batch-256")])
+            wall = Histogram.of([1000] * 1000).to_json()
+            series = [(at, rss(at / 1000)) for at in range(0, 1000, 10)]
+            run = {"server": {"wall": wall, "cpu": wall}, "rate": 1000, "series": series, "memory": {"peak_kib": rss(1)}}
+            found.runs["tslab batch-256"] = [run] * ROUNDS
+            return requests.batch_sentence(found)
+
+        self.assertIn("**Confirmed.** Of 1,000 requests, the RSS changes by +6250, +3125, +", sentence(lambda t: 50000 - 25000 / 4 ** (2 * t)))
+        self.assertIn("**Refuted.**", sentence(lambda t: 20000 + 20000 * t))
+
 
 class Caches(unittest.TestCase):
     def changes(self, **percent):
@@ -90,9 +102,10 @@ class Mailbox(unittest.TestCase):
         return mailbox.sentence(results(runs), cases).partition(".")[0]
 
     def test_its_own_criteria(self):
-        self.assertEqual(self.verdict(80, 100), "**Confirmed")
+        self.assertEqual(self.verdict(80, 100), "**Refuted")  # it found that they are missed
         self.assertEqual(self.verdict(80, 110), "**Confirmed in part")
-        self.assertEqual(self.verdict(98, 100), "**Refuted")
+        self.assertEqual(self.verdict(98, 100), "**Confirmed")
+        self.assertEqual(self.verdict(130, 100), "**Confirmed")
 
     def test_noise_decides_nothing(self):
         (case, local) = case_runner.select([f"mixed-remote:threads=4,remote={share},min=16,max=48" for share in (90, 0)])

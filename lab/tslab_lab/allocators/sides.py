@@ -71,6 +71,11 @@ def is_ours(name):
     return name.partition("@")[0] in (OURS, BASE)
 
 
+def have_ours(names):
+    """Whether these names of allocators name the checkout's library, alone or among all."""
+    return OURS in names or "all" in names
+
+
 def with_base(names, path):
     """The names of allocators, and another build of ours, where one is named."""
     return [*names, *([f"{BASE}={path}"] if path else [])]

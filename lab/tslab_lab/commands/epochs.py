@@ -40,7 +40,7 @@ def refuse_nonsense(arguments):
     arguments.rounds = measurement.rounds_wanted(arguments, ROUNDS)
     measurement.require_checkable(arguments)
     measurement.require_writable(arguments)
-    if arguments.baseline and OURS not in arguments.allocators:
+    if arguments.baseline and not sides.have_ours(arguments.allocators):
         arguments.error(f"--baseline is compared with {OURS}, which --allocators leaves out")
 
 

@@ -88,7 +88,7 @@ def refuse_nonsense(arguments):
         error(f"--requests must be at least {clients}, one for each connection that this --rate needs")
     if arguments.requests / arguments.rate > LONGEST_SECONDS:
         error(f"--requests at this --rate take longer than {LONGEST_SECONDS} s: fewer, or more --rounds instead")
-    if arguments.deferred and OURS not in arguments.allocators:
+    if arguments.deferred and not sides.have_ours(arguments.allocators):
         error(f"--deferred is compared with {OURS}, which --allocators leaves out")
 
 

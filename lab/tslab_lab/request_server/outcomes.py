@@ -103,12 +103,21 @@ def interruptions(run):
 def growth_kib(run):
     """How the RSS grows per 1,000 requests from a quarter of the load to its end: flat is 0. None where the load was
     too short for samples."""
-    end_ms = 1000 * run["server"]["wall"]["count"] / run["rate"] if run["rate"] else 0
-    late = [kib for at, kib in run["series"] if 0.9 * end_ms <= at <= end_ms]
-    early = [kib for at, kib in run["series"] if 0.2 * end_ms <= at <= 0.3 * end_ms]
-    if len(late) < 3 or len(early) < 3:
-        return None
-    return per_thousand(run, (median(late) - median(early)) / 0.7)
+    change = change_kib(0.25, 0.95)(run)
+    return None if change is None else per_thousand(run, change / 0.7)
+
+
+def change_kib(start, end):
+    """How the RSS changes between two parts of the load. None where the load was too short for samples."""
+
+    def change(run):
+        end_ms = 1000 * run["server"]["wall"]["count"] / run["rate"] if run["rate"] else 0
+        early, late = (
+            [kib for at, kib in run["series"] if (part - 0.05) * end_ms <= at <= (part + 0.05) * end_ms] for part in (start, end)
+        )
+        return median(late) - median(early) if len(early) >= 3 and len(late) >= 3 else None
+
+    return change
 
 
 class Outcome:

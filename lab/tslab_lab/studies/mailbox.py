@@ -8,8 +8,8 @@ from tslab_lab.results import measures, merging, standings
 from tslab_lab.studies import words
 
 QUESTION = (
-    "In the earlier work, slots that another thread freed waited in a mailbox of their home. Its claim: 10 to 50 % less time where "
-    "threads free for each other. Its criteria: at least 5 % less time with 90 % remote frees, and within 5 % with none."
+    "In the earlier work, slots that another thread freed waited in a mailbox of their home. Its criteria: at "
+    "least 5 % less time with 90 % remote frees, and within 5 % with none. It found that the mailbox misses them: 10 to 50 % worse."
 )
 MAILBOX = "mailbox"
 GAIN, LEVEL = 0.95, 1.05
@@ -53,7 +53,7 @@ def sentence(found, cases):
         f"tslab does instead, and {cost:.2f} without remote frees (geometric means of medians and of the ends of intervals)."
     )
     if low > GAIN:
-        return words.judged(words.REFUTED, f"{text} The gain is not reached.")
+        return words.judged(words.CONFIRMED, f"{text} The gain that was asked for is not reached.")
     if gain > GAIN or high >= 1:
         return words.judged(words.OPEN, f"{text} The noise is larger than the gain that was asked for.")
-    return words.judged(words.CONFIRMED if cost <= LEVEL else words.PARTLY, text)
+    return words.judged(words.REFUTED if cost <= LEVEL else words.PARTLY, text)
