@@ -9,6 +9,7 @@ In each round all benchmarks run in a random order. Ratios are taken round by ro
 
 import argparse
 import json
+import operator
 import os
 import pathlib
 import random
@@ -104,6 +105,26 @@ def crate_rows(found):
             yield f"{group}: {what}", allocator, spread(times, duration), ratio(times, found[group, f"{what}/mimalloc"])
 
 
+def answer(found):
+    """What the page says first: lines."""
+    crates = {(group, rest.rsplit("/", 1)[0]) for group, rest in found if group not in ARENAS}
+    against = {
+        f"{group}: {what}": statistics.median(map(operator.truediv, found[group, f"{what}/tslab"], found[group, f"{what}/mimalloc"]))
+        for group, what in crates
+    }
+    first, last = min(against, key=against.get), max(against, key=against.get)
+    yield f"**As the allocator of a program, tslab takes {against[first]:.2f} ({first}) to {against[last]:.2f} ({last}) of the time that mimalloc takes.**"
+    arenas = {}
+    for group, (ours, base) in ARENAS.items():
+        for (name, rest), times in found.items():
+            value = rest.partition("/")[2]
+            if name == group and rest.partition("/")[0] == ours:
+                others = found[group, "/".join(word for word in (base, value) if word)]
+                arenas[f"{group} {value}".strip()] = statistics.median(map(operator.truediv, times, others))
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in sorted(arenas.items(), key=lambda pair: pair[1]))
+    yield f"**Against bumpalo, an epoch for each takes {listed}.**"
+
+
 def versions():
     locked = dict(re.findall(r'^name = "([^"]+)"\nversion = "([^"+]+)', (HERE / "Cargo.lock").read_text(), re.M))
     return ", ".join(f"{name} {locked[name]}" for name in PEERS)
@@ -115,17 +136,19 @@ def page(found, count, seconds, before):
     head = [
         "# Rust: epochs beside arenas, and crates on four allocators",
         "",
+        *answer(found),
+        "",
         f"Medians (least to most) of {count} rounds, each with the benchmarks in another order. Ratios are taken round by round. They are by",
         "criterion's medians of each run. Below 1, the allocator of the row is faster than bumpalo, or mimalloc.",
         "",
         f"To repeat it: `bindings/rust/compare.py --rounds {count} --seconds {seconds:g}`.",
         "",
     ]
-    setting = table(("", ""), machine.setting(facts, versions()))
+    setting = ["## Measured on", "", *table(("", ""), machine.setting(facts, versions()))]
     arenas = ["## Epochs and arenas", "", "Each builds a tree of nodes, or fills vectors, and ends it all. Rows with a * are held to 1.2.", ""]
     crates = ["## Crates, by allocator of the program", "", "tslab is held to 1.0.", ""]
     ends = ("work", "allocator", "time", "/ bumpalo"), ("work", "allocator", "time", "/ mimalloc")
-    lines = [*head, *setting, *arenas, *table(ends[0], arena_rows(found)), *crates, *table(ends[1], crate_rows(found))]
+    lines = [*head, *arenas, *table(ends[0], arena_rows(found)), *crates, *table(ends[1], crate_rows(found)), *setting]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -3,6 +3,7 @@ usage: test_campaign.py LIBRARY"""
 
 import json
 import os
+import re
 import shutil
 import time
 import unittest.mock
@@ -57,7 +58,12 @@ class Campaign(LabTest):
             for piece in step.pieces:
                 raw = (pages / f"raw/{name}/{piece.name}.jsonl.zst").read_bytes()
                 self.assertTrue(raw.startswith(b"\x28\xb5\x2f\xfd"))
-        self.assertTrue((pages / "rss.png").is_file())
+        for name in ("matrix", "latency", "epochs", "rss"):
+            _, answer, *rest = texts[name].split("\n\n")
+            self.assertRegex(answer, r"^(- )?\*\*", name)
+            images = re.findall(r"!\[.*?\]\((.*?)\)", "".join(rest[:2]))
+            self.assertEqual(images, [f"{name}.png"])
+            self.assertTrue((pages / images[0]).is_file())
         self.assertIn("<title>Time and peak RSS of 2 allocators</title>", (pages / "matrix.svg").read_text())
 
         # In another clone: what is left of a campaign is beside its pages, and only what is not there is measured.

@@ -87,10 +87,9 @@ def write(lines, series, trends, grown, bound, path):
     draw(series, image)
     wrong = verdict["wrong"] + grown
     sentence = "0 failures, flat RSS, nothing left." if not wrong else f"{len(wrong)} failures: " + "; ".join(wrong)
-    text = ["# Soak: an hour of everything at once" if header["minutes"] == 60 else "# Soak", "", "| | |", "|---|---|"]
-    facts = header["machine"] | {"load_at_end": verdict["load_at_end"]}
-    text += [f"| {name} | {value} |" for name, value in machine.setting(facts, "") if name != "peers"]
-    text += ["", paragraph(INTRODUCTION.format(minutes=header["minutes"])), "", f"**{sentence}**", ""]
+    text = ["# Soak: an hour of everything at once" if header["minutes"] == 60 else "# Soak", "", f"**{sentence}**", ""]
+    text += [f"![RSS over the soak, at the same moments of each round]({image.name})", ""]
+    text += [paragraph(INTRODUCTION.format(minutes=header["minutes"])), ""]
     text += table(["", *ends], [["rounds", *(f"{rounds[name]:,}" for name in ends)]]
                   + [[words, *(f"{end['done'][key]:,}" for end in ends.values())] for key, words in COUNTED.items()])
     text += [paragraph("Programs on the drop-in, each with the result that it has on the system's malloc, and how often: "
@@ -101,5 +100,7 @@ def write(lines, series, trends, grown, bound, path):
     text += ["## RSS", "", paragraph(RSS.format(bound=100 * bound, sensitivity=sensitivity)), ""]
     text += table(["", "median, MiB", "growth (95 % interval)"],
                   [[name, f"{trend.median / 1024:.1f}", str(trend)] for name, trend in trends.items()])
-    text += [f"![RSS over the soak, at the same moments of each round]({image.name})", ""]
+    facts = header["machine"] | {"load_at_end": verdict["load_at_end"]}
+    setting = [[name, value] for name, value in machine.setting(facts, "") if name != "peers"]
+    text += ["## Measured on", "", *table(["", ""], setting)]
     path.write_text("\n".join(text), encoding="utf-8")

@@ -75,9 +75,9 @@ def told(found):
     return list(measurement.remarks(found)), setting
 
 
-def page(found, folder):
+def page(found, path):
     """Of a file of results, in Markdown."""
-    del folder
+    del path
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     arguments = parser.parse_args(found.header["arguments"])

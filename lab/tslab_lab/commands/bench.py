@@ -12,7 +12,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import accounts, case_runner, instructions, measurement
 from tslab_lab.real import programs
-from tslab_lab.report import bench_tables
+from tslab_lab.report import bench_tables, make
 from tslab_lab.results import case_runs
 from tslab_lab.workloads import named
 
@@ -66,16 +66,17 @@ def show(found, cases, arguments, interrupted):
     return measurement.end(found, interrupted, 1 if missed and arguments.check else 0)
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown; its figures go to `folder`."""
-    del folder
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
     listed = case_runs.of(found, case_runner.select(found.header["cases"]))
     names = [name for name in found.header["allocators"] if name != BASE]
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
     overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
+    sentences, image = make.answer(found, path)
+    answer = [*sentences, *([f"![Time and peak RSS over all]({image})"] if image else [])]
     return bench_tables.markdown_page(
-        overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+        answer, overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
     )
 
 

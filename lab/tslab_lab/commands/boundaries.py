@@ -54,14 +54,15 @@ def paragraphs_of(found):
     ]
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown; the figure goes to `folder`."""
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
     listed = case_runs.of(found, case_runner.select(found.header["cases"]))
-    cliffs = [f"Cliff: {line}" for line in case_runs.cliffs(listed)] or [f"No step of {OURS} is a cliff."]
-    image = make.answer(found, folder, NAME)
-    paragraphs = [*cliffs, *([f"![Time and RSS over the size]({image})"] if image else []), *paragraphs_of(found)]
-    tables = tables_of(listed, list(found.header["allocators"]))
-    return layout.markdown_page("Time and memory over the size of objects", tables, paragraphs, measurement.setting(found))
+    cliffs = list(case_runs.cliffs(listed))
+    sentences, image = make.answer(found, path)
+    parts = [*sentences, "\n".join(f"- {line}" for line in cliffs)] if cliffs else sentences
+    parts += [f"![Time and RSS over the size]({image})"] if image else []
+    parts += [*paragraphs_of(found), *tables_of(listed, list(found.header["allocators"]))]
+    return layout.markdown_page("Time and memory over the size of objects", parts, measurement.setting(found))
 
 
 def tables_of(listed, names):

@@ -240,10 +240,11 @@ def write(step, pages, folder):
         return
     found = raw.read(step.name, [piece.name for piece in step.pieces])
     if step.study:
-        text = importlib.import_module(f"tslab_lab.studies.{step.study}").page(found, folder)
+        text = importlib.import_module(f"tslab_lab.studies.{step.study}").page(found)
     else:
         together = merging.merged(list(found.values()))
-        text = importlib.import_module(f"tslab_lab.commands.{together.header['command']}").page(together, folder)
+        command = importlib.import_module(f"tslab_lab.commands.{together.header['command']}")
+        text = command.page(together, folder / f"{step.name}.md")
     (folder / f"{step.name}.md").write_text(text, encoding="utf-8")
 
 

@@ -9,7 +9,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import measurement
 from tslab_lab.real import churn, postgres, records, redis
-from tslab_lab.report import demo_table
+from tslab_lab.report import demo_table, make
 from tslab_lab.results import standings
 from tslab_lab.statistics import medians
 
@@ -110,10 +110,13 @@ def run(arguments):
     return code
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown."""
-    del folder
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
     libc, names = found.header["machine"]["libc"], [name for name in found.header["allocators"] if name != SYSTEM]
-    shown = [demo_table.plain_table(rows_of(found, name), libc, name) for name in names]
-    paragraphs = ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
-    return layout.markdown_page("`make demo`", shown, paragraphs, measurement.setting(found))
+    rows = {name: list(rows_of(found, name)) for name in names}
+    _, image = make.answer(found, path)
+    parts = [demo_table.sentence(rows[name], libc, name) for name in names]
+    parts += [f"![Time of each work on the system's malloc, against tslab's]({image})"] if image else []
+    parts += [*(demo_table.plain_table(rows[name], libc, name) for name in names)]
+    parts += ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
+    return layout.markdown_page("`make demo`", parts, measurement.setting(found))

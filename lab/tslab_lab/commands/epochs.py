@@ -13,6 +13,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.epoch_cost import cases, compiled, tables
 from tslab_lab.measure import measurement
+from tslab_lab.report import make
 
 NAME = "epochs"
 HELP = "what epochs cost and weigh, against pools and other allocators"
@@ -81,11 +82,12 @@ def variants_in(found):
     return chosen + [variant for variant in twins if variant.label in known]
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown."""
-    del folder
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = outcome_of(found, variants_in(found))
-    return tables.markdown_page(outcome, list(setting_of(found)), list(notes(found, ())))
+    _, image = make.answer(found, path)
+    answer = [*tables.answer(outcome), *([f"![Time of a request, by how it is served]({image})"] if image else [])]
+    return tables.markdown_page(outcome, answer, list(setting_of(found)), list(notes(found, ())))
 
 
 def outcome_of(found, variants):

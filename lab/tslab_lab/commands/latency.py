@@ -43,13 +43,12 @@ def run(arguments):
     return measurement.end(found, interrupted)
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown."""
-    del folder
-    paragraphs = [how_to_read(found), *measurement.remarks(found)]
-    return layout.markdown_page(
-        "How long single operations take", tables_of(found), paragraphs, measurement.setting(found)
-    )
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
+    sentences, image = make.answer(found, path)
+    parts = [*sentences, *([f"![The rare ones of each kind of operation]({image})"] if image else [])]
+    parts += [how_to_read(found), *measurement.remarks(found), *tables_of(found)]
+    return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
 
 
 def how_to_read(found):

@@ -242,7 +242,7 @@ def run(arguments):
     drawn = not arguments.no_figures
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)
-    measurement.write_page(arguments, found, lambda found, beside: page(found, drawn and (arguments.figures or beside)))
+    measurement.write_page(arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent)))
     for line in told.missed:
         print(f"missed: {line}")
     if told.unjudged and arguments.check:
@@ -273,10 +273,15 @@ class Told:
         self.setting = [*measurement.setting(found), *found.header["settings"].items()]
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown; its figures go to `folder`, if there is one."""
+def page(found, path):
+    """Of a file of results, in Markdown; its figures go beside `path`."""
+    return text_of(found, path.parent)
+
+
+def text_of(found, folder):
+    """The page; its figures go to `folder`, if there is one."""
     told = Told(found)
     titles = draw(told, folder) if folder else {}
     return tables.markdown_page(
-        told.outcome, told.scattered, told.setting, told.said, titles, told.missed, told.unjudged
+        told.outcome, told.scattered, told.setting, list(notes.answer(told.outcome, told.scattered)), told.said, titles, told.missed, told.unjudged
     )

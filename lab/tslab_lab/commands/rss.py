@@ -152,15 +152,15 @@ def run(arguments):
     return measurement.end(found, interrupted)
 
 
-def page(found, folder):
-    """Of a file of results, in Markdown; the figure goes to `folder`."""
+def page(found, path):
+    """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = tables.outcome_of(found)
     (case,) = found.header["cases"].values()
-    image = make.answer(found, folder, NAME)
-    paragraphs = [case["title"], *([f"![RSS over time]({image})"] if image else [])]
-    paragraphs += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
-    paragraphs += measurement.remarks(found)
-    return layout.markdown_page("RSS over time", tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))
+    sentences, image = make.answer(found, path)
+    parts = [*sentences, *([f"![RSS over time]({image})"] if image else []), case["title"]]
+    parts += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
+    parts += [*measurement.remarks(found), *tables.tables(outcome, SYSTEM)]
+    return layout.markdown_page("RSS over time", parts, measurement.setting(found))
 
 
 def linked_notes(outcome):
@@ -175,6 +175,6 @@ def show(found, outcome, folder, load):
     if SYSTEM not in outcome:
         paragraphs.append(f"No ratios: {SYSTEM} did not take part.")
     paragraphs += measurement.remarks(found)
-    image = make.answer(found, folder, NAME)
+    _, image = make.answer(found, folder / NAME)
     paragraphs.append(f"Figure: {folder / image} and .pdf" if image else figures.available())
     layout.show(layout.console(), tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))

@@ -82,13 +82,14 @@ def filled(paragraph):
     return paragraph if kept else textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def markdown_page(title, tables, paragraphs, setting):
-    """A page for docs/results."""
-    parts = [f"# {title}", *(textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False) for paragraph in paragraphs)]
-    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
-    for table in tables:
-        parts += [f"{table.title}:", table.markdown()]
-    return "\n\n".join(parts) + "\n"
+def markdown_page(title, parts, setting):
+    """A page for docs/results. `parts`: headings, paragraphs, pictures and tables, with the answer first. `setting`: pairs of
+    a name and a text."""
+    lines = [f"# {title}"]
+    for part in parts:
+        lines += [f"{part.title}:", part.markdown()] if isinstance(part, Table) else [filled(part)]
+    measured_on = "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in setting)])
+    return "\n\n".join([*lines, "## Measured on", measured_on]) + "\n"
 
 
 def console():

@@ -1,11 +1,11 @@
 """The tables and the page of `tslab epochs`: each described once, for a terminal (80 columns) and Markdown."""
 
-import textwrap
+from statistics import median
 
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.display import layout
-from tslab_lab.display.layout import PAGE_WIDTH, Table, interval_text, limit_verdict, short
+from tslab_lab.display.layout import Table, interval_text, limit_verdict, short
 from tslab_lab.epoch_cost import cases
 
 AMOUNTS = {"request": cases.nanoseconds, "steps": cases.nanoseconds, "crowd": cases.weight}
@@ -125,15 +125,31 @@ def misses(outcome):
             yield f"{limit.name}: {interval_text(outcome.judged(limit))}, at most {limit.most:g} {limit.unit}"
 
 
-def markdown_page(outcome, setting, notes):
-    """A page for docs/results. `setting` is a list of (name, text), `notes` of paragraphs."""
-    parts = ["# Epochs: what they cost, and what they weigh", *(textwrap.fill(note, PAGE_WIDTH) for note in notes)]
-    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
+def answer(outcome):
+    """What the page says first: paragraphs."""
+    ours = outcome.median("release", cases.nanoseconds)
+    fastest = {
+        "pool of APR": outcome.best((cases.POOL, cases.OWN_POOL), cases.nanoseconds),
+        "malloc and free": outcome.best(outcome.mallocs, cases.nanoseconds),
+    }
+    ratios = [
+        f"{interval_text(outcome.against('release', name, cases.nanoseconds))} times the fastest {what} ({name})"
+        for what, name in fastest.items()
+        if name and ours
+    ]
+    if ratios:
+        yield f"**A request of 225 objects in an epoch takes {short(ours)} ns**: {', '.join(ratios)}."
+    left = outcome.column("close, release", cases.left_percent)
+    if left:
+        pages = outcome.median("close, release", cases.page_microseconds)
+        yield f"**Closed with reclaim, an epoch leaves {median(left):.2g} % of its memory**, for {short(pages)} us a page."
+
+
+def markdown_page(outcome, answer, setting, notes):
+    """A page for docs/results. `setting` is a list of (name, text), `answer` and `notes` of paragraphs."""
+    parts = [*answer, *notes]
     for group, table in all_tables(outcome).items():
-        parts.append(f"## {table.title}")
-        if group in cases.GROUPS:
-            parts.append(textwrap.fill(cases.GROUPS[group], PAGE_WIDTH))
-        parts.append(table.markdown())
+        parts += [f"## {table.title}", *([cases.GROUPS[group]] if group in cases.GROUPS else []), table.markdown()]
     missed = [f"- {line}" for line in misses(outcome)]
     parts += ["## Limits missed", "\n".join(missed) if missed else "None."]
-    return "\n\n".join(parts) + "\n"
+    return layout.markdown_page("Epochs: what they cost, and what they weigh", parts, setting)

@@ -42,9 +42,9 @@ def require_writable(arguments):
 
 
 def write_page(arguments, found, page):
-    """`page(found, folder)` gives the text, and draws its figures into the folder."""
+    """`page(found, path)` gives the text of a page that will be at `path`, and draws its figures beside it."""
     if arguments.markdown:
-        arguments.markdown.write_text(page(found, arguments.markdown.absolute().parent), encoding="utf-8")
+        arguments.markdown.write_text(page(found, arguments.markdown.absolute()), encoding="utf-8")
 
 
 def require_checkable(arguments):

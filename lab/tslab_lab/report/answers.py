@@ -1,8 +1,10 @@
 """What a page says first, by the command that measured: a sentence, and the one figure that shows it, at full width."""
 
+import re
 from html import escape
 
 from tslab_lab.allocators.catalogue import OURS
+from tslab_lab.display import layout
 from tslab_lab.display.layout import counted
 from tslab_lab.memory import series
 from tslab_lab.report import ab_page, html_tables, plots
@@ -15,13 +17,33 @@ WORDS = {"time": ("faster", "level", "slower")}
 SIZES = ("less", "level", "more")
 
 
+class Said(tuple):
+    """Sentences. What is **strong** is between stars, and nothing else is marked."""
+
+    def html(self):
+        sentences = [re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", escape(one)) for one in self]
+        return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
+
+    def markdown(self):
+        return "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
+
+
 def of(page):
     """HTML; empty where there is nothing to say."""
-    return "".join(filter(None, BY_COMMAND.get(page.results.header.get("command"), compared)(page)))
+    return "".join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
 
 
-def _said(*sentences):
-    return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
+def sentences(page):
+    """What `of` says in words, as Markdown: a paragraph or a list each."""
+    return [part.markdown() for part in _parts(page) if part and isinstance(part, Said)]
+
+
+def _parts(page):
+    return BY_COMMAND.get(page.results.header.get("command"), compared)(page)
+
+
+def _said(*found):
+    return Said(found)
 
 
 def _times(page, cases, what, text):
@@ -33,11 +55,11 @@ def _times(page, cases, what, text):
         others = {name: standings.ratio(values, found[ours]) for name, values in found.items() if name != ours}
         others = {name: ratio for name, ratio in others.items() if ratio}
         parts = [
-            f"{escape(name)} {html_tables.ratio_text(others[name])}"
+            f"{name} {html_tables.ratio_text(others[name])}"
             for name in sorted(others, key=lambda name: others[name].middle)
         ]
-        own = f"{escape(ours)} {text(standings.middle(found[ours]))}"
-        yield f"<b>{what}</b>, {escape(case)}: {own}" + (f"; {escape(ours)} = 1: {', '.join(parts)}." if parts else ".")
+        own = f"{ours} {text(standings.middle(found[ours]))}"
+        yield f"**{what}**, {case}: {own}" + (f"; {ours} = 1: {', '.join(parts)}." if parts else ".")
 
 
 def compared(page):
@@ -63,7 +85,21 @@ def compared(page):
         alt = f"Time and peak RSS of each allocator against {ours}: the figures are in the table below."
         title = f"All workloads at a glance: geometric means, {ours} = 1, with 95 % intervals"
         drawn = page.figure("overview", title, alt, plots.overview(means["time"], means["peak RSS"], ours), wide=True)
-    return _said(*_overall(page, measured)), drawn
+    return _said(*_overall(page, measured), *_rows(measured, ours)), drawn
+
+
+def _rows(measured, ours):
+    """In how many rows ours is the best, or next to it."""
+    for title, cases in measured.items():
+        cases = {case: found for case, found in cases.items() if ours in found and len(found) > 1}
+        first = sum(standings.best(found) == ours for found in cases.values())
+        ratios = [standings.ratio(found[ours], found[standings.best(found)]) for found in cases.values()]
+        near = sum(ratio is not None and ratio.middle <= NEAR for ratio in ratios)
+        yield f"{ours} has the least {title} in {first} of {counted(len(cases), 'workload')}, and within {NEAR:g} of the least in {near}."
+
+
+NAMES_SHOWN = 4  # one by one, in a sentence
+NEAR = 1.1
 
 
 def _overall(page, measured):
@@ -77,12 +113,14 @@ def _overall(page, measured):
         for state, word in (words | {None: ""}).items():
             names = [name for name, (mean, _, rounds) in found.items() if standings.verdict(mean, rounds) == state]
             names.sort(key=lambda name: found[name][0].middle)
-            texts = [f"{escape(name)} {html_tables.ratio_text(found[name][0])}" for name in names]
+            texts = [f"{name} {html_tables.ratio_text(found[name][0])}" for name in names]
+            if len(texts) > NAMES_SHOWN:
+                texts = [f"{len(texts)} others, from {texts[0]} to {texts[-1]}"]
             parts += [f"{word}: {', '.join(texts)}".removeprefix(": ")] if texts else []
         if parts:
-            what = escape(title[0].upper() + title[1:])
+            what = title[0].upper() + title[1:]
             over = counted(len(cases), "workload")
-            yield f"<b>{what}</b> over {over}, {escape(ours)} = 1: {'; '.join(parts)}."
+            yield f"**{what}** over {over}, {ours} = 1: {'; '.join(parts)}."
 
 
 def ab(page):
@@ -134,11 +172,14 @@ def _percentiles(page, found):
         return ()
     means = {name: standings.overall(values, name, ours) for name in page.names if name != ours}
     means = {name: mean[0].middle for name, mean in means.items() if mean}
-    texts = [f"{escape(name)} {means[name]:.2f}" for name in sorted(means, key=means.get)]
+    texts = [f"{name} {means[name]:.2f}" for name in sorted(means, key=means.get)]
     what = plots.percentile_name(share)
-    sentence = f"<b>{what}</b> over {counted(len(values), 'kind')} of operations, {escape(ours)} = 1: {', '.join(texts)}."
+    sentence = f"**{what}** over {counted(len(values), 'kind')} of operations, {ours} = 1: {', '.join(texts)}."
     alt = f"{what} of each kind of operation against {ours}: the figures are in the tables below."
-    drawn = plots.ratios(values, page.names, ours, what, plots.WIDE)
+    points = {
+        kind: {name: found[name][1] / found[ours][1] for name in page.names if name in found} for kind, found in values.items()
+    }
+    drawn = plots.strips(points, page.names, ours, what)
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
 
 
@@ -149,8 +190,8 @@ def _rare(page, found):
         for share in reversed(latencies.SHARES):
             values = {name: latencies.percentile_ns(*one, share) for name, one in pooled.items()}
             if None not in values.values():
-                texts = [f"{escape(name)} {plots.time_text(values[name])}" for name in sorted(values, key=values.get)]
-                yield f"{escape(case)}, {escape(operation)}, <b>{plots.percentile_name(share)}</b>: {', '.join(texts)}."
+                texts = [f"{name} {plots.time_text(values[name])}" for name in sorted(values, key=values.get)]
+                yield f"{case}, {operation}, **{plots.percentile_name(share)}**: {', '.join(texts)}."
                 break
 
 
@@ -168,11 +209,11 @@ def rss(page):
         means = {name: medians.spread([series.mean(*line) for line in lines[name]]).middle for name in names}
         ours = means.get(page.baseline)
         parts = [
-            f"{escape(name)} {html_tables.memory_text(means[name])}"
-            + (f" ({means[name] / ours:.2f} of {escape(page.baseline)})" if ours and name != page.baseline else "")
+            f"{name} {html_tables.memory_text(means[name])}"
+            + (f" ({means[name] / ours:.2f} of {page.baseline})" if ours and name != page.baseline else "")
             for name in sorted(means, key=means.get)
         ]
-        yield _said(f"<b>Mean RSS</b> of {escape(case)}: {', '.join(parts)}.")
+        yield _said(f"**Mean RSS** of {case}: {', '.join(parts)}.")
         alt = f"RSS over time of {', '.join(names)} in {case}: the figures are in the table below."
         title = f"{case}: RSS over time (median of the rounds; shade: all of them)"
         yield page.figure("answer", title, alt, plots.series(lines, names, plots.WIDE), wide=True)
@@ -193,7 +234,8 @@ def boundaries(page):
     cliffs = list(case_runs.cliffs(listed))
     judged = OURS in page.names and standings.rounds_of(page.grid)[1] > 1
     sentence = f"{OURS} has {counted(len(cliffs), 'cliff')}:" if cliffs else f"No step of {OURS} is a cliff."
-    words = f"<p><b>{sentence}</b></p>{html_tables.listed(map(escape, cliffs))}" if judged else ""
+    words = _said(f"**{sentence}**") if judged else ""
+    listing = html_tables.listed(map(escape, cliffs)) if judged else ""
     rule = (
         "<p>A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
         "half as much again; dashed: where something ends inside of the engine.</p>"
@@ -201,7 +243,7 @@ def boundaries(page):
     alt = "Time of an operation and peak RSS over the size of objects, both logarithmic: the figures are in the tables below."
     drawn = plots.curves(groups, page.names, held.ENGINE_LIMITS)
     title = "boundaries: sizes from 16 bytes to this one; edges: this size alone"
-    return words, page.figure("answer", title, alt, drawn, wide=True), rule
+    return words, listing, page.figure("answer", title, alt, drawn, wide=True), rule
 
 
 def demo(page):
@@ -216,8 +258,8 @@ def demo(page):
             both = {what: found for what, found in measured.items() if name != ours and {name, ours} <= found.keys()}
             ratios = {what: standings.ratio(found[ours], found[name]) for what, found in both.items()}
             texts = [f"{what} {html_tables.ratio_text(ratio)}" for what, ratio in ratios.items() if ratio]
-            parts += [f"{escape(name)} = 1: {', '.join(texts)}"] if texts else []
-        sentences.append(f"<b>{escape(case)}</b>, {escape(ours)} where {'; where '.join(parts)}.")
+            parts += [f"{name} = 1: {', '.join(texts)}"] if texts else []
+        sentences.append(f"**{case}**, {ours} where {'; where '.join(parts)}.")
     drawn = plots.ratios(page.times, page.names, ours, "time", plots.WIDE) if len(page.names) > 1 else None
     alt = f"Time of each work against {ours}: the figures are in the tables below."
     return _said(*sentences), drawn and page.figure("answer", f"Time, {ours} = 1", alt, drawn, wide=True)
@@ -230,10 +272,10 @@ def epochs(page):
         return ()
     found = page.times[case]
     order = sorted(found, key=lambda name: standings.middle(found[name]))
-    texts = [f"{escape(name)} {plots.time_text(standings.middle(found[name]))}" for name in order]
+    texts = [f"{name} {plots.time_text(standings.middle(found[name]))}" for name in order]
     alt = f"Time of {case} by the way in which its objects are served: the figures are in the tables below."
     drawn = plots.case({name: found[name] for name in order}, {}, {}, order, plots.WIDE)
-    return _said(f"<b>{escape(case)}</b>: {', '.join(texts)}."), page.figure("answer", f"{case}: time", alt, drawn, wide=True)
+    return _said(f"**{case}**: {', '.join(texts)}."), page.figure("answer", f"{case}: time", alt, drawn, wide=True)
 
 
 BY_COMMAND = {

@@ -1,10 +1,9 @@
 """The tables of `tslab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
 
-import textwrap
 from statistics import median
 
+from tslab_lab.display import layout
 from tslab_lab.display.layout import (
-    PAGE_WIDTH,
     Table,
     interval_text,
     limit_verdict,
@@ -242,15 +241,14 @@ def _words(case):
     return groups[case.group]
 
 
-def markdown_page(overview, outcomes, names, ours, system, base, setting, notes):
-    """A page for docs/results. `setting` is a list of (name, text), `notes` of paragraphs."""
-    parts = [f"# {ours} against other allocators", *(textwrap.fill(note, PAGE_WIDTH) for note in notes)]
-    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
+def markdown_page(answer, overview, outcomes, names, ours, system, base, setting, notes):
+    """A page for docs/results. `setting` is a list of (name, text), `answer` and `notes` of paragraphs."""
+    parts = [*answer, *notes]
     if overview:
         parts += [f"## {overview.title}", overview.markdown()]
     for group in dict.fromkeys(outcome.case.group for outcome in outcomes):
         chosen = [outcome for outcome in outcomes if outcome.case.group == group]
-        parts += [f"## {group[0].upper()}{group[1:]}", textwrap.fill(_words(chosen[0].case), PAGE_WIDTH)]
+        parts += [f"## {group[0].upper()}{group[1:]}", _words(chosen[0].case)]
         if group in held.STEPPING:
             tables = [steps_table(group, chosen, names, ours)]
         else:
@@ -259,9 +257,8 @@ def markdown_page(overview, outcomes, names, ours, system, base, setting, notes)
         tables += [facts_table(chosen, names), instructions_table(chosen, names)]
         if base:
             tables.append(base_table(chosen, ours, base))
-        for table in filter(None, tables):
-            parts += [f"{table.title}:", table.markdown()]
+        parts += filter(None, tables)
     missed = [f"- {line}" for line in misses(outcomes, ours)]
     if any(outcome.case.limit for outcome in outcomes):
         parts += ["## Limits missed", "\n".join(missed) if missed else "None."]
-    return "\n\n".join(parts) + "\n"
+    return layout.markdown_page(f"{ours} against other allocators", parts, setting)

@@ -117,5 +117,20 @@ def plain_table(rows, system_name, our_name):
     return found
 
 
+def sentence(rows, system_name, our_name):
+    """How often ours is better, and worse, and by how much there."""
+
+    def told(verdicts):
+        found = [row for row in rows if row.verdict in verdicts]
+        each = "; ".join(f"{row.work}: {row.measure.partition(',')[0]} {three_digits(row.ratio.middle)}" for row in found)
+        return len(found), f" ({each})" if found else ""
+
+    (better, where), (worse, there) = told((FASTER, SMALLER)), told(BAD)
+    return (
+        f"**Against {system_name}, {our_name} is better in {better} of {len(rows)} figures{where}, and worse in {worse}{there}.** "
+        f"{system_name} = 1."
+    )
+
+
 def complaints(rows):
     return [f"{row.work}, {row.measure}: {row.verdict}" for row in rows if row.verdict in BAD]

@@ -50,17 +50,17 @@ def print_page(page):
     return target
 
 
-def answer(found, folder, name):
-    """Draws the figure that answers into the folder, as name.png and .pdf, and returns the first's name; nothing where
-    there are none."""
+def answer(found, path):
+    """What a page of Markdown says first: its sentences, and the link to its figure, which is drawn beside `path` as .png and
+    .pdf. Nothing where there are no figures."""
     if figures.available():
-        return None
+        return [], None
     with tempfile.TemporaryDirectory(prefix="tslab-report-") as directory:
-        pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
+        sentences = pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
         drawn = next(iter(sorted(Path(directory).glob("*.png"))), None)
         for suffix in (".png", ".pdf") if drawn else ():
-            shutil.copy(drawn.with_suffix(suffix), folder / f"{name}{suffix}")
-        return f"{name}.png" if drawn else None
+            shutil.copy(drawn.with_suffix(suffix), path.with_suffix(suffix))
+        return sentences, path.with_suffix(".png").name if drawn else None
 
 
 def make(found, output=None, baseline=None):

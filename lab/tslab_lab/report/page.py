@@ -326,8 +326,8 @@ SECTIONS = {
 
 
 def answer(results, baseline, folder, bar):
-    """What the page says first; its figure goes to `folder`."""
-    return answers.of(Page(results, baseline, folder, bar))
+    """What the page says first, in words (Markdown); its figure goes to `folder`."""
+    return answers.sentences(Page(results, baseline, folder, bar))
 
 
 def html(results, baseline, folder, bar):

@@ -11,6 +11,7 @@ WIDTH = 5.6
 WIDE = 6.2  # of the figure that answers: as wide as the page on a desk, and still to be read on a phone
 SMALL, TINY = 10, 9
 NINES = 4.15  # the top of the percentiles: just above p99.99
+STRIP = 0.27  # inches for a case in which all allocators share a line
 ROW, POINT = 0.3, 0.045  # inches for a case in a dot plot, and for each allocator in it
 BAR = 0.33  # inches for an allocator in a bar chart
 PALE = 0.4
@@ -174,18 +175,35 @@ def ratios(cases, names, baseline, what, width=WIDTH):
             labelled.add(name)
             lows.append(ratio.ends[0])
             highs.append(ratio.ends[1])
+    return _rows_of_ratios(figure, axes, list(cases), baseline, what, (lows or [1], highs or [1]))
+
+
+def strips(cases, names, baseline, what):
+    """A row for each case, and on it all allocators' ratios to the baseline, without their intervals: many cases at a glance."""
+    figure, axes = _figure(1.3 + STRIP * len(cases), WIDE)
+    labelled = set()
+    for row, found in enumerate(cases.values()):
+        if row % 2:
+            axes.axhspan(row - 0.5, row + 0.5, color=BAND, zorder=0)
+        for name in (name for name in names if name in found and name != baseline):
+            _point(axes, name, found[name], row, label=None if name in labelled else name)
+            labelled.add(name)
+    every = [ratio for found in cases.values() for ratio in found.values()]
+    return _rows_of_ratios(figure, axes, list(cases), baseline, what, (every, every))
+
+
+def _rows_of_ratios(figure, axes, rows, baseline, what, ends):
     style = palette.style(baseline)
     axes.axvline(1, color=style["color"], linewidth=style["linewidth"], zorder=1, label=f"{baseline} = 1")
     axes.set_xscale("log")
-    _ratio_axis(axes.xaxis, axes.set_xlim, lows or [1], highs or [1])
-    axes.set_ylim(len(cases) - 0.5, -0.5)
-    axes.set_yticks(range(len(cases)), list(cases))
+    _ratio_axis(axes.xaxis, axes.set_xlim, *ends)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), rows)
     _plain(axes)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=figures.GRID, linewidth=0.6)
     axes.set_xlabel(f"{what}, {baseline} = 1 (right of the line: worse than {baseline})", fontsize=SMALL)
-    top = _legend(figure, axes)
-    figure.tight_layout(rect=(0, 0, 1, top))
+    figure.tight_layout(rect=(0, 0, 1, _legend(figure, axes)))
     return figure
 
 

@@ -1,9 +1,32 @@
 """What the tables of the request server must be read with: paragraphs."""
 
+from tslab_lab.display import layout
 from tslab_lab.request_server import outcomes, tables
-from tslab_lab.request_server.outcomes import DEFERRED, OURS
+from tslab_lab.request_server.outcomes import CPU, DEFERRED, OURS
 
 _SHIFTING = "The rows are of one band of sizes after the other (from 32 to 64 bytes up to 1 to 2 KiB). "
+
+
+def answer(outcome, scattered):
+    """What the page says first: paragraphs."""
+    figure = outcomes.mean_us(CPU)
+    judged = [column for column in outcome.columns if column.is_judged] if outcome else []
+    peer = outcome.best_peer(figure) if judged else None
+    if peer:
+        ratios = {column.policy: outcome.ratio(column, peer, figure) for column in judged}
+        order = sorted(ratios, key=lambda policy: ratios[policy].middle)
+        best, *others = (f"{policy} {layout.interval_text(ratios[policy])}" for policy in order)
+        yield (
+            f"**A request takes tslab {layout.three_digits(ratios[order[0]].middle)} times the processor's time of {peer.name}, the "
+            f"fastest peer**, by policy: {', '.join([best, *others])}."
+        )
+    if scattered:
+        left = {name: scattered.median_mib(name, "after") for name in scattered.runs}
+        own = {name: mib for name, mib in left.items() if name in scattered.epochs or name == OURS}
+        others = sorted(mib for name, mib in left.items() if name not in own)
+        words = ", ".join(f"{name} {layout.three_digits(mib)} MiB" for name, mib in own.items())
+        span = f"; the others {tables.short(others[0])} to {tables.short(others[-1])} MiB" if others else ""
+        yield f"**Of scattered survivors of finished requests there are left: {words}{span}**, when the last request has ended."
 
 
 def of_server(outcome, load, rounds):

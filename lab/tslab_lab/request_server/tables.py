@@ -1,9 +1,7 @@
 """The tables and the page of the request server: each described once, for a terminal (80 columns) and Markdown."""
 
-import textwrap
-
 from tslab_lab.display import layout
-from tslab_lab.display.layout import PAGE_WIDTH, Table, interval_text
+from tslab_lab.display.layout import Table, interval_text
 from tslab_lab.request_server import outcomes, survivors
 from tslab_lab.request_server.outcomes import CLIENT, CPU, WALL
 
@@ -157,26 +155,14 @@ def brief_table(outcome):
     return table
 
 
-def _paragraphs(texts):
-    return [textwrap.fill(text, PAGE_WIDTH) for text in texts]
-
-
-def _tables(tables):
-    for table in tables:
-        yield f"{table.title}:"
-        yield table.markdown()
-
-
-def markdown_page(outcome, scattered, setting, notes, figures, missed, unjudged):
-    """A page for docs/results. `notes`: paragraphs for the server and for the survivors; `figures`: titles by file."""
-    parts = ["# A request server: tslab's policies against Debian's allocators"]
-    parts.append("\n".join(["| | |", "|---|---|"] + [f"| {name} | {text} |" for name, text in setting]))
+def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, unjudged):
+    """A page for docs/results. `answer`: paragraphs; `notes`: those for the server and for the survivors; `figures`: titles by
+    file."""
+    parts = [*answer, *(f"![{title}]({file})" for file, title in figures.items())]
     if outcome:
-        parts += ["## The server", *_paragraphs(notes["server"])]
-        parts += [f"![{title}]({file})" for file, title in figures.items()]
-        parts += _tables(server_tables(outcome))
+        parts += ["## The server", *notes["server"], *server_tables(outcome)]
     if scattered:
-        parts += ["## Scattered survivors", *_paragraphs(notes["scattered"]), *_tables([scattered_table(scattered)])]
+        parts += ["## Scattered survivors", *notes["scattered"], scattered_table(scattered)]
     lines = [*missed, *([f"The server's times are not judged: {unjudged}."] if unjudged else [])]
     parts += ["## Limits missed", "\n".join(f"- {line}" for line in lines) if lines else "None."]
-    return "\n\n".join(parts) + "\n"
+    return layout.markdown_page("A request server: tslab's policies against other allocators", parts, setting)

@@ -21,9 +21,8 @@ ROUND_LEAST = 50  # percent of the allocations: traffic that goes round
 SHARED_OUT = (("refills", "allocations"), ("bypassed_allocations", "allocations"), ("bypassed_frees", "frees"))
 
 
-def page(found, folder):
+def page(found):
     """`found`: results by piece."""
-    del folder
     fixed = {piece: one for piece, one in found.items() if one.header["command"] == "latency" and piece != "bypass"}
     changes = list(changes_of(fixed.values()))
     parts = ["## With and without magazines", sentence(changes), earlier_table(changes), percentiles_table(fixed.values())]

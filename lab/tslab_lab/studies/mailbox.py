@@ -16,9 +16,8 @@ GAIN, LEVEL = 0.95, 1.05
 SMALL = 64  # bytes: only smaller slots go through the mailbox
 
 
-def page(found, folder):
+def page(found):
     """`found`: results by piece."""
-    del folder
     whole = merging.merged(list(found.values()))
     cases = case_runner.select(whole.header["cases"])
     rounds = layout.medians_of(whole.footer["rounds"])

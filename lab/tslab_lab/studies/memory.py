@@ -19,9 +19,8 @@ BUDGET = f"{OURS}@retain_bytes=64M"
 EAGER, KEEP = f"{OURS}@purge=eager", f"{OURS}@purge=never"
 
 
-def page(found, folder):
+def page(found):
     """`found`: results by piece."""
-    del folder
     outcomes = {piece: tables.outcome_of(one) for piece, one in found.items()}
     parts = []
     for piece, (title, say, base) in PIECES.items():

@@ -22,9 +22,8 @@ CLASS_FIGURES = {
 }  # fmt: skip
 
 
-def page(found, folder):
+def page(found):
     """`found`: results by piece."""
-    del folder
     study, batch = (outcomes.of(found[piece], _columns(found[piece])) for piece in ("study", "batch"))
     parts = ["## 1,200 requests, 4 workers, policy never", study_sentence(study), study_table(study)]
     parts += [*notes.story(study), *notes.of_server(study, _load(found["study"]), found["study"].footer["rounds"])]

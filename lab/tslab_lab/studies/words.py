@@ -8,11 +8,7 @@ CONFIRMED, PARTLY, REFUTED, REPLACED, OPEN = "Confirmed", "Confirmed in part", "
 
 def page(title, question, parts, found):
     """`parts`: of paragraphs and tables, in their order. `found`: one of the results, for the machine."""
-    lines = [f"# {title}", layout.filled(question)]
-    for part in parts:
-        lines += [f"{part.title}:", part.markdown()] if isinstance(part, layout.Table) else [layout.filled(part)]
-    setting = [f"| {name} | {text} |" for name, text in measurement.setting(found)]
-    return "\n\n".join([*lines, "## Measured on", "\n".join(["| | |", "|---|---|", *setting])]) + "\n"
+    return layout.markdown_page(title, [question, *parts], measurement.setting(found))
 
 
 def remarks(found):
