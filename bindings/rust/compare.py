@@ -136,7 +136,7 @@ def page(found, count, seconds, before):
     head = [
         "# Rust: epochs beside arenas, and crates on four allocators",
         "",
-        *answer(found),
+        *"\n\n".join(answer(found)).split("\n"),
         "",
         f"Medians (least to most) of {count} rounds, each with the benchmarks in another order. Ratios are taken round by round. They are by",
         "criterion's medians of each run. Below 1, the allocator of the row is faster than bumpalo, or mimalloc.",
