@@ -76,7 +76,7 @@ def page(found, path):
     sentences, image = make.answer(found, path)
     answer = [*sentences, *([f"![Time and peak RSS over all]({image})"] if image else [])]
     return bench_tables.markdown_page(
-        answer, overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+        f"{OURS} against other allocators: {path.stem}", answer, overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
     )
 
 

@@ -47,7 +47,9 @@ def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     sentences, image = make.answer(found, path)
     parts = [*sentences, *([f"![The rare ones of each kind of operation]({image})"] if image else [])]
-    parts += [how_to_read(found), *measurement.remarks(found), *tables_of(found)]
+    parts += [how_to_read(found), *measurement.remarks(found)]
+    for case in found.header["cases"]:
+        parts += [f"## {case}", *tables_of(found, [case])]
     return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
 
 
@@ -60,9 +62,10 @@ def how_to_read(found):
     )
 
 
-def tables_of(found):
+def tables_of(found, cases=None):
+    """Of these cases, or of all."""
     names = list(found.header["allocators"])
-    for case in found.header["cases"]:
+    for case in found.header["cases"] if cases is None else cases:
         lines = [line for line in found.latency if line["case"] == case]
         for operation in dict.fromkeys(line["operation"] for line in lines):
             chosen = {

@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 from rich import box
@@ -224,7 +225,7 @@ class Page:
         chosen, compared = self.arguments, self.compared
         question = chosen.question or f"is `{chosen.b}` (B) better than `{chosen.a}` (A)?"
         verdict = f"*Verdict*: **{compared.verdict}**. {' '.join(words(compared))}"
-        parts = [f"# {chosen.b} against {chosen.a}", f"*Question*: {question}", verdict]
+        parts = [f"# {Path(chosen.b).name} against {Path(chosen.a).name}", f"*Question*: {question}", verdict]
         parts += [f"*{name}*: {text}" for name, text in sides_of(self.found)]
         parts = parts[:1] + [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in parts[1:]]
         if compared.deciding:

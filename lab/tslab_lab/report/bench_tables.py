@@ -241,7 +241,7 @@ def _words(case):
     return groups[case.group]
 
 
-def markdown_page(answer, overview, outcomes, names, ours, system, base, setting, notes):
+def markdown_page(title, answer, overview, outcomes, names, ours, system, base, setting, notes):
     """A page for docs/results. `setting` is a list of (name, text), `answer` and `notes` of paragraphs."""
     parts = [*answer, *notes]
     if overview:
@@ -261,4 +261,4 @@ def markdown_page(answer, overview, outcomes, names, ours, system, base, setting
     missed = [f"- {line}" for line in misses(outcomes, ours)]
     if any(outcome.case.limit for outcome in outcomes):
         parts += ["## Limits missed", "\n".join(missed) if missed else "None."]
-    return layout.markdown_page(f"{ours} against other allocators", parts, setting)
+    return layout.markdown_page(title, parts, setting)

@@ -7,7 +7,7 @@ from tslab_lab.report import plots
 from tslab_lab.request_server.outcomes import CPU
 from tslab_lab.results import latencies
 
-PANEL_WIDTH, HEIGHT = 5.2, 4.0
+HEIGHT = 3.6  # of a panel
 STEP_MS = 20
 HEADROOM = 1.08
 
@@ -42,6 +42,7 @@ def _rss_panel(axes, outcome, columns, last_ms, title):
         ends.append((last_ms / 1000, kib[-1] / 1024))
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("seconds since the start of the load", fontsize=8)
+    axes.set_ylabel("RSS, MiB", fontsize=8)
     axes.grid(color=GRID, linewidth=0.6)
     return ends, lines
 
@@ -57,9 +58,9 @@ def rss(outcome, directory, idle_seconds):
     groups["for comparison"] = [*growing, *ours[:1]] if growing else []
     groups = {title: columns for title, columns in groups.items() if columns}
     last_ms = min(run["series"][-1][0] for runs in outcome.runs.values() for run in runs if run["series"])
-    figure, panels = pyplot.subplots(1, len(groups), squeeze=False, figsize=(PANEL_WIDTH * len(groups), HEIGHT))
+    figure, panels = pyplot.subplots(len(groups), squeeze=False, figsize=(plots.WIDE, HEIGHT * len(groups)))
     shared = []
-    for axes, (title, columns) in zip(panels[0], groups.items()):
+    for axes, (title, columns) in zip(panels[:, 0], groups.items()):
         drawn = _rss_panel(axes, outcome, columns, last_ms, title)
         shared.append((axes, columns, *drawn))
     plain = [axes for axes, columns, *_ in shared if not set(columns) & set(growing)]
@@ -68,7 +69,6 @@ def rss(outcome, directory, idle_seconds):
         axes.set_ylim(0, HEADROOM * (most if axes in plain else axes.get_ylim()[1]))
         axes.axvline(max(0, last_ms / 1000 - idle_seconds), color="#808080", linewidth=0.8, linestyle=":")
         name_lines(axes, [column.name for column in columns], ends, lines, last_ms / 1000)
-    panels[0][0].set_ylabel("RSS, MiB (median of the rounds)", fontsize=8)
     figure.tight_layout()
     files = save(figure, directory, "requests-rss")
     pyplot.close(figure)
@@ -82,5 +82,5 @@ def draw(outcome, directory, idle_seconds):
     if files := latency(outcome, directory):
         titles[files[0].name] = "The handler's processor time by percentile"
     files = rss(outcome, directory, idle_seconds)
-    titles[files[0].name] = "RSS of the server over time; the dotted line is the end of the load"
+    titles[files[0].name] = "RSS of the server over time (medians of the rounds); the dotted line is the end of the load"
     return titles
