@@ -3,7 +3,6 @@
 import shlex
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 from rich import box
@@ -153,6 +152,12 @@ def sides_of(found):
         yield name, f"{facts['title']} (version {facts['version']}{digest})"
 
 
+def _short(side):
+    """A path without its folders; what has a name of its own stays."""
+    path, at, options = side.partition("@")
+    return f"{path if '=' in path else path.rpartition('/')[2]}{at}{options}"
+
+
 @dataclass
 class Page:
     found: object
@@ -225,7 +230,7 @@ class Page:
         chosen, compared = self.arguments, self.compared
         question = chosen.question or f"is `{chosen.b}` (B) better than `{chosen.a}` (A)?"
         verdict = f"*Verdict*: **{compared.verdict}**. {' '.join(words(compared))}"
-        parts = [f"# {Path(chosen.b).name} against {Path(chosen.a).name}", f"*Question*: {question}", verdict]
+        parts = [f"# {_short(chosen.b)} against {_short(chosen.a)}", f"*Question*: {question}", verdict]
         parts += [f"*{name}*: {text}" for name, text in sides_of(self.found)]
         parts = parts[:1] + [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in parts[1:]]
         if compared.deciding:
