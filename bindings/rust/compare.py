@@ -83,18 +83,27 @@ def ratio(times, others):
     return spread([mine / other for mine, other in zip(times, others, strict=True)], "{:.2f}".format)
 
 
+def middle(times, others):
+    return statistics.median(map(operator.truediv, times, others))
+
+
 def table(head, rows):
     return ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
+def arena_times(found):
+    """(group, name, value, times, times of what it is compared with) of each benchmark of arenas."""
+    for group, (_, base) in ARENAS.items():
+        for (of, rest), times in sorted(found.items()):
+            name, _, value = rest.partition("/")
+            if of == group:
+                yield group, name, value, times, found[group, "/".join(word for word in (base, value) if word)]
+
+
 def arena_rows(found):
-    for group, (ours, base) in ARENAS.items():
-        for (name, rest), times in sorted(found.items()):
-            value = rest.partition("/")[2]
-            if name == group:
-                against = found[group, "/".join(word for word in (base, value) if word)]
-                mark = " *" if rest.partition("/")[0] == ours else ""
-                yield f"{group} {value}".strip(), rest.partition("/")[0] + mark, spread(times, duration), ratio(times, against)
+    for group, name, value, times, others in arena_times(found):
+        mark = " *" if name == ARENAS[group][0] else ""
+        yield f"{group} {value}".strip(), name + mark, spread(times, duration), ratio(times, others)
 
 
 def crate_rows(found):
@@ -106,23 +115,20 @@ def crate_rows(found):
 
 
 def answer(found):
-    """What the page says first: lines."""
-    crates = {(group, rest.rsplit("/", 1)[0]) for group, rest in found if group not in ARENAS}
-    against = {
-        f"{group}: {what}": statistics.median(map(operator.truediv, found[group, f"{what}/tslab"], found[group, f"{what}/mimalloc"]))
-        for group, what in crates
-    }
-    first, last = min(against, key=against.get), max(against, key=against.get)
-    yield f"**As the allocator of a program, tslab takes {against[first]:.2f} ({first}) to {against[last]:.2f} ({last}) of the time that mimalloc takes.**"
-    arenas = {}
-    for group, (ours, base) in ARENAS.items():
-        for (name, rest), times in found.items():
-            value = rest.partition("/")[2]
-            if name == group and rest.partition("/")[0] == ours:
-                others = found[group, "/".join(word for word in (base, value) if word)]
-                arenas[f"{group} {value}".strip()] = statistics.median(map(operator.truediv, times, others))
-    listed = ", ".join(f"{name} {value:.2f}" for name, value in sorted(arenas.items(), key=lambda pair: pair[1]))
-    yield f"**Against bumpalo, an epoch for each takes {listed}.**"
+    """What the page says first: sentences."""
+    crates = {}
+    for group, rest in found:
+        what, _, allocator = rest.rpartition("/")
+        if group not in ARENAS and allocator == "tslab":
+            crates[f"{group}: {what}"] = middle(found[group, rest], found[group, f"{what}/mimalloc"])
+    arenas = {f"{group} {value}".strip(): middle(times, others) for group, name, value, times, others in arena_times(found) if name == ARENAS[group][0]}
+    yield f"**As the allocator of a program, tslab takes {span(crates)} times as long as mimalloc.**"
+    yield f"**In an epoch, the rows with a * take {span(arenas)} times as long as bumpalo.**"
+
+
+def span(ratios):
+    first, last = min(ratios, key=ratios.get), max(ratios, key=ratios.get)
+    return f"{ratios[first]:.2f} ({first}) to {ratios[last]:.2f} ({last})"
 
 
 def versions():
@@ -136,8 +142,7 @@ def page(found, count, seconds, before):
     head = [
         "# Rust: epochs beside arenas, and crates on four allocators",
         "",
-        *"\n\n".join(answer(found)).split("\n"),
-        "",
+        *(line for sentence in answer(found) for line in (sentence, "")),
         f"Medians (least to most) of {count} rounds, each with the benchmarks in another order. Ratios are taken round by round. They are by",
         "criterion's medians of each run. Below 1, the allocator of the row is faster than bumpalo, or mimalloc.",
         "",

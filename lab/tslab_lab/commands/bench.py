@@ -73,10 +73,9 @@ def page(found, path):
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
     overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
-    sentences, image = make.answer(found, path)
-    answer = [*sentences, *([f"![Time and peak RSS over all]({image})"] if image else [])]
+    sentences, picture = make.answer(found, path, "Time and peak RSS over all")
     return bench_tables.markdown_page(
-        f"{OURS} against other allocators: {path.stem}", answer, overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+        f"{OURS} against other allocators: {path.stem}", [*sentences, *picture], overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
     )
 
 

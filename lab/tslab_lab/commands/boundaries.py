@@ -58,10 +58,9 @@ def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     listed = case_runs.of(found, case_runner.select(found.header["cases"]))
     cliffs = list(case_runs.cliffs(listed))
-    sentences, image = make.answer(found, path)
+    sentences, picture = make.answer(found, path, "Time and RSS over the size")
     parts = [*sentences, "\n".join(f"- {line}" for line in cliffs)] if cliffs else sentences
-    parts += [f"![Time and RSS over the size]({image})"] if image else []
-    parts += [*paragraphs_of(found), *tables_of(listed, list(found.header["allocators"]))]
+    parts += [*picture, *paragraphs_of(found), *tables_of(listed, list(found.header["allocators"]))]
     return layout.markdown_page("Time and memory over the size of objects", parts, measurement.setting(found))
 
 

@@ -114,9 +114,8 @@ def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     libc, names = found.header["machine"]["libc"], [name for name in found.header["allocators"] if name != SYSTEM]
     rows = {name: list(rows_of(found, name)) for name in names}
-    _, image = make.answer(found, path)
-    parts = [demo_table.sentence(rows[name], libc, name) for name in names]
-    parts += [f"![Time of each work on the system's malloc, against tslab's]({image})"] if image else []
-    parts += [*(demo_table.plain_table(rows[name], libc, name) for name in names)]
+    _, picture = make.answer(found, path, "Time of each work on the system's malloc, against tslab's")
+    parts = [*(demo_table.sentence(rows[name], libc, name) for name in names), *picture]
+    parts += [demo_table.plain_table(rows[name], libc, name) for name in names]
     parts += ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
     return layout.markdown_page("`make demo`", parts, measurement.setting(found))

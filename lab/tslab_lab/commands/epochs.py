@@ -85,8 +85,8 @@ def variants_in(found):
 def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = outcome_of(found, variants_in(found))
-    _, image = make.answer(found, path)
-    answer = [*tables.answer(outcome), *([f"![Time of a request, by how it is served]({image})"] if image else [])]
+    _, picture = make.answer(found, path, "Time of a request, by how it is served")
+    answer = [*tables.answer(outcome), *picture]
     return tables.markdown_page(outcome, answer, list(setting_of(found)), list(notes(found, ())))
 
 

@@ -45,9 +45,8 @@ def run(arguments):
 
 def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
-    sentences, image = make.answer(found, path)
-    parts = [*sentences, *([f"![The rare ones of each kind of operation]({image})"] if image else [])]
-    parts += [how_to_read(found), *measurement.remarks(found)]
+    sentences, picture = make.answer(found, path, "The rare ones of each kind of operation")
+    parts = [*sentences, *picture, how_to_read(found), *measurement.remarks(found)]
     for case in found.header["cases"]:
         parts += [f"## {case}", *tables_of(found, [case])]
     return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
@@ -58,7 +57,8 @@ def how_to_read(found):
     span = f"{timers[0]:.0f}" if timers[0] == timers[-1] else f"{timers[0]:.0f} to {timers[-1]:.0f}"
     return (
         f"Nanoseconds, all rounds together. Each figure contains the timer's own {span} ns. The longest times are "
-        "mostly the kernel's: page faults, and other work on the machine. '-': fewer than ten times were beyond it."
+        "mostly the kernel's: page faults, and other work on the machine. '-': fewer than ten times were beyond it. Ratios of "
+        "percentiles are of all rounds together, too, and have no intervals."
     )
 
 

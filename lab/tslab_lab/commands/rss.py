@@ -156,8 +156,8 @@ def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = tables.outcome_of(found)
     (case,) = found.header["cases"].values()
-    sentences, image = make.answer(found, path)
-    parts = [*sentences, *([f"![RSS over time]({image})"] if image else []), case["title"]]
+    sentences, picture = make.answer(found, path, "RSS over time")
+    parts = [*sentences, *picture, case["title"]]
     parts += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
     parts += [*measurement.remarks(found), *tables.tables(outcome, SYSTEM)]
     return layout.markdown_page("RSS over time", parts, measurement.setting(found))
@@ -175,6 +175,6 @@ def show(found, outcome, folder, load):
     if SYSTEM not in outcome:
         paragraphs.append(f"No ratios: {SYSTEM} did not take part.")
     paragraphs += measurement.remarks(found)
-    _, image = make.answer(found, folder / NAME)
-    paragraphs.append(f"Figure: {folder / image} and .pdf" if image else figures.available())
+    _, picture = make.answer(found, folder / NAME, "RSS over time")
+    paragraphs.append(f"Figure: {folder / NAME}.png and .pdf" if picture else figures.available())
     layout.show(layout.console(), tables.tables(outcome, SYSTEM), paragraphs, measurement.setting(found))

@@ -91,11 +91,9 @@ def compared(page):
 def _rows(measured, ours):
     """In how many rows ours is the best, or next to it."""
     for title, cases in measured.items():
-        cases = {case: found for case, found in cases.items() if ours in found and len(found) > 1}
-        first = sum(standings.best(found) == ours for found in cases.values())
-        ratios = [standings.ratio(found[ours], found[standings.best(found)]) for found in cases.values()]
-        near = sum(ratio is not None and ratio.middle <= NEAR for ratio in ratios)
-        yield f"{ours} has the least {title} in {first} of {counted(len(cases), 'workload')}, and within {NEAR:g} of the least in {near}."
+        against = standings.against_best(cases, ours, {name for found in cases.values() for name in found if name != ours})
+        first, near = standings.leaders(cases)[ours][0], sum(found.middle <= NEAR for _, _, found, _ in against)
+        yield f"{ours} has the least {title} in {first} of {counted(len(against), 'workload')}, and within {NEAR:g} of the least in {near}."
 
 
 NAMES_SHOWN = 4  # one by one, in a sentence

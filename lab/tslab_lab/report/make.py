@@ -50,17 +50,17 @@ def print_page(page):
     return target
 
 
-def answer(found, path):
-    """What a page of Markdown says first: its sentences, and the link to its figure, which is drawn beside `path` as .png and
-    .pdf. Nothing where there are no figures."""
+def answer(found, path, alt):
+    """What a page of Markdown says first: its sentences, and a list with the link to its figure, which is drawn beside `path` as
+    .png and .pdf. Two empty lists where there are no figures. `alt`: what the figure shows."""
     if figures.available():
-        return [], None
+        return [], []
     with tempfile.TemporaryDirectory(prefix="tslab-report-") as directory:
         sentences = pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
         drawn = next(iter(sorted(Path(directory).glob("*.png"))), None)
         for suffix in (".png", ".pdf") if drawn else ():
             shutil.copy(drawn.with_suffix(suffix), path.with_suffix(suffix))
-        return sentences, path.with_suffix(".png").name if drawn else None
+        return sentences, [f"![{alt}]({path.with_suffix('.png').name})"] if drawn else []
 
 
 def make(found, output=None, baseline=None):
