@@ -6,6 +6,7 @@
 #include "core/depot.h"
 #include "core/exchange.h"
 #include "core/meta.h"
+#include "core/pages.h"
 #include "core/thread.h"
 #include "core/trap.h"
 #include "os/fatal.h"
@@ -49,6 +50,8 @@ static void account_add(struct tslab_account *account, uint64_t bytes, uint64_t 
 struct use_tally {
     uint64_t used_slot_bytes; /* of slabs: not in the bitmap */
     uint64_t open_live_bytes; /* in chunks that have a cursor */
+    uint64_t claimed_gone_bytes;
+    uint64_t there_bytes; /* of all runs, as the bits of pages say */
     uint64_t slab_units, chunk_units, large_units;
     uint64_t handle_units; /* of slabs with handles */
     uint64_t large_runs;
@@ -60,10 +63,10 @@ static void add_slab(struct tslab_accounts *accounts, struct use_tally *tally, c
     struct census_slab slab;
     census_slab(run, &slab);
     const uint64_t free = (uint64_t)slab.free_slots * geometry->size, tail = census_tail_bytes(run->class);
-    const uint64_t untouched = min_size(slab.untouched_bytes, free);
     const bool held = word_state(run->word) == SLAB_ATTACHED;
-    account_add(held ? &accounts->attached_slabs : &accounts->partial_slabs, free, untouched);
-    account_add(&accounts->slab_tails, tail, min_size(slab.untouched_bytes - untouched, tail));
+    account_add(held ? &accounts->attached_slabs : &accounts->partial_slabs, free, slab.free_gone_bytes);
+    account_add(&accounts->slab_tails, tail, slab.tail_gone_bytes);
+    tally->claimed_gone_bytes += slab.claimed_gone_bytes;
     tally->used_slot_bytes += (uint64_t)(geometry->slots - slab.free_slots) * geometry->size;
     tally->slab_units += run->units;
     tally->handle_units += tag_has_handles(run->tag) ? run->units : 0;
@@ -81,12 +84,12 @@ static void add_chunk(struct tslab_accounts *accounts, struct use_tally *tally, 
     if (open) {
         tally->open_live_bytes += live;
     } else {
-        const uint64_t filled = min_size((size_t)(full & ~(uint32_t)CHUNK_FRESH) << GRANULE_SHIFT, CHUNK_BYTES);
-        const uint64_t rest = CHUNK_BYTES - max_size(filled, live);
+        const uint64_t filled = max_size(min_size((size_t)full << GRANULE_SHIFT, CHUNK_BYTES), live);
+        const char *const start = arena_address(run->first), *const end = start + CHUNK_BYTES;
+        const uint64_t dead = filled - live;
         account_add(&accounts->live_chunks, live, 0);
-        account_add(&accounts->dead_in_chunks, not_below_zero(filled, live), 0);
-        account_add(&accounts->unfilled_chunks, rest,
-                    (full & CHUNK_FRESH) == 0 ? 0 : round_down(rest, os_page_bytes()));
+        account_add(&accounts->dead_in_chunks, dead, min_size(pages_gone_bytes(start, start + filled), dead));
+        account_add(&accounts->unfilled_chunks, CHUNK_BYTES - filled, pages_gone_bytes(start + filled, end));
         tally->chunk_units += CHUNK_UNITS;
     }
 }
@@ -103,6 +106,7 @@ static void add_large(struct tslab_accounts *accounts, struct use_tally *tally, 
 static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally)
 {
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        tally->there_bytes += pages_there_bytes(run.first, run.units);
         switch (run.kind) {
         case CENSUS_SLAB:
             add_slab(accounts, tally, &run);
@@ -130,8 +134,13 @@ static void add_cursor(struct tslab_accounts *accounts, struct use_tally *tally,
     const uint64_t rest = (CHUNK_GRANULES - granules) << GRANULE_SHIFT;
     invariant(granules <= CHUNK_GRANULES &&
               start % (UNIT_BYTES / GRANULE_BYTES) == (arena.base >> GRANULE_SHIFT) % (UNIT_BYTES / GRANULE_BYTES));
+    /* Whether the page is there that the cursor is on, the bits need not tell yet. */
+    const uint64_t untold = min_size(round_up((start + granules) << GRANULE_SHIFT, (size_t)1 << pages_shift()) -
+                                         ((start + granules) << GRANULE_SHIFT),
+                                     rest);
+    const char *const end = (const char *)((start + CHUNK_GRANULES) << GRANULE_SHIFT);
     account_add(warm ? &accounts->warm_chunks : &accounts->unfilled_chunks, rest,
-                chunk_is_fresh(cursor) ? round_down(rest, os_page_bytes()) : 0);
+                pages_gone_bytes(end - rest + untold, end));
     *filled_bytes += granules << GRANULE_SHIFT;
     tally->chunk_units += CHUNK_UNITS;
 }
@@ -203,7 +212,7 @@ static uint64_t add_cached(struct tslab_accounts *accounts)
         account_add(&accounts->stocks, held.stock * size, 0);
         account_add(&accounts->outboxes, held.outbox * size, 0);
         account_add(&accounts->exchange, exchanged * size, 0);
-        account_add(&accounts->claimed, held.claimed * size, held.claimed_untouched);
+        account_add(&accounts->claimed, held.claimed * size, 0);
         account_add(&accounts->retired, held.retired * size, 0);
         cached += (held.magazine + held.stock + held.outbox + exchanged + held.claimed + held.retired) * size;
     }
@@ -227,6 +236,8 @@ static void add_tables(struct tslab_accounts *accounts, const struct use_tally *
     const uint64_t inside =
         not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / sizeof(struct run)));
     accounts->tag_table = table_account(TABLE_TAGS, touched * sizeof(struct unit));
+    const struct tslab_account pages = table_account(TABLE_PAGES, touched);
+    account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
     accounts->run_table = table_account(TABLE_RUNS, not_below_zero(touched, inside) * sizeof(struct run));
     accounts->revisit_table = table_account(TABLE_REVISITS, tally->handle_units * sizeof(struct revisit));
     accounts->code_table = table_account(TABLE_CODES, (tally->chunk_units + tally->handle_units) * granules);
@@ -276,6 +287,15 @@ static uint64_t kind_bytes(enum run_kind kind)
     return (uint64_t)counter_get(&depot.units[kind]) << UNIT_SHIFT;
 }
 
+/* Takes the pages of an account of runs that nobody uses out of those that are there of all such runs. Which of them
+ * has them, is known only of all together. */
+static struct tslab_account idle_account(uint64_t bytes, uint64_t *there)
+{
+    const uint64_t own = min_size(bytes, *there);
+    *there -= own;
+    return (struct tslab_account){ bytes, bytes - own };
+}
+
 struct accounts_gap accounts_take(struct tslab_accounts *accounts)
 {
     struct use_tally tally = { .slab_units = 0 };
@@ -283,11 +303,14 @@ struct accounts_gap accounts_take(struct tslab_accounts *accounts)
     const uint64_t cached = add_cached(accounts);
     add_runs(accounts, &tally);
     add_cursors(accounts, &tally);
+    accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
     accounts->live_slots = none_of(not_below_zero(tally.used_slot_bytes, cached));
-    accounts->hot_runs = none_of(hot_bytes());
     accounts->trapped_runs = all_of((uint64_t)counter_get(&trap_units) << UNIT_SHIFT);
-    accounts->dirty_runs = none_of(kind_bytes(RUN_DIRTY));
-    accounts->stuck_runs = none_of(kind_bytes(RUN_STUCK));
+    const uint64_t there = pages_there_bytes(1, load_acquire(&arena.committed_units) - 1);
+    uint64_t idle = not_below_zero(there, tally.there_bytes);
+    accounts->hot_runs = idle_account(hot_bytes(), &idle);
+    accounts->stuck_runs = idle_account(kind_bytes(RUN_STUCK), &idle);
+    accounts->dirty_runs = idle_account(kind_bytes(RUN_DIRTY), &idle);
     accounts->clean_runs = all_of(kind_bytes(RUN_CLEAN));
     accounts->unopened_units = all_of(arena_unopened_bytes());
     const uint64_t used = kind_bytes(RUN_USED), purging = (uint64_t)counter_get(&depot.purging_units) << UNIT_SHIFT;

@@ -35,6 +35,7 @@ struct table {
 
 static struct table tables[TABLES] = {
     [TABLE_TAGS] = { .unit_bytes = sizeof(struct unit) },
+    [TABLE_PAGES] = { .unit_bytes = 1 },
     [TABLE_RUNS] = { .unit_bytes = sizeof(struct run) },
     [TABLE_REVISITS] = { .unit_bytes = sizeof(struct revisit) },
     [TABLE_CODES] = { .unit_bytes = UNIT_BYTES / GRANULE_BYTES },
@@ -93,6 +94,7 @@ static void lay_out(uintptr_t start, size_t units)
     at += align - UNIT_BYTES; /* unit 1, the first that is handed out, starts a page, whatever the size of pages */
     arena.base = at;
     arena.units = (struct unit *)tables[TABLE_TAGS].start;
+    arena.pages = (atomic_u8 *)tables[TABLE_PAGES].start;
     arena.runs = (struct run *)tables[TABLE_RUNS].start;
     arena.revisits = (struct revisit *)tables[TABLE_REVISITS].start;
     arena.codes = (atomic_u8 *)tables[TABLE_CODES].start;

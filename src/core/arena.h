@@ -6,8 +6,8 @@
  * it. The side tables have fixed distances from the base and grow in the same way. So the unit and the place in a table
  * follow from an address by arithmetic, and the process maps only what it uses (docs/decisions/addresses.md).
  *
- * Owns: for each unit its tag, the first unit of its run, a descriptor (used by the run that starts there), revisit
- * links and code bytes.
+ * Owns: for each unit its tag, the first unit of its run, its page bits, a descriptor (used by the run that starts
+ * there), revisit links and code bytes.
  *
  * Invariants:
  *
@@ -62,7 +62,7 @@ struct revisit {
 };
 
 /* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
- * large_bytes, unpurged_bytes, purged_slots, life, fresh_words and was_clean.
+ * large_bytes, unpurged_bytes, life and fresh_words.
  *
  * The kinds of runs: used, or empty in one of four ways (depot.h). */
 enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
@@ -96,13 +96,10 @@ struct run {
     };
     union {
         size_t large_bytes;    /* large block: the bytes that its user may touch (large.h) */
+        uint64_t swept_live;   /* chunk: `live` when its free pages were given back; 0: they never were (holes.h) */
         size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
     };
-    union {
-        uint32_t purged_slots; /* slab: of its free slots, at least so many have no pages but those that they share with
-                                  others. By the holder, or under the list's lock (holes.h) */
-        uint32_t life;         /* chunk: the number of its present life, while allocations are sampled (samples.h) */
-    };
+    uint32_t life;   /* chunk: the number of its present life, while allocations are sampled (samples.h) */
     atomic_u32 live; /* chunk: granules that live, as counted by chunk.h */
     union {
         uint16_t fresh_words; /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
@@ -110,7 +107,6 @@ struct run {
                                  is sampled; CHUNK_GRANULES: it is not cut. By the holder */
     };
     bool is_guarded; /* large run, in the checked library: the page behind it has no access (large.c) */
-    bool was_clean;  /* slab, chunk: the run had no pages when it was opened */
 
     /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
     _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
@@ -141,6 +137,7 @@ struct arena {
     atomic_u64 *live; /* a bit for each granule: an object of the user starts here (checked.h) */
 #endif
     _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
+    atomic_u8 *pages;                       /* a bit for each page of a unit (pages.h) */
     atomic_u32 huge;                        /* whether the depot may ask for huge pages (huge.h): enum arena_huge */
 };
 
@@ -151,6 +148,7 @@ _Static_assert(offsetof(struct arena, codes_of_zero) < CACHE_LINE, "what the fas
 /* The side tables: a part for each unit. */
 enum arena_table {
     TABLE_TAGS,
+    TABLE_PAGES,
     TABLE_RUNS,
     TABLE_REVISITS,
     TABLE_CODES,

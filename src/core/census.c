@@ -4,6 +4,7 @@
 
 #include "core/chunk.h"
 #include "core/large.h"
+#include "core/pages.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -28,7 +29,8 @@ static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
     run->kind = CENSUS_LARGE;
     run->large_bytes = owned_load(&arena.runs[at].large_bytes);
     run->units = large_units(run->large_bytes);
-    return tag == TAG_LARGE && run->units != 0;
+    /* The field means something else as soon as the block is gone. */
+    return tag == TAG_LARGE && run->units != 0 && load_acquire(&arena.units[at].tag) == tag;
 }
 
 bool census_next(struct census_run *run)
@@ -46,83 +48,32 @@ bool census_next(struct census_run *run)
 
 /* Slabs. */
 
-struct bits {
-    uint64_t word[BITMAP_WORDS];
-};
-
-static bool bits_have(const struct bits *bits, unsigned slot)
+/* The bytes of free slots, of the tail and of claimed slots that lie on pages that are not there. */
+static void add_gone(const struct run *run, const struct class_geometry *geometry, const struct slot_set *free,
+                     struct census_slab *slab)
 {
-    return (bits->word[slot / WORD_SLOTS] >> (slot % WORD_SLOTS) & 1) != 0;
-}
-
-/* The free slots of a slab, which may be a slab of another class by now. */
-static void bits_read(struct bits *bits, const struct run *slab, const struct class_geometry *geometry)
-{
-    memset(bits, 0, sizeof *bits);
-    for (unsigned w = 0; w < geometry->words; w++) {
-        bits->word[w] = load_plain(&slab->bitmap[w]) & class_word_mask(geometry, w);
+    const char *const start = arena_address(run_index(run));
+    const char *const tail = start + (size_t)geometry->slots * geometry->size;
+    const char *const end = start + ((size_t)geometry->units << UNIT_SHIFT);
+    const size_t all = pages_gone_bytes(start, end);
+    slab->tail_gone_bytes = pages_gone_bytes(tail, end);
+    for (struct slot_row row = { .end = 0 }; all != 0 && slot_set_next_row(free, geometry, &row);) {
+        slab->free_gone_bytes +=
+            pages_gone_bytes(start + (size_t)row.begin * geometry->size, start + (size_t)row.end * geometry->size);
     }
-}
-
-/* How many there are, in words of these numbers. */
-static uint32_t bits_count(const struct bits *bits, uint32_t words)
-{
-    uint32_t count = 0;
-    for (unsigned w = 0; w < BITMAP_WORDS; w++) {
-        count += (words >> w & 1) != 0 ? bit_count(bits->word[w]) : 0;
-    }
-    return count;
-}
-
-/* The whole pages in rows of these slots, in words of these numbers. tail: what is behind the last slot belongs to its
- * row. */
-static uint64_t pages_in_rows(const struct bits *bits, uint32_t words, const struct class_geometry *geometry, bool tail)
-{
-    const size_t page = os_page_bytes(), size = geometry->size;
-    uint64_t bytes = 0;
-    for (unsigned slot = 0; slot < geometry->slots;) {
-        unsigned end = slot;
-        while (end < geometry->slots && (words >> (end / WORD_SLOTS) & 1) != 0 && bits_have(bits, end)) {
-            end++;
-        }
-        if (end > slot) {
-            const bool last = tail && end == geometry->slots;
-            const size_t from = round_up(slot * size, page);
-            const size_t to = round_down(last ? (size_t)geometry->units << UNIT_SHIFT : end * size, page);
-            bytes += to > from ? to - from : 0;
-            invariant(bytes <= (uint64_t)geometry->units << UNIT_SHIFT);
-        }
-        slot = end + 1;
-    }
-    return bytes;
-}
-
-/* The pages of words that were never handed out have not been touched. Of the other free slots the slab only counts how
- * many have no pages: they are taken to have the same share of the free pages. */
-static uint64_t slab_untouched(const struct run *slab, const struct class_geometry *geometry, const struct bits *free)
-{
-    const uint32_t purged = owned_load(&slab->purged_slots), fresh_words = owned_load(&slab->fresh_words);
-    if (purged == 0) {
-        return 0;
-    }
-    const bool tail = owned_load(&slab->was_clean) && (fresh_words >> (geometry->words - 1) & 1) != 0;
-    const uint64_t all = pages_in_rows(free, UINT32_MAX, geometry, tail);
-    const uint64_t never = pages_in_rows(free, fresh_words, geometry, tail);
-    const uint32_t fresh = bits_count(free, fresh_words), others = bits_count(free, ~fresh_words);
-    const uint64_t gone = min_size(purged > fresh ? purged - fresh : 0, others);
-    invariant(never <= all && fresh + others <= geometry->slots);
-    return never + (others == 0 ? 0 : (all - never) * gone / others);
+    const size_t others = slab->free_gone_bytes + slab->tail_gone_bytes;
+    slab->claimed_gone_bytes = all > others ? all - others : 0; /* the holder may claim meanwhile */
 }
 
 void census_slab(const struct census_run *run, struct census_slab *slab)
 {
     const struct class_geometry *const geometry = &class_geometry[run->class];
-    struct bits free;
+    struct slot_set free;
     invariant(run->kind == CENSUS_SLAB && run->class != CLASS_NONE);
-    bits_read(&free, &arena.runs[run->first], geometry);
-    slab->free_slots = bits_count(&free, UINT32_MAX);
+    slot_set_read(&free, &arena.runs[run->first], geometry);
+    *slab = (struct census_slab){ .free_slots = slot_set_count(&free) };
     invariant(slab->free_slots <= geometry->slots && run->units == geometry->units);
-    slab->untouched_bytes = slab_untouched(&arena.runs[run->first], geometry, &free);
+    add_gone(&arena.runs[run->first], geometry, &free, slab);
 }
 
 size_t census_tail_bytes(unsigned class)
@@ -133,14 +84,14 @@ size_t census_tail_bytes(unsigned class)
 }
 
 /* The slots that lie on a page, and how many of them are used. The last page may have none. */
-static void add_page(const struct bits *free, const struct class_geometry *geometry, size_t from, size_t to,
+static void add_page(const struct slot_set *free, const struct class_geometry *geometry, size_t from, size_t to,
                      struct census_class *sum)
 {
     const unsigned begin = (unsigned)(from / geometry->size);
     const unsigned end = (unsigned)min_size((to + geometry->size - 1) / geometry->size, geometry->slots);
     unsigned used = 0;
     for (unsigned slot = begin; slot < end; slot++) {
-        used += !bits_have(free, slot);
+        used += !slot_set_has(free, slot);
     }
     const bool kept = used != 0 && begin + used < end;
     invariant(begin <= end && begin + used <= end);
@@ -155,9 +106,9 @@ static void add_pages(const struct census_run *run, struct census_class *sum)
 {
     const struct class_geometry *const geometry = &class_geometry[run->class];
     const size_t page = min_size(os_page_bytes(), UNIT_BYTES), bytes = (size_t)geometry->units << UNIT_SHIFT;
-    struct bits free;
+    struct slot_set free;
     invariant(bytes % page == 0 && run->units == geometry->units);
-    bits_read(&free, &arena.runs[run->first], geometry);
+    slot_set_read(&free, &arena.runs[run->first], geometry);
     for (size_t at = 0; at < bytes; at += page) {
         add_page(&free, geometry, at, at + page, sum);
     }
@@ -180,7 +131,7 @@ void census_class(unsigned class, bool pages, struct census_class *sum)
         sum->held += word_state(run.word) == SLAB_ATTACHED;
         sum->free_slots += slab.free_slots;
         sum->used_slots += slots - slab.free_slots;
-        sum->untouched_bytes += slab.untouched_bytes;
+        sum->untouched_bytes += slab.free_gone_bytes + slab.tail_gone_bytes;
         if (pages) {
             add_pages(&run, sum);
         }

@@ -30,9 +30,10 @@ bool census_next(struct census_run *run);
 
 /* A slab, right now. */
 struct census_slab {
-    uint32_t free_slots;      /* in the bitmap */
-    uint64_t untouched_bytes; /* whole pages of free slots and of the tail that were never touched, or were purged. An
-                                 estimate where some free slots of a slab were purged and others were not */
+    uint32_t free_slots;         /* in the bitmap */
+    uint64_t free_gone_bytes;    /* of these slots, on pages that are not there */
+    uint64_t tail_gone_bytes;    /* behind the last slot, on such pages */
+    uint64_t claimed_gone_bytes; /* of slots that a heap has claimed, on such pages */
 };
 
 void census_slab(const struct census_run *run, struct census_slab *slab);

@@ -5,6 +5,8 @@
 #include "core/depot.h"
 #include "core/draw.h"
 #include "core/misuse.h"
+#include "core/pages.h"
+#include "core/reclaim.h"
 #include "core/samples.h"
 #include "os/fatal.h"
 
@@ -70,10 +72,21 @@ static void chunk_begin(struct cursor *cursor)
     }
 }
 
-/* Counts the passed granules, before the cursor leaves its chunk or starts anew in it. */
-static void cursor_count_passed(struct cursor *cursor)
+/* Notes which pages the cursor has reached. */
+static void cursor_touch(const struct cursor *cursor)
 {
-    invariant(load_plain(&cursor->at) - load_plain(&cursor->start) <= CHUNK_GRANULES);
+    char *const start = cursor_start(cursor);
+    const uint64_t granules = load_plain(&cursor->at) - load_plain(&cursor->start);
+    invariant(granules <= CHUNK_GRANULES);
+    if (granules != 0) {
+        pages_set(start, start + (granules << GRANULE_SHIFT), true);
+    }
+}
+
+/* Before the cursor leaves its chunk or starts anew in it. */
+static void cursor_leave(struct cursor *cursor)
+{
+    cursor_touch(cursor);
     counter_add(&cursor->passed, load_plain(&cursor->at) - load_plain(&cursor->start));
 }
 
@@ -94,7 +107,7 @@ noinline void chunk_try_reset(struct cursor *cursor)
 {
     if (chunk_is_empty(cursor) && !chunk_is_frozen(cursor)) {
         const uint64_t start = load_plain(&cursor->start);
-        cursor_count_passed(cursor);
+        cursor_leave(cursor);
         store_plain(&cursor->at, start);
         store_plain(&cursor->freed, start);
         chunk_begin(cursor);
@@ -166,6 +179,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     /* A fork may cut the holder between the two: in the child nothing is allocated inside of what the code says. */
     const uint64_t end = start + code_granules(code);
     if (end < load_plain(&cursor->at)) {
+        cursor_touch(cursor);
         store_relaxed(code_at(p), (uint8_t)code);
         store_relaxed(&cursor->at, end);
         if (samples_are_on()) { /* what is allocated in the same granules next may be sampled, too */
@@ -178,7 +192,7 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
     return true;
 }
 
-void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clean)
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
 {
     struct run *const slab = &arena.runs[first];
     invariant(cursor_start(cursor) == NULL && slab->kind == RUN_USED && slab->units == CHUNK_UNITS);
@@ -186,23 +200,13 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clea
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot has set both ends */
     }
-    owned_store(&slab->was_clean, clean);
-    store_plain(&slab->full, (uint32_t)load_plain(&cursor->passed));
+    slab->swept_live = 0;
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
         store_plain(&arena.units[first + i].tag, TAG_CHUNK);
     }
     cursor_set(cursor, granule_at(arena_address(first)));
-}
-
-/* The low bits of the count tell, because no chunk is filled anew as often as it takes for them to come round. */
-bool chunk_is_fresh(const struct cursor *cursor)
-{
-    const char *const start = cursor_start(cursor);
-    const struct run *const run = start == NULL ? NULL : &arena.runs[arena_unit(start)];
-    return run != NULL && owned_load(&run->was_clean) &&
-           load_plain(&run->full) == (uint32_t)load_plain(&cursor->passed);
 }
 
 bool chunk_is_empty(const struct cursor *cursor)
@@ -215,10 +219,56 @@ bool chunk_seal(struct cursor *cursor)
     struct run *const slab = chunk_of(cursor);
     const uint32_t alive = cursor_alive(cursor);
     const uint32_t filled = (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start));
-    store_plain(&slab->full, filled | (chunk_is_fresh(cursor) ? CHUNK_FRESH : 0));
-    cursor_count_passed(cursor);
+    store_plain(&slab->full, filled);
+    cursor_leave(cursor);
     cursor_set(cursor, NO_CHUNK);
     return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
+}
+
+bool chunk_pin(uint32_t first)
+{
+    struct run *const chunk = &arena.runs[first];
+    uint32_t live = load_plain(&chunk->live);
+    do {
+        if (live == 0 || live > CHUNK_GRANULES || live == chunk->swept_live) {
+            return false;
+        }
+    } while (!cas_seq_cst(&chunk->live, &live, live + 1));
+    chunk->swept_live = live;
+    return true;
+}
+
+bool chunk_unpin(uint32_t first)
+{
+    invariant(load_plain(&arena.runs[first].live) != 0);
+    return fetch_sub_seq_cst(&arena.runs[first].live, 1) == 1;
+}
+
+static size_t purge_gap(char *from, char *to)
+{
+    const size_t there = from < to ? pages_narrow(&from, &to) : 0;
+    return there != 0 && reclaim_pages(from, (size_t)(to - from)) ? there : 0;
+}
+
+size_t chunk_purge(uint32_t first)
+{
+    char *const start = arena_address(first);
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)code_at(start);
+    size_t purged = 0, gap = 0; /* where the present gap between objects begins */
+    for (size_t at = 0; at < CHUNK_GRANULES;) {
+        if (at % sizeof *codes == 0 && load_plain(&codes[at / sizeof *codes]) == 0) {
+            at += sizeof *codes;
+            continue;
+        }
+        const uint32_t granules = code_granules(load_plain(code_at(start + (at << GRANULE_SHIFT))));
+        if (granules != 0) {
+            purged += purge_gap(start + (gap << GRANULE_SHIFT), start + (at << GRANULE_SHIFT));
+            gap = at + granules;
+        }
+        at += granules == 0 ? 1 : granules;
+    }
+    invariant(gap <= CHUNK_GRANULES);
+    return purged + purge_gap(start + (gap << GRANULE_SHIFT), start + CHUNK_BYTES);
 }
 
 /* Adds the objects that start at eight granules, and their granules. Where all codes are below 128, bytes are counted
@@ -267,7 +317,7 @@ void chunk_reset(struct cursor *cursor)
         code_clear(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start)) << GRANULE_SHIFT);
     }
     store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
-    cursor_count_passed(cursor);
+    cursor_leave(cursor);
     cursor_set(cursor, load_plain(&cursor->start));
     invariant(cursor_alive(cursor) == 0 && !chunk_is_frozen(cursor));
 }
@@ -282,7 +332,7 @@ void chunk_recount(struct cursor *cursor)
 void chunk_abandon(struct cursor *cursor)
 {
     if (cursor_start(cursor) != NULL) {
-        cursor_count_passed(cursor);
+        cursor_leave(cursor);
     }
     cursor_set(cursor, NO_CHUNK);
 }

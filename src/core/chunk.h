@@ -12,10 +12,8 @@
  * chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is sealed, `live` is the
  * granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
- * For reports, `full` of the descriptor tells how far the chunk was filled. While the chunk is open, it is the cursor's
- * `passed` when the chunk was opened: as long as the two are equal, the cursor has not started anew, and what lies
- * beyond it was never touched if the run was clean. When the chunk is sealed, it is the granules that were filled, plus
- * CHUNK_FRESH if what lies beyond them was never touched.
+ * `full` of the descriptor tells how many granules of a sealed chunk were filled. The pages that the cursor reaches are
+ * noted (pages.h) when it leaves the chunk, moves back or starts anew in it.
  *
  * Invariants:
  *
@@ -35,7 +33,6 @@ enum {
     CHUNK_BYTES = CHUNK_UNITS * UNIT_BYTES,
     CHUNK_GRANULES = CHUNK_BYTES / GRANULE_BYTES,
     CHUNK_OPEN = 1 << 30,
-    CHUNK_FRESH = 1 << 30,
     CHUNK_ALIGN_MOST = 4096,
 };
 
@@ -167,11 +164,18 @@ size_t chunk_usable(const void *p);
  */
 bool chunk_resize(struct cursor *cursor, void *p, size_t size);
 
-/* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. clean: the run has no pages. */
-void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch, bool clean);
+/* For the purger of free pages. Pins a sealed chunk that has objects, and of which some died since it was pinned last.
+ * Under the lock of its epoch, in whose list it is. False: it is none. Nobody recycles it until it is unpinned: true,
+ * the last object died meanwhile, and the chunk is the caller's. */
+bool chunk_pin(uint32_t first);
+bool chunk_unpin(uint32_t first);
 
-/* Whether nothing beyond the position of the cursor, which has a chunk, was ever touched. Any thread. */
-bool chunk_is_fresh(const struct cursor *cursor);
+/* Gives back the pages of a pinned chunk on which no object lives: in a sealed chunk none ever will. Returns the bytes
+ * given back. */
+size_t chunk_purge(uint32_t first);
+
+/* Makes a run from the depot, of CHUNK_UNITS, the chunk of a cursor that has none. */
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch);
 
 /* Whether no object in the cursor's chunk lives, and no thread is about to free in it. */
 bool chunk_is_empty(const struct cursor *cursor);

@@ -5,6 +5,7 @@
 #include "base/probe.h"
 #include "core/ambient.h"
 #include "core/hold.h"
+#include "core/holes.h"
 #include "core/partial.h"
 #include "core/reclaim.h"
 #include "core/survivors.h"
@@ -140,25 +141,20 @@ static void recycle_at_last(struct epoch *epoch)
     } while (n == AT_ONCE);
 }
 
-/* Treats the survivors of an epoch whose holds are all empty. By the thread that brought the count to 0. */
-static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+/* Counts the survivors, writes the line about them, and ends them, as the policy says. of_handles: what the epoch that
+ * served the handles has reported; NULL: there was none. */
+static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report,
+                            const struct tslab_epoch_report *of_handles)
 {
-    const uint64_t word = load_plain(&epoch->word);
-    invariant(thread->gate.is_inside && epoch_word_held(word) == 0 && epoch_threads_inside(epoch) == 0);
-    invariant(epoch_word_state(word) == EPOCH_CLOSED || epoch_word_state(word) == EPOCH_FINISHING);
-    store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
-    const bool reclaims = load_plain(&epoch->reclaims) != 0;
-    const bool doomed = epoch_is_doomed(epoch);
-    struct tslab_epoch_report of_handles;
     const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
-    const bool has_handles = close_handles(thread, epoch, report == NULL && !says ? NULL : &of_handles);
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
     if (report != NULL || says) {
         struct survivors tally;
         survivors_count(epoch, &tally);
         struct survivors all = tally;
-        if (has_handles) {
-            all.objects += of_handles.survivors;
-            all.bytes += of_handles.survivor_bytes;
+        if (of_handles != NULL) {
+            all.objects += of_handles->survivors;
+            all.bytes += of_handles->survivor_bytes;
         }
         if (says && all.objects > 0) {
             invariant(thread->line != NULL && thread->line->length == 0);
@@ -169,10 +165,32 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
             report->survivor_bytes = tally.bytes;
         }
     }
-    if (doomed) {
+    if (epoch_is_doomed(epoch)) {
         survivors_end(epoch);
     } else if (TSLAB_DEFERRED) {
         recycle_at_last(epoch);
+    }
+}
+
+/* Finishes an epoch whose holds are all empty. By the thread that brought the count to 0. */
+static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    const uint64_t word = load_plain(&epoch->word);
+    invariant(thread->gate.is_inside && epoch_word_held(word) == 0 && epoch_threads_inside(epoch) == 0);
+    invariant(epoch_word_state(word) == EPOCH_CLOSED || epoch_word_state(word) == EPOCH_FINISHING);
+    store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool looks = report != NULL || load_plain(&epoch->policy) == TSLAB_POLICY_REPORT || epoch_is_doomed(epoch);
+    struct tslab_epoch_report of_handles;
+    const bool has_handles = close_handles(thread, epoch, looks ? &of_handles : NULL);
+    /* A purger of free pages holds slabs attached, and takes slots that would count as survivors. */
+    const bool has_runs = load_plain(&epoch->pins) > 1, keeps_out = looks && has_runs;
+    if (keeps_out) {
+        holes_keep_out();
+    }
+    treat_survivors(thread, epoch, report, has_handles ? &of_handles : NULL);
+    if (keeps_out) {
+        holes_let_in();
     }
     if (report != NULL) {
         /* The memory that the epoch had when closing began, less the memory that its survivors keep. */
@@ -182,11 +200,12 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
             add_report(report, &of_handles);
         }
     }
+    const size_t holes = reclaims && has_runs ? holes_purge_epoch(epoch) : 0;
     drain_or_retire(thread, epoch);
     if (reclaims) {
         thread_flush_warm(thread);
         epoch_flush_shared_warm();
-        const size_t bytes = reclaim_all();
+        const size_t bytes = holes + reclaim_all();
         if (report != NULL) {
             report->reclaimed_bytes = bytes;
             /* Resident bytes of 0 mean that the system did not tell. */

@@ -26,7 +26,7 @@ static struct {
     struct epoch *idle;  /* the pool, linked by next_idle */
     struct epoch *warm;  /* FREE records with their chunks, out of the pool, for any thread */
     uint32_t warm_count; /* how many these are */
-    uint32_t limit;      /* all records that were ever made have lower indices */
+    atomic_u32 limit;    /* all records that were ever made have lower indices */
     atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64]; /* bit set: that block has records that are out of the pool */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
@@ -74,11 +74,11 @@ static uint32_t next_bit(const atomic_u64 *words, uint32_t count, uint32_t from)
 
 struct epoch *epoch_next(uint32_t from)
 {
-    enum { BLOCK_WORDS = sizeof epochs.blocks_out / sizeof epochs.blocks_out[0] };
+    const uint32_t blocks = (load_acquire(&epochs.limit) + EPOCH_BLOCK_RECORDS - 1) >> EPOCH_BLOCK_SHIFT;
     uint32_t at = from & (EPOCH_BLOCK_RECORDS - 1);
-    for (uint32_t number = from >> EPOCH_BLOCK_SHIFT; number < EPOCH_BLOCKS; number++, at = 0) {
-        const uint32_t found = next_bit(epochs.blocks_out, BLOCK_WORDS, number);
-        if (found >= EPOCH_BLOCKS) {
+    for (uint32_t number = from >> EPOCH_BLOCK_SHIFT; number < blocks; number++, at = 0) {
+        const uint32_t found = next_bit(epochs.blocks_out, (blocks + 63) / 64, number);
+        if (found >= blocks) {
             break;
         }
         at = found == number ? at : 0;
@@ -118,7 +118,7 @@ bool epoch_is_hidden(uint64_t value)
 /* Makes the record with the next index. NULL: no memory. Under the lock. */
 static struct epoch *record_make(void)
 {
-    const uint32_t id = epochs.limit;
+    const uint32_t id = load_plain(&epochs.limit);
     if (id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS) {
         return NULL;
     }
@@ -136,7 +136,7 @@ static struct epoch *record_make(void)
     epoch->lock.rank = RANK_RUNS;
     hold_start(&epoch->first, epoch);
     store_plain(&epoch->holds, &epoch->first);
-    epochs.limit = id + 1;
+    store_release(&epochs.limit, id + 1);
     return epoch;
 }
 

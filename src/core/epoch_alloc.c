@@ -76,7 +76,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
     invariant(cursor_start(cursor) == NULL);
     const uint32_t first = epoch_allows(hold->epoch, CHUNK_UNITS) ? reclaim_take(CHUNK_UNITS, 1, &clean) : 0;
     if (first != 0) {
-        chunk_open(cursor, first, hold->epoch->id, clean);
+        chunk_open(cursor, first, hold->epoch->id);
         epoch_add_chunk(hold->epoch);
     }
     return first != 0;

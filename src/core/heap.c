@@ -179,7 +179,6 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     held->claimed += claimed;
     held->retired += counter_get(&hc->retired_slots);
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
-    held->claimed_untouched += owned_load(&hc->claimed_fresh) ? never_touched(class, claimed) : 0;
 }
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
@@ -403,7 +402,6 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     invariant(claimed == 0 || hc->slab != NULL);
     if (claimed != 0) {
         const struct slot first = slot_of(hc->claimed_start, class);
-        owned_store(&hc->slab->purged_slots, hc->slab->purged_slots + (hc->claimed_fresh ? bit_count(claimed) : 0));
         flush_word(hc->slab, class, first.word, claimed);
         store_plain(&hc->claimed, 0);
     }
@@ -500,7 +498,7 @@ void heap_operation_end(struct heap *heap)
         }
     }
     reclaim_tick();
-    holes_tick(&epoch_process);
+    holes_tick();
     gate_unlock(heap->gate);
 }
 

@@ -50,10 +50,10 @@ struct class_counters {
 };
 
 /* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
- * handed out. */
+ * handed out. Claimed slots may have none either: the slab knows (pages.h). */
 struct class_held {
     uint64_t magazine, stock, outbox, claimed, retired;
-    uint64_t magazine_untouched, claimed_untouched;
+    uint64_t magazine_untouched;
 };
 
 /* The sums for one class over heaps, and the counts of its lists of partial slabs (partial.h). */
@@ -82,7 +82,7 @@ struct heap_class {
     struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
-    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero. Owned */
+    bool claimed_fresh;       /* the slots of that word were never handed out, or have no pages, and read as zero */
     uint16_t batch;           /* slots of the next refill */
     atomic_u32 retired_slots; /* the number of slots in `retired` */
     struct stock_class stock; /* full trays */

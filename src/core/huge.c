@@ -2,6 +2,7 @@
  * large debt is a pause. */
 #include "core/huge.h"
 
+#include "core/pages.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -68,6 +69,7 @@ static void fill_claimed(uint32_t first)
         return;
     }
     *(volatile char *)start = 0;
+    pages_touch_units(first, HUGE_UNITS);
     (void)os_allow_huge(start, bytes, false);
     account(start_ms, os_now_ms());
 }

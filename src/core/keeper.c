@@ -63,7 +63,8 @@ static bool purge_some(bool first)
 
 static bool sweep_some(bool first)
 {
-    return holes_step(&epoch_process, first);
+    size_t purged = 0;
+    return holes_step(first, &purged) && !reclaim_is_refused();
 }
 
 bool keeper_look(bool sweeps)

@@ -5,6 +5,7 @@
 #include "base/probe.h"
 #include "core/guard.h"
 #include "core/hot.h"
+#include "core/pages.h"
 #include "core/reclaim.h"
 #include "core/slab.h"
 #include "core/trap.h"
@@ -126,7 +127,11 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
         first = reclaim_take(units, align, zero);
     }
-    return first == 0 ? NULL : large_open(first, bytes);
+    if (first == 0) {
+        return NULL;
+    }
+    pages_touch_units(first, units);
+    return large_open(first, bytes);
 }
 
 void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
@@ -141,6 +146,7 @@ void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
     }
     invariant(word_state(load_plain(&arena.runs[first].word)) == SLAB_EMPTY);
     store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    pages_touch_units(first, units);
     return large_open(first, bytes);
 }
 
@@ -253,6 +259,8 @@ void *large_move(void *p, size_t bytes)
     PROBE2(large_free, p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
+    pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);
+    pages_touch_units(target, wanted);
     depot_put(first, units, true);
     return large_open(target, bytes);
 }
@@ -280,6 +288,7 @@ bool large_resize(void *p, size_t bytes)
         reclaim_tick(); /* much may have become free, and it may be the program's last free for a while */
     }
     if (fits) {
+        pages_touch_units(first, wanted);
         owned_store(&run->large_bytes, usable_bytes(bytes));
         large_check(first, wanted, TAG_LARGE);
         invariant(run->large_bytes >= bytes);

@@ -353,7 +353,7 @@ size_t object_trim(void)
     exchange_tick(true);
     thread_flush_warm(thread);
     epoch_flush_shared_warm();
-    const size_t bytes = holes_purge_all(&epoch_process) + reclaim_all();
+    const size_t bytes = holes_purge_all() + reclaim_all();
     if (VERIFIES) {
         verify_heap(&thread->heap);
         verify_shared();

@@ -6,6 +6,7 @@
 #include "core/depot.h"
 #include "core/generation.h"
 #include "core/meta.h"
+#include "core/pages.h"
 #include "os/fatal.h"
 
 struct partial_counters partial_counters[CLASS_LIMIT];
@@ -275,8 +276,9 @@ struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_byt
     if (head != 0) {
         struct run *first = &arena.runs[head];
         const struct class_geometry *geometry = &class_geometry[word_class(load_plain(&first->word))];
-        const size_t freed = slab_count(first, geometry) - first->purged_slots;
-        if (freed * geometry->size >= min_bytes) {
+        struct slot_set free;
+        slot_set_read(&free, first, geometry);
+        if (pages_free_bytes(first, geometry, &free) >= min_bytes) {
             slab = attach_first(partial);
         } else {
             partial_unlink(partial, first);

@@ -51,8 +51,9 @@ struct run *partial_attach(struct partial_list *partial);
 /* Ends the caller's hold of an attached slab, which becomes FULL, PARTIAL or EMPTY by its bits. Waits for the lock. */
 void partial_detach(struct run *slab);
 
-/* For the purger of free pages. Looks at the first slab of the list. If at least min_bytes in it were freed since its
- * pages were last purged, the caller holds it attached. Else it moves to the end of the list, and the result is NULL.
+/* For the purger of free pages. Looks at the first slab of the list. If pages of at least min_bytes are there although
+ * no slot on them is in use, the caller holds it attached. Else it moves to the end of the list, and the result is
+ * NULL.
  */
 struct run *partial_attach_unpurged(struct partial_list *partial, size_t min_bytes);
 

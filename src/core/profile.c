@@ -213,7 +213,7 @@ static struct page page_at(uint32_t first, unsigned class, size_t from)
 /* A chunk as one page: what was filled of it. Nothing, where a thread fills it still. */
 static struct page page_of_chunk(uint32_t first)
 {
-    const uint32_t full = load_plain(&arena.runs[first].full) & ~(uint32_t)CHUNK_FRESH;
+    const uint32_t full = load_plain(&arena.runs[first].full);
     size_t live;
     struct page page = { .objects = chunk_count(first, &live) };
     if (load_plain(&arena.runs[first].live) > CHUNK_GRANULES) {

@@ -6,6 +6,7 @@
 #include "core/depot.h"
 #include "core/limit.h"
 #include "core/option.h"
+#include "core/pages.h"
 #include "core/timeline.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -135,6 +136,9 @@ bool reclaim_pages(char *start, size_t bytes)
     const bool purged = os_purge(start, bytes);
     timeline_purged(begun_ns, start, bytes, purged);
     PROBE3(purge_end, start, bytes, purged);
+    if (purged) {
+        pages_set(start, start + bytes, false);
+    }
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(purged ? &reclaim_counters.bytes : &reclaim_counters.refused, purged ? bytes : 1);
     return purged;

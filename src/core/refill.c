@@ -9,6 +9,7 @@
 #include "core/generation.h"
 #include "core/mailbox.h"
 #include "core/option.h"
+#include "core/pages.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
 
@@ -77,6 +78,16 @@ static bool attach_slab(struct heap *heap, unsigned class)
     return true;
 }
 
+/* Whether no page of the claimed slots is there, so that they read as zero. */
+static bool claimed_is_gone(const struct heap_class *hc, size_t size)
+{
+    const uint64_t claimed = load_plain(&hc->claimed);
+    invariant(claimed != 0 && hc->slab != NULL);
+    const char *const from = hc->claimed_start + bit_lowest(claimed) * size;
+    const char *const to = hc->claimed_start + (bit_highest(claimed) + 1) * size;
+    return load_plain(&arena.pages[arena_unit(from)]) == 0 && pages_gone_bytes(from, to) == (size_t)(to - from);
+}
+
 /* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
 static bool claim_word(struct heap *heap, unsigned class)
 {
@@ -87,11 +98,9 @@ static bool claim_word(struct heap *heap, unsigned class)
         for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
             const uint64_t taken = slab_take(hc->slab, geometry, w);
             if (taken != 0) {
-                const uint32_t purged = hc->slab->purged_slots;
-                owned_store(&hc->slab->purged_slots, purged - (uint32_t)min_size(purged, bit_count(taken)));
                 store_plain(&hc->claimed, taken);
                 hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
-                owned_store(&hc->claimed_fresh, slab_was_fresh(hc->slab, w));
+                hc->claimed_fresh = slab_was_fresh(hc->slab, w) || claimed_is_gone(hc, geometry->size);
                 return true;
             }
         }
@@ -122,6 +131,7 @@ static void take_claimed(struct heap_class *hc, size_t size, void **places, unsi
         }
     }
     invariant(at == places && places[0] == NULL);
+    pages_touch(places[n], (const char *)places[1] + size);
     store_plain(&hc->claimed, claimed);
 }
 

@@ -5,6 +5,7 @@
 #define TSLAB_CORE_REFILL_H
 
 #include "core/heap.h"
+#include "core/pages.h"
 
 /* Allocates a slot of a class whose magazine is empty. NULL: no memory. Enters the gate. */
 void *refill_alloc(struct heap *heap, unsigned class);
@@ -16,6 +17,7 @@ always_inline void *refill_hand_out(struct heap *heap, unsigned class)
     const uint64_t claimed = load_plain(&hc->claimed);
     invariant(claimed != 0 && hc->slab != NULL);
     char *const p = hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size;
+    pages_touch(p, p + class_geometry[class].size);
     store_plain(&hc->claimed, claimed & (claimed - 1));
     counter_add(&hc->counters.bypassed_allocs, 1);
     return p;

@@ -24,9 +24,7 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
         store_relaxed(&slab->bitmap[w], class_word_mask(geometry, w));
     }
     store_relaxed(&slab->full, geometry->words);
-    owned_store(&slab->purged_slots, clean ? geometry->slots : 0);
     owned_store(&slab->fresh_words, clean ? UINT16_MAX : 0);
-    owned_store(&slab->was_clean, clean);
     for (uint32_t i = 1; i + 1 < geometry->units; i++) {
         arena.units[first + i].first = first; /* the depot has set both ends */
     }

@@ -6,6 +6,7 @@
 #include "core/depot.h"
 #include "core/exchange.h"
 #include "core/mailbox.h"
+#include "core/pages.h"
 #include "core/partial.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -55,14 +56,13 @@ static void verify_partial(struct partial_list *partial, uint32_t epoch)
         const struct run *slab = &arena.runs[at];
         length++;
         invariant(length <= counter_get(&partial->length));
-        invariant(slab->prev == before);
-        invariant(load_plain(&slab->word) == slab_word(SLAB_PARTIAL, partial->class, epoch));
+        invariant(slab->prev == before && load_plain(&slab->word) == slab_word(SLAB_PARTIAL, partial->class, epoch));
         verify_slab(slab);
-        invariant(slab_has_any(slab, &class_geometry[partial->class]));
+        const struct class_geometry *const geometry = &class_geometry[partial->class];
+        invariant(slab_has_any(slab, geometry) && pages_are_as_lent(slab, geometry));
         before = at;
     }
-    invariant(length == counter_get(&partial->length));
-    invariant(length == 0 || partial->tail == before);
+    invariant(length == counter_get(&partial->length) && (length == 0 || partial->tail == before));
     partial_end_look(partial);
 }
 
@@ -200,14 +200,14 @@ static bool waits_for_sweep(const struct run *run)
 static void verify_empty(uint32_t first)
 {
     const struct run *run = &arena.runs[first];
-    const size_t page = os_page_bytes();
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
     for (uint32_t i = 0; i < run->units && i < RUN_SWEEP_UNITS_MIN; i++) {
         invariant(load_plain(&arena.units[first + i].tag) == TAG_NONE);
     }
     invariant(load_plain(&arena.units[first + run->units - 1].tag) == TAG_NONE);
-    invariant(run->kind < RUN_CLEAN ||
-              ((uintptr_t)arena_address(first) % page == 0 && ((size_t)run->units << UNIT_SHIFT) % page == 0));
+    const char *const start = arena_address(first), *const end = arena_address(first + run->units);
+    invariant(run->kind < RUN_CLEAN || (((uintptr_t)start | (uintptr_t)end) % os_page_bytes() == 0));
+    invariant(run->kind < RUN_CLEAN || pages_gone_bytes(start, end) == (size_t)(end - start));
 }
 
 static void verify_tiles(struct tally *tally)

@@ -7,6 +7,7 @@
 #define TSLAB_OS_OS_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "os/file.h"
 
 #include <signal.h>
@@ -147,6 +148,11 @@ static inline void os_futex_wake_one(atomic_u32 *word)
 
 /* The size of a page. It is asked for once, then remembered. */
 size_t os_page_bytes(void);
+
+static inline unsigned os_page_shift(void)
+{
+    return bit_lowest(os_page_bytes());
+}
 
 /* The size of this process's address space in bytes, a power of two. */
 size_t os_address_space(void);

@@ -222,6 +222,13 @@ const struct scenario scenarios[] = {
     { "holes", "purge between small objects", { "a1>0 a1>1 a1>0 a1>1 e", DIRECT }, { "ff", "ff", "h" }, 2, 4 },
     { "holes", "fork beside a purge", { "a2>1 a2>2 e", DIRECT }, { "k f a2 e", "f", "h f" }, 2, 3 },
     { "holes", "trim beside trim", { FOUR_IN_2, MAGAZINES }, { "f t", "f t", "t" }, 2, 3 },
+    { "holes", "a sealed chunk beside its last frees", { "O E a2>0 a2>1 L C", DIRECT }, { "f", "f", "h" }, 3, 4 },
+    { "holes", "a sealed chunk, and its next life", { "O E a2>0 a2>1 L C", DIRECT }, { "f", "f O1 E1 a2 L1 f C1", "h" }, 2, 3 },
+    { "holes", "slabs of an epoch that closes", { "O S2>0 S2>1 S2>1", DIRECT }, { "f", "C f f", "h" }, 2, 3 },
+    { "holes", "slabs of an epoch that is released", { "O @0 S2 S2 S2 f", DIRECT }, { "R", "h" }, 4, 6 },
+    { "holes", "chunks of an epoch that is released", { "O @0 E a2 a2 a2 a2 a2 a2 f L", DIRECT }, { "R", "h" }, 4, 6 },
+    { "holes", "who survives is told meanwhile", { "N @0 S2 S2 S2 f", DIRECT }, { "C f f", "h" }, 3, 5 },
+    { "holes", "closed with reclaim", { "O @0 S2 S2 S2 f", DIRECT }, { "c f f", "h" }, 3, 5 },
 
     /* Waiting for a lock. */
     { "lock", "two", { "", DIRECT }, { "ll", "ll" }, 5, 8 },

@@ -195,6 +195,7 @@ static void start_engine(void)
     add_region(arena.runs, (UNITS_MAX + 1) * sizeof *arena.runs);
     add_region(arena.units, (UNITS_MAX + 1) * sizeof *arena.units);
     add_region(arena.revisits, (UNITS_MAX + 1) * sizeof *arena.revisits);
+    add_region(arena.pages, UNITS_MAX + 1);
     add_region(arena.live, UNITS_MAX * UNIT_BYTES / GRANULE_BYTES / 8);
     add_region(&simulated, sizeof simulated);
     for (unsigned i = 0; i < world_record_count; i++) {
@@ -203,6 +204,7 @@ static void start_engine(void)
     /* An arena of unit 0 alone, which world_set_up has grow. */
     memset(arena.runs, 0, (UNITS_MAX + 1) * sizeof *arena.runs);
     memset(arena.units, 0, (UNITS_MAX + 1) * sizeof *arena.units);
+    memset((void *)(uintptr_t)arena.pages, 0, UNITS_MAX + 1);
     memset(&depot, 0, sizeof depot);
     store_plain(&depot.oldest_ms, UINT64_MAX);
     depot.lock.rank = RANK_DEPOT;
@@ -593,7 +595,7 @@ static void purge_holes(void)
 {
     struct thread *thread = current_get();
     gate_lock(&thread->gate);
-    (void)holes_purge_all(&epoch_process);
+    (void)holes_purge_all();
     gate_unlock(&thread->gate);
     current_put(thread);
 }

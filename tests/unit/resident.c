@@ -141,7 +141,7 @@ static void accounts_and_kernel(const void *unused)
     }
     check_resident("no large objects", ALL);
     let_go(1);
-    (void)tslab_trim(); /* pages that were purged while their slab was used are unknown when it is empty */
+    (void)tslab_trim();
     check_resident("all is free", UNITS_ALONE);
 }
 
@@ -167,8 +167,44 @@ static void hardly_filled(const void *unused)
     for (size_t i = 0; i < EPOCHS; i += 2) {
         CHECK(tslab_epoch_release(epochs[i], 0, NULL) == TSLAB_OK);
     }
-    (void)tslab_trim(); /* empty chunks wait for reuse, and nobody knows how far they were filled */
     check_resident("half released", UNITS_ALONE);
+    (void)tslab_trim();
+    check_resident("half released and trimmed", UNITS_ALONE);
+}
+
+/* Objects die at random, in the process and in epochs that stay or are closed, while the program trims now and then,
+ * and others take their places. */
+static void any_history(const void *seed)
+{
+    enum { EPOCHS = 40, ROUNDS = 12 };
+    static tslab_epoch epochs[EPOCHS];
+    uint64_t random = *(const uint64_t *)seed;
+    for (size_t i = 0; i < EPOCHS; i++) {
+        epochs[i] = tslab_epoch_open(NULL);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint64_t die = random_next(&random) % 100, come = random_next(&random) % 60;
+        for (size_t i = 0; i < OBJECTS; i++) {
+            if (objects[i] != NULL && random_next(&random) % 100 < die) {
+                tslab_free(objects[i]);
+                objects[i] = NULL;
+            } else if (objects[i] == NULL && random_next(&random) % 100 < come) {
+                const size_t size = i % 5000 == 0 ? 300000 : size_of(random_next(&random) % 6);
+                objects[i] = i % 4 == 0 ? tslab_epoch_malloc(epochs[i % EPOCHS], size) : tslab_malloc(size);
+                CHECK(objects[i] != NULL);
+                memset(objects[i], 1, size);
+            }
+        }
+        const size_t at = random_next(&random) % EPOCHS;
+        if (round % 3 == 0) {
+            CHECK(tslab_epoch_close(epochs[at], round % 2 == 0 ? TSLAB_CLOSE_RECLAIM : 0, NULL) == TSLAB_OK);
+            epochs[at] = tslab_epoch_open(NULL);
+        }
+        if (round % 2 == 0) {
+            (void)tslab_trim();
+        }
+        check_resident("in any history", UNITS_ALONE);
+    }
 }
 
 static void run(void (*body)(const void *))
@@ -191,6 +227,18 @@ static void what_nobody_had_is_not_resident(void **state)
     run(hardly_filled);
 }
 
+static void histories_agree_with_the_kernel(void **state)
+{
+    (void)state;
+    static const uint64_t seeds[] = { 1, 22, 333 };
+    if (os_page_bytes() != 4096) {
+        skip();
+    }
+    for (size_t i = 0; i < COUNT_OF(seeds); i++) {
+        child_succeeds(any_history, &seeds[i], "");
+    }
+}
+
 static bool never(void)
 {
     return false;
@@ -210,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_committed_and_touched_is_resident),
         cmocka_unit_test(what_nobody_had_is_not_resident),
+        cmocka_unit_test(histories_agree_with_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 # core/holes.c: the free pages of a slab are purged when it is not the purger's any more.
-s/^    for (unsigned slot = 0; slot < geometry->slots;) {/    for (unsigned w = 0; w < geometry->words; w++) {\n        if (taken[w] != 0) {\n            (void)slab_give(slab, geometry, w, taken[w]);\n        }\n    }\n    partial_detach(slab);\n&/
-s/^            (void)slab_give(slab, geometry, w, taken\[w\]); .*/            (void)w;/
+s/^    for (struct slot_row row = .*/    for (unsigned w = 0; w < geometry->words; w++) {\n        if (taken.word[w] != 0) {\n            (void)slab_give(slab, geometry, w, taken.word[w]);\n        }\n    }\n    partial_detach(slab);\n&/
+s/^            (void)slab_give(slab, geometry, w, taken.word\[w\]); .*/            (void)w;/
 s/^    partial_detach(slab);$/    (void)done;/
+s/ && word_state(load_plain(&slab->word)) == SLAB_ATTACHED);/);/
