@@ -14,7 +14,7 @@
 
 /* The second row of a class has at most so many bytes, so that a program that allocates and frees in turn stays within
  * a part of the cache, and so many slots. */
-enum { AHEAD_BYTES = 32768, AHEAD_SLOTS = 64 };
+enum { AHEAD_BYTES = 32768, AHEAD_SLOTS = TSLAB_SIM ? 0 : 64 };
 
 struct ahead {
     uint64_t state;      /* of the generator */
@@ -54,7 +54,7 @@ static noinline struct ahead *make_ahead(struct heap *heap)
     ahead->state = draw_next(&ahead->state);
     unsigned at = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        const size_t slots = TSLAB_CHECKED ? 0 : min_size(AHEAD_BYTES / class_geometry[c].size, AHEAD_SLOTS);
+        const size_t slots = min_size(AHEAD_BYTES / class_geometry[c].size, AHEAD_SLOTS);
         ahead->class[c].at = (uint16_t)at;
         ahead->class[c].slots = (uint16_t)slots;
         at += (unsigned)slots + 1;
@@ -153,14 +153,15 @@ always_inline void move_ahead(const atomic_u8 *filter, void **from, void **to, u
     }
 }
 
-/* Fills the empty second row of a class. Returns how many slots it has. */
+/* Fills the empty second row of a class. Returns how many slots it has. Checked builds look at each slot that is handed
+ * out, and leave the row empty. */
 static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = (unsigned)min_size(ahead->class[class].slots, magazine_slots(m));
     const unsigned n = (unsigned)min_size(most, ahead->class[class].left);
-    invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead && !GUARDED);
-    if (n == 0) {
+    invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead);
+    if (TSLAB_CHECKED || n == 0) {
         return 0;
     }
     void **const places = &ahead->places[ahead->class[class].at];
