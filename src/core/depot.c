@@ -16,19 +16,20 @@ static uint32_t run_at_end(void)
     return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
 }
 
-/* Lets the arena grow until a clean run has n aligned units. Returns that run, or 0 when there is no memory. */
+/* Lets the arena grow until a clean run at its end has n aligned units. Returns that run, or 0 when there is no memory.
+ * Only the step that the arena starts with may be too short. */
 static uint32_t depot_extend(uint32_t n, uint32_t align)
 {
-    uint32_t run = 0;
-    while (run == 0) {
+    uint32_t run;
+    do {
         const uint32_t at_end = run_at_end();
         const struct stretch fresh = arena_extend(n, align, at_end == 0 ? 0 : arena.runs[at_end].units);
         if (fresh.units == 0) {
             return 0;
         }
-        run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
-        run = run_find(RUN_CLEAN, n, align);
-    }
+        run = run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+        invariant(fresh.first == 1 || run_place(run, n, align) != 0);
+    } while (run_place(run, n, align) == 0);
     return run;
 }
 
@@ -51,8 +52,8 @@ static void run_lose(uint32_t first, uint32_t n)
 }
 
 /* Maps units of an absent run again, from `first` on, which starts a page: `least` of them, or more where that
- * succeeds. They become clean, or a gap. */
-static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least)
+ * succeeds. They become part of the run *clean, or a gap. */
+static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least, uint32_t *clean)
 {
     const uint32_t end = run + arena.runs[run].units;
     invariant(arena.runs[run].kind == RUN_ABSENT && first >= run && first < end && least <= end - first);
@@ -69,7 +70,7 @@ static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t lea
     run_rest(run, first, RUN_ABSENT, 0, AT_END);
     run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
     if (returned == ARENA_RETURNED) {
-        run_join(first, units, RUN_CLEAN, SWEPT);
+        *clean = run_join(first, units, RUN_CLEAN, SWEPT);
     } else {
         run_lose(first, units);
     }
@@ -80,15 +81,16 @@ static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t lea
  * none, or no memory. A kernel that refuses some addresses may refuse all, so it tries only some runs. */
 static uint32_t depot_return(uint32_t n, uint32_t align)
 {
-    uint32_t run;
+    uint32_t run, clean = 0;
     enum arena_returned returned = ARENA_LOST;
     for (unsigned i = 0; i < RETURN_TRIES && returned == ARENA_LOST && (run = run_find(RUN_ABSENT, n, align)) != 0;
          i++) {
         const uint32_t place = run_place(run, n, align);
         const uint32_t first = arena_page_down(place);
-        returned = run_return(run, first, arena_page_up(place + n) - first);
+        returned = run_return(run, first, arena_page_up(place + n) - first, &clean);
     }
-    return returned == ARENA_RETURNED ? run_find(RUN_CLEAN, n, align) : 0;
+    invariant(clean == 0 || run_place(clean, n, align) != 0);
+    return clean;
 }
 
 /* Taking and putting back. */
@@ -112,10 +114,14 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         run = run_find(RUN_DIRTY, n, align);
     }
     *clean = run == 0;
-    if (run == 0 && align == 1 && n > HUGE_RUN_UNITS && (run = row_take(n)) != 0) {
+    if (run == 0 && align == 1 && n > HUGE_RUN_UNITS && (run = row_find(n)) != 0) {
+        const uint32_t fresh = row_fresh(run, n);
+        const bool fits = fresh == 0 || limit_allows(fresh);
+        invariant(fresh <= n && row_behind(run, n) >= n);
+        run_count_fresh(fits ? row_cut(run, n) : 0);
         *clean = false;
         depot_unlock();
-        return run;
+        return fits ? run : 0;
     }
     const bool allowed = run != 0 || limit_allows(n);
     if (run == 0 && allowed) {
@@ -166,15 +172,25 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean)
     return depot_take_run(n, 1, true, clean);
 }
 
-void depot_put(uint32_t first, uint32_t n, bool clean)
+static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
-    const uint64_t now_ms = clean ? 0 : os_now_ms();
+    invariant(kind != RUN_USED && kind != RUN_STUCK && n != 0);
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
-    run_join(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : now_ms);
+    (void)run_join(first, n, kind, since_ms);
     depot_unlock();
+}
+
+void depot_put(uint32_t first, uint32_t n, bool clean)
+{
+    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : os_now_ms());
+}
+
+void depot_put_left(uint32_t first, uint32_t n)
+{
+    put_as(first, n, RUN_ABSENT, SWEPT);
 }
 
 void depot_lose(uint32_t first, uint32_t n)
@@ -195,12 +211,13 @@ static uint32_t run_to_grow(uint32_t behind, uint32_t more)
     if (behind + units == load_plain(&arena.committed_units) && units < more) {
         const struct stretch fresh = arena_extend(more, 1, units);
         if (fresh.units != 0) {
-            run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+            (void)run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
         }
     }
     const uint32_t absent = run_behind(behind, RUN_ABSENT);
     if (absent != 0 && arena.runs[absent].units >= more) {
-        (void)run_return(absent, absent, arena_page_up(absent + more) - absent);
+        uint32_t returned;
+        (void)run_return(absent, absent, arena_page_up(absent + more) - absent, &returned);
     }
     return row_behind(behind, more) >= more ? behind : 0;
 }
@@ -232,7 +249,7 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
-    run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
+    (void)run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
     depot_unlock();
 }
 
@@ -298,7 +315,7 @@ static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     purging_add(-(size_t)n);
     counter_add(&depot.put_backs, 1);
     run_unmark(first);
-    run_join(first, n, kind, since_ms);
+    (void)run_join(first, n, kind, since_ms);
     depot_unlock();
 }
 
@@ -356,7 +373,7 @@ bool depot_unstick(void)
     if (run != 0) {
         const uint32_t units = arena.runs[run].units;
         run_unlink(run);
-        run_join(run, units, RUN_DIRTY, now_ms);
+        (void)run_join(run, units, RUN_DIRTY, now_ms);
     }
     depot_unlock();
     return run != 0;
@@ -364,5 +381,6 @@ bool depot_unstick(void)
 
 bool depot_could_merge(void)
 {
-    return counter_get(&depot.units[RUN_DIRTY]) != 0 || counter_get(&depot.purging_units) != 0;
+    const size_t unpurged = counter_get(&depot.units[RUN_DIRTY]) + counter_get(&depot.units[RUN_STUCK]);
+    return unpurged != 0 || counter_get(&depot.purging_units) != 0;
 }

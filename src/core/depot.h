@@ -44,6 +44,9 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean);
 /* Puts back a run that was taken. Its tags are 0, and no thread uses it any more. A clean one is whole pages. */
 void depot_put(uint32_t first, uint32_t n, bool clean);
 
+/* Puts back a used run of whole pages whose addresses were given back. */
+void depot_put_left(uint32_t first, uint32_t n);
+
 /* Grows a used run of n units to `wanted` where it is, if the units behind it are empty. *clean: the additional units
  * read as zero. */
 bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean);
@@ -86,8 +89,8 @@ static inline bool depot_grows_huge(void)
     return counter_get(&depot.short_units) >= HUGE_FROM_UNITS && huge_is_possible();
 }
 
-/* Whether a longer run might become available: by purging dirty runs, so that they merge with clean ones, or by a
- * purger that puts its run back. */
+/* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
+ * by a purger that puts its run back. */
 bool depot_could_merge(void);
 
 #endif

@@ -61,16 +61,13 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     return p;
 }
 
-/* At the hard limit, an allocation gives back all that the process caches before it fails; but not each one of a
- * program that tries again and again. */
-static bool may_trim(void)
+/* Gives back what the thread and the process cache. In the gate. */
+static void give_back_caches(struct thread *thread)
 {
-    enum { PAUSE_MS = 10 };
-    static atomic_u64 trimmed_ms;
-    const uint64_t now_ms = os_now_ms();
-    const bool may = now_ms - load_plain(&trimmed_ms) >= PAUSE_MS;
-    store_plain(&trimmed_ms, may ? now_ms : load_plain(&trimmed_ms));
-    return may;
+    heap_empty(&thread->heap);
+    exchange_tick(true);
+    thread_flush_warm(thread);
+    epoch_flush_shared_warm();
 }
 
 static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
@@ -96,8 +93,11 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     }
     struct hold *hold = ambient_hold(thread);
     void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
-    if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX && may_trim()) {
-        (void)object_trim();
+    if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX) {
+        /* Free pages of used slabs count at the limit all the same, so nobody looks for them. */
+        gate_lock(&thread->gate);
+        give_back_caches(thread);
+        gate_unlock(&thread->gate);
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
     }
     if (VERIFIES) {
@@ -349,10 +349,7 @@ size_t object_trim(void)
         return 0;
     }
     gate_lock(&thread->gate);
-    heap_empty(&thread->heap);
-    exchange_tick(true);
-    thread_flush_warm(thread);
-    epoch_flush_shared_warm();
+    give_back_caches(thread);
     const size_t bytes = holes_purge_all() + reclaim_all();
     if (VERIFIES) {
         verify_heap(&thread->heap);

@@ -20,7 +20,7 @@ enum {
     SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
     SWEEP_RUNS = 64,                      /* runs that one such look takes at most */
     /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
-     * arena. So there are at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
+     * arena. So a sweep makes at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
@@ -398,15 +398,24 @@ bool reclaim_due(void)
     return purged;
 }
 
-size_t reclaim_all(void)
+/* Purges all runs that may have pages, also those that the system refused or was offered. Returns the bytes given to
+ * the system. Under the lock. */
+static size_t purge_all(void)
 {
-    lock_acquire(&purger.lock);
+    invariant(lock_is_held(&purger.lock) && !purger.insists);
     while (depot_unstick()) {
     }
     /* No more than was dirty at the start: other threads may be freeing all the time. */
     purger.insists = true;
     const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), true);
     purger.insists = false;
+    return purged;
+}
+
+size_t reclaim_all(void)
+{
+    lock_acquire(&purger.lock);
+    const size_t purged = purge_all();
     sweep_clean(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
     return purged;
@@ -420,7 +429,7 @@ static noinline uint32_t take_at_last(uint32_t n, uint32_t align, uint64_t put_b
     }
     lock_acquire(&purger.lock);
     if (!is_paused(os_now_ms())) {
-        (void)purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), false);
+        (void)purge_all();
     }
     lock_release(&purger.lock);
     return depot_take(n, align, clean);

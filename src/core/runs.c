@@ -204,7 +204,7 @@ uint32_t run_before(uint32_t first, unsigned kind)
 
 /* Links an empty run, merged with its empty neighbours of the same kind. The result is as young as its youngest part.
  */
-void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+uint32_t run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     const uint32_t neighbours[] = { run_behind(first + n, kind), run_before(first, kind) };
     for (unsigned i = 0; i < 2; i++) {
@@ -220,6 +220,7 @@ void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
     }
     invariant(run_behind(first + n, kind) == 0 && run_before(first, kind) == 0);
     run_link(first, n, kind, since_ms, AT_END);
+    return first;
 }
 
 /* Leaves the units from first to end empty. They are the rest of an empty run that was cut, and keep its place on its
@@ -237,10 +238,10 @@ void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms, ui
         run_link(from, to - from, kind, since_ms, behind);
     }
     if (first < from) {
-        run_join(first, from - first, RUN_DIRTY, os_now_ms());
+        (void)run_join(first, from - first, RUN_DIRTY, os_now_ms());
     }
     if (to < end) {
-        run_join(to, end - to, RUN_DIRTY, os_now_ms());
+        (void)run_join(to, end - to, RUN_DIRTY, os_now_ms());
     }
 }
 
@@ -288,14 +289,23 @@ uint32_t row_behind(uint32_t first, uint32_t n)
     return units;
 }
 
+uint32_t row_fresh(uint32_t first, uint32_t n)
+{
+    uint32_t fresh = 0;
+    for (uint32_t at = first, units; at < first + n; at += units) {
+        units = (uint32_t)min_size(arena.runs[at].units, first + n - at);
+        fresh += arena.runs[at].kind == RUN_CLEAN ? units : 0;
+    }
+    return fresh;
+}
+
 /* Takes n units of a row, from `first` on, which starts a run. Returns how many of them have no pages. */
 uint32_t row_cut(uint32_t first, uint32_t n)
 {
-    uint32_t fresh = 0;
     invariant(lock_is_held(&depot.lock) && n != 0 && row_behind(first, n) >= n);
+    const uint32_t fresh = row_fresh(first, n);
     for (uint32_t at = first, left = n; left != 0;) {
         const uint32_t units = (uint32_t)min_size(arena.runs[at].units, left);
-        fresh += arena.runs[at].kind == RUN_CLEAN ? units : 0;
         run_cut_at(at, at, units);
         run_unmark(at);
         at += units;
@@ -316,7 +326,7 @@ static uint32_t row_of(uint32_t run, uint32_t n)
     return before != 0 && row_behind(before, n) >= n ? before : 0;
 }
 
-uint32_t row_take(uint32_t n)
+uint32_t row_find(uint32_t n)
 {
     unsigned tries = 0;
     invariant(lock_is_held(&depot.lock) && n > HUGE_RUN_UNITS);
@@ -324,7 +334,6 @@ uint32_t row_take(uint32_t n)
         for (uint32_t run = bins_first(&depot.bins, RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
             const uint32_t first = row_of(run, n);
             if (first != 0) {
-                run_count_fresh(row_cut(first, n));
                 return first;
             }
             run = arena.runs[run].next;

@@ -79,8 +79,8 @@ uint32_t run_behind(uint32_t behind, unsigned kind);
 uint32_t run_before(uint32_t first, unsigned kind);
 
 /* Links an empty run, merged with its empty neighbours of the same kind. The result is as young as its youngest part.
- */
-void run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms);
+ * Returns its first unit. */
+uint32_t run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms);
 
 /* Leaves the units from first to end empty, linked behind another run of their list, or for AT_END at its end. They are
  * the rest of an empty run that was cut, and keep its place on its list. Where the run had no pages, the part of a page
@@ -97,8 +97,11 @@ uint32_t row_behind(uint32_t first, uint32_t n);
 /* Takes n units of a row, from `first` on, which starts a run. Returns how many of them have no pages. */
 uint32_t row_cut(uint32_t first, uint32_t n);
 
-/* Takes n units of a row of which about half or more is one dirty run. Returns the first of them. 0: there is no such
- * row among the few that it looks at. */
-uint32_t row_take(uint32_t n);
+/* The first of n units of a row of which about half or more is one dirty run. 0: there is no such row among the few
+ * that it looks at. */
+uint32_t row_find(uint32_t n);
+
+/* How many of n units of a row, from `first` on, have no pages. */
+uint32_t row_fresh(uint32_t first, uint32_t n);
 
 #endif

@@ -102,6 +102,59 @@ static void refusals_are_quick(const void *argument)
     CHECK_SAY(atomic_load(&calls_made[PURGE]) - calls < 64, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
 }
 
+/* Free pages of used slabs count at the limit all the same: a refusal does not look for them. */
+static void refusals_look_at_no_slab(const void *argument)
+{
+    (void)argument;
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    const size_t size = 3000, count = fill(size, MOST) / size;
+    set_limits(20, 0);
+    for (size_t i = 0; i < count; i += 8) { /* a page in each slab */
+        for (size_t j = i; j < min_size(i + 4, count); j++) {
+            tslab_free(blocks[j]);
+            blocks[j] = NULL;
+        }
+    }
+    CHECK(tslab_malloc(30 * MIB) == NULL);
+    const unsigned calls = atomic_load(&calls_made[PURGE]);
+    for (size_t i = 4; i < count; i += 8) {
+        tslab_free(blocks[i]);
+        blocks[i] = NULL;
+        clock_ms += 1000;
+        CHECK(tslab_malloc(30 * MIB) == NULL);
+    }
+    CHECK_SAY(atomic_load(&calls_made[PURGE]) - calls < 16, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
+}
+
+/* Long blocks come out of rows of empty runs, of which some have no pages yet. */
+static void what_lives_never_exceeds_the_limit(const void *argument)
+{
+    enum { BLOCKS = 400, ROUNDS = 20000 };
+    static size_t sizes[BLOCKS];
+    uint64_t seed = 7;
+    size_t live = 0;
+    option_values[OPTION_PURGE] = *(const uint64_t *)argument;
+    set_limits(3 * HARD_MIB, 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const uint64_t random = random_next(&seed);
+        const size_t at = random % BLOCKS;
+        if (blocks[at] != NULL) {
+            live -= sizes[at];
+            tslab_free(blocks[at]);
+            blocks[at] = NULL;
+        }
+        if (random >> 20 & 1) {
+            sizes[at] = (random >> 32) % (12 * MIB) + 300000;
+            blocks[at] = tslab_malloc(sizes[at]);
+            live += blocks[at] != NULL ? sizes[at] : 0;
+        }
+        CHECK_SAY(live <= 3 * HARD_MIB * MIB && tslab_limits_get(NULL) <= 3 * HARD_MIB * MIB, "%zu bytes live, %zu",
+                  live, tslab_limits_get(NULL));
+    }
+    CHECK(limits.refusals != 0);
+}
+
 static void a_limit_below_what_is_in_use(const void *argument)
 {
     (void)argument;
@@ -336,6 +389,15 @@ static void a_small_container_is_seen(const void *argument)
 IN_A_CHILD(hard_limit, what_exceeds_is_refused)
 IN_A_CHILD(hard_limit_after_all_else, all_goes_back_first)
 IN_A_CHILD(hard_limit_again_and_again, refusals_are_quick)
+IN_A_CHILD(hard_limit_and_slabs, refusals_look_at_no_slab)
+
+static void hard_limit_and_rows(void **state)
+{
+    (void)state;
+    for (uint64_t policy = PURGE_ADAPTIVE; policy <= PURGE_NEVER; policy++) {
+        child_succeeds(what_lives_never_exceeds_the_limit, &policy, "");
+    }
+}
 IN_A_CHILD(hard_limit_set_late, a_limit_below_what_is_in_use)
 IN_A_CHILD(soft_limit, the_program_is_told_once)
 IN_A_CHILD(soft_limit_purges, above_it_nothing_waits)
@@ -352,6 +414,8 @@ int main(void)
         cmocka_unit_test(hard_limit),
         cmocka_unit_test(hard_limit_after_all_else),
         cmocka_unit_test(hard_limit_again_and_again),
+        cmocka_unit_test(hard_limit_and_slabs),
+        cmocka_unit_test(hard_limit_and_rows),
         cmocka_unit_test(hard_limit_set_late),
         cmocka_unit_test(soft_limit),
         cmocka_unit_test(soft_limit_purges),

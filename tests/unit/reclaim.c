@@ -326,6 +326,33 @@ static void aligned_blocks_use_their_holes(void **state)
     }
 }
 
+/* Many runs lie badly for a large alignment. Where the search does not find the one that was added for it, it is not
+ * added again. */
+static void grow_for_an_alignment(const void *argument)
+{
+    enum { BLOCKS = 128, MAPPINGS = 1 + TABLES };
+    static void *blocks[BLOCKS];
+    (void)argument;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        blocks[i] = keep(tslab_malloc((i % 16 + 2) * 300000));
+    }
+    for (size_t i = 0; i < BLOCKS; i += 2) {
+        tslab_free(blocks[i]);
+    }
+    (void)tslab_trim();
+    inject_nothing();
+    CHECK(keep(tslab_aligned_alloc(GIB, 300000)) != NULL);
+    CHECK_SAY(atomic_load(&calls_made[PLACE]) <= MAPPINGS, "%u calls", atomic_load(&calls_made[PLACE]));
+}
+
+static void an_alignment_is_grown_for_once(void **state)
+{
+    (void)state;
+    if (!GUARDED) {
+        child_succeeds(grow_for_an_alignment, NULL, "");
+    }
+}
+
 /* More runs than any operation under the depot's lock may look at, dirty, clean and swept: checked builds assert that
  * (depot.c). Guard pages end well before the mappings of the process do. */
 static void have_many_runs(const void *argument)
@@ -375,6 +402,7 @@ int main(void)
         cmocka_unit_test(at_rest_the_learned_budget_has_its_limit),
         cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
         cmocka_unit_test(aligned_blocks_use_their_holes),
+        cmocka_unit_test(an_alignment_is_grown_for_once),
         cmocka_unit_test(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
