@@ -20,7 +20,7 @@ enum {
     MOVE_SHIFT = 12,                          /* and the fraction of the arena that it is at least */
 };
 
-/* The kernel refused to move pages, and is not asked again. */
+/* A target was lost. So that no more are, pages are not moved any more. */
 static atomic_bool moves_end;
 
 /* The bytes that the checked library adds to each large run: a page without access behind the usable bytes (trap.h). */
@@ -219,8 +219,8 @@ bool large_free(struct hot_runs *hot, void *p)
     return true;
 }
 
-/* Whether to move the pages of a block of so many units rather than copy its contents. Where the kernel joins
- * neighbouring mappings no more, each move leaves two more of them, so a large arena moves larger blocks. */
+/* Whether to move the pages of a block of so many units rather than copy its contents. The kernel joins a mapping that
+ * was moved with no neighbour, and a move leaves a gap, so a large arena moves larger blocks. */
 static bool move_pays(uint32_t first, uint32_t units)
 {
     const size_t least = max_size(MOVE_UNITS_MIN, load_plain(&arena.committed_units) >> MOVE_SHIFT);
@@ -242,26 +242,28 @@ void *large_move(void *p, size_t bytes)
     const uint32_t target = fresh != 0 ? fresh : reclaim_take(wanted, arena_page_up(1), &clean);
     clean |= fresh != 0;
     large_check(first, units, TAG_LARGE);
-    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
+    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY && units <= wanted && first != target);
     if (target == 0) {
         return NULL;
     }
-    const enum os_moved moved = clean ? os_move(p, arena_address(target), (size_t)units << UNIT_SHIFT) : OS_NOT_MOVED;
+    pages_touch_units(target, wanted); /* also where the kernel fails midway */
+    const enum os_moved moved =
+        clean ? os_move(p, (size_t)units << UNIT_SHIFT, arena_address(target), (size_t)wanted << UNIT_SHIFT)
+              : OS_NOT_MOVED;
     if (moved == OS_TARGET_LOST) {
+        store_plain(&moves_end, true);
         depot_lose(target, wanted);
     } else if (moved == OS_NOT_MOVED) {
         depot_put(target, wanted, false);
     }
     if (moved != OS_MOVED) {
-        store_plain(&moves_end, clean || load_plain(&moves_end));
         return NULL;
     }
     PROBE2(large_free, p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);
-    pages_touch_units(target, wanted);
-    depot_put(first, units, true);
+    depot_put_left(first, units);
     return large_open(target, bytes);
 }
 

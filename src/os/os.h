@@ -44,10 +44,11 @@ struct os_calls {
     /* Lets the system take pages when it needs memory. Until then they keep their contents, and afterwards they read as
      * zero; a write takes them back. False: the kernel refuses, or cannot. */
     bool (*offer)(void *start, size_t bytes);
-    /* Moves the pages at `from` to `to`, in place of those there. Both are ours. Afterwards the pages at `from` read as
-     * zero. OS_NOT_MOVED: the kernel refuses, and the pages at `to` hold anything. OS_TARGET_LOST: it refuses, and the
-     * addresses at `to` are not ours any more. */
-    enum os_moved (*move)(void *from, void *to, size_t bytes);
+    /* Moves the pages of `bytes` at `from` to the start of `longer` bytes at `to`, in place of those there. Both are
+     * ours. Whatever the program has set for the pages moves with them, the rest at `to` reads as zero, and nothing is
+     * mapped at `from` afterwards. OS_NOT_MOVED: the kernel refuses, and the pages at `to` hold anything.
+     * OS_TARGET_LOST: it refuses, and the addresses at `to` are not ours any more. */
+    enum os_moved (*move)(void *from, size_t bytes, void *to, size_t longer);
     /* Whether the system gives huge pages to those who ask for them, and to nobody else. Takes some microseconds. */
     bool (*huge_on_request)(void);
     /* Says of pages of ours whether a huge page may serve them. False when the kernel refuses, or has no huge pages. */
@@ -104,9 +105,9 @@ static inline bool os_offer(void *start, size_t bytes)
     return os_calls.offer(start, bytes);
 }
 
-static inline enum os_moved os_move(void *from, void *to, size_t bytes)
+static inline enum os_moved os_move(void *from, size_t bytes, void *to, size_t longer)
 {
-    return os_calls.move(from, to, bytes);
+    return os_calls.move(from, bytes, to, longer);
 }
 
 static inline bool os_huge_on_request(void)

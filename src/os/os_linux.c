@@ -106,13 +106,49 @@ static bool linux_offer(void *start, size_t bytes)
     return done;
 }
 
+static void *move_mapping(void *from, size_t bytes, void *to, size_t longer)
+{
+    return mremap(from, bytes, longer, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+}
+
+/* Whether one call moves neighbouring mappings, which it then makes no longer (Linux 6.17). Such a kernel looks at the
+ * mappings before it unmaps anything. */
+static bool moves_neighbours(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static atomic_u32 answer;
+    if (load_plain(&answer) == UNKNOWN) {
+        const size_t page = os_page_bytes();
+        char *const start = linux_reserve(4 * page);
+        if (start == NULL) {
+            return false;
+        }
+        if (!linux_commit(start, page)) {
+            (void)linux_unmap(start, 4 * page);
+            return false;
+        }
+        char *const target = start + 2 * page;
+        const bool moved = move_mapping(start, 2 * page, target, 2 * page) == target;
+        (void)linux_unmap(moved ? target : start, 2 * page);
+        store_plain(&answer, moved ? YES : NO);
+    }
+    return load_plain(&answer) == YES;
+}
+
 /* The kernel may unmap the target, and then fail to move the pages. Then the target is mapped again. Whether it did is
  * not told: where the target is still mapped, it counts as lost, for the mapping could be somebody else's by now. */
-static enum os_moved linux_move(void *from, void *to, size_t bytes)
+static enum os_moved linux_move(void *from, size_t bytes, void *to, size_t longer)
 {
     const int saved = errno;
-    const void *const moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
-    const bool is_ours = moved == to || errno == EINVAL || linux_place(to, bytes, OS_ACCESS_WRITE) == OS_PLACED;
+    const bool neighbours = moves_neighbours();
+    const void *moved = move_mapping(from, bytes, to, longer);
+    if (moved != to && errno == EFAULT && neighbours) {
+        moved = move_mapping(from, bytes, to, bytes);
+        if (moved == to) { /* the rest is mapped, but for kernels to come that unmap it first */
+            (void)linux_place((char *)to + bytes, longer - bytes, OS_ACCESS_WRITE);
+        }
+    }
+    const bool is_ours = moved == to || errno == EINVAL || linux_place(to, longer, OS_ACCESS_WRITE) == OS_PLACED;
     errno = saved;
     return moved == to ? OS_MOVED : is_ours ? OS_NOT_MOVED : OS_TARGET_LOST;
 }

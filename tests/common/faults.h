@@ -133,9 +133,9 @@ static inline bool faulty_offer(void *start, size_t bytes)
     return !fails(OFFER, SITE) && real.offer(start, bytes);
 }
 
-static inline enum os_moved faulty_move(void *from, void *to, size_t bytes)
+static inline enum os_moved faulty_move(void *from, size_t bytes, void *to, size_t longer)
 {
-    return fails(MOVE, SITE) ? OS_NOT_MOVED : real.move(from, to, bytes);
+    return fails(MOVE, SITE) ? OS_NOT_MOVED : real.move(from, bytes, to, longer);
 }
 
 static inline bool faulty_ask_huge(void)

@@ -1,40 +1,45 @@
-/* realloc of large blocks: fresh memory takes over the pages, memory that has pages gets a copy, and a system that
- * refuses is asked once. */
+/* realloc of large blocks: fresh memory takes over the pages with what the program has set for them, memory that has
+ * pages gets a copy, and so does a block that the system does not move. */
 #include "child.h"
 #include "engine.h"
 #include "faults.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <tslab/tslab.h>
 
 static unsigned moves;
 
-static enum os_moved count_moves(void *from, void *to, size_t bytes)
+static enum os_moved count_moves(void *from, size_t bytes, void *to, size_t longer)
 {
-    moves++;
-    return real.move(from, to, bytes);
+    const enum os_moved moved = real.move(from, bytes, to, longer);
+    moves += moved == OS_MOVED;
+    return moved;
 }
 
-static enum os_moved refuse(void *from, void *to, size_t bytes)
+static enum os_moved refuse(void *from, size_t bytes, void *to, size_t longer)
 {
     (void)from;
-    (void)to;
     (void)bytes;
+    (void)to;
+    (void)longer;
     moves++;
     return OS_NOT_MOVED;
 }
 
 /* What a kernel without memory may leave, when somebody else maps the target meanwhile. */
-static enum os_moved lose(void *from, void *to, size_t bytes)
+static enum os_moved lose(void *from, size_t bytes, void *to, size_t longer)
 {
     (void)from;
+    (void)bytes;
     moves++;
-    CHECK(mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == to);
-    memset(to, 0x55, bytes);
+    CHECK(mmap(to, longer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == to);
+    memset(to, 0x55, longer);
     return OS_TARGET_LOST;
 }
 
-static void begin(enum os_moved (*move)(void *from, void *to, size_t bytes))
+static void begin(enum os_moved (*move)(void *from, size_t bytes, void *to, size_t longer))
 {
     inject_nothing();
     os_calls.move = move;
@@ -43,10 +48,20 @@ static void begin(enum os_moved (*move)(void *from, void *to, size_t bytes))
 /* A block that cannot grow where it is. */
 static unsigned char *block_of(size_t bytes, unsigned seed)
 {
-    unsigned char *const block = keep(tslab_malloc(bytes));
-    (void)keep(tslab_malloc(MIB)); /* behind it */
+    unsigned char *const longer = keep(tslab_malloc(bytes + MIB)), *const block = keep(tslab_realloc(longer, bytes));
+    CHECK(block == longer && keep(tslab_malloc(MIB)) == block + bytes);
     pattern_fill(block, bytes, seed);
     return block;
+}
+
+/* Allocates until the memory is handed out again that a block left. */
+static unsigned char *come_back_to(const unsigned char *left, size_t bytes)
+{
+    unsigned char *again;
+    do {
+        again = keep(tslab_calloc(1, bytes));
+    } while (again != left);
+    return again;
 }
 
 static void pages_go_into_fresh_memory(const void *argument)
@@ -60,12 +75,27 @@ static void pages_go_into_fresh_memory(const void *argument)
     CHECK(os_resident_bytes() < resident + MIB);
     CHECK(pattern_holds(longer, 8 * MIB, 1));
     /* What was left is memory like any other, and it is zero. */
-    unsigned char *const again = keep(tslab_calloc(1, 8 * MIB));
-    CHECK(again == block && all_zero(again, 8 * MIB));
+    unsigned char *const again = come_back_to(block, 8 * MIB);
+    CHECK(all_zero(again, 8 * MIB));
     memset(again, 1, 8 * MIB);
     tslab_free(again);
     tslab_free(longer);
     (void)tslab_trim();
+}
+
+/* A block that was moved is one mapping, so it moves again, on any kernel. */
+static void blocks_move_again_and_again(const void *argument)
+{
+    (void)argument;
+    begin(count_moves);
+    unsigned char *blocks[] = { block_of(MIB, 1), block_of(MIB, 2) };
+    for (size_t bytes = 2 * MIB; bytes <= 64 * MIB; bytes *= 2) {
+        for (unsigned i = 0; i < 2; i++) {
+            blocks[i] = keep(tslab_realloc(blocks[i], bytes));
+            CHECK(pattern_holds(blocks[i], MIB, i + 1));
+        }
+    }
+    CHECK_SAY(moves >= 8, "%u of 12 moves", moves);
 }
 
 static void memory_with_pages_gets_a_copy(const void *argument)
@@ -103,18 +133,133 @@ static void short_blocks_are_copied(const void *argument)
 {
     (void)argument;
     begin(count_moves);
-    unsigned char *const block = block_of(MIB / 4, 1);
+    unsigned char *const block = keep(tslab_malloc(MIB / 4));
+    pattern_fill(block, MIB / 4, 1);
     CHECK(pattern_holds(keep(tslab_realloc(block, 4 * MIB)), MIB / 4, 1) && moves == 0);
 }
 
-static void a_refusal_is_the_last(const void *argument)
+static void a_refusal_is_one_copy(const void *argument)
 {
     (void)argument;
     begin(refuse);
     for (unsigned i = 0; i < 3; i++) {
-        unsigned char *const block = block_of(4 * MIB, i);
-        CHECK(pattern_holds(keep(tslab_realloc(block, 16 * MIB)), 4 * MIB, i) && moves == 1);
+        unsigned char *const block = block_of(16 * MIB, i);
+        CHECK(pattern_holds(keep(tslab_realloc(block, 64 * MIB)), 16 * MIB, i) && moves == i + 1);
     }
+    moves = 0;
+    begin(count_moves);
+    CHECK(pattern_holds(keep(tslab_realloc(block_of(16 * MIB, 3), 64 * MIB)), 16 * MIB, 3) && moves == 1);
+}
+
+/* What a program can set for its pages, and take back. A kernel may lack any of them. */
+
+enum { PR_NAME = 0x53564d41, PR_NAME_ANONYMOUS = 0, LOCK_WHEN_TOUCHED = 1, BIND_PREFERRED = 1, POLICY_OF_ADDRESS = 2 };
+
+static bool wipe_on_fork(void *p, size_t bytes, bool on)
+{
+    return madvise(p, bytes, on ? MADV_WIPEONFORK : MADV_KEEPONFORK) == 0;
+}
+
+static bool leave_out_of_fork(void *p, size_t bytes, bool on)
+{
+    return madvise(p, bytes, on ? MADV_DONTFORK : MADV_DOFORK) == 0;
+}
+
+static bool leave_out_of_dumps(void *p, size_t bytes, bool on)
+{
+    return madvise(p, bytes, on ? MADV_DONTDUMP : MADV_DODUMP) == 0;
+}
+
+static bool merge(void *p, size_t bytes, bool on)
+{
+    return madvise(p, bytes, on ? MADV_MERGEABLE : MADV_UNMERGEABLE) == 0;
+}
+
+static bool ask_for_huge(void *p, size_t bytes, bool on)
+{
+    return madvise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+}
+
+static bool lock_in_memory(void *p, size_t bytes, bool on)
+{
+    return (on ? syscall(SYS_mlock2, p, bytes, LOCK_WHEN_TOUCHED) : munlock(p, bytes)) == 0;
+}
+
+static bool name(void *p, size_t bytes, bool on)
+{
+    return prctl(PR_NAME, PR_NAME_ANONYMOUS, p, bytes, on ? "mark" : NULL) == 0;
+}
+
+static bool protect_by_key(void *p, size_t bytes, bool on)
+{
+    static int key = -1;
+    key = key >= 0 ? key : pkey_alloc(0, 0);
+    return key >= 0 && pkey_mprotect(p, bytes, PROT_READ | PROT_WRITE, on ? key : 0) == 0;
+}
+
+static bool bind_to_node(void *p, size_t bytes, bool on)
+{
+    const unsigned long node = 1;
+    return syscall(SYS_mbind, p, bytes, on ? BIND_PREFERRED : 0, on ? &node : NULL, on ? 8 * sizeof node : 0, 0) == 0;
+}
+
+static bool (*const settings[])(void *p, size_t bytes, bool on) = {
+    wipe_on_fork, leave_out_of_fork, leave_out_of_dumps, merge, ask_for_huge, lock_in_memory,
+    name,         protect_by_key,    bind_to_node,
+};
+
+/* What the kernel tells of the mapping that an address is in: its first line without addresses, and its flags. */
+static void mapping_of(const void *p, char text[512])
+{
+    char line[512];
+    unsigned long from, to;
+    bool here = false;
+    FILE *const maps = fopen("/proc/self/smaps", "r");
+    CHECK(maps != NULL);
+    text[0] = 0;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+            here = (uintptr_t)p >= from && (uintptr_t)p < to;
+            snprintf(text + strlen(text), here ? 512 - strlen(text) : 0, "%s", strchr(line, ' '));
+        } else if (here && (strncmp(line, "VmFlags:", 8) == 0 || strncmp(line, "ProtectionKey:", 14) == 0)) {
+            snprintf(text + strlen(text), 512 - strlen(text), "%s", line);
+        }
+    }
+    fclose(maps);
+    int policy = 0;
+    if (syscall(SYS_get_mempolicy, &policy, NULL, 0, p, POLICY_OF_ADDRESS) == 0) {
+        snprintf(text + strlen(text), 512 - strlen(text), "policy %d", policy);
+    }
+    CHECK(text[0] != 0);
+}
+
+/* What is set for a block moves with it, and whoever has the memory next that it left finds nothing of it. */
+static void settings_move_with_the_block(const void *argument)
+{
+    bool (*const set)(void *p, size_t bytes, bool on) = *(bool (*const *)(void *, size_t, bool))argument;
+    enum { BYTES = 4 << 20 };
+    char plain[512], marked[512], now[512];
+    begin(count_moves);
+    unsigned char *const block = block_of(BYTES, 1);
+    mapping_of(block, plain);
+    if (!set(block, BYTES, true)) {
+        fprintf(stderr, "-");
+        return;
+    }
+    mapping_of(block, marked);
+    unsigned char *const longer = keep(tslab_realloc(block, 4 * BYTES));
+    CHECK(moves == 1 && longer != block && pattern_holds(longer, BYTES, 1));
+    mapping_of(longer, now);
+    CHECK_SAY(strcmp(now, marked) == 0, "marked: %s\nmoved: %s", marked, now);
+    CHECK(set(longer, 4 * (size_t)BYTES, false));
+    unsigned char *const again = come_back_to(block, BYTES);
+    memset(again, 1, BYTES);
+    for (size_t i = 0; i < BYTES; i += UNIT_BYTES) {
+        mapping_of(again + i, now);
+        CHECK_SAY(strcmp(now, plain) == 0, "before: %s\nnow: %s", plain, now);
+    }
+    mapping_of(longer, now);
+    CHECK_SAY(strcmp(now, plain) == 0, "before: %s\ncleared: %s", plain, now);
 }
 
 static void a_lost_target_is_a_gap(const void *argument)
@@ -153,16 +298,32 @@ static void large_blocks_move(void **state)
         return; /* guard pages do not move */
     }
     child_succeeds(pages_go_into_fresh_memory, NULL, "");
+    child_succeeds(blocks_move_again_and_again, NULL, "");
     child_succeeds(memory_with_pages_gets_a_copy, NULL, "");
     child_succeeds(long_blocks_go_to_fresh_memory, NULL, "");
     child_succeeds(short_blocks_are_copied, NULL, "");
-    child_succeeds(a_refusal_is_the_last, NULL, "");
+    child_succeeds(a_refusal_is_one_copy, NULL, "");
     child_succeeds(a_lost_target_is_a_gap, NULL, "");
     child_succeeds(mappings_stay_few, NULL, "");
 }
 
+static void what_is_set_for_pages_moves(void **state)
+{
+    (void)state;
+    size_t possible = 0;
+    for (size_t i = 0; i < COUNT_OF(settings) && !GUARDED; i++) {
+        const struct child child = child_run(settings_move_with_the_block, &settings[i]);
+        CHECK_SAY(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0, "%zu: %s", i, child.said);
+        possible += child.said[0] != '-';
+    }
+    CHECK(GUARDED || possible >= 3);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(large_blocks_move) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_blocks_move),
+        cmocka_unit_test(what_is_set_for_pages_moves),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
