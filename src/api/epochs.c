@@ -85,23 +85,21 @@ TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch value, struc
     return TSLAB_OK;
 }
 
-/* The first record from an index on that is not FREE and does not serve the handles of another one. NULL: there are no
- * more. */
-static struct epoch *next_of_users(uint32_t from)
+/* The first record from an index on that is not FREE and does not serve the handles of another one. The index receives
+ * the one behind it. NULL: there are no more. */
+static struct epoch *next_of_users(uint32_t *from)
 {
     struct epoch *epoch = epoch_next(from);
     while (epoch != NULL &&
            (epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE || load_plain(&epoch->owner) != NULL)) {
-        epoch = epoch_next(epoch->id + 1);
+        epoch = epoch_next(from);
     }
     return epoch;
 }
 
 bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 {
-    for (struct epoch *epoch; (epoch = next_of_users(*from)) != NULL;) {
-        invariant(epoch->id >= *from);
-        *from = epoch->id + 1;
+    for (struct epoch *epoch; (epoch = next_of_users(from)) != NULL;) {
         if (epoch_describe(epoch, entry)) {
             return true;
         }
@@ -145,7 +143,7 @@ TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_
     size_t more = 0;
     /* Only a full array leaves epochs untold. Where there was room, epochs that are new since the look are not counted,
      * because they have no entry. */
-    for (struct epoch *epoch; n == capacity && (epoch = next_of_users(from)) != NULL; from = epoch->id + 1) {
+    while (n == capacity && next_of_users(&from) != NULL) {
         more++;
     }
     return n + more;

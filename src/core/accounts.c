@@ -148,7 +148,8 @@ static void add_cursor(struct tslab_accounts *accounts, struct use_tally *tally,
 static void add_cursors(struct tslab_accounts *accounts, struct use_tally *tally)
 {
     uint64_t filled = 0;
-    for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         const bool warm = epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE;
         for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
             add_cursor(accounts, tally, &hold->cursor, warm, &filled);

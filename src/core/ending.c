@@ -7,6 +7,7 @@
 #include "core/hold.h"
 #include "core/holes.h"
 #include "core/partial.h"
+#include "core/pins.h"
 #include "core/reclaim.h"
 #include "core/survivors.h"
 #include "core/timeline.h"
@@ -127,14 +128,14 @@ static void recycle_at_last(struct epoch *epoch)
     unsigned n;
     do {
         n = 0;
-        lock_acquire(&epoch->lock);
+        lock_acquire(epoch_lock(epoch));
         for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].of_epoch.next) {
             const unsigned class = word_class(load_plain(&arena.runs[run].word));
             if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
                 empty[n++] = &arena.runs[run];
             }
         }
-        lock_release(&epoch->lock);
+        lock_release(epoch_lock(epoch));
         for (unsigned i = 0; i < n; i++) {
             partial_evaluate(empty[i]);
         }

@@ -1,5 +1,5 @@
 /* Records live in blocks of a table. Two levels of bits say which ones are out of the pool, so that walks visit those
- * alone. The runs of an epoch are a doubly linked list in their descriptors. */
+ * alone, and which ones are in it. */
 #include "core/epoch.h"
 
 #include "base/probe.h"
@@ -8,6 +8,7 @@
 #include "core/meta.h"
 #include "core/timeline.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <string.h>
 
@@ -21,13 +22,23 @@ _Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROO
 
 atomic_u64 epoch_visits;
 
+#define SOME_LOCKS                                                                                                     \
+    {                                                                                                                  \
+        .lock = LOCK_INIT(RANK_RUNS)                                                                                   \
+    }
+struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = SOME_LOCKS };
+
+enum { BLOCK_WORDS = (EPOCH_BLOCKS + 63) / 64 };
+
 static struct {
     _Alignas(CACHE_LINE) struct lock lock;
-    struct epoch *idle;  /* the pool, linked by next_idle */
-    struct epoch *warm;  /* FREE records with their chunks, out of the pool, for any thread */
-    uint32_t warm_count; /* how many these are */
-    atomic_u32 limit;    /* all records that were ever made have lower indices */
-    atomic_u64 blocks_out[(EPOCH_BLOCKS + 63) / 64]; /* bit set: that block has records that are out of the pool */
+    struct epoch *warm;                   /* FREE records with their chunks, out of the pool, for any thread */
+    uint32_t warm_count;                  /* how many these are */
+    atomic_u32 limit;                     /* all records that were ever made have lower indices */
+    uint64_t generation;                  /* no record whose pages were given back had a later one */
+    atomic_u64 blocks_out[BLOCK_WORDS];   /* bit set: that block has records that are out of the pool */
+    atomic_u64 blocks_idle[BLOCK_WORDS];  /* it has records that are in the pool */
+    atomic_u64 blocks_there[BLOCK_WORDS]; /* records went to the pool since pages of the block were given back */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
 void epoch_start(void)
@@ -35,28 +46,34 @@ void epoch_start(void)
     store_relaxed(&epoch_process.word, EPOCH_OPEN);
 }
 
-/* Records whether a record is out of the pool. The bits change under the lock, and walks read them without it. A store
- * that clears a bit is a release, too: a walk may see in it the bits that earlier stores have set, and then reads the
- * records of those bits. */
-static void record_set_out(uint32_t id, bool out)
+static void set_bit(atomic_u64 *words, uint32_t number, bool set)
 {
-    const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
-    struct epoch_block *block = load_plain(&epoch_blocks[number]);
-    const uint64_t bit = (uint64_t)1 << at % 64, bit_of_block = (uint64_t)1 << number % 64;
-    atomic_u64 *word = &block->out[at / 64], *summary = &epochs.blocks_out[number / 64];
-    invariant(((load_plain(word) & bit) != 0) != out);
-    if (out) {
-        store_release(word, load_plain(word) | bit);
-        store_release(summary, load_plain(summary) | bit_of_block);
-        return;
-    }
-    store_release(word, load_plain(word) & ~bit);
+    const uint64_t bit = (uint64_t)1 << number % 64, word = load_plain(&words[number / 64]);
+    store_release(&words[number / 64], set ? word | bit : word & ~bit);
+}
+
+static bool has_bits(const atomic_u64 *words)
+{
     uint64_t any = 0;
     for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
-        any |= load_plain(&block->out[i]);
+        any |= load_plain(&words[i]);
     }
-    if (any == 0) {
-        store_release(summary, load_plain(summary) & ~bit_of_block);
+    return any != 0;
+}
+
+/* Records whether a record is out of the pool, or in it. The bits change under the lock, and walks read them without
+ * it. A store that clears a bit is a release, too: a walk may see in it the bits that earlier stores have set, and then
+ * reads the records of those bits. */
+static void record_set_out(struct epoch_block *block, uint32_t id, bool out)
+{
+    const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
+    invariant(lock_is_held(&epochs.lock) && (load_plain(&block->out[at / 64]) >> at % 64 & 1) != out);
+    set_bit(block->out, at, out);
+    set_bit(epochs.blocks_out, number, has_bits(block->out));
+    set_bit(block->idle, at, !out);
+    set_bit(epochs.blocks_idle, number, has_bits(block->idle));
+    if (!out) {
+        set_bit(epochs.blocks_there, number, true);
     }
 }
 
@@ -72,24 +89,20 @@ static uint32_t next_bit(const atomic_u64 *words, uint32_t count, uint32_t from)
     return count * 64;
 }
 
-struct epoch *epoch_next(uint32_t from)
+struct epoch *epoch_next(uint32_t *at)
 {
-    const uint32_t blocks = (load_acquire(&epochs.limit) + EPOCH_BLOCK_RECORDS - 1) >> EPOCH_BLOCK_SHIFT;
-    uint32_t at = from & (EPOCH_BLOCK_RECORDS - 1);
-    for (uint32_t number = from >> EPOCH_BLOCK_SHIFT; number < blocks; number++, at = 0) {
-        const uint32_t found = next_bit(epochs.blocks_out, (blocks + 63) / 64, number);
-        if (found >= blocks) {
-            break;
-        }
-        at = found == number ? at : 0;
-        number = found;
-        struct epoch_block *block = load_acquire(&epoch_blocks[number]);
-        at = next_bit(block->out, EPOCH_OUT_WORDS, at);
-        if (at < EPOCH_BLOCK_RECORDS) {
+    const uint32_t words = ((load_acquire(&epochs.limit) - 1) >> EPOCH_BLOCK_SHIFT) / 64 + 1;
+    uint32_t inside = *at & (EPOCH_BLOCK_RECORDS - 1), number = *at >> EPOCH_BLOCK_SHIFT;
+    for (uint32_t found; (found = next_bit(epochs.blocks_out, words, number)) < words * 64; inside = 0) {
+        struct epoch_block *block = load_acquire(&epoch_blocks[found]);
+        inside = next_bit(block->out, EPOCH_OUT_WORDS, found == number ? inside : 0);
+        number = found + 1;
+        if (inside < EPOCH_BLOCK_RECORDS) {
+            *at = (found << EPOCH_BLOCK_SHIFT) + inside + 1;
             if (TSLAB_CHECKED) {
                 counter_add_shared(&epoch_visits, 1);
             }
-            return &block->records[at];
+            return &block->records[inside];
         }
     }
     return NULL;
@@ -115,6 +128,17 @@ bool epoch_is_hidden(uint64_t value)
     return epoch != NULL && load_plain(&epoch->owner) != NULL;
 }
 
+/* Begins a record in memory that is zero, or that was given back in part. */
+static void record_begin(struct epoch *epoch, uint32_t id)
+{
+    invariant(lock_is_held(&epochs.lock) && epoch->spare_holds == NULL && load_plain(&epoch->pins) == 0);
+    store_plain(&epoch->word, epochs.generation << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    epoch->id = id;
+    epoch->affinity = AFFINITY_EPOCH | id;
+    hold_start(&epoch->first, epoch);
+    store_plain(&epoch->holds, &epoch->first);
+}
+
 /* Makes the record with the next index. NULL: no memory. Under the lock. */
 static struct epoch *record_make(void)
 {
@@ -130,32 +154,158 @@ static struct epoch *record_make(void)
         }
         store_release(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block);
     }
-    struct epoch *epoch = &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
-    epoch->id = id;
-    epoch->affinity = AFFINITY_EPOCH | id;
-    epoch->lock.rank = RANK_RUNS;
-    hold_start(&epoch->first, epoch);
-    store_plain(&epoch->holds, &epoch->first);
+    struct epoch *const epoch = &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
+    record_begin(epoch, id);
+    record_set_out(block, id, true);
     store_release(&epochs.limit, id + 1);
     return epoch;
+}
+
+/* Takes the record with the lowest index out of the pool, so that those in use lie in few pages. NULL: there is none.
+ * Under the lock. */
+static struct epoch *record_take_idle(void)
+{
+    const uint32_t number = next_bit(epochs.blocks_idle, BLOCK_WORDS, 0);
+    invariant(lock_is_held(&epochs.lock));
+    if (number >= EPOCH_BLOCKS) {
+        return NULL;
+    }
+    struct epoch_block *const block = load_plain(&epoch_blocks[number]);
+    const uint32_t at = next_bit(block->idle, EPOCH_OUT_WORDS, 0), id = (number << EPOCH_BLOCK_SHIFT) + at;
+    invariant(at < EPOCH_BLOCK_RECORDS && id < epochs.limit);
+    if ((block->gone[at / 64] >> at % 64 & 1) != 0) {
+        block->gone[at / 64] &= ~((uint64_t)1 << at % 64);
+        record_begin(&block->records[at], id);
+    }
+    record_set_out(block, id, true);
+    return &block->records[at];
 }
 
 struct epoch *epoch_take_record(void)
 {
     lock_acquire(&epochs.lock);
-    struct epoch *epoch = epochs.idle;
+    struct epoch *epoch = record_take_idle();
+    epoch = epoch != NULL ? epoch : record_make();
     if (epoch != NULL) {
-        epochs.idle = epoch->next_idle;
-    } else {
-        epoch = record_make();
-    }
-    if (epoch != NULL) {
-        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0 && epoch->root == NULL);
         invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN);
-        record_set_out(epoch->id, true);
     }
     lock_release(&epochs.lock);
     return epoch;
+}
+
+/* Members of instances. */
+
+/* Under the lock. */
+static void root_link(struct epoch *epoch, struct epoch *root)
+{
+    struct epoch *const first = root->members == NULL ? epoch : root->members;
+    struct epoch *const last = root->members == NULL ? epoch : first->prev_member;
+    invariant(lock_is_held(&epochs.lock) && epoch->root == NULL && epoch != root);
+    epoch->next_member = first;
+    epoch->prev_member = last;
+    last->next_member = first->prev_member = epoch;
+    epoch->root = root;
+    root->members = first;
+    root->member_count++;
+}
+
+/* Under the lock. */
+static void root_unlink(struct epoch *epoch)
+{
+    struct epoch *const root = epoch->root;
+    if (root != NULL) {
+        invariant(root->member_count != 0 && epoch->next_member->prev_member == epoch);
+        epoch->prev_member->next_member = epoch->next_member;
+        epoch->next_member->prev_member = epoch->prev_member;
+        root->members = --root->member_count == 0 ? NULL : epoch->next_member;
+        epoch->root = epoch->next_member = epoch->prev_member = NULL;
+    }
+}
+
+void epoch_set_root(struct epoch *epoch, struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    root_unlink(epoch);
+    if (root != NULL) {
+        root_link(epoch, root);
+    }
+    lock_release(&epochs.lock);
+}
+
+uint32_t epoch_member_count(const struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    const uint32_t count = root->member_count;
+    lock_release(&epochs.lock);
+    return count;
+}
+
+struct epoch *epoch_next_member(struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    struct epoch *const member = root->members;
+    root->members = member == NULL ? NULL : member->next_member;
+    lock_release(&epochs.lock);
+    if (TSLAB_CHECKED) {
+        counter_add_shared(&epoch_visits, member != NULL);
+    }
+    return member;
+}
+
+/* Idle records without pages. They read as zero, which is a FREE record of generation 0, whose hold is TAKEN. */
+
+/* Whether all that the record must keep while it is idle are its generation and its index. Under the lock. */
+static bool record_may_go(struct epoch_block *block, uint32_t at)
+{
+    const struct epoch *const epoch = &block->records[at];
+    const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
+    invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
+    return idle && ((block->gone[at / 64] >> at % 64 & 1) != 0 ||
+                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL && epoch->members == NULL &&
+                     load_plain(&epoch->first.kept_heap) == NULL && epoch->root == NULL));
+}
+
+/* Gives back the whole pages of n records from the place `at` of a block on. Under the lock. */
+static void records_purge(struct epoch_block *block, uint32_t at, uint32_t n)
+{
+    const uintptr_t start = (uintptr_t)&block->records[at], end = start + n * sizeof block->records[0];
+    const uintptr_t from = round_up(start, os_page_bytes()), to = round_down(end, os_page_bytes());
+    invariant(lock_is_held(&epochs.lock) && at + n <= EPOCH_BLOCK_RECORDS);
+    if (from >= to) {
+        return;
+    }
+    const uint32_t first = at + (uint32_t)((from - start) / sizeof block->records[0]);
+    const uint32_t last = at + (uint32_t)((to - 1 - start) / sizeof block->records[0]);
+    invariant(first <= last && last < at + n);
+    for (uint32_t i = first; i <= last; i++) {
+        if ((block->gone[i / 64] >> i % 64 & 1) == 0) {
+            const uint64_t generation = load_plain(&block->records[i].word) >> EPOCH_GENERATION_SHIFT;
+            epochs.generation = max_size(epochs.generation, generation);
+        }
+    }
+    if (os_purge((void *)from, to - from)) {
+        for (uint32_t i = first; i <= last; i++) {
+            block->gone[i / 64] |= (uint64_t)1 << i % 64;
+        }
+    }
+}
+
+bool epoch_purge_idle(void)
+{
+    lock_acquire(&epochs.lock);
+    const uint32_t number = next_bit(epochs.blocks_there, BLOCK_WORDS, 0);
+    struct epoch_block *const block = number >= EPOCH_BLOCKS ? NULL : load_plain(&epoch_blocks[number]);
+    if (block != NULL) {
+        set_bit(epochs.blocks_there, number, false);
+        for (uint32_t at = 0, n; at < EPOCH_BLOCK_RECORDS; at += n + 1) {
+            for (n = 0; at + n < EPOCH_BLOCK_RECORDS && record_may_go(block, at + n); n++) {
+            }
+            records_purge(block, at, n);
+        }
+    }
+    lock_release(&epochs.lock);
+    return block != NULL;
 }
 
 uint64_t epoch_passed(const struct epoch *epoch)
@@ -189,9 +339,8 @@ void epoch_put_record(struct epoch *epoch)
     invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && cursor_start(&epoch->first.cursor) == NULL);
     lock_acquire(&epochs.lock);
     record_take_counts(epoch);
-    epoch->next_idle = epochs.idle;
-    epochs.idle = epoch;
-    record_set_out(epoch->id, false);
+    root_unlink(epoch);
+    record_set_out(load_plain(&epoch_blocks[epoch->id >> EPOCH_BLOCK_SHIFT]), epoch->id, false);
     lock_release(&epochs.lock);
 }
 
@@ -271,46 +420,6 @@ void epoch_set_label(struct epoch *epoch, const char *label)
     }
 }
 
-void epoch_link_run(struct epoch *epoch, uint32_t first)
-{
-    struct run *run = &arena.runs[first];
-    invariant(first != 0 && word_epoch(load_plain(&run->word)) == epoch->id);
-    invariant(load_plain(&epoch->pins) != 0);
-    lock_acquire(&epoch->lock);
-    run->of_epoch.prev = 0;
-    run->of_epoch.next = epoch->runs;
-    if (epoch->runs != 0) {
-        arena.runs[epoch->runs].of_epoch.prev = first;
-    }
-    epoch->runs = first;
-    epoch_count_units(epoch, 0, run->units);
-    (void)fetch_add_relaxed(&epoch->pins, 1);
-    lock_release(&epoch->lock);
-}
-
-void epoch_unlink_run(struct epoch *epoch, uint32_t first)
-{
-    struct run *run = &arena.runs[first];
-    lock_acquire(&epoch->lock);
-    invariant((run->of_epoch.prev == 0 ? epoch->runs : arena.runs[run->of_epoch.prev].of_epoch.next) == first);
-    invariant(run->of_epoch.next == 0 || arena.runs[run->of_epoch.next].of_epoch.prev == first);
-    *(run->of_epoch.prev == 0 ? &epoch->runs : &arena.runs[run->of_epoch.prev].of_epoch.next) = run->of_epoch.next;
-    if (run->of_epoch.next != 0) {
-        arena.runs[run->of_epoch.next].of_epoch.prev = run->of_epoch.prev;
-    }
-    counter_add(&epoch->recycled_runs, 1);
-    epoch_count_units(epoch, run->units, 0);
-    lock_release(&epoch->lock);
-    store_relaxed(&run->word, SLAB_EMPTY);
-}
-
-void epoch_recycle_run(struct epoch *epoch, uint32_t first)
-{
-    epoch_unlink_run(epoch, first);
-    depot_put(first, arena.runs[first].units, false);
-    epoch_unpin(epoch);
-}
-
 void hold_start(struct hold *hold, struct epoch *epoch)
 {
     hold->epoch = epoch;
@@ -344,67 +453,33 @@ void epoch_unlink_holds(struct epoch *epoch)
     if (likely(epoch_first_hold(epoch) == &epoch->first)) {
         return;
     }
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     for (struct hold *hold = epoch_first_hold(epoch); hold != &epoch->first; hold = epoch_first_hold(epoch)) {
         invariant(load_plain(&hold->holder) == HOLD_TAKEN);
         store_release(&epoch->holds, hold_next(hold));
         store_release(&hold->next, epoch->spare_holds);
         epoch->spare_holds = hold;
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
 }
 
 void hold_drop_chunk(struct hold *hold)
 {
     invariant(load_plain(&hold->holder) == HOLD_TAKEN);
     if (cursor_start(&hold->cursor) != NULL) {
-        lock_acquire(&hold->epoch->lock);
+        lock_acquire(epoch_lock(hold->epoch));
         chunk_drop(&hold->cursor);
-        lock_release(&hold->epoch->lock);
+        lock_release(epoch_lock(hold->epoch));
         epoch_drop_chunk(hold->epoch);
     }
 }
-
-/* The recursion is two deep at most: an epoch that serves the handles of another one unpins that one, which serves
- * none. */
-/* NOLINTBEGIN(misc-no-recursion) */
-
-/* Retires a record that nothing refers to any more. Its chunks are empty and go to the depot. A record that its closing
- * thread keeps warm retires elsewhere (ending.c). */
-static void epoch_retire(struct epoch *epoch)
-{
-    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_DRAINING);
-    invariant(epoch->runs == 0 && load_plain(&epoch->pins) == 0);
-    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-        hold_drop_chunk(hold);
-    }
-    epoch_unlink_holds(epoch);
-    struct epoch *owner = load_plain(&epoch->owner);
-    const uint64_t word = load_plain(&epoch->word);
-    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
-    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
-    store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
-    epoch_put_record(epoch);
-    if (owner != NULL) {
-        epoch_unpin(owner);
-    }
-}
-
-void epoch_unpin(struct epoch *epoch)
-{
-    invariant(load_plain(&epoch->pins) != 0);
-    if (fetch_sub_seq_cst(&epoch->pins, 1) == 1) {
-        epoch_retire(epoch);
-    }
-}
-
-/* NOLINTEND(misc-no-recursion) */
 
 void epoch_gather_free(void)
 {
     epochs.warm = NULL; /* these are among them */
     epochs.warm_count = 0;
-    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE) {
             hold_drop_chunk(&epoch->first);
             epoch_put_record(epoch);
@@ -429,14 +504,6 @@ noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
 noinline int epoch_refusal(uint64_t value)
 {
     return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
-}
-
-void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
-{
-    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
-    arena_untag(first, CHUNK_UNITS);
-    epoch_drop_chunk(epoch);
-    epoch_recycle_run(epoch, first);
 }
 
 uint32_t epoch_threads_inside(const struct epoch *epoch)

@@ -1,4 +1,4 @@
-/* Epochs: their records, and the runs of memory that belong to each. What users do with epochs is in scope.h.
+/* Epochs: their records. What belongs to each is in pins.h, and what users do with epochs in scope.h.
  *
  * An epoch's word is one atomic that holds its generation, a count and its state. The count is the number of holds that
  * are not emptied, plus one for the thread that will close the epoch. Every change of state is a compare-and-swap of
@@ -15,8 +15,10 @@
  * or is about to be.
  *
  * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of the pool. Records and
- * holds are never unmapped, and a hold stays with its record, so a thread that comes late may still look at them. Only
- * the holds that this life of the record needed are linked. The value that names an epoch to users consists of
+ * holds are never unmapped, and a hold stays with its record, so a thread that comes late may still look at them. Pages
+ * of idle records may be given back: they read as zero, which is a FREE record of generation 0, and the next life
+ * begins above all generations that such pages ever held. Only the holds that this life of the record needed are
+ * linked. The value that names an epoch to users consists of
  * generation and index. A value of another generation is stale.
  *
  * pins: one until DRAINING, and one for each run that is linked. A run is linked before any thread could find it empty.
@@ -54,8 +56,8 @@ enum {
     EPOCH_LABEL_BYTES = LABEL_BYTES,
 };
 
-#define HOLD_IDLE  ((struct thread *)0)
-#define HOLD_TAKEN ((struct thread *)1)
+#define HOLD_TAKEN ((struct thread *)0) /* as in a record whose pages were given back */
+#define HOLD_IDLE  ((struct thread *)1)
 
 /* A thread that enters its innermost epoch once more only counts. If there is another scope in between, it puts an
  * *echo* on top: a struct hold that belongs to the thread alone and stands for the hold that `real` names. */
@@ -88,7 +90,6 @@ struct epoch {
     uint32_t id; /* index in the table; never changes */
     uint32_t affinity;
     _Atomic(struct partial_list *) partials; /* lists of partial slabs, one a class; NULL until there are slabs */
-    struct lock lock;                        /* guards the list of runs, and which holds are linked */
     uint32_t runs;                           /* the first run; the list is of_epoch in their descriptors; 0: none */
     atomic_u32 pins;
     atomic_u64 recycled_runs;
@@ -114,12 +115,32 @@ struct epoch {
     _Atomic(struct epoch *) handles; /* the epoch that serves its objects with handles; open while this one is */
     _Atomic(struct epoch *) owner;   /* in an epoch that serves handles: the epoch that it serves and pins */
 
-    struct epoch *next_idle; /* links idle and warm records, and, in the child of a fork, closed epochs for a moment */
+    struct epoch *next_idle; /* links warm records, and, in the child of a fork, closed epochs for a moment */
+
+    /* The list of an instance: a ring of its members, and of warm records that were members. Under the pool's lock. */
+    struct epoch *root; /* whose list the record is in; NULL: none. Written by the thread that has the record */
+    struct epoch *next_member, *prev_member;
+    struct epoch *members; /* of a root: any of the list; NULL: there are none */
+    uint32_t member_count;
 };
 
 _Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "threads that come and go read one line");
 
 extern struct epoch epoch_process;
+
+/* The lock that guards an epoch's list of runs, and which holds are linked. Locks are apart from records, because a
+ * thread that comes late takes the lock of a record whose pages were given back. Records share them, and no thread
+ * takes two. */
+enum { EPOCH_LOCKS = 64 };
+struct epoch_lock {
+    _Alignas(CACHE_LINE) struct lock lock;
+};
+extern struct epoch_lock epoch_locks[EPOCH_LOCKS];
+
+always_inline struct lock *epoch_lock(const struct epoch *epoch)
+{
+    return &epoch_locks[(uintptr_t)epoch / sizeof *epoch % EPOCH_LOCKS].lock;
+}
 
 /* The counts of records that went back to the pool, written under its lock. `passed` is written with release after the
  * counts of the holds were set to 0. So a reader that acquires it first and then adds up the holds counts nothing
@@ -161,7 +182,7 @@ static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
 /* Counts that the epoch's runs have become longer or shorter. Under its lock. */
 static inline void epoch_count_units(struct epoch *epoch, uint32_t before, uint32_t after)
 {
-    invariant(lock_is_held(&epoch->lock) && counter_get(&epoch->run_units) >= before);
+    invariant(lock_is_held(epoch_lock(epoch)) && counter_get(&epoch->run_units) >= before);
     counter_set(&epoch->run_units, counter_get(&epoch->run_units) - before + after);
     if (unlikely(epoch->quota != NULL)) {
         quota_change(epoch->quota, before, after);
@@ -266,6 +287,8 @@ enum {
 
 struct epoch_block {
     _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* bit set: that record is out of the pool */
+    atomic_u64 idle[EPOCH_OUT_WORDS];                     /* it is in the pool. Under the pool's lock */
+    uint64_t gone[EPOCH_OUT_WORDS]; /* it is in the pool, and pages of it were given back. Under the lock, too */
     struct epoch records[EPOCH_BLOCK_RECORDS];
 };
 
@@ -296,11 +319,24 @@ struct epoch *epoch_by_value(uint64_t value);
 /* Whether the value names an epoch that serves the handles of another one. Users are never given such a value. */
 bool epoch_is_hidden(uint64_t value);
 
-/* The first record with at least this index that is out of the pool: its epoch is not FREE, or a thread keeps it warm,
- * or it was taken just now. NULL: there are no more. So a walk costs a look at one word for every 16,384 records that
- * there may be, and at the records that are out, however many records were ever made. The process is none of them. A
- * record that is taken or put back meanwhile may be found or not. No gate. */
-struct epoch *epoch_next(uint32_t from);
+/* The first record from the index *at on that is out of the pool: its epoch is not FREE, or a thread keeps it warm, or
+ * it was taken just now. *at receives the index behind it. NULL: there are no more. So a walk costs a look at one word
+ * for every 16,384 records that there may be, and at the records that are out, however many records were ever made. The
+ * process is none of them. A record that is taken or put back meanwhile may be found or not. No gate. */
+struct epoch *epoch_next(uint32_t *at);
+
+/* Makes a record a member of the instance with this root. NULL: of none. In the gate of the thread that has the record.
+ */
+void epoch_set_root(struct epoch *epoch, struct epoch *root);
+
+/* The records in the list of a root, and the next of them: so many calls find each once that stays. NULL: there is
+ * none. In the gate. */
+uint32_t epoch_member_count(const struct epoch *root);
+struct epoch *epoch_next_member(struct epoch *root);
+
+/* Gives pages of some idle records back to the system. Returns whether there are more. In a gate, or with the keeper's
+ * lock. */
+bool epoch_purge_idle(void);
 
 /* In checked builds, the number of records that epoch_next has found. Tests count the steps of walks with it. */
 extern atomic_u64 epoch_visits;
@@ -347,21 +383,6 @@ void epoch_unlink_holds(struct epoch *epoch);
 
 /* Gives the chunk of a TAKEN hold, if it has one, to the depot. Nothing in the chunk is alive. */
 void hold_drop_chunk(struct hold *hold);
-
-/* Links a used run to the epoch. The run pins the epoch. */
-void epoch_link_run(struct epoch *epoch, uint32_t first);
-
-/* Unlinks a run that is empty and the caller's. It still pins the epoch. */
-void epoch_unlink_run(struct epoch *epoch, uint32_t first);
-
-/* Unlinks a run, recycles it, and drops its pin. The run is empty, has no tags any more, and is the caller's. */
-void epoch_recycle_run(struct epoch *epoch, uint32_t first);
-
-/* The same for a chunk. Clears its tags. */
-void epoch_recycle_chunk(struct epoch *epoch, uint32_t first);
-
-/* Drops a pin. The last one retires the record. */
-void epoch_unpin(struct epoch *epoch);
 
 /* In the child of a fork, where one thread is left: puts all FREE records that are out of the pool back. */
 void epoch_gather_free(void);

@@ -27,6 +27,7 @@
 #include "core/epoch.h"
 #include "core/keeper.h"
 #include "core/partial.h"
+#include "core/pins.h"
 #include "core/thread.h"
 #include "core/watch.h"
 #include "core/work.h"
@@ -157,7 +158,8 @@ static struct epoch *recover_epochs(struct thread *self)
             recount_noted(thread);
         }
     }
-    for (struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         const enum epoch_state state = epoch_word_state(load_plain(&epoch->word));
         /* A closing thread marks the word and drops its share in one stay in the gate, so a CLOSED epoch has no share.
          */

@@ -3,6 +3,7 @@
 #include "core/hold.h"
 
 #include "core/heaps.h"
+#include "core/pins.h"
 #include "os/fatal.h"
 
 bool hold_claim_to_close(struct hold *hold)
@@ -25,7 +26,7 @@ static bool epoch_has_room(uint64_t word, uint64_t value)
 static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
     gate_lock(&thread->gate);
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     uint64_t word = load_seq_cst(&epoch->word);
     struct hold *hold = epoch_has_room(word, value) ? epoch_link_hold(epoch) : NULL;
     while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
@@ -34,7 +35,7 @@ static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64
     if (hold != NULL) {
         store_seq_cst(&hold->holder, thread);
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     gate_unlock(&thread->gate);
     return hold;
 }

@@ -4,6 +4,7 @@
 
 #include "core/depot.h"
 #include "core/pages.h"
+#include "core/pins.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -24,6 +25,7 @@ static struct {
     size_t min_bytes;       /* bytes of free pages in a slab that are worth a purge to it */
     struct epoch *epoch;    /* the epoch and the class that it has reached */
     unsigned class;
+    uint32_t next_epoch; /* where epoch_next goes on */
     uint32_t left; /* slabs of that class that are still to be looked at */
 } sweep = { .lock = LOCK_INIT(RANK_SWEEP) };
 
@@ -86,25 +88,21 @@ static void sweep_begin(size_t min_bytes)
 {
     store_plain(&sweep.fresh_units, counter_get(&depot.fresh_units));
     sweep.min_bytes = min_bytes;
+    sweep.next_epoch = 0;
     sweep_class(&epoch_process, CLASS_NONE + 1);
-}
-
-static struct epoch *epoch_after(const struct epoch *epoch)
-{
-    return epoch_next(epoch == &epoch_process ? 0 : epoch->id + 1);
 }
 
 /* Pins chunks of an epoch in which objects died. Returns how many. */
 static unsigned pin_chunks(struct epoch *epoch, uint32_t chunks[SWEEP_STEP_SLABS])
 {
     unsigned n = 0;
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     for (uint32_t run = epoch->runs; run != 0 && n < SWEEP_STEP_SLABS; run = arena.runs[run].of_epoch.next) {
         if (load_plain(&arena.units[run].tag) == TAG_CHUNK && chunk_pin(run)) {
             chunks[n++] = run;
         }
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     return n;
 }
 
@@ -134,7 +132,7 @@ static size_t sweep_look(void)
     }
     if (sweep.left == 0) {
         if (!purge_chunks(sweep.epoch, &purged)) {
-            sweep_class(epoch_after(sweep.epoch), CLASS_NONE + 1);
+            sweep_class(epoch_next(&sweep.next_epoch), CLASS_NONE + 1);
         }
         return purged;
     }

@@ -67,6 +67,12 @@ static bool sweep_some(bool first)
     return holes_step(first, &purged) && !reclaim_is_refused();
 }
 
+static bool purge_records(bool first)
+{
+    (void)first;
+    return epoch_purge_idle();
+}
+
 bool keeper_look(bool sweeps)
 {
     bool left = false;
@@ -85,6 +91,7 @@ bool keeper_look(bool sweeps)
     repeat(purge_some);
     if (sweeps) {
         repeat(sweep_some);
+        repeat(purge_records);
     }
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
 }

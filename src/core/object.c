@@ -350,6 +350,8 @@ size_t object_trim(void)
     }
     gate_lock(&thread->gate);
     give_back_caches(thread);
+    while (epoch_purge_idle()) {
+    }
     const size_t bytes = holes_purge_all() + reclaim_all();
     if (VERIFIES) {
         verify_heap(&thread->heap);

@@ -7,6 +7,7 @@
 #include "core/generation.h"
 #include "core/meta.h"
 #include "core/pages.h"
+#include "core/pins.h"
 #include "os/fatal.h"
 
 struct partial_counters partial_counters[CLASS_LIMIT];
@@ -29,7 +30,7 @@ void partial_lists_begin(void)
 
 bool partial_lists_need(struct epoch *epoch)
 {
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     bool there = epoch_partials(epoch) != NULL;
     if (!there) {
         struct partial_list *partials = meta_alloc(CLASS_LIMIT * sizeof *partials);
@@ -39,7 +40,7 @@ bool partial_lists_need(struct epoch *epoch)
             store_release(&epoch->partials, partials);
         }
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     return there;
 }
 

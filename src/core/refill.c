@@ -10,6 +10,7 @@
 #include "core/mailbox.h"
 #include "core/option.h"
 #include "core/pages.h"
+#include "core/pins.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
 

@@ -66,6 +66,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
 
 uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 {
+    struct epoch *const root = options->instance == 0 ? NULL : epoch_by_value(options->instance);
     struct epoch *epoch = thread_take_warm(thread);
     if (epoch == NULL) {
         gate_lock(&thread->gate);
@@ -78,6 +79,11 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
     }
     if (epoch == NULL) {
         return 0;
+    }
+    if (epoch->root != root) {
+        gate_lock(&thread->gate);
+        epoch_set_root(epoch, root);
+        gate_unlock(&thread->gate);
     }
     counter_add(&thread->counters.epochs_opened, 1);
     return open_record(epoch, options);

@@ -89,7 +89,8 @@ static void add_epochs(struct tslab_stats *stats)
     uint64_t chunks = 0;
     uint64_t granules = load_acquire(&epoch_counters.passed);
     stats->epochs_drained += counter_get(&epoch_counters.drained);
-    for (const struct epoch *epoch = epoch_next(0); epoch != NULL; epoch = epoch_next(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         const enum epoch_state state = epoch_word_state(load_seq_cst(&epoch->word));
         const bool users = load_plain(&epoch->owner) == NULL; /* false: it serves the handles of another one */
         stats->epochs_open += users && state == EPOCH_OPEN;

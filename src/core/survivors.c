@@ -8,6 +8,7 @@
 #include "core/guard.h"
 #include "core/heap.h"
 #include "core/misuse.h"
+#include "core/pins.h"
 #include "core/reclaim.h"
 #include "core/trap.h"
 #include "os/fatal.h"
@@ -80,8 +81,8 @@ static bool lock_yield(struct epoch *epoch)
 {
     const uint64_t recycled = counter_get(&epoch->recycled_runs);
     const uint64_t generation = epoch_generation(load_plain(&epoch->word));
-    lock_release(&epoch->lock);
-    lock_acquire(&epoch->lock);
+    lock_release(epoch_lock(epoch));
+    lock_acquire(epoch_lock(epoch));
     return counter_get(&epoch->recycled_runs) == recycled && epoch_generation(load_plain(&epoch->word)) == generation;
 }
 
@@ -91,7 +92,7 @@ static void count_runs(struct epoch *epoch, struct survivors *sum)
 {
     enum { RESTARTS = 3 };
     unsigned looked_at = 0, restarts = 0;
-    invariant(lock_is_held(&epoch->lock) && sum->objects == 0);
+    invariant(lock_is_held(epoch_lock(epoch)) && sum->objects == 0);
     for (uint32_t run = epoch->runs; run != 0;) {
         count_run(run, sum);
         run = arena.runs[run].of_epoch.next;
@@ -106,7 +107,7 @@ static void count_runs(struct epoch *epoch, struct survivors *sum)
 void survivors_count(struct epoch *epoch, struct survivors *sum)
 {
     *sum = (struct survivors){ .objects = 0 };
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     count_runs(epoch, sum);
     unsigned looked_at = 0;
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
@@ -115,17 +116,17 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
             (void)lock_yield(epoch); /* holds are never unmapped; if the epoch ends meanwhile, nobody wants the sum */
         }
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
 }
 
 uint64_t survivors_kept_bytes(struct epoch *epoch)
 {
     uint64_t units = 0;
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
         units += arena.runs[run].units;
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     return units << UNIT_SHIFT;
 }
 
@@ -172,10 +173,10 @@ void survivors_end(struct epoch *epoch)
     invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && epoch_is_doomed(epoch));
     misuse_expect_released();
     bool any = false;
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     end_holds(epoch, trap);
     for (uint32_t first; (first = epoch->runs) != 0; any = true) {
-        lock_release(&epoch->lock);
+        lock_release(epoch_lock(epoch));
         struct run *run = &arena.runs[first];
         const uint32_t units = run->units;
         if (word_class(load_plain(&run->word)) != CLASS_NONE) {
@@ -184,10 +185,10 @@ void survivors_end(struct epoch *epoch)
         epoch_unlink_run(epoch, first);
         end_run(epoch, first, units, trap);
         epoch_unpin(epoch);
-        lock_acquire(&epoch->lock);
+        lock_acquire(epoch_lock(epoch));
     }
     invariant(epoch->runs == 0);
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     if (any && load_plain(&epoch->reclaims) == 0) {
         reclaim_tick();
     }
@@ -251,11 +252,11 @@ void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct
     text_number(&text, sum->bytes, 0);
     text_string(&text, " bytes");
     struct naming naming = { &text, 0 };
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].of_epoch.next) {
         name_run(&naming, run);
     }
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
     if (sum->objects > naming.named) {
         text_string(&text, ", ...");
     }

@@ -348,7 +348,7 @@ void verify_cursor(const struct cursor *cursor)
 
 void verify_epoch(struct epoch *epoch)
 {
-    lock_acquire(&epoch->lock);
+    lock_acquire(epoch_lock(epoch));
     uint32_t before = 0, runs = 0, units = 0;
     for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
         const struct run *run = &arena.runs[at];
@@ -360,12 +360,11 @@ void verify_epoch(struct epoch *epoch)
         before = at;
     }
     invariant(units == counter_get(&epoch->run_units));
-    const struct hold *hold = epoch_first_hold(epoch);
-    for (; hold != &epoch->first; hold = hold_next(hold)) {
-        invariant(hold != NULL && hold->epoch == epoch && hold->real == hold);
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct hold *const real = hold->real; /* NULL: the record is idle, and its pages were given back */
+        invariant(real == hold || (real == NULL && hold == &epoch->first));
     }
-    invariant(hold->epoch == epoch && hold->real == hold && hold_next(hold) == NULL);
-    lock_release(&epoch->lock);
+    lock_release(epoch_lock(epoch));
 }
 
 static void verify_sealed_chunks(const struct epoch *epoch)
@@ -403,12 +402,10 @@ void verify_epoch_at_rest(struct epoch *epoch)
 }
 
 /* What walks find is no step of the engine's. */
-static struct epoch *next_epoch(uint32_t from)
+static struct epoch *next_epoch(uint32_t *at)
 {
-    struct epoch *const epoch = epoch_next(from);
-    if (TSLAB_CHECKED && epoch != NULL) {
-        counter_add_shared(&epoch_visits, -(uint64_t)1);
-    }
+    struct epoch *const epoch = epoch_next(at);
+    counter_add_shared(&epoch_visits, TSLAB_CHECKED && epoch != NULL ? UINT64_MAX : 0);
     return epoch;
 }
 
@@ -416,7 +413,8 @@ void verify_shared(void)
 {
     verify_depot();
     verify_partials(&epoch_process);
-    for (struct epoch *epoch = next_epoch(0); epoch != NULL; epoch = next_epoch(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
         verify_epoch(epoch);
         verify_partials(epoch);
     }
@@ -450,7 +448,8 @@ static void visit_all(verify_visit *visit)
             verify_cached(&thread->heap, visit, NULL);
         }
     }
-    for (struct epoch *epoch = next_epoch(0); epoch != NULL; epoch = next_epoch(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
         for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
             const struct heap *heap = load_acquire(&hold->kept_heap);
             if (heap != NULL) {
@@ -533,7 +532,8 @@ size_t verify_whole(void)
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         verify_heap(&thread->heap);
     }
-    for (struct epoch *epoch = next_epoch(0); epoch != NULL; epoch = next_epoch(epoch->id + 1)) {
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
         verify_epoch_at_rest(epoch);
     }
     invariant(epoch_label_quotas_hold());

@@ -385,6 +385,30 @@ static void end_no_trap(void)
     check_nothing_is_lost();
 }
 
+/* Records that the system does not take stay as they are. */
+static void keep_records(void)
+{
+    enum { RECORDS = 300 };
+    static tslab_epoch epochs[RECORDS];
+    inject(PURGE, 0, UINT32_MAX);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < RECORDS; i++) {
+            const tslab_epoch before = epochs[i];
+            epochs[i] = tslab_epoch_open(NULL);
+            CHECK(epochs[i].id != 0);
+            CHECK(before.id == 0 || tslab_epoch_enter(before) == TSLAB_STALE);
+        }
+        for (unsigned i = 0; i < RECORDS; i++) {
+            STATUS(tslab_epoch_close(epochs[i], 0, NULL), TSLAB_OK);
+        }
+        (void)tslab_trim();
+    }
+    CHECK(calls_made[PURGE] != 0);
+    inject_nothing();
+    CHECK(work() == 0);
+    check_nothing_is_lost();
+}
+
 int main(int argc, char **argv)
 {
     static const struct epoch_case cases[] = {
@@ -397,6 +421,7 @@ int main(int argc, char **argv)
         CASE(forbid_by_halves),
         CASE(traps_end_in_their_order),
         CASE(end_no_trap),
+        CASE(keep_records),
     };
     return cases_run(cases, COUNT_OF(cases), argc, argv);
 }

@@ -53,6 +53,7 @@ SCHEDULED = {
     "core/engine.c": "thread fork instance fork-all",
     "core/epoch.c": f"{EPOCH} instance epoch-policy fork-all",
     "core/epoch.h": f"{EPOCH} instance epoch-policy fork-all",
+    "core/pins.c": f"{EPOCH} instance epoch-policy fork-all",
     "core/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
     "core/fork.c": f"fork {EPOCH} instance fork-all",
     "core/hold.c": f"{EPOCH} instance fork-all",

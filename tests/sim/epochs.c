@@ -841,7 +841,7 @@ static const char *check_holds(uint32_t id, const struct epoch *epoch)
 static const char *check_epoch(uint32_t id, struct epoch *epoch)
 {
     const enum epoch_state state = epoch_word_state(word_of(epoch));
-    if (load_plain(&epoch->lock.word) != 0) {
+    if (load_plain(&epoch_lock(epoch)->word) != 0) {
         return WRONG("the lock of epoch %u was left held", id);
     }
     for (unsigned c = 1; epoch_partials(epoch) != NULL && c < CLASS_LIMIT; c++) {

@@ -435,11 +435,11 @@ static void locks(const void *unused)
     alarm(CHILD_HANG_SECONDS);
     lock_acquire(&registry.lock);
     gate_lock(&self->gate);
-    lock_acquire(&epoch_by_value(epoch.id)->lock);
+    lock_acquire(epoch_lock(epoch_by_value(epoch.id)));
     lock_acquire(&depot.lock);
     (void)now();
     lock_release(&depot.lock);
-    lock_release(&epoch_by_value(epoch.id)->lock);
+    lock_release(epoch_lock(epoch_by_value(epoch.id)));
     gate_unlock(&self->gate);
     lock_release(&registry.lock);
     current_put(self);
