@@ -7,7 +7,7 @@
 #include "core/reclaim.h"
 #include "os/fatal.h"
 
-enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3 };
+enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2 };
 
 static atomic_size_t taken_bytes;
 
@@ -18,7 +18,25 @@ static size_t budget_most(void)
     if (unlikely(limit_presses())) {
         return 0;
     }
-    return max_size(option != 0 ? option : max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT), reclaim_learned_bytes());
+    return option != 0 ? option - (option >> HOT_SHIFT)
+                       : max_size(max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT), reclaim_learned_bytes());
+}
+
+size_t budget_share(uint32_t threads)
+{
+    const size_t most = budget_most();
+    return budget_taken() < most / 2 ? SIZE_MAX : most / max_size(threads, 1) / SHARE_CLASSES;
+}
+
+bool budget_is_set(void)
+{
+    return option_get(OPTION_CACHE_BYTES) != 0;
+}
+
+size_t budget_hot(uint32_t threads)
+{
+    const size_t option = option_get(OPTION_CACHE_BYTES);
+    return option == 0 ? SIZE_MAX : (option >> HOT_SHIFT) / max_size(threads, 1);
 }
 
 bool budget_has(size_t bytes)

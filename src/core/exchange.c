@@ -1,6 +1,7 @@
 /* A stack of trays for each class, each under a lock of its own. */
 #include "core/exchange.h"
 
+#include "core/budget.h"
 #include "core/flush.h"
 #include "os/fatal.h"
 
@@ -46,7 +47,13 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
     }
     struct exchange *const exchange = exchange_lock(class);
     invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
-    const bool fits = counter_get(&exchange->slots) + tray->count <= slots_most(class);
+    const size_t bytes = budget_is_set() ? (size_t)tray->count * class_geometry[class].size : 0;
+    const bool fits =
+        counter_get(&exchange->slots) + tray->count <= slots_most(class) && (bytes == 0 || budget_has(bytes));
+    if (fits && bytes != 0) {
+        budget_take(bytes);
+        exchange->counted += tray->count;
+    }
     if (fits) {
         push(&exchange->trays, tray);
         counter_add(&exchange->slots, tray->count);
@@ -56,10 +63,16 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
     return fits;
 }
 
-static struct tray *take_locked(struct exchange *exchange)
+static struct tray *take_locked(struct exchange *exchange, unsigned class)
 {
     struct tray *const tray = pop(&exchange->trays);
     if (tray != NULL) {
+        invariant(exchange->counted <= counter_get(&exchange->slots));
+        const uint32_t slots = (uint32_t)min_size(exchange->counted, tray->count);
+        if (slots != 0) {
+            budget_put((size_t)slots * class_geometry[class].size);
+            exchange->counted -= slots;
+        }
         invariant(counter_get(&exchange->slots) >= tray->count);
         counter_sub(&exchange->slots, tray->count);
         exchange->least = (uint32_t)min_size(exchange->least, counter_get(&exchange->slots));
@@ -73,7 +86,7 @@ struct tray *exchange_take(unsigned class, struct tray *empty)
         return NULL;
     }
     struct exchange *const exchange = exchange_lock(class);
-    struct tray *const tray = take_locked(exchange);
+    struct tray *const tray = take_locked(exchange, class);
     if (tray != NULL && empty != NULL) {
         push(&exchange->empties, empty);
     }
@@ -98,7 +111,7 @@ static void give_back(unsigned class, bool all)
     struct exchange *const exchange = exchange_lock(class);
     uint32_t n = all ? counter_get(&exchange->slots) : exchange->least;
     while (exchange->trays != NULL && n >= exchange->trays->count) {
-        struct tray *const tray = take_locked(exchange);
+        struct tray *const tray = take_locked(exchange, class);
         n -= tray->count;
         push(&surplus, tray);
     }

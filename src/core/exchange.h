@@ -21,7 +21,8 @@
 struct exchange {
     _Alignas(CACHE_LINE) struct lock lock;
     atomic_u32 slots;
-    uint32_t least; /* the fewest slots since the last tick: they were not needed */
+    uint32_t least;   /* the fewest slots since the last tick: they were not needed */
+    uint32_t counted; /* slots that count in the budget: only where the option sets it, because counting has its cost */
     struct tray *trays;
     struct tray *empties; /* trays that were left for full ones */
 };

@@ -6,6 +6,7 @@
 #include "core/generation.h"
 #include "core/object.h"
 #include "core/overflow.h"
+#include "core/retired.h"
 #include "core/scope.h"
 #include "os/fatal.h"
 

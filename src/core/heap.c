@@ -236,22 +236,36 @@ static bool is_first_tray(const struct heap *heap, unsigned class, const struct 
     return tray == &heap_part(heap, class)->first.tray;
 }
 
-/* The bytes of a magazine that count in the budget of all caches. */
-static size_t granted_bytes(unsigned class, unsigned limit)
+/* The bytes that so many slots count in the budget of all caches. */
+static size_t slots_bytes(unsigned class, unsigned slots)
 {
-    return limit <= TRAY_FIRST ? 0 : (size_t)limit * class_geometry[class].size;
+    return (size_t)slots * class_geometry[class].size;
+}
+
+/* The slots that a magazine or an outbox may have if it had `before`, which is what it asks for as far as the budget
+ * goes. The shortest tray is not filled beyond the thread's share. */
+static unsigned budget_slots(unsigned class, unsigned before, unsigned wanted)
+{
+    const size_t share = wanted > TRAY_FIRST ? SIZE_MAX : budget_share(load_relaxed(&heap_live_count));
+    const unsigned slots = (unsigned)min_size(wanted, share / class_geometry[class].size);
+    invariant(wanted != 0 && before <= TRAY_MOST);
+    return slots > before && budget_has(slots_bytes(class, slots - before)) ? slots : (unsigned)max_size(before, 1);
+}
+
+static void change_budget(unsigned class, unsigned before, unsigned now)
+{
+    if (now > before) {
+        budget_take(slots_bytes(class, now - before));
+    } else if (now < before) {
+        budget_put(slots_bytes(class, before - now));
+    }
 }
 
 /* The magazine has other slots than before, and not only by pops and pushes. */
 static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    const size_t before = granted_bytes(class, m->limit), now = granted_bytes(class, limit);
-    if (now > before) {
-        budget_take(now - before);
-    } else if (now < before) {
-        budget_put(before - now);
-    }
+    change_budget(class, m->limit, limit);
     magazine_set(m, places, limit, slots);
     owned_set(&heap_part(heap, class)->fresh, UINT64_MAX);
 }
@@ -262,8 +276,9 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
     if (empty == NULL) {
         empty = &heap_part(heap, class)->first.tray;
     }
-    const size_t limit = min_size(empty->length, magazine_limit_most(class));
-    set_magazine(heap, class, tray_places(empty), (unsigned)limit, 0);
+    const unsigned most = (unsigned)min_size(empty->length, magazine_limit_most(class));
+    const unsigned limit = budget_slots(class, heap->front.magazine[class].limit, most);
+    set_magazine(heap, class, tray_places(empty), (unsigned)min_size(limit, most), 0);
 }
 
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
@@ -276,14 +291,16 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     void **const places = magazine_places(m);
     struct tray *const old = tray_of(places);
     const unsigned n = magazine_slots(m);
-    const unsigned limit = (unsigned)max_size(m->limit, slots);
+    const unsigned limit = budget_slots(class, m->limit, (unsigned)max_size(m->limit, slots));
+    if (limit < slots && limit == m->limit) {
+        return;
+    }
     if (limit <= old->length && !(is_first_tray(heap, class, old) && n == limit)) {
         set_magazine(heap, class, places, limit, n);
         return;
     }
     invariant(n <= limit && old->length >= m->limit);
-    struct tray *const longer =
-        budget_has(granted_bytes(class, limit) - granted_bytes(class, m->limit)) ? tray_take(limit) : NULL;
+    struct tray *const longer = tray_take(limit);
     if (longer != NULL) {
         memcpy(tray_places(longer), places, (1 + (size_t)n) * sizeof *places);
         set_magazine(heap, class, tray_places(longer), limit, n);
@@ -293,6 +310,26 @@ void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
     }
 }
 
+bool heap_lengthen_outbox(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    const unsigned most = magazine_limit_most(class), before = hc->outbox_limit;
+    const unsigned longer =
+        budget_slots(class, before, (unsigned)min_size(max_size((size_t)before * 2, TRAY_FIRST), most));
+    invariant(counter_get(&hc->outbox_slots) == 0 && (hc->outbox == NULL) == (before == 0));
+    invariant(longer >= before && longer <= max_size(most, before));
+    struct tray *const tray = longer > before ? tray_take(longer) : NULL;
+    if (tray != NULL) {
+        if (hc->outbox != NULL) {
+            tray_put(tray_of(hc->outbox));
+        }
+        change_budget(class, before, longer);
+        hc->outbox = tray_places(tray);
+        hc->outbox_limit = longer;
+    }
+    return hc->outbox_limit != 0;
+}
+
 void heap_load(struct heap *heap, unsigned class, struct tray *tray)
 {
     struct heap_class *const hc = heap_part(heap, class);
@@ -300,7 +337,9 @@ void heap_load(struct heap *heap, unsigned class, struct tray *tray)
     const unsigned most = magazine_limit_most(class);
     invariant(magazine_slots(m) == 0 && tray->count != 0);
     struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
-    set_magazine(heap, class, tray_places(tray), (unsigned)min_size(tray->length, most), tray->count);
+    const unsigned limit = budget_slots(class, m->limit, (unsigned)min_size(tray->length, most));
+    set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
+                 tray->count);
     counter_sub(&hc->moved, tray->count);
     if (old == NULL || is_first_tray(heap, class, old)) {
         return;
@@ -330,6 +369,7 @@ static void put_trays(struct heap *heap, unsigned class)
         hc->outbox = NULL;
     }
     set_magazine(heap, class, magazine_none, 0, 0);
+    change_budget(class, hc->outbox_limit, 0);
     hc->outbox_limit = 0;
     hc->batch = 0;
 }
@@ -436,13 +476,13 @@ static void empty_class(struct heap *heap, unsigned class)
 
 void heap_empty(struct heap *heap)
 {
-    stock_reset_budget(&heap->stock);
     hot_flush(&heap->hot);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         if (heap_uses(heap, c)) {
             empty_class(heap, c);
         }
     }
+    stock_reset_budget(&heap->stock);
     invariant(heap->stock.bytes == 0 && hot_units(&heap->hot) == 0);
 }
 
@@ -500,49 +540,4 @@ void heap_operation_end(struct heap *heap)
     reclaim_tick();
     holes_tick();
     gate_unlock(heap->gate);
-}
-
-/* Slots that are put aside. */
-
-bool heap_retire(struct heap *heap, unsigned class, void *p)
-{
-    invariant(slot_starts(p, class));
-    gate_lock(heap->gate);
-    heap_use(heap, class);
-    struct heap_class *hc = heap_part(heap, class);
-    if (hc->retired == NULL || hc->retired->count == hc->retired->length) {
-        struct tray *const tray = tray_take(TRAY_MOST);
-        if (tray != NULL) {
-            tray->next = hc->retired;
-            hc->retired = tray;
-        }
-    }
-    counter_add(&hc->counters.remote_frees, 1); /* the slot was counted as allocated, but no user has it */
-    const bool kept = hc->retired != NULL && hc->retired->count < hc->retired->length;
-    if (kept) {
-        tray_places(hc->retired)[++hc->retired->count] = p;
-        counter_add(&hc->retired_slots, 1);
-    } else {
-        flush_slots(class, &p, 1);
-    }
-    gate_unlock(heap->gate);
-    return kept;
-}
-
-void heap_unretire(struct heap *heap)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct heap_class *hc = heap_part(heap, c);
-        if (!heap_uses(heap, c)) {
-            continue;
-        }
-        while (hc->retired != NULL) {
-            struct tray *const tray = hc->retired;
-            hc->retired = tray->next;
-            flush_slots(c, tray_places(tray) + 1, tray->count);
-            counter_sub(&hc->retired_slots, tray->count);
-            tray_put(tray);
-        }
-        invariant(counter_get(&hc->retired_slots) == 0);
-    }
 }

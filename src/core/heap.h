@@ -220,8 +220,8 @@ void front_start(struct front *front);
 /* Makes a heap usable in zeroed memory. */
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity);
 
-/* Makes the magazine of a class hold up to `slots`, if there is memory, in a tray of the pool unless it is as short as
- * the one that lies in the heap. In the gate. */
+/* Makes the magazine of a class hold up to `slots`, if there is memory and budget, in a tray of the pool unless it is
+ * as short as the one that lies in the heap. In the gate. */
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
 
 /* The slots of a class in the second row. Any thread, as with heap_add. */
@@ -241,6 +241,10 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
 /* Gives back what the magazine of a class has. In the gate. */
 void heap_flush_magazine(struct heap *heap, unsigned class);
 
+/* Gives a class with an empty outbox a longer one, if there is memory and budget, until it is as long as a magazine may
+ * be. False: it has none. In the gate. */
+bool heap_lengthen_outbox(struct heap *heap, unsigned class);
+
 /* Gives back the outbox of a class. In the gate. */
 void heap_flush_outbox(struct heap *heap, unsigned class);
 
@@ -255,13 +259,6 @@ void heap_operation_end(struct heap *heap);
  * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the
  * holder's gate. */
 bool heap_flush_idle(struct heap *heap);
-
-/* Puts aside a slot that was just allocated and cannot be used. The heap keeps it until heap_unretire. False: no
- * memory, and the slot went back to its slab. Enters the gate. */
-bool heap_retire(struct heap *heap, unsigned class, void *p);
-
-/* Gives back the slots that were put aside. In the gate. */
-void heap_unretire(struct heap *heap);
 
 /* Sets the counts of a class to zero. The heap is empty. */
 void heap_forget_counts(struct heap *heap, unsigned class);

@@ -4,6 +4,7 @@
 
 #include "core/heaps.h"
 #include "core/pins.h"
+#include "core/retired.h"
 #include "os/fatal.h"
 
 bool hold_claim_to_close(struct hold *hold)

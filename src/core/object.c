@@ -3,6 +3,7 @@
 #include "core/object.h"
 
 #include "core/ambient.h"
+#include "core/budget.h"
 #include "core/checked.h"
 #include "core/current.h"
 #include "core/due.h"
@@ -198,7 +199,8 @@ static void free_in_chunk(struct thread *thread, void *p)
 /* Frees a large block of the process. Ends the program when there is none at p. */
 static void free_large_of_process(struct thread *thread, void *p)
 {
-    if (large_free_hot(&thread->heap.hot, p)) {
+    const size_t kept = ((size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT) + large_usable(p);
+    if (kept <= budget_hot(load_relaxed(&heap_live_count)) && large_free_hot(&thread->heap.hot, p)) {
         /* It may be the last thing that the program frees before it rests. */
         if (unlikely(reclaim_is_over_budget())) {
             gate_lock(&thread->gate);

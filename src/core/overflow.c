@@ -90,34 +90,14 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
     heap_operation_end(heap);
 }
 
-/* Makes room in a full outbox, which is longer each time until it is as long as a magazine may be. False: no memory. In
- * the gate. */
-static bool outbox_make_room(struct heap *heap, unsigned class)
-{
-    struct heap_class *const hc = heap_part(heap, class);
-    const uint32_t longer =
-        (uint32_t)min_size(max_size((size_t)hc->outbox_limit * 2, TRAY_FIRST), magazine_limit_most(class));
-    PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
-    heap_flush_outbox(heap, class);
-    if (longer > hc->outbox_limit) {
-        struct tray *const tray = tray_take(longer);
-        if (tray != NULL) {
-            if (hc->outbox != NULL) {
-                tray_put(tray_of(hc->outbox));
-            }
-            hc->outbox = tray_places(tray);
-            hc->outbox_limit = longer;
-        }
-    }
-    invariant(counter_get(&hc->outbox_slots) == 0 && (hc->outbox == NULL) == (hc->outbox_limit == 0));
-    return hc->outbox_limit != 0;
-}
-
+/* Makes room in a full outbox, which is longer each time. False: no memory. */
 static bool outbox_renew(struct heap *heap, unsigned class)
 {
     const int saved = errno;
     gate_lock(heap->gate);
-    const bool has_room = outbox_make_room(heap, class);
+    PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
+    heap_flush_outbox(heap, class);
+    const bool has_room = heap_lengthen_outbox(heap, class);
     heap_operation_end(heap);
     errno = saved;
     return has_room;

@@ -161,7 +161,8 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     const bool fresh = hc->claimed_fresh && heap_slots_ahead(heap, class) == 0;
     owned_set(&hc->fresh, fresh ? owned_get(&m->served) + n : UINT64_MAX);
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
-    if (wanted < ATTACH_FROM && heap->epoch == &epoch_process && load_relaxed(&heap_live_count) > SHARED_FROM) {
+    const bool few = limit < wanted || load_relaxed(&heap_live_count) > SHARED_FROM;
+    if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }
     counter_sub(&hc->moved, n);

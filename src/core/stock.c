@@ -15,11 +15,27 @@ void stock_start(struct stock *stock, bool has_budget)
     stock->budget = has_budget ? STOCK_BYTES_FIRST : 0;
 }
 
+/* Has so many bytes count in the budget of all caches. False: it has not so many. */
+static bool stock_count(struct stock *stock, size_t bytes)
+{
+    if (bytes > stock->counted) {
+        if (!budget_has(bytes - stock->counted)) {
+            return false;
+        }
+        budget_take(bytes - stock->counted);
+    } else if (bytes < stock->counted) {
+        budget_put(stock->counted - bytes);
+    }
+    stock->counted = bytes;
+    invariant(bytes == 0 || bytes >= STOCK_BYTES_FIRST);
+    return true;
+}
+
 bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, struct tray *tray)
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    if (stock->bytes + bytes > stock->budget) {
+    if (stock->bytes + bytes > stock->budget || !stock_count(stock, stock->budget)) {
         return false;
     }
     tray->next = of_class->trays;
@@ -54,19 +70,13 @@ void stock_missed(struct stock *stock, struct stock_class *of_class, size_t byte
     invariant(of_class->flushed_at >= bytes);
 }
 
-/* Sets the budget, if that of all caches allows it. What a stock has at first is not counted there. */
+/* Sets the budget, if that of all caches allows it. */
 static void set_budget(struct stock *stock, size_t budget)
 {
     invariant(stock->budget >= STOCK_BYTES_FIRST && budget >= STOCK_BYTES_FIRST);
-    if (budget > stock->budget) {
-        if (!budget_has(budget - stock->budget)) {
-            return;
-        }
-        budget_take(budget - stock->budget);
-    } else {
-        budget_put(stock->budget - budget);
+    if (stock_count(stock, budget)) {
+        stock->budget = budget;
     }
-    stock->budget = budget;
 }
 
 void stock_learn(struct stock *stock, struct stock_class *of_class)
@@ -82,7 +92,9 @@ void stock_learn(struct stock *stock, struct stock_class *of_class)
 
 void stock_tick(struct stock *stock)
 {
-    if (stock->peak < stock->budget / 4) {
+    if (stock->peak == 0 && stock->budget <= STOCK_BYTES_FIRST) {
+        stock_reset_budget(stock);
+    } else if (stock->peak < stock->budget / 4 && stock->budget > STOCK_BYTES_FIRST) {
         set_budget(stock, max_size(stock->budget / 2, STOCK_BYTES_FIRST));
     }
     invariant(stock->bytes <= stock->peak);
@@ -91,7 +103,7 @@ void stock_tick(struct stock *stock)
 
 void stock_reset_budget(struct stock *stock)
 {
-    if (stock->budget > STOCK_BYTES_FIRST) {
-        set_budget(stock, STOCK_BYTES_FIRST);
-    }
+    invariant(stock->bytes == 0);
+    stock->budget = min_size(stock->budget, STOCK_BYTES_FIRST);
+    (void)stock_count(stock, 0);
 }

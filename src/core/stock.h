@@ -18,8 +18,9 @@
 
 struct stock {
     size_t bytes;
-    size_t peak; /* the largest value of `bytes` since the last tick */
-    size_t budget;
+    size_t peak;            /* the largest value of `bytes` since the last tick */
+    size_t budget;          /* what it may hold */
+    size_t counted;         /* what of that counts in the budget of all caches: nothing, until the stock is used */
     uint64_t flushed_bytes; /* total bytes that magazines flushed because the stock had no room */
 };
 
@@ -47,7 +48,7 @@ void stock_learn(struct stock *stock, struct stock_class *of_class);
 /* A tick: shrinks a budget that was hardly used. */
 void stock_tick(struct stock *stock);
 
-/* Shrinks the budget to the first one, when the heap gives back everything that it has. */
+/* Shrinks the budget to the first one, which counts no more. The stock is empty. */
 void stock_reset_budget(struct stock *stock);
 
 #endif

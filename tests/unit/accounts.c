@@ -7,6 +7,7 @@
 #include "core/depot.h"
 #include "core/meta.h"
 #include "core/option.h"
+#include "core/retired.h"
 #include "core/trap.h"
 #include "os/os.h"
 

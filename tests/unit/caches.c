@@ -2,6 +2,7 @@
  * is a process of its own, so that the counters start at zero. */
 #include "child.h"
 
+#include "core/budget.h"
 #include "core/class.h"
 #include "core/current.h"
 #include "core/exchange.h"
@@ -742,9 +743,83 @@ static void what_a_thread_does_not_use_is_not_touched(void **state)
     child_succeeds(unused_classes, NULL, "");
 }
 
+/* Many threads together, each with all sizes, which also free what others have allocated. */
+
+enum { CROWD = 128, OF_A_SIZE = 200 };
+
+static struct crowd {
+    pthread_barrier_t *turn;
+    void *objects[OF_A_SIZE];
+    unsigned number;
+} crowd[CROWD];
+
+static void *cache_all_sizes(void *argument)
+{
+    struct crowd *const own = argument, *const next = &crowd[(own->number + 1) % CROWD];
+    for (size_t size = 16; size <= 4096; size *= 2) {
+        for (unsigned round = 0; round < 3; round++) {
+            for (unsigned i = 0; i < OF_A_SIZE; i++) {
+                *(char *)(own->objects[i] = keep(tslab_malloc(size))) = 1;
+            }
+            pthread_barrier_wait(own->turn);
+            for (unsigned i = 0; i < OF_A_SIZE; i++) {
+                tslab_free(round == 1 ? next->objects[i] : own->objects[i]);
+            }
+            pthread_barrier_wait(own->turn);
+        }
+    }
+    for (size_t i = 0; i < 8; i++) {
+        tslab_free(keep(tslab_malloc(300000 + i * 60000)));
+    }
+    pthread_barrier_wait(own->turn); /* all have cached what they may */
+    pthread_barrier_wait(own->turn);
+    return NULL;
+}
+
+static void cache_in_a_crowd(const void *argument)
+{
+    pthread_t threads[CROWD];
+    pthread_barrier_t turn;
+    size_t hot = 0;
+    option_values[OPTION_CACHE_BYTES] = *(const uint64_t *)argument;
+    CHECK(pthread_barrier_init(&turn, NULL, CROWD + 1) == 0);
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowd[i].turn = &turn;
+        crowd[i].number = i;
+        CHECK(pthread_create(&threads[i], NULL, cache_all_sizes, &crowd[i]) == 0);
+    }
+    struct tslab_stats stats = { 0 };
+    for (unsigned turns = 0; turns < 9 * 3 * 2 + 1; turns++) {
+        pthread_barrier_wait(&turn);
+    }
+    tslab_stats_get(&stats);
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        hot += (size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT;
+    }
+    CHECK_SAY(stats.cached_bytes + hot <= option_values[OPTION_CACHE_BYTES], "%zu bytes and %zu in hot runs",
+              (size_t)stats.cached_bytes, hot);
+    pthread_barrier_wait(&turn);
+    for (unsigned i = 0; i < CROWD; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    exchange_tick(true);
+    tslab_trim();
+    CHECK_SAY(budget_taken() == 0, "%zu bytes are taken at the end", budget_taken());
+}
+
+static void a_budget_is_for_all_threads(void **state)
+{
+    (void)state;
+    static const uint64_t budgets[] = { 4 << 20, 16 << 20 };
+    for (size_t i = 0; i < COUNT_OF(budgets); i++) {
+        child_succeeds(cache_in_a_crowd, &budgets[i], "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_budget_is_for_all_threads),
         cmocka_unit_test(bulk_traffic_goes_in_batches),
         cmocka_unit_test(local_traffic_hits_the_magazines),
         cmocka_unit_test(magazines_help_at_once_after_bulk),
