@@ -9,6 +9,7 @@
 #include "core/guard.h"
 #include "core/large.h"
 #include "core/limit.h"
+#include "core/nothing.h"
 #include "core/room.h"
 #include "core/sampling.h"
 #include "core/timeline.h"
@@ -126,9 +127,10 @@ static void *move_pages(struct thread *thread, void *p, size_t size)
     return moved;
 }
 
-void *alloc_resized(void *p, size_t size)
+void *alloc_resized(void *given, size_t size)
 {
     struct room room;
+    void *const p = GUARDED ? nothing_object(given) : given;
     const size_t usable = room_usable(p, &room);
     invariant(p != NULL && size != 0 && usable <= room.bytes);
     struct thread *thread = size > PTRDIFF_MAX ? NULL : current_get();
@@ -142,7 +144,7 @@ void *alloc_resized(void *p, size_t size)
     if (GUARDED && room.zero_when_free) {
         guard_clear(p, kept, room.bytes); /* part of the room may become free memory, which is zero */
     }
-    const bool in_place = resize_in_place(thread, p, room.bytes, guard_room(size));
+    const bool in_place = p == given && resize_in_place(thread, p, room.bytes, guard_room(size));
     if (GUARDED && room.sealed) {
         guard_seal(p, room_at(p).bytes, in_place ? size : kept);
     }
@@ -159,6 +161,8 @@ void *alloc_resized(void *p, size_t size)
     timeline_end(begun_ns, TIMELINE_REALLOC, size);
     if (moved == NULL) {
         errno = ENOMEM;
+    } else if (GUARDED) {
+        (void)nothing_end(given);
     }
     return moved;
 }

@@ -3,6 +3,7 @@
 #include "core/arena.h"
 
 #include "core/guard.h"
+#include "core/nothing.h"
 #include "core/option.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -312,6 +313,7 @@ bool arena_start(size_t bytes)
     }
     if (GUARDED) {
         guard_start();
+        nothing_start();
     }
     return true;
 }

@@ -15,6 +15,7 @@
 #include "core/current.h"
 #include "core/epoch.h"
 #include "core/guard.h"
+#include "core/nothing.h"
 #include "core/object.h"
 
 /* The cursor that plain malloc fills when the magazine does not serve. front_current is read again: a compiler that
@@ -30,7 +31,8 @@ always_inline struct cursor *fast_cursor(void)
 always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
 {
     if (TSLAB_CHECKED) {
-        return object_begin(slow(guard_room(size)), size);
+        void *const p = object_begin(slow(guard_room(size)), size);
+        return GUARDED && size == 0 ? nothing_hide(p) : p;
     }
     if (likely(size <= SMALL_MAX)) {
         struct magazine *m = front_magazine(front_current, class_scaled_of_size(size));
@@ -54,6 +56,7 @@ always_inline void *fast_alloc(size_t size)
 always_inline void fast_free(void *p)
 {
     if (TSLAB_CHECKED) {
+        p = GUARDED ? nothing_end(p) : p;
         object_end(p);
         object_free_slow(p);
         return;

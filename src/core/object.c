@@ -15,6 +15,7 @@
 #include "core/large.h"
 #include "core/limit.h"
 #include "core/misuse.h"
+#include "core/nothing.h"
 #include "core/option.h"
 #include "core/overflow.h"
 #include "core/reclaim.h"
@@ -316,6 +317,7 @@ void object_check_size(const void *p, size_t size, size_t alignment)
     if (!is_power_of_two(alignment) || (uintptr_t)p % alignment != 0) {
         misuse_alignment(p, alignment);
     }
+    p = nothing_object(p);
     checked_lives(p);
     const struct room room = room_at(p);
     /* The free itself reports a pointer that is no object's, or whose object has a handle. */
@@ -330,11 +332,12 @@ void object_check_size(const void *p, size_t size, size_t alignment)
 size_t object_usable(const void *p)
 {
     struct room room;
-    return room_usable(p, &room);
+    return room_usable(GUARDED ? nothing_object(p) : p, &room);
 }
 
 struct epoch *object_epoch(const void *p)
 {
+    p = GUARDED ? nothing_object(p) : p;
     const uint32_t tag = arena_tag(p);
     invariant(tag != TAG_NEVER);
     if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {

@@ -464,8 +464,8 @@ const kind kinds[] = {
     CASE(write_after_free_and_reuse_of_small, completes, overflow),
     CASE(write_after_free_of_large, completes, faults),
     CASE(write_after_free_and_reuse_of_large, completes, faults),
-    CASE(write_to_nothing, completes, overflow),
-    CASE(read_of_nothing, completes, completes),
+    CASE(write_to_nothing, completes, faults),
+    CASE(read_of_nothing, completes, faults),
     CASE(impossible_size, completes, completes),
 };
 
