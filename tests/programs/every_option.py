@@ -1,0 +1,73 @@
+"""Every library with every option of its table, at several values: a program of threads does its work, and so does Python on the
+drop-ins. usage: every_option.py PROGRAM LIBRARY...
+
+The options are those that the library tells of itself, so a new one is among them."""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PYTHON = ["/usr/bin/python3", "-S", "-c", "print(len([str(i) * 20 for i in range(3000)]))"]
+NUMBERS = ["0", "1", "2", "512K", "64M"]
+NO_MEMORY = 3  # the program's exit code
+LONGEST_S = 60
+
+
+def options_of(library):
+    """Each option, and the values to try: numbers, and the words and paths of its line."""
+    said = subprocess.run(["/bin/true"], env={"LD_PRELOAD": library, "TSLAB_STATS": "3"}, capture_output=True, text=True, check=True)
+    lines = said.stderr.split("\noptions\n", 1)[1].splitlines()
+    options = {}
+    for line in lines:
+        found = re.match(r"  ([a-z_]+) +\S+ (.*)", line)
+        if found is None:
+            break
+        name, about = found.groups()
+        words = [word.replace("-N", "-8").replace("-MS", "-5") for word in re.findall(r"(?:: |, )([a-z]+(?:-[a-zA-Z]+)?)(?=,| \(|$)", about)]
+        paths = ["%s/file-%%p"] if "the path of the file" in about else []
+        limits = ["a=1M:b=64K"] if "LABEL=" in about else []
+        options[name] = NUMBERS + words + paths + limits
+    return options
+
+
+def failure(command, environment, folder):
+    """What went wrong, or None. Whoever gets no memory may say so."""
+    run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=LONGEST_S,
+                         cwd=folder)  # fmt: skip
+    said = run.stderr
+    if "broken invariant" in said or re.search(r"tslab\[\d+ [^]]*\]: (?!TSLAB_|option)", said):
+        return f"exit {run.returncode}: {said}"
+    # Memory that is as scarce as the option says is no fault of the library's.
+    refused = run.returncode == NO_MEMORY or re.search("memory|MemoryError", said, re.IGNORECASE) is not None
+    return None if run.returncode == 0 or refused else f"exit {run.returncode}: {said}"
+
+
+def main():
+    program, *libraries = map(os.path.abspath, sys.argv[1:])
+    wrong, count = [], 0
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {}
+        for library in libraries:
+            drop_in = "-malloc" in os.path.basename(library)
+            options = options_of(library if drop_in else library.replace("libtslab", "libtslab-malloc"))
+            assert len(options) >= 20, options
+            for name, values in options.items():
+                for value in values:
+                    value = value % folder if "%s" in value else value
+                    environment = {"PATH": os.environ["PATH"], f"TSLAB_{name.upper()}": value, "PYTHONMALLOC": "malloc"}
+                    environment |= {"LD_PRELOAD": library} if drop_in else {}
+                    for command in [[program, library]] + ([PYTHON] if drop_in else []):
+                        runs[pool.submit(failure, command, environment, folder)] = f"{os.path.basename(library)}, {name}={value}, {command[0]}"
+        for run in concurrent.futures.as_completed(runs):
+            count += 1
+            if run.result() is not None:
+                wrong.append(f"{runs[run]}: {run.result()}")
+    print("\n".join(wrong[:20]))
+    print(f"{count} runs, {len(wrong)} of them wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
