@@ -206,6 +206,8 @@ noinline void timeline_sample(void)
         uint64_t name[2];
         os_own_name((char *)name);
         timeline_note(TIMELINE_NAME, 0, os_now_ns(), name, 2);
-        timeline.sample();
+        if (load_acquire(&timeline.state) == TIMELINE_ON) { /* the child of a fork may have got no file */
+            timeline.sample();
+        }
     }
 }
