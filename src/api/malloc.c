@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,15 +45,36 @@ TSLAB_API void *malloc(size_t size)
     return fast_alloc(size);
 }
 
-/* False: a malloc of the program or of another library comes before this one. */
+#if !TSLAB_LINKED_IN
+/* Whether an address is only where a program at fixed addresses calls a function that it does not define itself: such a
+ * program has an address of its own for each function whose address it takes. */
+static bool is_call_of_program(const void *address)
+{
+#ifdef __GLIBC__
+    Dl_info info;
+    void *symbol = NULL;
+    return dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+           ((const ElfW(Sym) *)symbol)->st_shndx == SHN_UNDEF;
+#else
+    return address == NULL;
+#endif
+}
+#endif
+
+/* False: a malloc of the program or of another library comes before this one. Few programs take the address of the
+ * second function, and other libraries have it. */
 static bool is_ours(void)
 {
 #if TSLAB_LINKED_IN
     return true;
 #else
+    const void *function = dlsym(RTLD_DEFAULT, "malloc");
+    if (is_call_of_program(function)) {
+        function = dlsym(RTLD_DEFAULT, "malloc_usable_size");
+    }
     Dl_info theirs;
     Dl_info ours;
-    return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &theirs) != 0 && dladdr(&heap_serves_malloc, &ours) != 0 &&
+    return dladdr(function, &theirs) != 0 && dladdr(&heap_serves_malloc, &ours) != 0 &&
            theirs.dli_fbase == ours.dli_fbase;
 #endif
 }
