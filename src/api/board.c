@@ -8,10 +8,8 @@
 #include "api/epochs.h"
 #include "api/summary.h"
 #include "core/accounts.h"
-#include "core/ambient.h"
 #include "core/due.h"
 #include "core/engine.h"
-#include "core/keeper.h"
 #include "core/limit.h"
 #include "core/option.h"
 #include "core/stats.h"
@@ -160,7 +158,6 @@ static const struct {
 
 static struct {
     struct shared shared;
-    bool is_started; /* board_start is done */
     uint64_t pid;    /* of the process that has made it */
     uint64_t number; /* of postings */
     uint64_t made_ms, written_ms, took_ms;
@@ -358,25 +355,11 @@ static bool is_time(uint64_t now_ms)
     return now_ms - board.written_ms >= max_size(min_size(usual_ms, young_ms), paced_ms);
 }
 
-/* Programs whose magazines serve them well seldom come by. So the keeper is to post, where there are threads, or where
- * the user wants one all the same. It cannot be started by the library's constructor, and not in an epoch. */
-static void want_keeper(void)
-{
-    struct thread *const thread = front_current->thread;
-    const bool wanted = keeper_has_company() || option_get(OPTION_EXPORT) == EXPORT_WITH_KEEPER;
-    if (wanted && load_plain(&keeper.state) == KEEPER_NONE && thread != NULL && ambient_hold(thread) == NULL) {
-        keeper_start();
-    }
-}
-
 uint64_t board_post(void)
 {
     const uint64_t now_ms = os_now_ms();
     if (!is_there()) {
         return RETRY_MS;
-    }
-    if (board.is_started) {
-        want_keeper();
     }
     if (board.number == 0 || is_time(now_ms)) {
         board.number++;
@@ -393,7 +376,6 @@ void board_start(void)
 {
     static const char refused[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
     due_post(board_post);
-    board.is_started = true;
     if (board.shared.start == NULL) {
         (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
     }

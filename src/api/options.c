@@ -3,6 +3,7 @@
 
 #include <tslab/tslab.h>
 
+#include "core/company.h"
 #include "core/current.h"
 #include "core/due.h"
 #include "core/limit.h"
@@ -88,6 +89,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         current_set_limits(&limits_now);
     } else if (option == OPTION_STATS_INTERVAL_MS) {
         due_arm();
+        company_renew_keeper();
     } else if (option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }

@@ -2,14 +2,16 @@
  * constructor starts the engine before there are threads. */
 #include "core/current.h"
 
+#include "core/company.h"
 #include "core/engine.h"
 #include "core/fork.h"
-#include "core/keeper.h"
 #include "core/limit.h"
 #include "core/option.h"
 #include "core/scope.h"
 #include "core/work.h"
+#include "os/apart.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +24,10 @@
 static void thread_ends(void *value)
 {
     (void)value;
+    if (company_counts_me) {
+        company_counts_me = false;
+        company_shrink(); /* may have libc free */
+    }
     struct thread *thread = front_current->thread;
     if (thread == NULL) {
         return;
@@ -41,7 +47,7 @@ static void thread_dies(void)
 {
     struct thread *thread = front_current->thread;
     store_plain(&engine.dying, 1);
-    store_plain(&keeper.state, KEEPER_STARTED); /* none is started any more */
+    store_plain(&company.is_over, 1);
     (void)lock_ranks_swap(lock_ranks_swap(0) & ~(1u << RANK_GATE));
     if (thread != NULL) {
         front_current = &front_gone;
@@ -80,8 +86,12 @@ noinline struct thread *current_get_slow(void)
     if (front_current->thread != NULL) {
         return front_current->thread;
     }
-    /* This comes first: a fork that comes before the handlers are set must find this thread without any lock. */
+    /* This comes first: a fork that comes before the handlers are set must find this thread without any lock. Libc may
+     * have made the thread for itself. */
     fork_watch();
+    if (counter_get(&heap_live_count) != 0) {
+        os_thread_comes();
+    }
     if (!is_started()) {
         return NULL;
     }
@@ -98,6 +108,21 @@ noinline struct thread *current_get_slow(void)
     }
     invariant(thread == NULL || thread->heap.front.thread == thread);
     return thread;
+}
+
+bool current_notice_end(void)
+{
+    invariant(!company_counts_me);
+    company_counts_me = is_started() && pthread_setspecific(ends.key, &ends) == 0;
+    return company_counts_me;
+}
+
+bool current_count(void)
+{
+    if (!company_counts_me && current_notice_end()) {
+        company_grow();
+    }
+    return company_counts_me;
 }
 
 noinline struct thread *current_get_surely(void)
@@ -147,4 +172,16 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     (void)is_started(); /* if there is no memory now, the next allocation tries again */
     fork_watch();
     errno = saved;
+}
+
+/* The last of the constructors: reports are prepared, and libc's own functions are found. */
+__attribute__((constructor(104))) static void company_constructor(void)
+{
+    if (option_get(OPTION_KEEPER) != KEEPER_ALWAYS) {
+        return;
+    }
+    apart_note();
+    if (!company.begins_late && current_count()) {
+        company_settle();
+    }
 }

@@ -18,6 +18,13 @@ struct thread *current_get_slow(void);
  * started. */
 struct thread *current_get_surely(void);
 
+/* Has the end of the calling thread, which is counted, make the company smaller (company.h). False: it would go
+ * unnoticed. */
+bool current_notice_end(void);
+
+/* Counts the calling thread, if it does not count yet. False: its end would go unnoticed, so it does not. */
+bool current_count(void);
+
 /* Sets limits in the thread's gate, while the engine runs, so that its start does not set those of the options later.
  */
 struct tslab_limits;

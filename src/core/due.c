@@ -143,7 +143,6 @@ void due_post(uint64_t (*post)(void))
 
 void due_is_cut(void)
 {
-    store_plain(&due.is_kept, 0);
     store_plain(&due.next_ms, 0);
     store_plain(&due.is_writing, 0);
 }

@@ -24,7 +24,7 @@ struct due {
     atomic_u32 is_armed; /* some option asks for reports while the program runs */
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
-    atomic_u32 is_kept; /* the keeper comes by */
+    atomic_u32 is_kept; /* there is a keeper, and it comes by */
     atomic_u64 last_ms; /* the time of the last report, or of the start */
     atomic_u64 next_ms; /* when to post next */
     void (*write)(void);

@@ -21,6 +21,7 @@
  *   7. Give the borrowed record back, and unblock signals. */
 #include "core/fork.h"
 
+#include "core/company.h"
 #include "core/due.h"
 #include "core/ending.h"
 #include "core/engine.h"
@@ -95,6 +96,7 @@ static void before_fork(void)
     }
     os_signals_hold(&state.signals);
     state.ranks = lock_ranks_swap(0);
+    lock_acquire(&company.lock);
     if (state.has_streams) {
         os_streams_take();
     }
@@ -260,7 +262,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     invariant(is_in_fork() && (in_child || closed == NULL));
     store_plain(&forking.thread, NULL);
     if (in_child) {
-        keeper_is_gone();
+        company_is_gone();
         due_is_cut();
     }
     lock_release(&keeper.lock);
@@ -268,6 +270,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     if (state.has_streams) {
         os_streams_drop(in_child);
     }
+    lock_release(&company.lock);
     if (in_child && front_current->thread != NULL) {
         store_plain(&front_current->thread->number, os_thread_id());
     }
@@ -319,6 +322,9 @@ static void after_fork_child(void)
         }
     }
     fork_done(true, closed);
+    if (recovers) {
+        company_settle();
+    }
 }
 
 /* One thread sets the handlers, and no thread waits for it: a fork that comes before they are set would cut that thread

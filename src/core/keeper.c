@@ -1,4 +1,5 @@
-/* The keeper announces that it naps before it looks, so that what a thread leaves after the look wakes it. */
+/* The keeper announces that it naps before it looks, so that what a thread leaves after the look wakes it. To end, it
+ * looks at the request after it has announced that it sleeps. Who asks wakes it after the request is there. */
 #include "core/keeper.h"
 
 #include "core/depot.h"
@@ -7,24 +8,24 @@
 #include "core/exchange.h"
 #include "core/holes.h"
 #include "core/limit.h"
-#include "core/option.h"
 #include "core/reclaim.h"
 #include "core/thread.h"
 #include "core/timeline.h"
+#include "os/apart.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 enum {
     KEEP_MS = 250,
-    KEEP_UNITS_MIN = (4 << 20) / UNIT_BYTES, /* units in use that make a keeper worth its stack */
-    HEAPS_AT_ONCE = 64,                      /* heaps that the keeper looks at in one step */
-    STACK_BYTES = 128 << 10,
+    HEAPS_AT_ONCE = 64, /* heaps that the keeper looks at in one step */
 };
 
 struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
+
+static bool is_to_end(void)
+{
+    return load_seq_cst(&keeper.is_asked_to_end) != 0;
+}
 
 /* Looks at the heaps of some records, from the given one on, and empties those that are idle. The list of all records
  * only grows. Returns the next record, or NULL at the end. */
@@ -41,12 +42,12 @@ static struct thread *look_at_heaps(struct thread *thread, bool *left)
     return thread;
 }
 
-/* Repeats a step with the lock until it is done. A fork comes in between two steps. */
+/* Repeats a step with the lock until it is done. A fork comes in between two steps, and so does the end. */
 static void repeat(bool (*step)(bool first))
 {
     bool first = true;
     bool goes_on = true;
-    while (goes_on) {
+    while (goes_on && !is_to_end()) {
         lock_acquire(&keeper.lock);
         goes_on = step(first);
         lock_release(&keeper.lock);
@@ -79,15 +80,17 @@ bool keeper_look(bool sweeps)
     struct thread *thread = load_acquire(&registry.made);
     invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     counter_add(&keeper.looks, 1);
-    while (thread != NULL) {
+    while (thread != NULL && !is_to_end()) {
         lock_acquire(&keeper.lock);
         thread = look_at_heaps(thread, &left);
         lock_release(&keeper.lock);
     }
-    lock_acquire(&keeper.lock);
-    limit_look_at_container(os_now_ms());
-    left |= exchange_look(os_now_ms());
-    lock_release(&keeper.lock);
+    if (!is_to_end()) {
+        lock_acquire(&keeper.lock);
+        limit_look_at_container(os_now_ms());
+        left |= exchange_look(os_now_ms());
+        lock_release(&keeper.lock);
+    }
     repeat(purge_some);
     if (sweeps) {
         repeat(sweep_some);
@@ -96,70 +99,67 @@ bool keeper_look(bool sweeps)
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
 }
 
-static _Noreturn void *keep(void *unused)
+/* Sleeps until a slow operation comes. Reports may become due meanwhile. */
+static bool sleep_until_woken(void)
 {
-    static atomic_u32 nap; /* always 0 */
+    uint32_t naps = RECLAIM_NAPS;
+    if (!cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
+        return true;
+    }
+    if (!is_to_end()) {
+        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, due_is_armed() ? KEEP_MS : 0);
+    }
+    return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
+}
+
+/* False: it is to end. */
+static bool nap_and_report(void)
+{
+    store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
+    os_futex_wait(&keeper.is_asked_to_end, 0, KEEP_MS);
+    if (is_to_end()) {
+        return false;
+    }
+    due_write_without_record();
+    timeline_sample_if_due();
+    return true;
+}
+
+/* Reports may go to descriptors of the program. */
+void *keeper_run(void *unused)
+{
     bool swept = false;
-    (void)unused;
-    invariant(load_plain(&keeper.state) == KEEPER_STARTED);
-    os_name_thread("tslab-keeper");
-    for (;;) {
-        store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
-        os_futex_wait(&nap, 0, KEEP_MS);
-        due_write_without_record();
-        timeline_sample_if_due();
-        uint32_t naps = RECLAIM_NAPS;
+    invariant(os_has_threads() && front_current->thread == NULL);
+    store_plain(&keeper.thread, os_thread_id());
+    (void)apart_make("tslab-keeper", !due_is_armed());
+    while (nap_and_report()) {
         bool left = keeper_look(false);
-        if (load_seq_cst(&reclaim_waits) != naps) {
+        if (load_seq_cst(&reclaim_waits) != RECLAIM_NAPS) {
             swept = false;
         } else if (!left && !swept) {
             left = keeper_look(true);
             swept = true;
         }
-        if (!left && cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
-            os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, due_is_armed() ? KEEP_MS : 0);
-            swept = load_seq_cst(&reclaim_waits) == RECLAIM_SLEEPS;
+        if (!left && sleep_until_woken()) {
+            swept = false;
         }
     }
+    return unused;
 }
 
-static bool create(size_t stack_bytes)
+void keeper_ask_to_end(void)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    invariant(load_plain(&keeper.state) == KEEPER_STARTED);
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
-    const bool done = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
-                      (stack_bytes == 0 || pthread_attr_setstacksize(&attributes, stack_bytes) == 0) &&
-                      pthread_create(&thread, &attributes, keep, NULL) == 0;
-    (void)pthread_attr_destroy(&attributes);
-    return done;
-}
-
-noinline void keeper_start(void)
-{
-    uint32_t none = KEEPER_NONE;
-    if (TSLAB_SIM || option_get(OPTION_KEEPER) == 0 ||
-        (counter_get(&depot.units[RUN_USED]) < KEEP_UNITS_MIN && !due_is_armed()) ||
-        !cas_acquire(&keeper.state, &none, KEEPER_STARTED)) {
-        return;
-    }
-    const int saved = errno;
-    struct os_signals signals;
-    os_signals_hold(&signals);
-    /* Programs with much thread-local memory need a longer stack. Where there is no thread to be had, there is none
-     * later: the process does without. */
-    (void)(create(STACK_BYTES) || create(0));
-    os_signals_restore(&signals);
-    errno = saved;
+    invariant(load_plain(&keeper.is_asked_to_end) == 0);
+    invariant(!lock_is_held(&keeper.lock) || os_has_threads());
+    store_seq_cst(&keeper.is_asked_to_end, 1);
+    os_futex_wake_one(&keeper.is_asked_to_end);
+    reclaim_wake();
 }
 
 void keeper_is_gone(void)
 {
-    invariant(lock_is_held(&keeper.lock) && os_has_threads());
-    store_plain(&keeper.state, KEEPER_NONE);
-    store_plain(&keeper.is_in_child, 1);
+    invariant(load_plain(&reclaim_waits) <= RECLAIM_SLEEPS);
     store_plain(&reclaim_waits, 0);
+    store_plain(&due.is_kept, 0);
+    store_plain(&keeper.is_asked_to_end, 0);
 }

@@ -11,7 +11,6 @@
 #include "core/exchange.h"
 #include "core/guard.h"
 #include "core/holes.h"
-#include "core/keeper.h"
 #include "core/large.h"
 #include "core/limit.h"
 #include "core/misuse.h"
@@ -113,9 +112,6 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     limit_tell_if_due();
     due_write_if_armed();
     timeline_sample_if_due();
-    if (hold == NULL) { /* what the system allocates for the keeper is no object of an epoch */
-        keeper_start_if_due();
-    }
     return or_enomem(p);
 }
 

@@ -52,8 +52,9 @@ extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
       "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
     X(HUGE_PAGES, huge_pages, HUGE_PAGES_ADAPTIVE, 0, 0, "",                                                           \
       "where memory may have huge pages: adaptive (where a large program grows), always, never")                       \
-    X(KEEPER, keeper, 1, 0, 1, "",                                                                                     \
-      "0: no thread of the library's own gives memory back while the program's threads are idle")                      \
+    X(KEEPER, keeper, 1, 0, 2, "",                                                                                     \
+      "a thread of the library's own gives memory back while the program is idle: 0 never, 1 beside two threads of "   \
+      "the program or more, 2 always")                                                                                 \
     X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
       "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
       "more")                                                                                                          \
@@ -68,9 +69,7 @@ extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
     X(TRACE, trace, 0, 0, 255, "bytes",                                                                                \
       "the path of the file that the program's timeline is written to: %p is the process, %e the program")             \
     X(TRACE_BYTES, trace_bytes, 4 * MIB, 64 * KIB, GIB, "bytes", "how long that file is: it has the newest events")    \
-    X(EXPORT, export, EXPORT_NONE, 0, 2, "",                                                                           \
-      "1: the same user may read what the library counts (tslab top); 2: also start the keeper where there is one "    \
-      "thread, so that it is of now")                                                                                  \
+    X(EXPORT, export, 0, 0, 1, "", "1: the same user may read what the library counts (tslab top)")                    \
     X(PROFILE, profile, 0, 0, TIB, "bytes",                                                                            \
       "heap profile: a sample in so many allocated bytes on average: 512K costs up to a tenth; 0: none")               \
     X(PROFILE_FILE, profile_file, 0, 0, 255, "bytes",                                                                  \
@@ -103,7 +102,6 @@ enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURG
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { WORD_SHIFT = 3 };
 
-enum export_form { EXPORT_NONE, EXPORT_ALONE, EXPORT_WITH_KEEPER };
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };
 
 static inline unsigned option_word_of(uint64_t value)

@@ -56,6 +56,14 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
+/* Since 5.9. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2
+#endif
+
 /* Since 6.3. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8

@@ -179,8 +179,11 @@ uint64_t os_random(void);
 bool os_is_privileged(void);
 
 /* Whether the process may have other threads than the calling one. False is certain. Where libc knows no better, it
- * stays true after the other threads have ended. */
+ * stays true after the other threads have ended. Where libc does not tell at all (glibc before 2.32, musl), it is true,
+ * unless threads are watched: os_watch_threads says that os_thread_comes is called before each thread is made. */
 bool os_has_threads(void);
+void os_watch_threads(void);
+void os_thread_comes(void);
 
 /* Takes and drops the lock of libc's list of streams. When there are threads, libc's fork takes it after all fork
  * handlers. Another thread may hold it while it waits for a stream whose holder allocates. The lock is recursive. In

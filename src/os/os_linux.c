@@ -350,9 +350,26 @@ extern void _IO_list_lock(void) __attribute__((weak));
 extern void _IO_list_unlock(void) __attribute__((weak));
 extern void _IO_list_resetlock(void) __attribute__((weak));
 
+/* What is known without libc. */
+enum { NOT_WATCHED, NONE_CAME, SOME_CAME };
+static atomic_u32 threads_seen;
+
 bool os_has_threads(void)
 {
-    return &__libc_single_threaded == NULL || __libc_single_threaded == 0;
+    return &__libc_single_threaded == NULL ? load_plain(&threads_seen) != NONE_CAME : __libc_single_threaded == 0;
+}
+
+void os_watch_threads(void)
+{
+    uint32_t seen = NOT_WATCHED;
+    (void)cas_plain(&threads_seen, &seen, NONE_CAME);
+}
+
+void os_thread_comes(void)
+{
+    if (load_plain(&threads_seen) != SOME_CAME) {
+        store_plain(&threads_seen, SOME_CAME);
+    }
 }
 
 static bool has_streams_lock(void)

@@ -3,6 +3,7 @@
  * A test makes no groups unasked. TESTS_CGROUP names the folder of a group in which this one may make another, with
  * a memory controller, of version 2 or 1, below /sys/fs/cgroup. The group goes when the test ends. */
 #include "child.h"
+#include "company.h"
 #include "engine.h"
 
 #include "core/limit.h"
@@ -165,7 +166,8 @@ static void save_while_idle(const void *argument)
     static sem_t is_there;
     pthread_t idle;
     (void)argument;
-    CHECK(sem_init(&is_there, 0, 0) == 0 && pthread_create(&idle, NULL, sleep_for_long, &is_there) == 0);
+    CHECK(sem_init(&is_there, 0, 0) == 0);
+    make_counted(&idle, sleep_for_long, &is_there);
     CHECK(sem_wait(&is_there) == 0);
     wait_for_reuse();
     CHECK(set_bytes(limit_file(), used_bytes() + 3 * MIB));

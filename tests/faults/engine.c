@@ -1,6 +1,7 @@
 /* Every call of the operating system fails in turn, once or from then on. What fails is refused cleanly, nothing is
  * lost, and afterwards all works again. */
 #include "engine.h"
+#include "company.h"
 #include "turns.h"
 
 #include "core/guard.h"
@@ -695,7 +696,7 @@ static void keep_in_vain(const void *argument)
     option_values[OPTION_PURGE] = PURGE_EAGER; /* there is soon nothing left to do */
     inject(call, 0, UINT32_MAX);
     CHECK(pthread_barrier_init(&keeper_works, NULL, 2) == 0);
-    CHECK(pthread_create(&thread, NULL, have_bursts, &call) == 0);
+    make_counted(&thread, have_bursts, &call);
     (void)have_bursts(&call);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(calls_made[call] != 0);

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -53,14 +54,14 @@
     _(mprotect)                                                                                                        \
     _(mremap)                                                                                                          \
     _(munmap)                                                                                                          \
-    _(pthread_create)                                                                                                  \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
 #define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(read) _(unlinkat) _(write)
-#define SYSTEM_CALLS(_) FILE_CALLS(_) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
+#define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
+#define SYSTEM_CALLS(_) FILE_CALLS(_) SCHED_CALLS(_) _(close_range) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
 
 #define CALL_CONSTANT(name) CALL_##name,
 enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };
@@ -314,7 +315,17 @@ EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
     return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
 }
 
-/* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte. */
+/* LIE of a mask of processors: it differs from the last one. */
+static long lie_of_processors(long bytes, unsigned char *mask)
+{
+    static atomic_uchar next;
+    if (bytes > 0) {
+        mask[0] ^= (unsigned char)(1 + atomic_fetch_add(&next, 1) % 2);
+    }
+    return bytes;
+}
+
+/* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte, a real-time thread. */
 EXPORT long syscall(long number, ...)
 {
     enum call call = FUNCTION_COUNT;
@@ -331,10 +342,13 @@ EXPORT long syscall(long number, ...)
     va_end(list);
     if (how == LIES && call == CALL_write) {
         words[2] = words[2] > 1 ? 1 : words[2];
-    } else if (how != 0) {
-        return how == LIES ? 0 : minus_one(how);
+    } else if (how != 0 && (how != LIES || call != CALL_sched_getaffinity)) {
+        return how != LIES ? minus_one(how) : call == CALL_sched_getscheduler ? SCHED_FIFO : 0;
     }
-    return REAL(syscall, long (*)(long, ...))(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    const long result =
+        REAL(syscall, long (*)(long, ...))(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    return how == LIES && call == CALL_sched_getaffinity ? lie_of_processors(result, (unsigned char *)words[2])
+                                                         : result;
 }
 
 /* LIE: it jumps, far and to and fro. */
@@ -360,13 +374,6 @@ EXPORT int sigpending(sigset_t *set)
 }
 
 /* Those that return an errno. */
-
-typedef int create_thread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
-{
-    const int how = fault(CALL_pthread_create, HERE);
-    return how != 0 ? how : REAL(pthread_create, create_thread *)(thread, attributes, start, argument);
-}
 
 EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {

@@ -125,8 +125,8 @@ class Boards(Live):
         self.assertGreaterEqual(len(numbers), 2)
 
     def test_a_child_has_a_board_of_its_own(self):
-        for export in ("1", "2"):
-            parent = self.start(FORKS, export)
+        for keeper in ("1", "2"):
+            parent = self.start(FORKS, TSLAB_KEEPER=keeper)
             end = time.monotonic() + PATIENCE
             children = []
             while not children and time.monotonic() < end:
@@ -155,8 +155,8 @@ class Boards(Live):
                 self.assertNotEqual(os.geteuid(), 0)
 
     def test_an_idle_program_keeps_what_it_posted_last(self):
-        """With export=2 its keeper posts what is so now."""
-        idle, kept = self.start(IDLE), self.start(IDLE, "2")
+        """With keeper=2 its keeper posts what is so now."""
+        idle, kept = self.start(IDLE), self.start(IDLE, TSLAB_KEEPER="2")
         for program in (idle, kept):
             program.stdout.readline()
         (found,) = self.figures([kept.pid], lambda process: process.figures.process["live"] > 3000 * 1000)
@@ -169,7 +169,7 @@ class Boards(Live):
         self.assertEqual(old.figures.number, number)
 
     def test_epochs_by_label(self):
-        program = self.start(EPOCHS + BUSY, "2")
+        program = self.start(EPOCHS + BUSY, TSLAB_KEEPER="2")
         (found,) = self.figures([program.pid], lambda process: len(process.figures.labels) == 2)
         rows = {row["label"]: (row["open"], row["draining"], row["live_bytes"]) for row in found.figures.labels}
         self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
@@ -207,7 +207,7 @@ class Boards(Live):
 
 class Commands(Live):
     def test_once(self):
-        busy = self.start(BUSY, "2")
+        busy = self.start(BUSY, TSLAB_KEEPER="2")
         self.figures([busy.pid], lambda process: process.figures.process["live"] > 1 << 20)
         done = self.tslab("top", busy.pid, "--once", "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -224,7 +224,7 @@ class Commands(Live):
         self.assertLessEqual(max(map(len, text)), 80)
 
     def test_stat(self):
-        busy = self.start(BUSY, "2")
+        busy = self.start(BUSY, TSLAB_KEEPER="2")
         self.figures([busy.pid], lambda process: process.figures.process["live"] > 1 << 20)
         text = self.tslab("stat", busy.pid).stdout.splitlines()
         self.assertIn(f"python3, process {busy.pid}, tslab", text[0])
@@ -249,7 +249,7 @@ class Commands(Live):
         self.assertIn("no address", self.tslab("export", "--listen", "nonsense").stderr)
 
     def test_exporter(self):
-        busy = self.start(BUSY, "2")
+        busy = self.start(BUSY, TSLAB_KEEPER="2")
         self.figures([busy.pid])
         server = subprocess.Popen(
             self.argv("export", "--listen", "127.0.0.1:0", busy.pid), stdout=subprocess.PIPE, text=True, env=self.environment
@@ -271,7 +271,7 @@ class Commands(Live):
             urllib.request.urlopen(url.replace("metrics", "secrets"), timeout=PATIENCE)
 
     def test_on_a_terminal(self):
-        busy = self.start(BUSY, "2")
+        busy = self.start(BUSY, TSLAB_KEEPER="2")
         self.figures([busy.pid])
         pid, terminal = pty.fork()
         if pid == 0:

@@ -11,6 +11,8 @@
  * takes 512 KiB a round that no allocator knows of. */
 #include "soak.h"
 
+#include "company.h"
+
 #include "core/arena.h"
 #include "core/depot.h"
 #include "core/keeper.h"
@@ -97,7 +99,7 @@ static void guests_come(uint64_t round)
 {
     for (size_t i = 0; i < GUESTS; i++) {
         guests[i].random = asked.seed * 1000000 + round * GUESTS + i;
-        CHECK(pthread_create(&guest_threads[i], NULL, visit, &guests[i]) == 0);
+        make_counted(&guest_threads[i], visit, &guests[i]);
     }
 }
 
@@ -388,7 +390,7 @@ int main(int argc, char **argv)
     CHECK(pthread_barrier_init(&barrier, NULL, (unsigned)asked.workers + 1) == 0);
     worker_begins(&own, asked.seed * 1000 + WORKERS_MOST);
     for (size_t i = 0; i < asked.workers; i++) {
-        CHECK(pthread_create(&worker_threads[i], NULL, work, &workers[i]) == 0);
+        make_counted(&worker_threads[i], work, &workers[i]);
     }
     for (uint64_t round = 1; (asked.rounds == 0 || round <= asked.rounds) &&
                              (asked.seconds == 0 || seconds_since(&begin) < (double)asked.seconds);

@@ -1,5 +1,7 @@
-/* The keeper: who gets one, what a look gives back of threads that are idle, and what it leaves alone. */
+/* The keeper: who gets one, what a look gives back of threads that are idle, and what it leaves alone. What a program
+ * sees of it on the drop-in is in tests/company. */
 #include "child.h"
+#include "company.h"
 #include "engine.h"
 #include "faults.h"
 
@@ -9,8 +11,8 @@
 #include "core/thread.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <tslab/tslab.h>
 
 enum { OBJECTS = 40000, OBJECT_BYTES = 500, PATIENCE_MS = 60000 };
@@ -85,7 +87,7 @@ static void *be_idle(void *unused)
 static void begin_other(void)
 {
     CHECK(pthread_barrier_init(&other.bursts, NULL, 2) == 0 && pthread_barrier_init(&other.ends, NULL, 2) == 0);
-    CHECK(pthread_create(&other.thread, NULL, be_idle, NULL) == 0);
+    make_counted(&other.thread, be_idle, NULL);
     (void)pthread_barrier_wait(&other.bursts);
 }
 
@@ -136,6 +138,7 @@ static void threads_get_one(const void *argument)
     wait_until(keeper_sleeps, "the keeper was woken, and sleeps again");
     CHECK(dirty() == 0);
     end_other();
+    CHECK(TSLAB_TSAN || (!has_keeper() && load_plain(&reclaim_waits) == 0));
 }
 
 static void *never_allocate(void *unused)
@@ -149,7 +152,7 @@ static void the_only_one_that_allocates_is_not_alone(const void *argument)
 {
     (void)argument;
     CHECK(pthread_barrier_init(&other.ends, NULL, 2) == 0);
-    CHECK(pthread_create(&other.thread, NULL, never_allocate, NULL) == 0);
+    make_counted(&other.thread, never_allocate, NULL);
     burst();
     burst();
     wait_until(has_keeper, "there is a keeper");
@@ -168,13 +171,49 @@ static void the_option_says_no(const void *argument)
     end_other();
 }
 
+/* A system that refuses threads to the library, so often. */
+static unsigned refusals, creations;
+
+static int refuse(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
+{
+    creations++;
+    if (refusals != 0) {
+        refusals--;
+        return EAGAIN;
+    }
+    return pthread_create(thread, attributes, routine, argument);
+}
+
 static void where_no_thread_is_to_be_had(const void *argument)
 {
     (void)argument;
-    const struct rlimit none = { 1, 1 };
+    company.create = refuse;
+    refusals = 1; /* a second try, with libc's own stack, succeeds */
     begin_other();
-    (void)setrlimit(RLIMIT_NPROC, &none); /* which does not bind root */
+    CHECK(creations == 2 && load_plain(&company.is_kept) != 0);
+    end_other();
+    CHECK(load_plain(&company.is_kept) == 0 && load_plain(&company.threads) == 1);
+    refusals = UINT_MAX;
+    begin_other();
+    CHECK(creations == 4 && load_plain(&company.is_kept) == 0);
+    company_settle(); /* it is not tried again and again */
     burst();
+    CHECK(creations == 4 && !company_make_room());
+    refusals = 0;
+    company_settle();
+    CHECK(creations == 4);
+    end_other();
+    begin_other(); /* another time, another try */
+    CHECK(creations == 5 && load_plain(&company.is_kept) != 0);
+    /* The program is refused one: the keeper ends, and none comes while there are threads. */
+    CHECK(company_make_room() && load_plain(&company.is_kept) == 0 && !company_make_room());
+    company_settle();
+    CHECK(creations == 5 && load_plain(&company.is_kept) == 0);
+    end_other();
+    begin_other();
+    CHECK(creations == 6);
+    company_renew_keeper();
+    CHECK(creations == 7 && load_plain(&company.is_kept) != 0);
     end_other();
 }
 
@@ -325,7 +364,7 @@ IN_A_CHILD(a_program_with_one_thread_has_no_keeper, one_thread_gets_none)
 IN_A_CHILD(a_program_with_threads_has_one_that_sleeps_in_the_end, threads_get_one)
 IN_A_CHILD(threads_that_never_allocate_count, the_only_one_that_allocates_is_not_alone)
 IN_A_CHILD(an_option_forbids_it, the_option_says_no)
-IN_A_CHILD(without_it_all_goes_on, where_no_thread_is_to_be_had)
+IN_A_CHILD(a_system_may_refuse_it, where_no_thread_is_to_be_had)
 #if !TSLAB_TSAN /* which has no threads after a fork */
 IN_A_CHILD(the_child_of_a_fork_starts_its_own, a_child_gets_its_own)
 #endif
@@ -341,7 +380,7 @@ int main(void)
         cmocka_unit_test(a_program_with_threads_has_one_that_sleeps_in_the_end),
         cmocka_unit_test(threads_that_never_allocate_count),
         cmocka_unit_test(an_option_forbids_it),
-        cmocka_unit_test(without_it_all_goes_on),
+        cmocka_unit_test(a_system_may_refuse_it),
 #if !TSLAB_TSAN
         cmocka_unit_test(the_child_of_a_fork_starts_its_own),
 #endif
