@@ -2,5 +2,3 @@
 s/^    lock_acquire(&keeper.lock);//
 t
 s/^    lock_release(&keeper.lock);//
-t
-s/^        keeper_is_gone();//
