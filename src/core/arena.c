@@ -166,15 +166,9 @@ static enum os_placed table_extend(enum arena_table name, size_t first, size_t e
  * (huge.h). */
 static void choose_pages(size_t first, size_t end)
 {
-    const uint64_t policy = option_get(OPTION_HUGE_PAGES);
     invariant(first > 0 && first < end && end <= arena.span_units);
-    invariant(policy <= HUGE_PAGES_NEVER);
-    if (policy == HUGE_PAGES_ALWAYS) {
+    if (option_get(OPTION_HUGE_PAGES) == HUGE_PAGES_ALWAYS) {
         (void)os_allow_huge(arena_address((uint32_t)first), (end - first) << UNIT_SHIFT, true);
-    } else if (end > HUGE_FROM_UNITS && load_plain(&arena.huge) == ARENA_HUGE_UNKNOWN) {
-        const bool asks =
-            policy == HUGE_PAGES_ADAPTIVE && os_page_bytes() == HUGE_OF_PAGE_BYTES && os_huge_on_request();
-        store_plain(&arena.huge, asks ? ARENA_HUGE_ON_REQUEST : ARENA_HUGE_NO);
     }
 }
 
@@ -315,6 +309,9 @@ bool arena_start(size_t bytes)
         guard_start();
         nothing_start();
     }
+    /* This opens a file, which later might be forbidden. */
+    const bool asks = option_get(OPTION_HUGE_PAGES) == HUGE_PAGES_ADAPTIVE && os_page_bytes() == HUGE_OF_PAGE_BYTES;
+    store_plain(&arena.is_huge_on_request, asks && os_huge_on_request() ? 1 : 0);
     return true;
 }
 

@@ -122,8 +122,6 @@ enum {
     HUGE_OF_PAGE_BYTES = 4096,
 };
 
-enum arena_huge { ARENA_HUGE_UNKNOWN, ARENA_HUGE_ON_REQUEST, ARENA_HUGE_NO };
-
 struct arena {
     /* The fast paths read this line. It is written only when the arena grows. */
     _Alignas(CACHE_LINE) uintptr_t base;
@@ -138,7 +136,7 @@ struct arena {
 #endif
     _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
     atomic_u8 *pages;                       /* a bit for each page of a unit (pages.h) */
-    atomic_u32 huge;                        /* whether the depot may ask for huge pages (huge.h): enum arena_huge */
+    atomic_u32 is_huge_on_request;          /* 1: the depot may ask for huge pages (huge.h). Set at the start */
 };
 
 extern struct arena arena;

@@ -20,7 +20,7 @@ static struct {
 
 bool huge_is_possible(void)
 {
-    return load_plain(&arena.huge) == ARENA_HUGE_ON_REQUEST;
+    return load_plain(&arena.is_huge_on_request) != 0;
 }
 
 static bool pays(void)

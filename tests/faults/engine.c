@@ -734,10 +734,10 @@ static void grow_in_vain(const struct turn *turn)
 {
     enum { COUNT = 3500, BYTES = 16000 };
     static char *all[COUNT];
-    live_in_arena_of(ROOMY);
     inject_nothing();
     real.huge_on_request = on_request;
     turn_begins(turn);
+    live_in_arena_of(ROOMY);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < COUNT; i++) {
             all[i] = keep(tslab_malloc(BYTES));
