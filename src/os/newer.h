@@ -41,11 +41,6 @@
 #define MADV_FREE 8
 #endif
 
-/* Since 4.17. An older kernel takes the address as a hint, and may put the mapping elsewhere. */
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 /* Since 5.1: this mapping stays the only one that can write. */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 16

@@ -36,22 +36,46 @@ static void use_small_pages(void *start, size_t bytes)
     errno = saved;
 }
 
-static enum os_placed linux_place(void *start, size_t bytes, enum os_access access)
+/* The address is a hint, which the kernel follows where nothing is mapped. A flag that insists would say no more, and
+ * there are sandboxes that end a program for it. */
+static enum os_placed place_all(char *start, size_t bytes, int protection)
 {
-    const int saved = errno;
-    void *const placed = mmap(start, bytes, access == OS_ACCESS_WRITE ? PROT_READ | PROT_WRITE : PROT_READ,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (placed == start) {
-        use_small_pages(start, bytes);
-        return OS_PLACED;
+    void *const placed = mmap(start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (placed == MAP_FAILED) {
+        return OS_NO_MEMORY;
     }
-    if (placed != MAP_FAILED) {
+    if (placed != start) {
         (void)linux_unmap(placed, bytes);
         return OS_TAKEN;
     }
-    const bool taken = errno == EEXIST || errno == EINVAL || errno == EPERM || errno == EOPNOTSUPP;
+    return OS_PLACED;
+}
+
+/* Linux 6.7 to 6.12 follows no hint where a huge page has room in the mapping, and the mapping just fits between its
+ * neighbours. So what does not go as a whole goes in parts. */
+static enum os_placed linux_place(void *start, size_t bytes, enum os_access access)
+{
+    enum { PART_BYTES = 1 << 20 }; /* the shortest part, in which no huge page has room */
+    const int protection = access == OS_ACCESS_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+    const int saved = errno;
+    enum os_placed placed = OS_PLACED;
+    size_t done = 0;
+    for (size_t part = bytes; part != 0 && placed != OS_NO_MEMORY;) {
+        placed = place_all((char *)start + done, part, protection);
+        if (placed == OS_PLACED) {
+            done += part;
+            part = bytes - done;
+        } else {
+            part = part > PART_BYTES ? round_up(part / 2, PART_BYTES) : 0;
+        }
+    }
+    if (placed == OS_PLACED) {
+        use_small_pages(start, bytes);
+    } else if (done != 0) {
+        (void)linux_unmap(start, done);
+    }
     errno = saved;
-    return taken ? OS_TAKEN : OS_NO_MEMORY;
+    return placed;
 }
 
 /* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. What

@@ -72,9 +72,13 @@ static void *kernel_mmap(void *start, size_t bytes, int protection, int flags, i
 
 void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {
+    if (start != NULL) {
         expect_page("mmap", start);
-        return kernel_mmap(start, whole(bytes), protection, flags, fd, offset);
+        void *const placed = kernel_mmap(start, whole(bytes), protection, flags, fd, offset);
+        if (placed == start || placed == MAP_FAILED) {
+            return placed;
+        }
+        (void)syscall(SYS_munmap, placed, whole(bytes)); /* the kernel has not followed a hint */
     }
     const size_t wanted = whole(bytes);
     const size_t slack = page_bytes() - KERNEL_PAGE;
