@@ -219,7 +219,8 @@ void os_name_thread(const char *name);
 /* The name of the calling thread. */
 void os_own_name(char name[16]);
 
-/* The number of the calling thread, and the name of a thread of this process: "" when there is none. */
+/* The number of the calling thread, without a system call, and the name of a thread of this process: "" when there is
+ * none. */
 enum { OS_NAME_BYTES = 17 };
 uint32_t os_thread_id(void);
 const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
