@@ -87,7 +87,6 @@ bool keeper_look(bool sweeps)
     }
     if (!is_to_end()) {
         lock_acquire(&keeper.lock);
-        limit_look_at_container(os_now_ms());
         left |= exchange_look(os_now_ms());
         lock_release(&keeper.lock);
     }
@@ -116,7 +115,7 @@ static bool sleep_until_woken(void)
 static bool nap_and_report(void)
 {
     store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
-    os_futex_wait(&keeper.is_asked_to_end, 0, KEEP_MS);
+    limit_nap(&keeper.is_asked_to_end, KEEP_MS);
     if (is_to_end()) {
         return false;
     }
@@ -131,7 +130,9 @@ void *keeper_run(void *unused)
     bool swept = false;
     invariant(os_has_threads() && front_current->thread == NULL);
     store_plain(&keeper.thread, os_thread_id());
-    (void)apart_make("tslab-keeper", !due_is_armed());
+    if (apart_make("tslab-keeper", !due_is_armed())) {
+        limit_watch_container();
+    }
     while (nap_and_report()) {
         bool left = keeper_look(false);
         if (load_seq_cst(&reclaim_waits) != RECLAIM_NAPS) {
@@ -160,6 +161,7 @@ void keeper_is_gone(void)
 {
     invariant(load_plain(&reclaim_waits) <= RECLAIM_SLEEPS);
     store_plain(&reclaim_waits, 0);
+    limit_forget_container();
     store_plain(&due.is_kept, 0);
     store_plain(&keeper.is_asked_to_end, 0);
 }

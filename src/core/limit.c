@@ -5,21 +5,23 @@
 #include "core/timeline.h"
 #include "os/container.h"
 #include "os/fatal.h"
+#include "os/os.h"
 
 #include <string.h>
 
 enum {
     CALM_SHIFT = 3, /* it is calm again when so large a part of the soft limit is free */
-    NEAR_SHIFT = 4, /* the container presses when less than this part of its limit is left */
-    STALLED = 1000, /* or when tasks wait for memory for this many in 10,000 of the time */
-    LOOK_MS = 1000,
-    /* Growth of the arena after which to look at the container: half of what is left to its limit, within these. */
-    CONTAINER_GROWTH_LEAST = (4 << 20) / UNIT_BYTES,
-    CONTAINER_GROWTH_MOST = (64 << 20) / UNIT_BYTES,
-    CONTAINER_GROWTH_FIRST = (16 << 20) / UNIT_BYTES,
+    /* The container presses when less than the first part of its limit is left, and then until the second is left.
+     * Where less than the third is left, it is looked at more often. */
+    NEAR_SHIFT = 4,
+    FAR_SHIFT = 3,
+    CLOSE_SHIFT = 2,
+    LOOK_MS = 25,
+    STALLED =
+        1000, /* it also presses when tasks wait for memory for this many in 10,000 of the time, until half of it */
 };
 
-struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX, .container_units = CONTAINER_GROWTH_FIRST };
+struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX };
 
 /* What the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock. A reader
  * takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the number has
@@ -81,29 +83,45 @@ void limit_get(struct tslab_limits *set)
     } while (load_relaxed(&limits_set.number) != number);
 }
 
-void limit_look_at_container(uint64_t now_ms)
+/* How the container is watched. By the keeper. */
+static enum { WATCH_NOTHING_YET, WATCH_NO_LIMIT, WATCH_SOME, WATCH_CLOSELY } container_watch;
+
+bool limit_look_at_container(void)
 {
-    static struct lock looking = LOCK_INIT(RANK_LIMITS);
     struct container container;
-    if (now_ms - load_plain(&limits.container_ms) < LOOK_MS && load_plain(&limits.container_ms) != 0) {
-        return;
+    const bool pressed = load_plain(&limits.container_presses) != 0;
+    if (container_watch == WATCH_NOTHING_YET) {
+        container_watch = container_open() ? WATCH_SOME : WATCH_NO_LIMIT;
     }
-    if (!lock_try(&looking)) {
-        return;
+    const bool is_limited = container_watch != WATCH_NO_LIMIT && container_look(&container);
+    const bool presses =
+        is_limited && (container.left_bytes <= container.limit_bytes >> (pressed ? FAR_SHIFT : NEAR_SHIFT) ||
+                       container.stalled >= (pressed ? STALLED / 2 : STALLED));
+    if (is_limited) {
+        container_watch = container.left_bytes <= container.limit_bytes >> CLOSE_SHIFT ? WATCH_CLOSELY : WATCH_SOME;
     }
-    store_plain(&limits.container_ms, now_ms | 1);
-    const bool is_limited = container_look(&container);
-    const uint64_t left = container.limit_bytes - min_size(container.used_bytes, container.limit_bytes);
-    const bool presses = is_limited && (container.stalled >= STALLED || left <= container.limit_bytes >> NEAR_SHIFT);
-    const uint64_t growth = is_limited ? left / 2 >> UNIT_SHIFT : CONTAINER_GROWTH_MOST;
-    store_plain(&limits.container_units, load_plain(&arena.committed_units) +
-                                             max_size(CONTAINER_GROWTH_LEAST, min_size(growth, CONTAINER_GROWTH_MOST)));
-    invariant(load_plain(&limits.container_units) >= CONTAINER_GROWTH_LEAST);
-    if (presses && load_plain(&limits.container_presses) == 0) {
-        limit_reached(LIMIT_KIND_CONTAINER, container.used_bytes, 0, 0);
+    if (presses && !pressed) {
+        limit_reached(LIMIT_KIND_CONTAINER, container.limit_bytes - container.left_bytes, 0, 0);
     }
+    invariant(!presses || container_watch >= WATCH_SOME);
     store_plain(&limits.container_presses, presses ? 1 : 0);
-    lock_release(&looking);
+    return presses && !pressed;
+}
+
+void limit_nap(atomic_u32 *word, uint32_t most_ms, bool may_watch)
+{
+    bool goes_on = true;
+    for (uint32_t ms; most_ms != 0 && goes_on; most_ms -= ms) {
+        ms = container_watch == WATCH_CLOSELY && most_ms > LOOK_MS ? LOOK_MS : most_ms;
+        os_futex_wait(word, 0, ms);
+        goes_on = load_plain(word) == 0 && !(may_watch && limit_look_at_container());
+    }
+}
+
+void limit_forget_container(void)
+{
+    container_watch = WATCH_NOTHING_YET;
+    store_plain(&limits.container_presses, 0);
 }
 
 static void limit_note(size_t footprint)

@@ -5,7 +5,8 @@
  *
  *   hard       The footprint never exceeds it: what would is refused, after all that can be given back was given back.
  *   soft       Above it nothing waits for reuse, caches are small, and the program is told.
- *   container  Near the limit of the process's control group the same holds, but for telling.
+ *   container  Near the limit of the process's control group the same holds, but for telling. The keeper finds out;
+ *              where there is none, nobody does.
  *
  * Threads: any. */
 #ifndef TSLAB_CORE_LIMIT_H
@@ -26,10 +27,8 @@ struct limits {
     atomic_size_t hard_units; /* SIZE_MAX: none */
     atomic_size_t soft_units; /* SIZE_MAX: none */
     atomic_u32 state;
-    atomic_u32 container_presses;  /* 1: the control group is near its limit */
-    atomic_size_t container_units; /* the units of the arena at which to look at the control group again */
-    atomic_u64 container_ms;       /* when that was done last */
-    atomic_u64 refusals;           /* allocations of runs that the hard limit refused */
+    atomic_u32 container_presses; /* 1: the control group is near its limit */
+    atomic_u64 refusals;          /* allocations of runs that the hard limit refused */
 };
 
 extern struct limits limits;
@@ -61,11 +60,19 @@ static inline bool limit_presses(void)
     return (load_plain(&limits.state) | load_plain(&limits.container_presses)) != LIMIT_CALM;
 }
 
-/* Looks at the soft limit, and at the container where the arena has grown. At the end of slow operations. */
+/* Looks at the soft limit. At the end of slow operations. */
 void limit_look(void);
 
-/* Looks at the container, if that was not done in the last second. In a gate, or with the keeper's lock. */
-void limit_look_at_container(uint64_t now_ms);
+/* The nap of the keeper, which alone watches the container: for at most so many milliseconds while the word is 0, or
+ * until the container begins to press. may_watch: the calling thread has a table of descriptors of its own. */
+void limit_nap(atomic_u32 *word, uint32_t most_ms, bool may_watch);
+
+/* One look at the container; the first opens its files. Returns whether it begins to press. The nap does this, and
+ * tests do. */
+bool limit_look_at_container(void);
+
+/* The keeper is gone, and its descriptors with it: nothing is known of the container any more. */
+void limit_forget_container(void);
 
 /* Tells the program once each time that the footprint has passed the soft limit. Outside of all gates and locks. */
 void limit_tell(void);

@@ -367,9 +367,6 @@ void reclaim_tick(void)
 {
     reclaim_call();
     limit_look();
-    if (unlikely(load_plain(&arena.committed_units) >= load_plain(&limits.container_units))) {
-        limit_look_at_container(os_now_ms());
-    }
     (void)reclaim_due();
 }
 

@@ -1,8 +1,9 @@
 /* Paths are put together and numbers parsed by hand: nothing here may allocate. */
 #include "os/container.h"
 
+#include "base/bits.h"
 #include "os/fatal.h"
-#include "os/os.h"
+#include "os/file.h"
 #include "os/text.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 const char *container_root = "/sys/fs/cgroup";
 const char *container_file = "/proc/self/cgroup";
 
-enum { GROUPS_BYTES = 4096, PATH_BYTES = 1024, NUMBER_BYTES = 128, GROUPS_DEEP = 32 };
+enum { READ_BYTES = 8192, PATH_BYTES = 1024, GROUPS_DEEP = 32, GROUPS_WATCHED = 4 };
 
 /* A group: the folder that shows it, and the length of that part of it which is the root's. */
 struct group {
@@ -19,23 +20,51 @@ struct group {
     bool is_first_version;
 };
 
-/* Slow operations must get by with small stacks, so what is long is here. */
+/* The files of a group that are read; -1: there is none. Version 1 has no second limit. */
+enum { FILE_MAX, FILE_HIGH, FILE_USED, FILE_STAT, GROUP_FILES };
+static const char *const names_of[2][GROUP_FILES] = {
+    { "memory.max", "memory.high", "memory.current", "memory.stat" },
+    { "memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "memory.stat" },
+};
+
+/* Lines of memory.stat: what the kernel takes back when it needs memory. Whether it takes so much that tasks wait for
+ * it says the pressure. */
+static const char *const reclaimable[2][3] = {
+    { "\ninactive_file ", "\nactive_file ", "\nslab_reclaimable " },
+    { "\ntotal_inactive_file ", "\ntotal_active_file ", NULL },
+};
+
 static struct {
+    uint32_t groups; /* that have a limit */
+    bool is_first_version;
+    int files[GROUPS_WATCHED][GROUP_FILES];
+    int pressure; /* of the process's own group; -1: the kernel does not tell */
     struct group group;
     char path[PATH_BYTES + 64];
-    char buffer[GROUPS_BYTES];
-} look;
+    char buffer[READ_BYTES];
+} watching;
 
-/* Reads a file of the group into the buffer. False: there is none. */
-static bool read_group(const struct group *group, const char *name, char *buffer, size_t bytes)
+static int open_in(const struct group *group, const char *name)
 {
-    struct text text = { .buffer = look.path, .capacity = sizeof look.path - 1 };
+    struct text text = { .buffer = watching.path, .capacity = sizeof watching.path - 1 };
+    if (name == NULL) {
+        return -1;
+    }
     text_part(&text, group->path, group->length);
     text_string(&text, "/");
     text_string(&text, name);
-    invariant(text.length < sizeof look.path);
-    look.path[text.length] = 0;
-    return os_read_file(look.path, buffer, bytes) != 0;
+    invariant(text.length < sizeof watching.path);
+    watching.path[text.length] = 0;
+    return os_open_to_read(watching.path);
+}
+
+static void close_all(const int *files, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (files[i] != -1) {
+            os_close(files[i]);
+        }
+    }
 }
 
 static bool parse_digits(const char *at, uint64_t *number)
@@ -48,49 +77,64 @@ static bool parse_digits(const char *at, uint64_t *number)
     return at != start;
 }
 
-/* The number in a file of the group, or UINT64_MAX where there is none, as for "max". */
-static uint64_t read_number(const struct group *group, const char *name)
+/* What a file says now. */
+static const char *read_again(int file)
 {
-    char buffer[NUMBER_BYTES];
-    uint64_t number;
-    return read_group(group, name, buffer, sizeof buffer) && parse_digits(buffer, &number) ? number : UINT64_MAX;
+    (void)os_read_again(file, watching.buffer, sizeof watching.buffer);
+    return watching.buffer;
 }
 
-/* Takes the group's limit, if it is closer to being reached than what was found so far. */
-static void look_at_group(const struct group *group, struct container *found)
+/* The number in a file, or UINT64_MAX where there is none, as for "max". */
+static uint64_t read_number(int file)
+{
+    uint64_t number;
+    return file != -1 && parse_digits(read_again(file), &number) ? number : UINT64_MAX;
+}
+
+/* 0: there is none. */
+static uint64_t read_limit(const int files[GROUP_FILES])
 {
     enum { NO_LIMIT_SHIFT = 60 }; /* version 1 says "no limit" by a number near 2^63 */
-    const bool first = group->is_first_version;
-    const uint64_t max = read_number(group, first ? "memory.limit_in_bytes" : "memory.max");
-    const uint64_t high = first ? UINT64_MAX : read_number(group, "memory.high");
+    const uint64_t max = read_number(files[FILE_MAX]), high = read_number(files[FILE_HIGH]);
     const uint64_t limit = max < high ? max : high;
-    if (limit == 0 || limit >> NO_LIMIT_SHIFT != 0) {
-        return;
+    return limit >> NO_LIMIT_SHIFT != 0 ? 0 : limit;
+}
+
+/* The bytes in use, without those that the kernel takes back when it needs memory: they fill any group that reads
+ * files. Where a quarter of the limit is left anyway, they do not matter. */
+static uint64_t read_used(const int files[GROUP_FILES], uint64_t limit)
+{
+    const uint64_t all = read_number(files[FILE_USED]);
+    if (all == UINT64_MAX || all <= limit - limit / 4) {
+        return all;
     }
-    const uint64_t used = read_number(group, first ? "memory.usage_in_bytes" : "memory.current");
-    if (used == UINT64_MAX) {
-        return;
+    uint64_t used = all;
+    const char *const stat = read_again(files[FILE_STAT]);
+    for (unsigned i = 0; i < sizeof reclaimable[0] / sizeof reclaimable[0][0]; i++) {
+        const char *const name = reclaimable[watching.is_first_version][i];
+        const char *const line = name == NULL ? NULL : strstr(stat, name);
+        uint64_t bytes;
+        if (line != NULL && parse_digits(line + strlen(name), &bytes)) {
+            used -= min_size(bytes, used);
+        }
     }
-    invariant(limit != UINT64_MAX && found->limit_bytes != UINT64_MAX);
-    const uint64_t left = limit > used ? limit - used : 0;
-    const uint64_t found_left = found->limit_bytes > found->used_bytes ? found->limit_bytes - found->used_bytes : 0;
-    if (found->limit_bytes == 0 || left < found_left) {
-        found->limit_bytes = limit;
-        found->used_bytes = used;
-    }
+    invariant(used <= all);
+    return used;
 }
 
 /* In 10,000: "some avg10=1.23 avg60=..." is 123. */
-static uint32_t read_stall(const struct group *group)
+static uint32_t read_stall(void)
 {
-    char buffer[NUMBER_BYTES];
     static const char key[] = "some avg10=";
-    if (group->is_first_version || !read_group(group, "memory.pressure", buffer, sizeof buffer) ||
-        strncmp(buffer, key, sizeof key - 1) != 0) {
+    uint64_t whole, part = 0;
+    if (watching.pressure == -1) {
         return 0;
     }
-    uint64_t whole, part = 0;
-    const char *at = buffer + sizeof key - 1;
+    const char *at = read_again(watching.pressure);
+    if (strncmp(at, key, sizeof key - 1) != 0) {
+        return 0;
+    }
+    at += sizeof key - 1;
     if (!parse_digits(at, &whole) || whole > 100) {
         return 0;
     }
@@ -101,8 +145,8 @@ static uint32_t read_stall(const struct group *group)
 /* Finds the process's own group. The lines are "0::/path" for version 2, and "9:cpu,memory:/path" for version 1. */
 static bool find_group(struct group *group)
 {
-    const char *const buffer = look.buffer;
-    if (os_read_file(container_file, look.buffer, sizeof look.buffer) == 0) {
+    const char *const buffer = watching.buffer;
+    if (os_read_file(container_file, watching.buffer, sizeof watching.buffer) == 0) {
         return false;
     }
     const char *found = NULL;
@@ -134,24 +178,63 @@ static bool find_group(struct group *group)
     return true;
 }
 
-bool container_look(struct container *container)
+/* Opens the files of a group that has a limit. */
+static void watch_group(const struct group *group)
 {
-    struct group *const group = &look.group;
-    memset(container, 0, sizeof *container);
+    const char *const *const names = names_of[group->is_first_version];
+    int *const files = watching.files[watching.groups];
+    invariant(watching.groups < GROUPS_WATCHED);
+    for (unsigned i = 0; i < GROUP_FILES; i++) {
+        files[i] = i > FILE_HIGH && read_limit(files) == 0 ? -1 : open_in(group, names[i]);
+    }
+    if (files[FILE_USED] != -1 && files[FILE_STAT] != -1) {
+        watching.groups++;
+    } else {
+        close_all(files, GROUP_FILES);
+    }
+}
+
+bool container_open(void)
+{
+    struct group *const group = &watching.group;
+    watching.groups = 0;
+    watching.pressure = -1;
     if (!find_group(group)) {
         return false;
     }
-    container->stalled = read_stall(group);
+    watching.is_first_version = group->is_first_version;
     /* Up to the root: each group around it may have a limit. In a container, the group's path may not be there, and its
      * files are those of the root. */
-    for (unsigned i = 0; i < GROUPS_DEEP && group->length >= group->root_length; i++) {
-        look_at_group(group, container);
-        if (group->length == group->root_length) {
+    for (unsigned i = 0; i < GROUPS_DEEP && watching.groups < GROUPS_WATCHED; i++) {
+        watch_group(group);
+        if (watching.pressure == -1 && !group->is_first_version) {
+            watching.pressure = open_in(group, "memory.pressure");
+        }
+        if (group->length <= group->root_length) {
             break;
         }
         do {
             group->length--;
         } while (group->length > group->root_length && group->path[group->length] != '/');
     }
+    if (watching.groups == 0) {
+        close_all(&watching.pressure, 1);
+    }
+    return watching.groups != 0;
+}
+
+bool container_look(struct container *container)
+{
+    memset(container, 0, sizeof *container);
+    for (unsigned i = 0; i < watching.groups; i++) {
+        const uint64_t limit = read_limit(watching.files[i]);
+        const uint64_t used = limit == 0 ? UINT64_MAX : read_used(watching.files[i], limit);
+        const uint64_t left = limit > used ? limit - used : 0;
+        if (used != UINT64_MAX && (container->limit_bytes == 0 || left < container->left_bytes)) {
+            *container = (struct container){ .limit_bytes = limit, .left_bytes = left };
+        }
+    }
+    invariant(container->left_bytes <= container->limit_bytes);
+    container->stalled = container->limit_bytes == 0 ? 0 : read_stall();
     return container->limit_bytes != 0;
 }

@@ -12,19 +12,33 @@
 #include <time.h>
 #include <unistd.h>
 
-size_t os_read_file(const char *path, char *buffer, size_t bytes)
+int os_open_to_read(const char *path)
 {
     const int saved = errno;
-    ssize_t length = 0;
     const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        length = syscall(SYS_read, fd, buffer, bytes - 1);
-        (void)syscall(SYS_close, fd);
-    }
-    length = length < 0 ? 0 : length;
-    buffer[length] = 0;
     errno = saved;
-    return (size_t)length;
+    return fd < 0 ? -1 : (int)fd;
+}
+
+size_t os_read_again(int fd, char *buffer, size_t bytes)
+{
+    const int saved = errno;
+    const ssize_t length = syscall(SYS_pread64, fd, buffer, bytes - 1, 0L);
+    errno = saved;
+    buffer[length < 0 ? 0 : length] = 0;
+    return length < 0 ? 0 : (size_t)length;
+}
+
+size_t os_read_file(const char *path, char *buffer, size_t bytes)
+{
+    const int fd = os_open_to_read(path);
+    buffer[0] = 0;
+    if (fd < 0) {
+        return 0;
+    }
+    const size_t length = os_read_again(fd, buffer, bytes);
+    os_close(fd);
+    return length;
 }
 
 bool os_copy_file(const char *path, int fd)
@@ -32,11 +46,11 @@ bool os_copy_file(const char *path, int fd)
     const int saved = errno;
     char part[1024];
     long length = -1;
-    const long from = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    const int from = os_open_to_read(path);
     if (from >= 0) {
         while ((length = syscall(SYS_read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
         }
-        (void)syscall(SYS_close, from);
+        os_close(from);
     }
     errno = saved;
     return length == 0;

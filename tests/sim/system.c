@@ -2,7 +2,6 @@
 
 #include "core/arena.h"
 #include "memory.h"
-#include "os/container.h"
 #include "os/os.h"
 #include "os/shared.h"
 #include "scheduler.h"
@@ -108,7 +107,6 @@ bool wrap_shared_is_watched(const struct shared *shared) __asm__("__wrap_shared_
 void wrap_shared_drop(struct shared *shared) __asm__("__wrap_shared_drop");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
 bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
-bool wrap_container_look(struct container *container) __asm__("__wrap_container_look");
 void wrap_os_streams_take(void) __asm__("__wrap_os_streams_take");
 void wrap_os_streams_drop(bool in_child) __asm__("__wrap_os_streams_drop");
 void wrap_os_signals_hold(struct os_signals *signals) __asm__("__wrap_os_signals_hold");
@@ -173,13 +171,6 @@ void wrap_shared_drop(struct shared *shared)
 size_t wrap_os_resident_bytes(void)
 {
     return 0;
-}
-
-/* The machine's control groups are no part of the simulation. */
-bool wrap_container_look(struct container *container)
-{
-    (void)container;
-    return false;
 }
 
 /* What the rig's threads are is not known to libc; and of the rig itself nothing is to be held, for many a fork is left

@@ -274,29 +274,43 @@ static void end_groups(void)
     CHECK(system(command) == 0); /* NOLINT(cert-env33-c): the test's own folder */
 }
 
+static bool used_and_limit(uint64_t used_bytes, uint64_t limit_bytes)
+{
+    struct container found;
+    return container_look(&found) && found.limit_bytes == limit_bytes && found.left_bytes == limit_bytes - used_bytes;
+}
+
 static void version_2(const void *argument)
 {
     (void)argument;
     struct container found;
     begin_groups("0::/app.slice/server\n");
-    CHECK(!container_look(&found)); /* as at the root: no files */
+    CHECK(!container_open() && !container_look(&found)); /* as at the root: no files */
     put_file("app.slice/server/memory.max", "max\n");
     put_file("app.slice/server/memory.high", "max\n");
     put_file("app.slice/server/memory.current", "1000000\n");
-    CHECK(!container_look(&found));
+    put_file("app.slice/server/memory.stat", "anon 10\n");
+    CHECK(!container_open() && !container_look(&found));
     put_file("app.slice/server/memory.high", "2000000\n");
     put_file("app.slice/server/memory.pressure",
              "some avg10=12.34 avg60=1.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
-    CHECK(container_look(&found) && found.limit_bytes == 2000000 && found.used_bytes == 1000000);
+    put_file("app.slice/memory.pressure", "some avg10=56.78 avg60=1.00 avg300=0.00 total=1\n");
+    CHECK(container_open() && used_and_limit(1000000, 2000000));
+    CHECK(container_look(&found));
     CHECK_SAY(found.stalled == 1234, "stalled %u", found.stalled);
     put_file("app.slice/server/memory.max", "1500000\n");
-    CHECK(container_look(&found) && found.limit_bytes == 1500000);
+    CHECK(used_and_limit(1000000, 1500000));
+    put_file("app.slice/server/memory.max", "max\n");
+    put_file("app.slice/server/memory.high", "max\n");
+    CHECK(!container_look(&found));
+    put_file("app.slice/server/memory.max", "1500000\n");
     /* A group around it is closer to its limit. */
     put_file("app.slice/memory.max", "10000000\n");
     put_file("app.slice/memory.current", "9900000\n");
-    CHECK(container_look(&found) && found.limit_bytes == 10000000 && found.used_bytes == 9900000);
+    put_file("app.slice/memory.stat", "anon 10\n");
+    CHECK(container_open() && used_and_limit(9900000, 10000000));
     put_file("app.slice/memory.current", "nonsense");
-    CHECK(container_look(&found) && found.limit_bytes == 1500000);
+    CHECK(used_and_limit(1000000, 1500000));
     end_groups();
 }
 
@@ -307,9 +321,12 @@ static void version_1(const void *argument)
     begin_groups("11:cpu,cpuacct:/x\n9:memory:/docker/abc\n1:name=systemd:/y\n0::/y\n");
     put_file("memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
     put_file("memory/docker/abc/memory.usage_in_bytes", "5000\n");
-    CHECK(!container_look(&found));
+    put_file("memory/docker/abc/memory.stat", "cache 95000\ninactive_file 1\ntotal_inactive_file 40000\n");
+    CHECK(!container_open());
     put_file("memory/docker/abc/memory.limit_in_bytes", "100000\n");
-    CHECK(container_look(&found) && found.limit_bytes == 100000 && found.used_bytes == 5000 && found.stalled == 0);
+    CHECK(container_open() && used_and_limit(5000, 100000) && container_look(&found) && found.stalled == 0);
+    put_file("memory/docker/abc/memory.usage_in_bytes", "99000\n");
+    CHECK(used_and_limit(59000, 100000));
     end_groups();
 }
 
@@ -317,65 +334,129 @@ static void version_1(const void *argument)
 static void inside(const void *argument)
 {
     (void)argument;
-    struct container found;
     begin_groups("0::/../../system.slice/docker-0123.scope\n");
     put_file("memory.max", "3000000\n");
     put_file("memory.current", "7\n");
-    CHECK(container_look(&found) && found.limit_bytes == 3000000 && found.used_bytes == 7);
+    put_file("memory.stat", "anon 7\n");
+    CHECK(container_open() && used_and_limit(7, 3000000));
     end_groups();
+}
+
+static void put_use(const char *mib, const char *stat)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s000000\n", mib);
+    put_file("memory.current", text);
+    put_file("memory.stat", stat);
+}
+
+static void begin_container(void)
+{
+    inject_nothing();
+    os_calls.now_ms = test_clock;
+    begin_groups("0::/\n");
+    put_file("memory.max", "100000000\n");
+    put_use("50", "anon 50000000\n");
 }
 
 static void near_the_limit_nothing_waits(const void *argument)
 {
     (void)argument;
-    inject_nothing();
-    os_calls.now_ms = test_clock;
-    begin_groups("0::/\n");
-    put_file("memory.max", "100000000\n");
-    put_file("memory.current", "50000000\n");
+    begin_container();
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(fill(MIB, 70) == 70 * MIB);
     empty();
-    clock_ms += 100;
-    limit_look_at_container(clock_ms);
-    CHECK(!limit_presses() && counter_get(&depot.units[RUN_DIRTY]) != 0);
-    put_file("memory.current", "95000000\n");
-    limit_look_at_container(clock_ms);
-    CHECK(!limit_presses()); /* it was looked at less than a second ago */
-    clock_ms += 2000;
-    limit_look_at_container(clock_ms);
-    CHECK(limit_presses());
+    CHECK(!limit_look_at_container() && !limit_presses() && counter_get(&depot.units[RUN_DIRTY]) != 0);
+    put_use("95", "anon 95000000\n");
+    CHECK(limit_look_at_container() && limit_presses());
     reclaim_tick();
     CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
-    put_file("memory.current", "50000000\n");
-    clock_ms += 2000;
-    limit_look_at_container(clock_ms);
-    CHECK(!limit_presses());
+    put_use("90", "anon 90000000\n");
+    CHECK(!limit_look_at_container() && limit_presses()); /* it goes on until an eighth is left */
+    put_use("85", "anon 85000000\n");
+    CHECK(!limit_look_at_container() && !limit_presses());
+    put_use("90", "anon 90000000\n");
+    CHECK(!limit_look_at_container() && !limit_presses());
     put_file("memory.pressure", "some avg10=25.00 avg60=1.00 avg300=0.00 total=1\n");
-    clock_ms += 2000;
-    limit_look_at_container(clock_ms);
-    CHECK(limit_presses());
+    CHECK(!limit_look_at_container()); /* that file was not there */
+    limit_forget_container();
+    CHECK(limit_look_at_container() && limit_presses());
+    put_use("50", "anon 50000000\n");
+    put_file("memory.pressure", "some avg10=8.00 avg60=1.00 avg300=0.00 total=1\n");
+    CHECK(!limit_look_at_container() && limit_presses());
+    put_file("memory.pressure", "some avg10=4.00 avg60=1.00 avg300=0.00 total=1\n");
+    CHECK(!limit_look_at_container() && !limit_presses());
+    put_use("99", "anon 99000000\n");
+    CHECK(limit_look_at_container());
+    limit_forget_container(); /* nobody watches any more */
+    CHECK(!limit_presses());
     end_groups();
 }
 
-/* A process that grows looks at a small container in time, by itself. */
-static void a_small_container_is_seen(const void *argument)
+/* A group that reads files is always full, and the kernel makes room in it. */
+static void what_the_kernel_takes_back_is_free(const void *argument)
 {
     (void)argument;
-    inject_nothing();
-    os_calls.now_ms = test_clock;
-    begin_groups("0::/\n");
-    put_file("memory.max", "48000000\n");
-    put_file("memory.current", "20000000\n");
-    CHECK(fill(300000, 60) == 60 * 300000);
-    empty(); /* looks are at the ends of frees */
+    begin_container();
+    put_use("99", "anon 9000000\ninactive_anon 90000000\ninactive_file 30000000\nactive_file 30000000\n"
+                  "slab_reclaimable 30000000\n");
+    CHECK(!limit_look_at_container() && !limit_presses());
+    CHECK(used_and_limit(9000000, 100000000));
+    put_use("99", "anon 95000000\ninactive_file 1000000\nactive_file 1000000\nslab_reclaimable 1000000\n");
+    CHECK(limit_look_at_container() && used_and_limit(96000000, 100000000));
+    end_groups();
+}
+
+static unsigned naps;
+static uint32_t longest_ms;
+static const char *fills;
+
+/* While it sleeps, the container fills. */
+static void nap_and_fill(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
+{
+    CHECK(load_plain(word) == 0 && expected == 0 && most_ms != 0);
+    naps++;
+    longest_ms = most_ms > longest_ms ? most_ms : longest_ms;
+    if (naps == 4) {
+        put_use(fills, "anon 1\n");
+    }
+}
+
+static void nap(uint32_t ms, bool may_watch, unsigned times, uint32_t of_ms)
+{
+    static atomic_u32 word;
+    naps = 0;
+    longest_ms = 0;
+    limit_nap(&word, ms, may_watch);
+    CHECK_SAY(naps == times && longest_ms == of_ms, "%u naps of %u ms", naps, longest_ms);
+}
+
+/* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses. A
+ * keeper that shares the program's descriptors opens nothing. */
+static void a_nap_ends_when_it_presses(const void *argument)
+{
+    (void)argument;
+    begin_container();
+    os_calls.futex_wait = nap_and_fill;
+    put_use("99", "anon 1\n");
+    nap(250, false, 1, 250);
     CHECK(!limit_presses());
-    put_file("memory.current", "46000000\n");
-    clock_ms += 2000;
-    CHECK(fill(300000, 130) == 130 * 300000);
-    empty();
+    put_use("50", "anon 1\n");
+    nap(250, true, 1, 250);
+    CHECK(!limit_presses());
+    put_use("80", "anon 1\n");
+    fills = "80";
+    nap(250, true, 1, 250);
+    nap(250, true, 10, 25);
+    CHECK(!limit_presses());
+    fills = "99";
+    nap(250, true, 4, 25);
     CHECK(limit_presses());
-    CHECK(counter_get(&depot.units[RUN_DIRTY]) == 0);
+    nap(250, true, 10, 25);
+    put_use("50", "anon 1\n");
+    fills = "50";
+    nap(250, true, 2, 225);
+    CHECK(!limit_presses());
     end_groups();
 }
 
@@ -406,7 +487,8 @@ IN_A_CHILD(control_groups_2, version_2)
 IN_A_CHILD(control_groups_1, version_1)
 IN_A_CHILD(control_groups_inside, inside)
 IN_A_CHILD(control_groups_press, near_the_limit_nothing_waits)
-IN_A_CHILD(control_groups_small, a_small_container_is_seen)
+IN_A_CHILD(control_groups_with_files, what_the_kernel_takes_back_is_free)
+IN_A_CHILD(control_groups_nap, a_nap_ends_when_it_presses)
 
 int main(void)
 {
@@ -424,7 +506,8 @@ int main(void)
         cmocka_unit_test(control_groups_1),
         cmocka_unit_test(control_groups_inside),
         cmocka_unit_test(control_groups_press),
-        cmocka_unit_test(control_groups_small),
+        cmocka_unit_test(control_groups_with_files),
+        cmocka_unit_test(control_groups_nap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
