@@ -86,14 +86,19 @@ void limit_get(struct tslab_limits *set)
 /* How the container is watched. By the keeper. */
 static enum { WATCH_NOTHING_YET, WATCH_NO_LIMIT, WATCH_SOME, WATCH_CLOSELY } container_watch;
 
+void limit_watch_container(void)
+{
+    invariant(container_watch <= WATCH_NO_LIMIT);
+    if (container_watch == WATCH_NOTHING_YET) {
+        container_watch = container_open() ? WATCH_SOME : WATCH_NO_LIMIT;
+    }
+}
+
 bool limit_look_at_container(void)
 {
     struct container container;
     const bool pressed = load_plain(&limits.container_presses) != 0;
-    if (container_watch == WATCH_NOTHING_YET) {
-        container_watch = container_open() ? WATCH_SOME : WATCH_NO_LIMIT;
-    }
-    const bool is_limited = container_watch != WATCH_NO_LIMIT && container_look(&container);
+    const bool is_limited = container_watch >= WATCH_SOME && container_look(&container);
     const bool presses =
         is_limited && (container.left_bytes <= container.limit_bytes >> (pressed ? FAR_SHIFT : NEAR_SHIFT) ||
                        container.stalled >= (pressed ? STALLED / 2 : STALLED));
@@ -108,19 +113,21 @@ bool limit_look_at_container(void)
     return presses && !pressed;
 }
 
-void limit_nap(atomic_u32 *word, uint32_t most_ms, bool may_watch)
+void limit_nap(atomic_u32 *word, uint32_t most_ms)
 {
     bool goes_on = true;
     for (uint32_t ms; most_ms != 0 && goes_on; most_ms -= ms) {
         ms = container_watch == WATCH_CLOSELY && most_ms > LOOK_MS ? LOOK_MS : most_ms;
         os_futex_wait(word, 0, ms);
-        goes_on = load_plain(word) == 0 && !(may_watch && limit_look_at_container());
+        goes_on = load_plain(word) == 0 && !limit_look_at_container();
     }
 }
 
 void limit_forget_container(void)
 {
-    container_watch = WATCH_NOTHING_YET;
+    if (container_watch != WATCH_NO_LIMIT) {
+        container_watch = WATCH_NOTHING_YET;
+    }
     store_plain(&limits.container_presses, 0);
 }
 

@@ -63,15 +63,19 @@ static inline bool limit_presses(void)
 /* Looks at the soft limit. At the end of slow operations. */
 void limit_look(void);
 
-/* The nap of the keeper, which alone watches the container: for at most so many milliseconds while the word is 0, or
- * until the container begins to press. may_watch: the calling thread has a table of descriptors of its own. */
-void limit_nap(atomic_u32 *word, uint32_t most_ms, bool may_watch);
+/* The keeper, which alone watches the container, calls these. */
 
-/* One look at the container; the first opens its files. Returns whether it begins to press. The nap does this, and
- * tests do. */
+/* Opens the files of the groups that have a limit. The calling thread has a table of descriptors of its own. Where
+ * there is no limit, no file is opened a second time. */
+void limit_watch_container(void);
+
+/* Naps for at most so many milliseconds while the word is 0, or until the container that is watched begins to press. */
+void limit_nap(atomic_u32 *word, uint32_t most_ms);
+
+/* One look, of which the nap has several. Returns whether the container begins to press. */
 bool limit_look_at_container(void);
 
-/* The keeper is gone, and its descriptors with it: nothing is known of the container any more. */
+/* The keeper is gone, and its descriptors with it. */
 void limit_forget_container(void);
 
 /* Tells the program once each time that the footprint has passed the soft limit. Outside of all gates and locks. */

@@ -22,8 +22,12 @@ def main():
         return SKIPPED
     init = os.path.join(os.path.dirname(os.path.abspath(__file__)), "uml_init.sh")
     with tempfile.TemporaryDirectory() as folder:
+        # For the test to read: there, nothing can be written. It is longer than any of its groups is large.
+        file = os.path.join(folder, "file")
+        with open(file, "wb") as made:
+            made.truncate(192 << 20)
         command = [kernel, "mem=384M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1", "panic=-1",
-                   f"uml_dir={folder}", f"init={init}", "--", os.path.abspath(sys.argv[1])]  # fmt: skip
+                   f"uml_dir={folder}", f"init={init}", "--", os.path.abspath(sys.argv[1]), file]  # fmt: skip
         run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", env=os.environ | {"TMPDIR": folder}, start_new_session=True)  # fmt: skip
         try:

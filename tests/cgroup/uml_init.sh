@@ -1,8 +1,8 @@
 #!/bin/sh
 # The first process of a User-mode Linux whose root is the host's, read-only: runs a program in control groups of both versions,
 # says each exit code as a line "version N: exit CODE", and ends the machine.
-# usage: uml_init.sh PROGRAM
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+# usage: uml_init.sh PROGRAM FILE
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTS_FILE="$2"
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t cgroup2 none /sys/fs/cgroup

@@ -366,6 +366,7 @@ static void near_the_limit_nothing_waits(const void *argument)
     option_values[OPTION_RETAIN_BYTES] = GIB;
     CHECK(fill(MIB, 70) == 70 * MIB);
     empty();
+    limit_watch_container();
     CHECK(!limit_look_at_container() && !limit_presses() && counter_get(&depot.units[RUN_DIRTY]) != 0);
     put_use("95", "anon 95000000\n");
     CHECK(limit_look_at_container() && limit_presses());
@@ -380,6 +381,7 @@ static void near_the_limit_nothing_waits(const void *argument)
     put_file("memory.pressure", "some avg10=25.00 avg60=1.00 avg300=0.00 total=1\n");
     CHECK(!limit_look_at_container()); /* that file was not there */
     limit_forget_container();
+    limit_watch_container();
     CHECK(limit_look_at_container() && limit_presses());
     put_use("50", "anon 50000000\n");
     put_file("memory.pressure", "some avg10=8.00 avg60=1.00 avg300=0.00 total=1\n");
@@ -389,7 +391,23 @@ static void near_the_limit_nothing_waits(const void *argument)
     put_use("99", "anon 99000000\n");
     CHECK(limit_look_at_container());
     limit_forget_container(); /* nobody watches any more */
-    CHECK(!limit_presses());
+    CHECK(!limit_presses() && !limit_look_at_container());
+    end_groups();
+}
+
+/* Where there is no limit, nothing is opened again: not by the next keeper either. */
+static void what_has_no_limit_is_not_watched(const void *argument)
+{
+    (void)argument;
+    begin_container();
+    put_file("memory.max", "max\n");
+    limit_watch_container();
+    put_file("memory.max", "100000000\n");
+    put_use("99", "anon 1\n");
+    CHECK(!limit_look_at_container() && !limit_presses());
+    limit_forget_container();
+    limit_watch_container();
+    CHECK(!limit_look_at_container() && !limit_presses());
     end_groups();
 }
 
@@ -400,6 +418,7 @@ static void what_the_kernel_takes_back_is_free(const void *argument)
     begin_container();
     put_use("99", "anon 9000000\ninactive_anon 90000000\ninactive_file 30000000\nactive_file 30000000\n"
                   "slab_reclaimable 30000000\n");
+    limit_watch_container();
     CHECK(!limit_look_at_container() && !limit_presses());
     CHECK(used_and_limit(9000000, 100000000));
     put_use("99", "anon 95000000\ninactive_file 1000000\nactive_file 1000000\nslab_reclaimable 1000000\n");
@@ -422,40 +441,41 @@ static void nap_and_fill(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
     }
 }
 
-static void nap(uint32_t ms, bool may_watch, unsigned times, uint32_t of_ms)
+static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
 {
     static atomic_u32 word;
     naps = 0;
     longest_ms = 0;
-    limit_nap(&word, ms, may_watch);
+    limit_nap(&word, ms);
     CHECK_SAY(naps == times && longest_ms == of_ms, "%u naps of %u ms", naps, longest_ms);
 }
 
-/* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses. A
- * keeper that shares the program's descriptors opens nothing. */
+/* The keeper looks at a container that is close to its limit at shorter intervals, and works at once when it presses.
+ * Who has not opened the files looks at nothing. */
 static void a_nap_ends_when_it_presses(const void *argument)
 {
     (void)argument;
     begin_container();
     os_calls.futex_wait = nap_and_fill;
     put_use("99", "anon 1\n");
-    nap(250, false, 1, 250);
+    nap(250, 1, 250);
     CHECK(!limit_presses());
+    limit_watch_container();
     put_use("50", "anon 1\n");
-    nap(250, true, 1, 250);
+    nap(250, 1, 250);
     CHECK(!limit_presses());
     put_use("80", "anon 1\n");
     fills = "80";
-    nap(250, true, 1, 250);
-    nap(250, true, 10, 25);
+    nap(250, 1, 250);
+    nap(250, 10, 25);
     CHECK(!limit_presses());
     fills = "99";
-    nap(250, true, 4, 25);
+    nap(250, 4, 25);
     CHECK(limit_presses());
-    nap(250, true, 10, 25);
+    nap(250, 10, 25);
     put_use("50", "anon 1\n");
     fills = "50";
-    nap(250, true, 2, 225);
+    nap(250, 2, 225);
     CHECK(!limit_presses());
     end_groups();
 }
@@ -488,6 +508,7 @@ IN_A_CHILD(control_groups_1, version_1)
 IN_A_CHILD(control_groups_inside, inside)
 IN_A_CHILD(control_groups_press, near_the_limit_nothing_waits)
 IN_A_CHILD(control_groups_with_files, what_the_kernel_takes_back_is_free)
+IN_A_CHILD(control_groups_without_limit, what_has_no_limit_is_not_watched)
 IN_A_CHILD(control_groups_nap, a_nap_ends_when_it_presses)
 
 int main(void)
@@ -507,6 +528,7 @@ int main(void)
         cmocka_unit_test(control_groups_inside),
         cmocka_unit_test(control_groups_press),
         cmocka_unit_test(control_groups_with_files),
+        cmocka_unit_test(control_groups_without_limit),
         cmocka_unit_test(control_groups_nap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
