@@ -19,7 +19,7 @@ profiles="python3-protobuf python3-pyelftools binutils"
 demo="python3 python3-rich perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
 lab="python3 python3-rich valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures $profiles"
-test="$build $demo $pools $figures $profiles $programs python3-prometheus-client libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb zstd"
+test="$build $demo $pools $figures $profiles $programs python3-prometheus-client libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb strace zstd"
 # Other ways to get tslab: other compilers and C libraries, packages.
 ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv libpython3-testsuite liblua5.4-dev rpmlint nix-bin"
 
