@@ -26,7 +26,7 @@ static struct {
     struct epoch *epoch;    /* the epoch and the class that it has reached */
     unsigned class;
     uint32_t next_epoch; /* where epoch_next goes on */
-    uint32_t left; /* slabs of that class that are still to be looked at */
+    uint32_t left;       /* slabs of that class that are still to be looked at */
 } sweep = { .lock = LOCK_INIT(RANK_SWEEP) };
 
 /* Gives the free pages of a row of free slots back, and adds their bytes to *purged. False when the kernel refuses. */

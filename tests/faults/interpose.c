@@ -54,12 +54,14 @@
     _(mprotect)                                                                                                        \
     _(mremap)                                                                                                          \
     _(munmap)                                                                                                          \
+    _(pthread_getcpuclockid)                                                                                           \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
     _(sigpending)                                                                                                      \
     _(syscall)
-#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(read) _(unlinkat) _(write)
+#define FILE_CALLS(_)                                                                                                  \
+    _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(pread64) _(read) _(unlinkat) _(write)
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SYSTEM_CALLS(_) FILE_CALLS(_) SCHED_CALLS(_) _(close_range) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
 
@@ -80,8 +82,8 @@ static const struct {
 } hows[] = { { "EACCES", EACCES }, { "EAGAIN", EAGAIN },         { "EBADF", EBADF },   { "EEXIST", EEXIST },
              { "EFAULT", EFAULT }, { "EINTR", EINTR },           { "EINVAL", EINVAL }, { "EIO", EIO },
              { "EMFILE", EMFILE }, { "EOPNOTSUPP", EOPNOTSUPP }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC },
-             { "ENOSYS", ENOSYS }, { "EPERM", EPERM },           { "EPIPE", EPIPE },   { "LIE", LIES },
-             { "SLEEP", SLEEPS } };
+             { "ENOSYS", ENOSYS }, { "EPERM", EPERM },           { "EPIPE", EPIPE },   { "ESRCH", ESRCH },
+             { "LIE", LIES },      { "SLEEP", SLEEPS } };
 
 static struct {
     unsigned from, until;
@@ -391,6 +393,12 @@ EXPORT int pthread_sigmask(int verb, const sigset_t *set, sigset_t *before)
 {
     const int how = fault(CALL_pthread_sigmask, HERE);
     return how != 0 ? how : REAL(pthread_sigmask, int (*)(int, const sigset_t *, sigset_t *))(verb, set, before);
+}
+
+EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock)
+{
+    const int how = fault(CALL_pthread_getcpuclockid, HERE);
+    return how != 0 ? how : REAL(pthread_getcpuclockid, int (*)(pthread_t, clockid_t *))(thread, clock);
 }
 
 typedef int register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
