@@ -17,8 +17,9 @@ enum {
     FAR_SHIFT = 3,
     CLOSE_SHIFT = 2,
     LOOK_MS = 25,
-    STALLED =
-        1000, /* it also presses when tasks wait for memory for this many in 10,000 of the time, until half of it */
+    /* It also presses when tasks wait for memory for so many in 10,000 of the time, and then until it is half as much.
+     */
+    STALLED = 1000,
 };
 
 struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX };
