@@ -16,7 +16,7 @@
 #include <time.h>
 #include <tslab/tslab.h>
 
-enum { SKIPPED = 77, GROUP_MIB = 128, FILE_MIB = 192, MOST = 4096 };
+enum { SKIPPED = 77, GROUP_MIB = 128, FILE_MIB = 192, AGAIN_MIB = 100, MOST = 4096 };
 
 static char group[512];
 static bool is_first_version;
@@ -144,16 +144,16 @@ static void save_near_the_limit(const void *argument)
     CHECK_SAY(used_bytes() < 20 * MIB, "%zu bytes", used_bytes());
 }
 
-/* Reads a file that the group has no room for, of nothing but holes, and half of it again and again, so that the kernel
- * believes that it is wanted. TESTS_FILE names one where none can be made. */
+/* Reads a file that the group has no room for, of nothing but holes, and a part of it again and again, so that the
+ * kernel believes that it is wanted. TESTS_FILE names one where none can be made. */
 static void read_much(void)
 {
     static char part[1 << 20], own[64] = "/tmp/tslab-read-XXXXXX";
     const char *const given = getenv("TESTS_FILE");
     const int file = given != NULL ? open(given, O_RDONLY) : mkstemp(own);
     CHECK(file >= 0 && (given != NULL || (unlink(own) == 0 && ftruncate(file, FILE_MIB * MIB) == 0)));
-    for (size_t i = 0; i < 3 * FILE_MIB; i++) {
-        const size_t at = i < FILE_MIB ? i : i % (FILE_MIB / 2);
+    for (size_t i = 0; i < FILE_MIB + 4 * AGAIN_MIB; i++) {
+        const size_t at = i < FILE_MIB ? i : i % AGAIN_MIB;
         CHECK(pread(file, part, sizeof part, (off_t)(at * MIB)) == (ssize_t)sizeof part);
     }
     CHECK_SAY(used_bytes() > (GROUP_MIB - GROUP_MIB / 16) * MIB, "%zu bytes", used_bytes());
