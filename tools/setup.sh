@@ -20,6 +20,8 @@ demo="python3 python3-rich perl postgresql redis-server redis-tools libjemalloc2
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
 lab="python3 python3-rich valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures $profiles"
 test="$build $demo $pools $figures $profiles $programs python3-prometheus-client libcmocka-dev libjansson-dev libexpat1-dev glibc-source valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb strace zstd"
+# Tools under which programs are tested.
+watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
 ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv libpython3-testsuite liblua5.4-dev rpmlint nix-bin"
 
@@ -38,14 +40,14 @@ uml=$(apt-cache show user-mode-linux >/dev/null 2>&1 && echo user-mode-linux || 
 case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
-    test-slow) wanted="$test $ways $uml" ;;
+    test-slow) wanted="$test $ways $watchers $uml" ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
     docs) wanted="python3 python3-venv" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $uml buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $watchers $uml buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;

@@ -13,7 +13,8 @@ enum {
     STEP_UNITS_MAX = (1 << 30) / UNIT_BYTES,
     STEP_SHIFT = 3, /* a step is an eighth of what is committed */
     SPAN_UNITS_MIN = 64,
-    SPAN_UNITS_SUGGESTED = 1 << 26, /* a TiB, the most where the kernel chooses the place, beside other mappings */
+    /* 256 GiB, the most where the kernel chooses the place. ThreadSanitizer leaves less than a TiB for mappings. */
+    SPAN_UNITS_SUGGESTED = 1 << 24,
     PLACES_TRIED = 4,
     /* The base lies behind the first eighth of the address space, where programs and their data are. The arena ends
      * before the end of the fifth eighth, behind which the kernel puts programs, libraries and stacks. */
@@ -301,7 +302,7 @@ bool arena_start(size_t bytes)
     invariant(load_plain(&arena.committed_units) == 0);
     const size_t most = os_address_space() / SPACE_PART / UNIT_BYTES;
     const size_t units = min_size(min_size(bytes / UNIT_BYTES, ARENA_UNITS_MOST), most);
-    if (!(os_may_choose_addresses() && start_at_random(units)) && !start_where_the_kernel_says(units)) {
+    if ((os_is_sanitized() || !start_at_random(units)) && !start_where_the_kernel_says(units)) {
         arena.span_units = 0;
         return false;
     }

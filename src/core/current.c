@@ -169,7 +169,9 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     if (environment != NULL) {
         option_complain(environment);
     }
-    (void)is_started(); /* if there is no memory now, the next allocation tries again */
+    if (!os_is_sanitized()) { /* whose own start comes later still: the first allocation starts the engine */
+        (void)is_started();   /* if there is no memory now, the next allocation tries again */
+    }
     fork_watch();
     errno = saved;
 }

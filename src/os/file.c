@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -147,24 +147,19 @@ bool os_write(int fd, const char *text, size_t length)
 {
     /* A failing write may raise a signal that ends the program by default. The signal is blocked during the write and
      * consumed afterwards, unless one was pending before. */
-    static const int deadly[] = { SIGPIPE, SIGXFSZ };
+    const uint64_t deadly = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
     const int saved = errno;
     const struct timespec no_time = { 0 };
-    sigset_t held, before, waiting;
-    (void)sigemptyset(&held);
-    (void)sigemptyset(&waiting);
-    (void)sigpending(&waiting);
-    for (unsigned i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
-        if (sigismember(&waiting, deadly[i]) == 0) {
-            (void)sigaddset(&held, deadly[i]);
-        }
-    }
-    const bool holds = pthread_sigmask(SIG_BLOCK, &held, &before) == 0;
+    uint64_t waiting = 0;
+    uint64_t before;
+    (void)syscall(SYS_rt_sigpending, &waiting, sizeof waiting);
+    const uint64_t held = deadly & ~waiting;
+    const bool holds = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof before) == 0;
     const bool written = write_all(fd, text, length);
     if (holds) {
-        while (!written && syscall(SYS_rt_sigtimedwait, &held, NULL, &no_time, _NSIG / 8) > 0) {
+        while (!written && syscall(SYS_rt_sigtimedwait, &held, NULL, &no_time, sizeof held) > 0) {
         }
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     }
     errno = saved;
     return written;

@@ -1,5 +1,6 @@
 /* Files, by system calls alone: libc's open, read, write and close are cancellation points, and a thread that is
- * cancelled in the middle of an operation of ours would end with its locks held. All functions preserve errno.
+ * cancelled in the middle of an operation of ours would end with its locks held. And a sanitizer's versions of libc's
+ * functions fail before the sanitizer has started. All functions preserve errno.
  *
  * Threads: any. Nothing allocates. */
 #ifndef TSLAB_OS_FILE_H

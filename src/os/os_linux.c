@@ -20,10 +20,15 @@
 /* Of <linux/futex.h>, which other compilers than the system's often lack. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
+/* Calls libc's function of this name. Under a sanitizer it is the system call itself: the sanitizer's version of the
+ * function does not work before the sanitizer has started, and takes for the program's what the library does with
+ * memory. Everybody else may see the library's calls: what registers memory with a device has to know when it goes. */
+#define CALL(name, ...) (os_is_sanitized() ? syscall(SYS_##name, __VA_ARGS__) : (long)name(__VA_ARGS__))
+
 static bool linux_unmap(void *start, size_t bytes)
 {
     const int saved = errno;
-    const bool done = munmap(start, bytes) == 0;
+    const bool done = CALL(munmap, start, bytes) == 0;
     errno = saved;
     return done;
 }
@@ -32,7 +37,7 @@ static bool linux_unmap(void *start, size_t bytes)
 static void use_small_pages(void *start, size_t bytes)
 {
     const int saved = errno;
-    (void)madvise(start, bytes, MADV_NOHUGEPAGE);
+    (void)CALL(madvise, start, bytes, MADV_NOHUGEPAGE);
     errno = saved;
 }
 
@@ -40,7 +45,7 @@ static void use_small_pages(void *start, size_t bytes)
  * there are sandboxes that end a program for it. */
 static enum os_placed place_all(char *start, size_t bytes, int protection)
 {
-    void *const placed = mmap(start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *const placed = (void *)CALL(mmap, start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
     if (placed == MAP_FAILED) {
         return OS_NO_MEMORY;
     }
@@ -78,21 +83,20 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
     return placed;
 }
 
-/* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. What
- * ThreadSanitizer makes of libc's mmap is none. */
+/* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. */
 static bool linux_seal(void *start, size_t bytes)
 {
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
     const int saved = errno;
-    const void *const sealed = TSLAB_TSAN ? (void *)syscall(SYS_mmap, start, bytes, PROT_READ, FLAGS, -1, 0L)
-                                          : mmap(start, bytes, PROT_READ, FLAGS, -1, 0);
+    const void *const sealed = (void *)CALL(mmap, start, bytes, PROT_READ, FLAGS, -1, 0L);
     errno = saved;
     return sealed == start;
 }
 
 static void *linux_reserve(size_t bytes)
 {
-    void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+    void *const start = (void *)CALL(mmap, NULL, bytes, PROT_NONE, FLAGS, -1, 0L);
     if (start == MAP_FAILED) {
         return NULL;
     }
@@ -102,13 +106,13 @@ static void *linux_reserve(size_t bytes)
 
 static bool linux_commit(void *start, size_t bytes)
 {
-    return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
+    return CALL(mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 static bool linux_forbid(void *start, size_t bytes)
 {
     const int saved = errno;
-    const bool done = mprotect(start, bytes, PROT_NONE) == 0;
+    const bool done = CALL(mprotect, start, bytes, PROT_NONE) == 0;
     errno = saved;
     return done;
 }
@@ -116,7 +120,7 @@ static bool linux_forbid(void *start, size_t bytes)
 static bool linux_purge(void *start, size_t bytes)
 {
     const int saved = errno;
-    const bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
+    const bool done = CALL(madvise, start, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
 }
@@ -125,14 +129,14 @@ static bool linux_purge(void *start, size_t bytes)
 static bool linux_offer(void *start, size_t bytes)
 {
     const int saved = errno;
-    const bool done = madvise(start, bytes, MADV_FREE) == 0;
+    const bool done = CALL(madvise, start, bytes, MADV_FREE) == 0;
     errno = saved;
     return done;
 }
 
 static void *move_mapping(void *from, size_t bytes, void *to, size_t longer)
 {
-    return mremap(from, bytes, longer, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    return (void *)CALL(mremap, from, bytes, longer, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
 /* Whether one call moves neighbouring mappings, which it then makes no longer (Linux 6.17). Such a kernel looks at the
@@ -195,14 +199,14 @@ static bool linux_huge_on_request(void)
 static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
 {
     const int saved = errno;
-    const bool done = madvise(start, bytes, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+    const bool done = CALL(madvise, start, bytes, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     errno = saved;
     return done;
 }
 
 static void *linux_map(size_t bytes)
 {
-    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *const start = (void *)CALL(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
     if (start == MAP_FAILED) {
         return NULL;
     }
@@ -214,7 +218,7 @@ static uint64_t linux_now_ms(void)
 {
     const int saved = errno;
     struct timespec now = { 0 };
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    (void)CALL(clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
     errno = saved;
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
@@ -223,7 +227,7 @@ static noinline uint64_t ns_of(clockid_t clock)
 {
     const int saved = errno;
     struct timespec now = { 0 };
-    (void)clock_gettime(clock, &now);
+    (void)CALL(clock_gettime, clock, &now);
     errno = saved;
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -345,13 +349,12 @@ uint64_t os_random(void)
     return number;
 }
 
-/* Defined by the sanitizer that the program runs under; NULL where it runs under none. */
-extern void __tsan_init(void) __attribute__((weak));
-extern void __msan_init(void) __attribute__((weak));
+/* Defined by the runtimes of all sanitizers; NULL where there is none. */
+extern void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
-bool os_may_choose_addresses(void)
+bool os_is_sanitized(void)
 {
-    return __tsan_init == NULL && __msan_init == NULL;
+    return __sanitizer_set_report_fd != NULL;
 }
 
 uint64_t os_random_place(void)

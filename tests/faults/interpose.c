@@ -58,12 +58,14 @@
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
-    _(sigpending)                                                                                                      \
     _(syscall)
 #define FILE_CALLS(_)                                                                                                  \
     _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(pread64) _(read) _(unlinkat) _(write)
-#define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
-#define SYSTEM_CALLS(_) FILE_CALLS(_) SCHED_CALLS(_) _(close_range) _(futex) _(getrandom) _(gettid) _(rt_sigtimedwait)
+#define SCHED_CALLS(_) _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
+#define SYSTEM_CALLS(_)                                                                                                \
+    FILE_CALLS(_)                                                                                                      \
+    SCHED_CALLS(_) _(close_range) _(futex) _(getrandom) _(gettid) _(rt_sigpending) _(rt_sigprocmask)                   \
+        _(rt_sigtimedwait)
 
 #define CALL_CONSTANT(name) CALL_##name,
 enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };
@@ -367,12 +369,6 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
         now->tv_sec = jumps[atomic_fetch_add(&next, 1) % COUNT(jumps)];
     }
     return status;
-}
-
-EXPORT int sigpending(sigset_t *set)
-{
-    const int how = fault(CALL_sigpending, HERE);
-    return how != 0 ? minus_one(how) : REAL(sigpending, int (*)(sigset_t *))(set);
 }
 
 /* Those that return an errno. */

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # What the library needs of libc and cannot fail, or cannot fail for want of anything: why that is no subject here.
 HARMLESS = {
     "abort": "does not return",
-    "__tsan_init": "is there or not", "__msan_init": "is there or not",
+    "__sanitizer_set_report_fd": "is there or not",
     "personality": "a question; without an answer, addresses are chosen at random",
     "dladdr": "asks the loader for what it has in its tables; where it fails, the library behaves as without the drop-in",
     "dladdr1": "as dladdr", "dlvsym": "looks into tables of the loader; NULL is an older libc",
@@ -133,7 +133,9 @@ def check_libc(library, records):
         return {(name, frames[0]) for (name, _), frames in zip(calls, source_lines(library, [place for _, place in calls]))}
 
     wanted = lines(libc_calls(library))
-    for name, (path, number) in sorted(wanted - lines(recorded(os.path.join(records, "*.libc")))):
+    failed = lines(recorded(os.path.join(records, "*.libc")))
+    # A line that calls either of two functions (CALL of os_linux.c) treats their answers alike.
+    for name, (path, number) in sorted(call for call in wanted - failed if call[1] not in {place for _, place in failed}):
         complaints.append(f"no test lets the call of {name} fail in {path}:{number}")
     return complaints, len(wanted)
 

@@ -270,7 +270,7 @@ def scarce_reports(runner):
         with open(runner.path("short"), "wb") as short:
             report_of(runner, short, level, before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
         # Interrupted again and again, a byte at a time, and without what keeps signals away: all of it comes.
-        for plan in ("write:0:9:EINTR", "write:0:0:LIE", "pthread_sigmask:0:0:EINVAL,sigpending:0:0:EINVAL", "pthread_sigmask:1:1:EINVAL"):
+        for plan in ("write:0:9:EINTR", "write:0:0:LIE", "rt_sigprocmask:0:0:EINVAL,rt_sigpending:0:0:EINVAL", "rt_sigprocmask:1:1:EINVAL"):
             said = report_of(runner, subprocess.PIPE, level, plan)
             expect("option TSLAB_NONSENSE is unknown" in tslab_lines(said)[0], f"{plan}: {said[:200]!r}")
             report = said.split("\n", 1)[1]
