@@ -302,7 +302,7 @@ bool arena_start(size_t bytes)
     invariant(load_plain(&arena.committed_units) == 0);
     const size_t most = os_address_space() / SPACE_PART / UNIT_BYTES;
     const size_t units = min_size(min_size(bytes / UNIT_BYTES, ARENA_UNITS_MOST), most);
-    if ((os_is_sanitized() || !start_at_random(units)) && !start_where_the_kernel_says(units)) {
+    if (!(os_may_choose_addresses() && start_at_random(units)) && !start_where_the_kernel_says(units)) {
         arena.span_units = 0;
         return false;
     }

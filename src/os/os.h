@@ -158,9 +158,12 @@ static inline unsigned os_page_shift(void)
 /* The size of this process's address space in bytes, a power of two. */
 size_t os_address_space(void);
 
-/* Whether the runtime of a sanitizer is in the process. Such a runtime keeps large parts of the address space for
- * itself, and ends a program that maps something there. It takes for granted that it is initialised before all else. */
+/* Whether the runtime of a sanitizer is in the process. It takes for granted that it is initialised before all else. */
 bool os_is_sanitized(void);
+
+/* Whether mappings may lie anywhere in the address space. ThreadSanitizer and MemorySanitizer keep most of it for
+ * themselves, and end a program that maps something there. */
+bool os_may_choose_addresses(void);
 
 /* A number by which to choose a place. It cannot be guessed, unless the process asked for the same addresses in each
  * run, as debuggers do. Then this number is the same in each run, too. */

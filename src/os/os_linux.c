@@ -357,6 +357,15 @@ bool os_is_sanitized(void)
     return __sanitizer_set_report_fd != NULL;
 }
 
+/* Defined by those that keep most of the address space for themselves. */
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+bool os_may_choose_addresses(void)
+{
+    return __tsan_init == NULL && __msan_init == NULL;
+}
+
 uint64_t os_random_place(void)
 {
     enum { ASK = -1 };

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # What the library needs of libc and cannot fail, or cannot fail for want of anything: why that is no subject here.
 HARMLESS = {
     "abort": "does not return",
-    "__sanitizer_set_report_fd": "is there or not",
+    "__tsan_init": "is there or not", "__msan_init": "is there or not", "__sanitizer_set_report_fd": "is there or not",
     "personality": "a question; without an answer, addresses are chosen at random",
     "dladdr": "asks the loader for what it has in its tables; where it fails, the library behaves as without the drop-in",
     "dladdr1": "as dladdr", "dlvsym": "looks into tables of the loader; NULL is an older libc",
