@@ -36,6 +36,8 @@ language() {
 
 # Real control groups, where Debian has them for this processor.
 uml=$(apt-cache show user-mode-linux >/dev/null 2>&1 && echo user-mode-linux || true)
+# Other kernels: an emulator, and the first file system. The kernels themselves are fetched by their test (tests/kernels).
+kernels="qemu-system-x86 busybox-static cpio"
 
 case "${1-}" in
     build) wanted=$build ;;
@@ -47,7 +49,7 @@ case "${1-}" in
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $watchers $uml buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $watchers $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;
