@@ -293,6 +293,7 @@ static uint64_t kind_bytes(enum run_kind kind)
 static struct tslab_account idle_account(uint64_t bytes, uint64_t *there)
 {
     const uint64_t own = min_size(bytes, *there);
+    invariant(bytes % UNIT_BYTES == 0);
     *there -= own;
     return (struct tslab_account){ bytes, bytes - own };
 }

@@ -148,13 +148,13 @@ static enum os_placed table_map(struct table *table, uintptr_t from, uintptr_t t
     return placed;
 }
 
-/* Makes the entries of a table about the units from `first` to `end` accessible. The tags of a gap become readable,
- * too. Parts that were mapped before a failure stay mapped. The next attempt maps only the rest. */
+/* Makes the entries of a table about the units from `first` to `end` accessible. The tags and the page bits of a gap
+ * become readable, too. Parts that were mapped before a failure stay mapped. The next attempt maps only the rest. */
 static enum os_placed table_extend(enum arena_table name, size_t first, size_t end)
 {
     struct table *const table = &tables[name];
     const uintptr_t from = table_from(table, first);
-    if (name == TABLE_TAGS) {
+    if (name == TABLE_TAGS || name == TABLE_PAGES) {
         const enum os_placed placed = table_map(table, table->end, from, OS_ACCESS_READ);
         if (placed != OS_PLACED) {
             return placed;

@@ -14,7 +14,7 @@
  *   - Unit 0 is never used, so that 0 can mean none.
  *   - A unit has tag 0 unless it is part of a slab or a chunk, or the first of a large run.
  *   - A unit of a gap has tag 0, and its `first` is 0.
- *   - The tags of all units below committed_units can be read.
+ *   - The tags and the page bits of all units below committed_units can be read.
  *   - The descriptor, the revisit links and the codes of every unit that was ever handed out can be read for ever. A
  *     late reader finds EMPTY there, or zeros, which mean the same, where a purged run gave the tables' pages back.
  *

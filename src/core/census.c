@@ -62,6 +62,7 @@ static void add_gone(const struct run *run, const struct class_geometry *geometr
             pages_gone_bytes(start + (size_t)row.begin * geometry->size, start + (size_t)row.end * geometry->size);
     }
     const size_t others = slab->free_gone_bytes + slab->tail_gone_bytes;
+    invariant(slab->tail_gone_bytes <= (size_t)(end - tail));
     slab->claimed_gone_bytes = all > others ? all - others : 0; /* the holder may claim meanwhile */
 }
 

@@ -200,7 +200,7 @@ void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
     for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
         arena.units[first + i].first = first; /* the depot has set both ends */
     }
-    slab->swept_live = 0;
+    owned_store(&slab->swept_live, 0);
     store_relaxed(&slab->live, CHUNK_OPEN);
     store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
     for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
@@ -234,7 +234,8 @@ bool chunk_pin(uint32_t first)
             return false;
         }
     } while (!cas_seq_cst(&chunk->live, &live, live + 1));
-    chunk->swept_live = live;
+    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && chunk->units == CHUNK_UNITS);
+    owned_store(&chunk->swept_live, live);
     return true;
 }
 
@@ -246,6 +247,7 @@ bool chunk_unpin(uint32_t first)
 
 static size_t purge_gap(char *from, char *to)
 {
+    invariant(from <= to && (uintptr_t)from % GRANULE_BYTES == 0);
     const size_t there = from < to ? pages_narrow(&from, &to) : 0;
     return there != 0 && reclaim_pages(from, (size_t)(to - from)) ? there : 0;
 }
@@ -255,12 +257,14 @@ size_t chunk_purge(uint32_t first)
     char *const start = arena_address(first);
     const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)code_at(start);
     size_t purged = 0, gap = 0; /* where the present gap between objects begins */
+    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK);
+    /* A code that is 0 was cleared by a free, and what its thread wrote to the object came before. */
     for (size_t at = 0; at < CHUNK_GRANULES;) {
-        if (at % sizeof *codes == 0 && load_plain(&codes[at / sizeof *codes]) == 0) {
+        if (at % sizeof *codes == 0 && load_acquire(&codes[at / sizeof *codes]) == 0) {
             at += sizeof *codes;
             continue;
         }
-        const uint32_t granules = code_granules(load_plain(code_at(start + (at << GRANULE_SHIFT))));
+        const uint32_t granules = code_granules(load_acquire(code_at(start + (at << GRANULE_SHIFT))));
         if (granules != 0) {
             purged += purge_gap(start + (gap << GRANULE_SHIFT), start + (at << GRANULE_SHIFT));
             gap = at + granules;

@@ -82,7 +82,7 @@ struct heap_class {
     struct run *slab;         /* attached, or NULL */
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
-    bool claimed_fresh;       /* the slots of that word were never handed out, or have no pages, and read as zero */
+    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
     uint16_t batch;           /* slots of the next refill */
     atomic_u32 retired_slots; /* the number of slots in `retired` */
     struct stock_class stock; /* full trays */

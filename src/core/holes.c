@@ -103,6 +103,7 @@ static unsigned pin_chunks(struct epoch *epoch, uint32_t chunks[SWEEP_STEP_SLABS
         }
     }
     lock_release(epoch_lock(epoch));
+    invariant(n <= SWEEP_STEP_SLABS && epoch != &epoch_process);
     return n;
 }
 
@@ -190,6 +191,7 @@ size_t holes_purge_epoch(struct epoch *epoch)
 {
     struct partial_list *const partials = epoch_partials(epoch);
     size_t purged = 0;
+    invariant(epoch != &epoch_process && load_plain(&epoch->pins) != 0);
     lock_acquire(&sweep.lock);
     for (unsigned c = 1; partials != NULL && c < CLASS_LIMIT; c++) {
         for (uint32_t left = counter_get(&partials[c].length); left != 0; left--) {

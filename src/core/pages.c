@@ -15,6 +15,7 @@ static void unit_set(size_t unit, uint8_t mask, bool there)
 {
     atomic_u8 *const pages = &arena.pages[unit];
     const uint8_t old = load_plain(pages);
+    invariant(mask != 0 && (mask & ~pages_of_unit()) == 0);
     store_plain(pages, (uint8_t)(there ? old | mask : old & ~mask));
 }
 
@@ -55,6 +56,7 @@ void pages_touch_units(uint32_t first, uint32_t n)
 size_t pages_there_bytes(size_t first, size_t n)
 {
     size_t pages = 0;
+    invariant(first + n <= load_plain(&arena.committed_units));
     for (size_t unit = first; unit < first + n; unit++) {
         pages += bit_count(load_plain(&arena.pages[unit]));
     }
@@ -65,6 +67,7 @@ size_t pages_there_bytes(size_t first, size_t n)
 static bool page_is_there(const char *p)
 {
     const size_t offset = (uintptr_t)p - arena.base;
+    invariant(arena_has_unit(offset >> UNIT_SHIFT));
     return (load_plain(&arena.pages[offset >> UNIT_SHIFT]) >> ((offset & (UNIT_BYTES - 1)) >> pages_shift()) & 1) != 0;
 }
 
@@ -119,6 +122,7 @@ uint32_t slot_set_count(const struct slot_set *set)
 {
     uint32_t count = 0;
     for (unsigned w = 0; w < BITMAP_WORDS; w++) {
+        invariant((set->word[w] & ~ALL_SLOTS) == 0);
         count += bit_count(set->word[w]);
     }
     return count;
@@ -149,12 +153,14 @@ bool slot_set_next_row(const struct slot_set *set, const struct class_geometry *
 
 char *slot_row_start(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row)
 {
+    invariant(row->begin < row->end && row->end <= geometry->slots);
     return arena_address(run_index(slab)) + (size_t)row->begin * geometry->size;
 }
 
 char *slot_row_end(const struct run *slab, const struct class_geometry *geometry, const struct slot_row *row)
 {
     const size_t all = (size_t)geometry->units << UNIT_SHIFT;
+    invariant(row->begin < row->end && row->end * (size_t)geometry->size <= all);
     return arena_address(run_index(slab)) + (row->end == geometry->slots ? all : (size_t)row->end * geometry->size);
 }
 
@@ -164,6 +170,7 @@ size_t pages_free_bytes(const struct run *slab, const struct class_geometry *geo
     for (struct slot_row row = { .end = 0 }; slot_set_next_row(set, geometry, &row);) {
         char *from = slot_row_start(slab, geometry, &row), *to = slot_row_end(slab, geometry, &row);
         bytes += pages_narrow(&from, &to);
+        invariant(bytes <= (size_t)geometry->units << UNIT_SHIFT);
     }
     return bytes;
 }

@@ -9,7 +9,6 @@
 #include "core/generation.h"
 #include "core/mailbox.h"
 #include "core/option.h"
-#include "core/pages.h"
 #include "core/pins.h"
 #include "core/reclaim.h"
 #include "os/fatal.h"
@@ -79,16 +78,6 @@ static bool attach_slab(struct heap *heap, unsigned class)
     return true;
 }
 
-/* Whether no page of the claimed slots is there, so that they read as zero. */
-static bool claimed_is_gone(const struct heap_class *hc, size_t size)
-{
-    const uint64_t claimed = load_plain(&hc->claimed);
-    invariant(claimed != 0 && hc->slab != NULL);
-    const char *const from = hc->claimed_start + bit_lowest(claimed) * size;
-    const char *const to = hc->claimed_start + (bit_highest(claimed) + 1) * size;
-    return load_plain(&arena.pages[arena_unit(from)]) == 0 && pages_gone_bytes(from, to) == (size_t)(to - from);
-}
-
 /* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
 static bool claim_word(struct heap *heap, unsigned class)
 {
@@ -101,7 +90,7 @@ static bool claim_word(struct heap *heap, unsigned class)
             if (taken != 0) {
                 store_plain(&hc->claimed, taken);
                 hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
-                hc->claimed_fresh = slab_was_fresh(hc->slab, w) || claimed_is_gone(hc, geometry->size);
+                hc->claimed_fresh = slab_was_fresh(hc->slab, w);
                 return true;
             }
         }

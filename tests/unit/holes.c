@@ -113,6 +113,127 @@ static void a_trim_gives_back_the_pages_between_objects(void **state)
     }
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const uintptr_t p = *(const uintptr_t *)a, q = *(const uintptr_t *)b;
+    return p < q ? -1 : p > q;
+}
+
+/* The bytes of the pages that objects lie on. */
+static size_t kept_bytes(void)
+{
+    static uintptr_t pages[2 * OBJECTS];
+    const size_t page = os_page_bytes();
+    size_t n = 0, different = 0;
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (objects[i].start != NULL) {
+            pages[n++] = (uintptr_t)objects[i].start / page;
+            pages[n++] = ((uintptr_t)objects[i].start + objects[i].size - 1) / page;
+        }
+    }
+    qsort(pages, n, sizeof pages[0], by_address);
+    for (size_t i = 0; i < n; i++) {
+        different += i == 0 || pages[i] != pages[i - 1];
+    }
+    return different * page;
+}
+
+/* A trim leaves what objects lie on, and nothing else; apart from slabs that a heap has attached. */
+static void trim_and_check(const char *when)
+{
+    (void)tslab_trim();
+    const size_t kept = kept_bytes(), resident = resident_bytes();
+    CHECK_SAY(resident <= kept + kept / 50 + ((size_t)256 << 10), "%s: %zu KiB are resident, objects lie on %zu KiB",
+              when, resident >> 10, kept >> 10);
+    check_contents();
+}
+
+enum where { IN_PROCESS, IN_EPOCH, IN_CLOSED };
+
+static void *allocate(tslab_epoch epoch, enum where where, size_t size)
+{
+    return where == IN_PROCESS ? tslab_malloc(size) : tslab_epoch_malloc(epoch, size);
+}
+
+/* Objects die one of so many at a time, until each page has one; then most of these die, too. */
+static void die_in_steps(const void *argument)
+{
+    const enum where where = *(const enum where *)argument;
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i].size = 300;
+        objects[i].start = allocate(epoch, where, objects[i].size);
+        CHECK(objects[i].start != NULL);
+        pattern_fill(objects[i].start, objects[i].size, i);
+    }
+    if (where == IN_CLOSED) {
+        CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    }
+    uint64_t random = 1;
+    for (size_t percent = 5; percent < 100; percent += percent < 80 ? 15 : 5) {
+        for (size_t i = 0; i < OBJECTS; i++) {
+            if (objects[i].start != NULL && random_next(&random) % 100 < 30) {
+                tslab_free(objects[i].start);
+                objects[i].start = NULL;
+            }
+        }
+        trim_and_check("after each step");
+    }
+}
+
+static void every_trim_gives_back_every_free_page(void **state)
+{
+    (void)state;
+    static const enum where places[] = { IN_PROCESS, IN_EPOCH, IN_CLOSED };
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        child_succeeds(die_in_steps, &places[i], "");
+    }
+}
+
+static void reclaim_at_the_end(const void *argument)
+{
+    (void)argument;
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i].size = 300;
+        objects[i].start = tslab_epoch_malloc(epoch, objects[i].size);
+        pattern_fill(objects[i].start, objects[i].size, i);
+    }
+    (void)keep_some(100);
+    struct tslab_epoch_report report;
+    CHECK(tslab_epoch_close(epoch, TSLAB_CLOSE_RECLAIM, &report) == TSLAB_OK);
+    CHECK(report.survivors == OBJECTS / 100 && (report.reclaimed_bytes != 0 || os_page_bytes() > 4096));
+    const size_t kept = kept_bytes(), resident = resident_bytes();
+    CHECK_SAY(resident <= kept + ((size_t)512 << 10), "%zu KiB are resident, survivors lie on %zu KiB", resident >> 10,
+              kept >> 10);
+    check_contents();
+}
+
+static void a_close_with_reclaim_leaves_what_survivors_lie_on(void **state)
+{
+    (void)state;
+    child_succeeds(reclaim_at_the_end, NULL, "");
+}
+
+/* Memory that goes back in large parts takes the free pages of what is left along, without a call. */
+static void fall(const void *argument)
+{
+    (void)argument;
+    allocate_all(300);
+    const size_t before = resident_bytes();
+    (void)keep_some(100);
+    const size_t after = resident_bytes(), kept = kept_bytes();
+    CHECK_SAY(after <= max_size(before / 2, kept + kept / 8), "%zu KiB of %zu are resident, objects lie on %zu",
+              after >> 10, before >> 10, kept >> 10);
+    check_contents();
+}
+
+static void what_goes_back_takes_free_pages_along(void **state)
+{
+    (void)state;
+    child_succeeds(fall, NULL, "");
+}
+
 static bool refuse(void *start, size_t bytes)
 {
     (void)start;
@@ -150,6 +271,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trim_gives_back_the_pages_between_objects),
         cmocka_unit_test(what_was_refused_is_given_back_later),
+        cmocka_unit_test(every_trim_gives_back_every_free_page),
+        cmocka_unit_test(a_close_with_reclaim_leaves_what_survivors_lie_on),
+        cmocka_unit_test(what_goes_back_takes_free_pages_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,7 +176,7 @@ static void hardly_filled(const void *unused)
  * and others take their places. */
 static void any_history(const void *seed)
 {
-    enum { EPOCHS = 40, ROUNDS = 12 };
+    enum { EPOCHS = 10, ROUNDS = 12 }; /* of each class, a cache may be a page off */
     static tslab_epoch epochs[EPOCHS];
     uint64_t random = *(const uint64_t *)seed;
     for (size_t i = 0; i < EPOCHS; i++) {
