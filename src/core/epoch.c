@@ -422,7 +422,7 @@ void epoch_set_label(struct epoch *epoch, const char *label)
 
 void hold_start(struct hold *hold, struct epoch *epoch)
 {
-    hold->epoch = epoch;
+    owned_store(&hold->epoch, epoch);
     hold->real = hold;
     chunk_abandon(&hold->cursor);
     store_plain(&hold->holder, HOLD_TAKEN);

@@ -109,6 +109,7 @@ struct epoch {
     atomic_u32 reclaims;    /* 1: its end gives empty memory back to the system */
     atomic_u32 is_instance; /* 1: it is the root of an instance */
     atomic_u32 drains;      /* 1: it had survivors when it was closed */
+    uint32_t member_count;  /* of a root: the length of the list `members` */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
@@ -121,7 +122,6 @@ struct epoch {
     struct epoch *root; /* whose list the record is in; NULL: none. Written by the thread that has the record */
     struct epoch *next_member, *prev_member;
     struct epoch *members; /* of a root: any of the list; NULL: there are none */
-    uint32_t member_count;
 };
 
 _Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "threads that come and go read one line");

@@ -52,12 +52,13 @@ static struct hold *hold_claim_between(struct thread *thread, struct hold *from,
     return NULL;
 }
 
-/* The remembered hold may be of another epoch. If it is TAKEN, it may not be linked any more. */
+/* The remembered hold may be of another epoch. If it is TAKEN, it may not be linked any more, and its record may have
+ * been given back and begun anew. */
 noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
-    struct hold **const remembered = &thread->remembered[epoch->id % REMEMBERED_HOLDS];
+    struct hold **const remembered = &thread->remembered[value % REMEMBERED_HOLDS]; /* its low bits are the index */
     struct hold *const old = *remembered;
-    const bool known = old->epoch == epoch && load_relaxed(&old->holder) != HOLD_TAKEN;
+    const bool known = owned_load(&old->epoch) == epoch && load_relaxed(&old->holder) != HOLD_TAKEN;
     struct hold *const behind = known ? hold_next(old) : NULL;
     struct hold *hold = hold_claim_between(thread, behind, NULL);
     if (hold == NULL) {

@@ -123,7 +123,7 @@ always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, in
         return NULL;
     }
     struct hold *hold = thread->remembered[id % REMEMBERED_HOLDS];
-    if (unlikely(hold->epoch != epoch || !hold_claim(hold, thread))) {
+    if (unlikely(owned_load(&hold->epoch) != epoch || !hold_claim(hold, thread))) {
         hold = hold_find(thread, epoch, value);
         if (unlikely(hold == NULL)) {
             *status = epoch_is_open_as(epoch, value) ? TSLAB_NO_MEMORY : epoch_refusal(value);
