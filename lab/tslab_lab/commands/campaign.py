@@ -272,7 +272,7 @@ def changed(pages, steps):
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             write(step, pages, Path(directory))
             page = pages / f"{step.name}.md"
-            if not page.is_file() or (Path(directory) / page.name).read_text() != page.read_text():
+            if not page.is_file() or (Path(directory) / page.name).read_text() != published.as_measured(page.read_text()):
                 yield f"{page.name} is not what its raw results say: tslab campaign --only-pages --pieces {step.name}"
 
 

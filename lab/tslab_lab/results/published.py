@@ -52,6 +52,11 @@ class Age:
         return self.changes is not None and self.changes <= self.most
 
 
+def as_measured(text):
+    """The text of a page without the line by which it says that it is older: nothing measured that."""
+    return re.sub(rf"\n{re.escape(BEFORE)}[^\n]*\n", "", text)
+
+
 def ages():
     """Of every page; none where there is no history to tell it from."""
     if not _git("rev-parse", "HEAD"):
