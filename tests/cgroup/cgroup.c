@@ -197,9 +197,9 @@ static void save_while_idle(const void *argument)
     pthread_t idle;
     (void)argument;
     CHECK(sem_init(&is_there, 0, 0) == 0);
+    wait_for_reuse(); /* a keeper looks once whether there is a limit, when it begins */
     make_counted(&idle, sleep_for_long, &is_there);
     CHECK(sem_wait(&is_there) == 0);
-    wait_for_reuse();
     CHECK(set_bytes(limit_file(), used_bytes() + 3 * MIB));
     unsigned tries = 0;
     while (used_bytes() > 20 * MIB && tries < TRIES) {

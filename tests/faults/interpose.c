@@ -59,13 +59,12 @@
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
     _(syscall)
-#define FILE_CALLS(_)                                                                                                  \
-    _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(pread64) _(read) _(unlinkat) _(write)
-#define SCHED_CALLS(_) _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
-#define SYSTEM_CALLS(_)                                                                                                \
-    FILE_CALLS(_)                                                                                                      \
-    SCHED_CALLS(_) _(close_range) _(futex) _(getrandom) _(gettid) _(rt_sigpending) _(rt_sigprocmask)                   \
-        _(rt_sigtimedwait)
+#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(unlinkat) _(write)
+#define READ_CALLS(_)   _(pread64) _(read)
+#define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
+#define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)
+#define OTHER_CALLS(_)  _(close_range) _(futex) _(getrandom) _(gettid)
+#define SYSTEM_CALLS(_) FILE_CALLS(_) READ_CALLS(_) SCHED_CALLS(_) SIGNAL_CALLS(_) OTHER_CALLS(_)
 
 #define CALL_CONSTANT(name) CALL_##name,
 enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };

@@ -58,6 +58,7 @@ ELSEWHERE = {
     ("commit", "core/guard.c"): GUARDS, ("purge", "core/guard.c"): GUARDS, ("reserve", "core/guard.c"): GUARDS,
     ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
     ("commit", "core/trap.c"): GUARDS, ("reserve", "core/nothing.c"): GUARDS,
+    ("futex_wait", "os/apart.c"): "a wait that ends early asks again",
     ("now_ms", "core/due.c"): "a clock that fails has a report come at another time, and nothing else",
     ("now_ms", "core/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "api/board.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
