@@ -169,8 +169,10 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     if (environment != NULL) {
         option_complain(environment);
     }
-    if (!os_is_sanitized()) { /* whose own start comes later still: the first allocation starts the engine */
-        (void)is_started();   /* if there is no memory now, the next allocation tries again */
+    /* A sanitizer's own start comes later still: there, the first allocation starts the engine. The library that is
+     * built with one comes after it. If there is no memory now, the next allocation tries again. */
+    if (TSLAB_TSAN || !os_is_sanitized()) {
+        (void)is_started();
     }
     fork_watch();
     errno = saved;

@@ -189,7 +189,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
     if (keeps_out) {
         holes_keep_out();
     }
-    treat_survivors(thread, epoch, report, has_handles ? &of_handles : NULL);
+    treat_survivors(thread, epoch, report, looks && has_handles ? &of_handles : NULL);
     if (keeps_out) {
         holes_let_in();
     }

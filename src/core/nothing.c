@@ -42,7 +42,7 @@ void *nothing_hide(void *object)
 }
 
 /* The place of an address; NULL: it is none of these. */
-static _Atomic(void *) *place_of(const void *p)
+static _Atomic(void *) *nothing_place(const void *p)
 {
     const size_t offset = (uintptr_t)p - (uintptr_t)nothing.start;
     if (nothing.start == NULL || offset >= (size_t)NOTHINGS * GRANULE_BYTES) {
@@ -64,13 +64,13 @@ static void *object_or_end(void *object, const void *p)
 
 void *nothing_object(const void *p)
 {
-    _Atomic(void *) *const place = place_of(p);
+    _Atomic(void *) *const place = nothing_place(p);
     return place == NULL ? (void *)(uintptr_t)p : object_or_end(load_acquire(place), p);
 }
 
 void *nothing_end(void *p)
 {
-    _Atomic(void *) *const place = place_of(p);
+    _Atomic(void *) *const place = nothing_place(p);
     return place == NULL ? p : object_or_end(exchange_acquire(place, NULL), p);
 }
 

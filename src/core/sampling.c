@@ -157,11 +157,14 @@ always_inline void move_ahead(const atomic_u8 *filter, void **from, void **to, u
  * out, and leave the row empty. */
 static unsigned fill_ahead(struct heap *heap, struct ahead *ahead, unsigned class)
 {
+    invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead);
+    if (TSLAB_CHECKED) {
+        return 0;
+    }
     struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = (unsigned)min_size(ahead->class[class].slots, magazine_slots(m));
     const unsigned n = (unsigned)min_size(most, ahead->class[class].left);
-    invariant(heap_slots_ahead(heap, class) == 0 && heap->ahead == ahead);
-    if (TSLAB_CHECKED || n == 0) {
+    if (n == 0) {
         return 0;
     }
     void **const places = &ahead->places[ahead->class[class].at];

@@ -73,12 +73,12 @@ static bool is_running(uint32_t thread)
 
 void apart_wait(uint32_t thread)
 {
-    enum { TRIES = 16 };
+    enum { LOOKS = 16 };
     const int saved = errno;
     atomic_u32 never = 0;
     invariant(thread != os_thread_id());
     for (unsigned i = 0; is_running(thread); i++) {
-        if (i >= TRIES) {
+        if (i >= LOOKS) {
             os_futex_wait(&never, 0, 1);
         }
     }

@@ -12,6 +12,8 @@
 #ifndef TSLAB_OS_APART_H
 #define TSLAB_OS_APART_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 

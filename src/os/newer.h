@@ -46,11 +46,6 @@
 #define F_SEAL_FUTURE_WRITE 16
 #endif
 
-/* Since 5.7. */
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 /* Since 5.9. */
 #ifndef SYS_close_range
 #define SYS_close_range 436

@@ -182,7 +182,7 @@ static bool ask_for_huge(void *p, size_t bytes, bool on)
 
 static bool lock_in_memory(void *p, size_t bytes, bool on)
 {
-    return (on ? syscall(SYS_mlock2, p, bytes, LOCK_WHEN_TOUCHED) : munlock(p, bytes)) == 0;
+    return (on ? syscall(SYS_mlock2, p, bytes, LOCK_WHEN_TOUCHED) : syscall(SYS_munlock, p, bytes)) == 0;
 }
 
 static bool name(void *p, size_t bytes, bool on)
