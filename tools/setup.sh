@@ -23,7 +23,7 @@ test="$build $demo $pools $figures $profiles $programs python3-prometheus-client
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
-ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv libpython3-testsuite liblua5.4-dev rpmlint nix-bin"
+ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv liblua5.4-dev rpmlint nix-bin"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {
@@ -34,6 +34,8 @@ language() {
     done
 }
 
+# Python's own tests, in a package that has the version of Debian's Python in its name (where the lists know of one).
+cpython=$(apt-cache depends python3 2>/dev/null | sed -n 's/^ *Depends: \(python3\.[0-9]*\)$/lib\1-testsuite/p' || true)
 # Real control groups, where Debian has them for this processor.
 uml=$(apt-cache show user-mode-linux >/dev/null 2>&1 && echo user-mode-linux || true)
 # Other kernels: an emulator, and the first file system. The kernels themselves are fetched by their test (tests/kernels).
@@ -42,14 +44,14 @@ kernels="qemu-system-x86 busybox-static cpio"
 case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
-    test-slow) wanted="$test $ways $watchers $uml" ;;
+    test-slow) wanted="$test $ways $watchers $cpython $uml" ;;
     demo) wanted="$build $demo" ;;
     lab) wanted="$build $lab" ;;
     docs) wanted="python3 python3-venv" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $watchers $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $watchers $cpython $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;

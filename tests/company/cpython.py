@@ -29,7 +29,7 @@ def failures(test, **variables):
 
 def main():
     if subprocess.run([PYTHON, "-c", "import test.test_threading"], capture_output=True).returncode != 0:
-        print("the package libpython3-testsuite is not installed")
+        print("Python's own tests (libpython3.N-testsuite) are not installed")
         return UNTESTABLE
     wrong = []
     for test in TESTS:
