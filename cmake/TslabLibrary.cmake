@@ -64,7 +64,7 @@ function(tslab_library name kind checked)
         target_link_options(${name} PRIVATE LINKER:--version-script=${tslab_symbol_versions})
         # Never unloaded: threads hold pointers into the library until they exit.
         target_link_options(${name} PRIVATE LINKER:-z,nodelete,-z,now,-z,relro)
-        # The unwinder is inside (src/os/stack.h): no program loads another library for it.
+        # The unwinder is inside (src/os/call_stack.h): no program loads another library for it.
         target_link_options(${name} PRIVATE -static-libgcc LINKER:--wrap=_dl_find_object)
         if(TSLAB_SANITIZE STREQUAL none)
             target_link_options(${name} PRIVATE LINKER:-z,defs)

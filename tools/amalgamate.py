@@ -9,6 +9,8 @@ import argparse
 import pathlib
 import re
 
+from layers import includes_of, layers_of, pairs_in_order
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
 # What replaces libc's malloc. All else is the engine.
@@ -38,8 +40,8 @@ QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"\n'
 
 
 def layers():
-    lines = (SOURCES / "LAYERS").read_text(encoding="utf-8").splitlines()
-    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+    texts = {str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.[ch]")}
+    return pairs_in_order(layers_of((SOURCES / "LAYERS").read_text(encoding="utf-8")), includes_of(texts))
 
 
 def parts(layer, suffix):

@@ -12,7 +12,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
-OPTIONS = (ROOT / "src/core/option.h").read_text(encoding="utf-8")
+OPTIONS = (ROOT / "src/common/option.h").read_text(encoding="utf-8")
 
 TOP_COMMENT = re.compile(r"^/\*(.*?)\*/", re.M | re.S)
 PARAGRAPHS = ("Requires", "Returns", "Threads", "Cost")

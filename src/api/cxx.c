@@ -7,8 +7,8 @@
 
 #include <tslab/tslab.h>
 
-#include "core/alloc.h"
-#include "core/fast.h"
+#include "malloc/alloc.h"
+#include "malloc/fast.h"
 #include "os/fatal.h"
 
 #include <dlfcn.h>

@@ -1,16 +1,16 @@
 /* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports of the
  * caller's size. The work is done in core. */
-#include "api/sized.h"
-#include "core/chunk.h"
-#include "core/ending.h"
-#include "core/epoch_alloc.h"
-#include "core/fast.h"
-#include "core/handle.h"
-#include "core/instance.h"
-#include "core/limit.h"
-#include "core/scope.h"
-#include "core/work.h"
+#include "epoch/ending.h"
+#include "epoch/epoch_alloc.h"
+#include "epoch/instance.h"
+#include "epoch/scope.h"
+#include "epoch/work_unit.h"
+#include "malloc/fast.h"
+#include "malloc/handle.h"
 #include "os/fatal.h"
+#include "report/sized_structs.h"
+#include "slab/chunk.h"
+#include "space/limit.h"
 
 #include <tslab/tslab.h>
 
@@ -61,7 +61,7 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
     if (!options_are_valid(wanted)) {
         return fail_epoch(EINVAL);
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return fail_epoch(ENOMEM);
     }
@@ -76,7 +76,7 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
         .plain = !dies || (wanted->flags & TSLAB_OPEN_VOUCHED) != 0,
     };
     const uint64_t value = scope_open(thread, &made);
-    current_put(thread);
+    current_thread_put(thread);
     return value == 0 ? fail_epoch(ENOMEM) : (tslab_epoch){ value };
 }
 
@@ -86,10 +86,10 @@ TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
         return scope_enter(front_current->thread, epoch.id);
     }
     /* A thread that is ending has lost its own heap, and nothing is left of it that could be inside of an epoch. */
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL || front_current == &front_gone) {
         if (thread != NULL) {
-            current_put(thread);
+            current_thread_put(thread);
         }
         return TSLAB_NO_MEMORY;
     }
@@ -120,7 +120,7 @@ static int end_epoch(struct thread *thread, enum ending ending, uint64_t *value,
         status = scope_advance(thread, value, reclaims, report);
         invariant((status >= 0) == (*value != before));
         if (status >= 0) {
-            work_advanced(thread, before, *value);
+            work_unit_advanced(thread, before, *value);
         }
         break;
     }
@@ -154,7 +154,7 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
     if (epoch_is_hidden(epoch->id)) {
         return TSLAB_STALE;
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
@@ -162,7 +162,7 @@ static enum tslab_status end_by_hand(enum ending ending, tslab_epoch *epoch, tsl
     struct tslab_epoch_report made;
     const bool reclaims = (flags & TSLAB_CLOSE_RECLAIM) != 0;
     const int status = end_epoch(thread, ending, &epoch->id, reclaims, report == NULL ? NULL : &made);
-    current_put(thread);
+    current_thread_put(thread);
     errno = saved;
     if (report != NULL && (status >= 0 || (status == TSLAB_CLOSED && report_what_is_left(*epoch, &made)))) {
         sized_give(report, size, &made, sizeof made);
@@ -195,14 +195,14 @@ static noinline void *alloc_by_name(tslab_epoch epoch, size_t size, size_t align
         errno = EINVAL;
         return NULL;
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;
         return NULL;
     }
     int status;
     void *p = epoch_alloc_in(thread, epoch.id, size, alignment, zero, &status);
-    current_put(thread);
+    current_thread_put(thread);
     if (p == NULL) {
         errno = failed(status, size);
     }
@@ -275,7 +275,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
         errno = EINVAL;
         return handle;
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;
         return handle;
@@ -283,7 +283,7 @@ TSLAB_API tslab_handle tslab_handle_malloc(tslab_epoch epoch, size_t size, void 
     int status;
     void *object;
     handle.id = handle_alloc(thread, epoch.id, size, &object, &status);
-    current_put(thread);
+    current_thread_put(thread);
     if (handle.id == 0) {
         errno = failed(status, size);
     } else {
@@ -302,12 +302,12 @@ TSLAB_API void *tslab_handle_get(tslab_epoch epoch, tslab_handle handle)
 
 TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle handle)
 {
-    struct thread *thread = current_get_surely();
+    struct thread *thread = current_thread_get_surely();
     if (thread == NULL) {
         return TSLAB_STALE;
     }
     const bool freed = handle_free(thread, epoch.id, handle.id);
-    current_put(thread);
+    current_thread_put(thread);
     return freed ? TSLAB_OK : TSLAB_STALE;
 }
 
@@ -315,11 +315,11 @@ TSLAB_API enum tslab_status tslab_handle_free(tslab_epoch epoch, tslab_handle ha
 
 TSLAB_API tslab_instance tslab_instance_open(const char *label)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     const struct scope_options options = { .label = label, .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     const uint64_t value = thread == NULL ? 0 : scope_open(thread, &options);
     if (thread != NULL) {
-        current_put(thread);
+        current_thread_put(thread);
     }
     if (value == 0) {
         errno = ENOMEM;
@@ -354,7 +354,7 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
     if ((flags & ~(unsigned)TSLAB_CLOSE_RECLAIM) != 0) {
         return TSLAB_INVALID;
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
@@ -362,7 +362,7 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
     struct tslab_epoch_report made;
     const int status =
         instance_close(thread, instance.id, (flags & TSLAB_CLOSE_RECLAIM) != 0, report == NULL ? NULL : &made);
-    current_put(thread);
+    current_thread_put(thread);
     errno = saved;
     if (report != NULL && status >= 0) {
         sized_give(report, size, &made, sizeof made);
@@ -374,34 +374,34 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
 
 TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread == NULL || front_current == &front_gone) {
         if (thread != NULL) {
-            current_put(thread);
+            current_thread_put(thread);
         }
         return TSLAB_NO_MEMORY;
     }
-    return work_begin(thread, label);
+    return work_unit_begin(thread, label);
 }
 
 TSLAB_API enum tslab_status tslab_work_end(void)
 {
     struct thread *thread = front_current->thread;
-    return thread == NULL ? TSLAB_NOT_INSIDE : work_end(thread);
+    return thread == NULL ? TSLAB_NOT_INSIDE : work_unit_end(thread);
 }
 
 TSLAB_API void tslab_work_rotate(void)
 {
-    work_rotate();
+    work_unit_rotate();
 }
 
 TSLAB_API void tslab_work_pause(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (thread != NULL && front_current != &front_gone) {
         scope_pause(thread);
     } else if (thread != NULL) {
-        current_put(thread);
+        current_thread_put(thread);
     }
 }
 

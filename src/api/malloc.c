@@ -5,13 +5,13 @@
 
 #include <tslab/tslab.h>
 
-#include "api/summary.h"
-#include "core/alloc.h"
-#include "core/fast.h"
-#include "core/scope.h"
-#include "core/stats.h"
+#include "epoch/scope.h"
+#include "malloc/alloc.h"
+#include "malloc/fast.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "report/statistics.h"
+#include "report/summary.h"
 
 #include <dlfcn.h>
 #include <errno.h>

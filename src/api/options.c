@@ -3,14 +3,14 @@
 
 #include <tslab/tslab.h>
 
-#include "core/company.h"
-#include "core/current.h"
-#include "core/due.h"
-#include "core/limit.h"
-#include "core/option.h"
-#include "core/profile.h"
+#include "common/option.h"
+#include "malloc/current_thread.h"
+#include "malloc/program_threads.h"
 #include "os/fatal.h"
 #include "os/text.h"
+#include "report/profile.h"
+#include "space/limit.h"
+#include "thread/report_timer.h"
 
 static uint64_t value_of(enum option option)
 {
@@ -25,9 +25,9 @@ static uint64_t value_of(enum option option)
 /* Starts the engine, so that the options are read, and its start does not read them later. */
 static void begin_options(void)
 {
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     if (thread != NULL) {
-        current_put(thread);
+        current_thread_put(thread);
     }
 }
 
@@ -55,14 +55,14 @@ TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size
 /* They have a lock, which no fork may find taken. */
 static enum tslab_status set_epoch_limits(const char *value)
 {
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
     gate_lock(&thread->gate);
     const bool valid = option_set(OPTION_EPOCH_LIMITS, value);
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
     return valid ? TSLAB_OK : TSLAB_INVALID;
 }
 
@@ -86,10 +86,10 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         struct tslab_limits limits_now;
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
-        current_set_limits(&limits_now);
+        current_thread_set_limits(&limits_now);
     } else if (option == OPTION_STATS_INTERVAL_MS) {
-        due_arm();
-        company_renew_keeper();
+        report_timer_arm();
+        program_threads_renew_keeper();
     } else if (option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }

@@ -1,6 +1,6 @@
 /* The names of libc that make a thread, linked only into the drop-in library: so the program's threads are counted, and
- * the keeper comes and goes with them (core/company.h). A thread of the program runs in run_counted, which has its end
- * noticed; all else is libc's.
+ * the keeper comes and goes with them (malloc/program_threads.h). A thread of the program runs in run_counted, which
+ * has its end noticed; all else is libc's.
  *
  * In a process whose malloc is another one, and where libc's own functions are not found, nobody counts. An archive has
  * none of this: a program without a dynamic loader has nothing to look libc's own functions up with. */
@@ -9,12 +9,12 @@
 #if !TSLAB_LINKED_IN
 
 #include "base/bits.h"
-#include "core/company.h"
-#include "core/current.h"
-#include "core/fast.h"
-#include "core/option.h"
-#include "os/apart.h"
+#include "common/option.h"
+#include "malloc/current_thread.h"
+#include "malloc/fast.h"
+#include "malloc/program_threads.h"
 #include "os/fatal.h"
+#include "os/helper_thread.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -74,9 +74,9 @@ static struct errand begin_counted(void *argument)
 {
     const struct errand errand = *(const struct errand *)argument;
     errand_give(argument);
-    invariant(!company_counts_me && (errand.routine == NULL) != (errand.thrd_routine == NULL));
-    if (!current_notice_end()) {
-        company_shrink();
+    invariant(!program_threads_counts_me && (errand.routine == NULL) != (errand.thrd_routine == NULL));
+    if (!current_thread_notice_end()) {
+        program_threads_shrink();
     }
     return errand;
 }
@@ -125,16 +125,16 @@ static int create_counted(const struct creation *creation, int refused)
     invariant(creation->errand.routine != NULL || creation->errand.thrd_routine != NULL);
     *errand = creation->errand;
     (void)current_count();
-    company_grow();
+    program_threads_grow();
     int error = create_thread(creation, errand);
-    if (error == refused && company_make_room()) {
+    if (error == refused && program_threads_make_room()) {
         error = create_thread(creation, errand);
     }
     if (error == 0) {
-        company_settle();
+        program_threads_settle();
     } else {
         errand_give(errand);
-        company_shrink();
+        program_threads_shrink();
     }
     errno = saved;
     return error;
@@ -159,7 +159,7 @@ static void find_functions(void)
         company.begins_late = !may_begin_early();
         libc_thrd_create = (int (*)(pthread_t *, thrd_routine *, void *))dlsym(RTLD_NEXT, "thrd_create");
         company.join = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
-        company.create = (company_create *)dlsym(RTLD_NEXT, "pthread_create");
+        company.create = (program_threads_create *)dlsym(RTLD_NEXT, "pthread_create");
         store_release(&are_found, 1);
     }
 }
@@ -171,7 +171,7 @@ __attribute__((constructor(103))) static void begin_to_count(void)
     if (!heap_serves_malloc) {
         store_plain(&company.is_over, 1);
     } else if (option_get(OPTION_KEEPER) == KEEPER_BESIDE_THREADS) {
-        apart_note();
+        helper_thread_note();
     }
 }
 

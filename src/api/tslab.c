@@ -3,23 +3,23 @@
 
 #include <tslab/tslab.h>
 
-#include "api/accounts.h"
-#include "api/board.h"
-#include "api/epochs.h"
-#include "api/profile.h"
-#include "api/sized.h"
-#include "api/summary.h"
-#include "core/alloc.h"
-#include "core/current.h"
-#include "core/due.h"
-#include "core/exit_check.h"
-#include "core/fast.h"
-#include "core/gauges.h"
-#include "core/limit.h"
-#include "core/option.h"
-#include "core/profile.h"
-#include "core/stats.h"
+#include "audit/gauges.h"
+#include "common/option.h"
+#include "malloc/alloc.h"
+#include "malloc/current_thread.h"
+#include "malloc/exit_check.h"
+#include "malloc/fast.h"
 #include "os/sink.h"
+#include "report/accounts_text.h"
+#include "report/epoch_list.h"
+#include "report/live_view.h"
+#include "report/profile.h"
+#include "report/profile_text.h"
+#include "report/sized_structs.h"
+#include "report/statistics.h"
+#include "report/summary.h"
+#include "space/limit.h"
+#include "thread/report_timer.h"
 
 #include <errno.h>
 
@@ -81,7 +81,7 @@ TSLAB_API enum tslab_status tslab_limits_set_sized(const struct tslab_limits *se
         return TSLAB_INVALID;
     }
     /* With a record the engine runs, so that its start does not set the limits of the options later. */
-    current_set_limits(&taken);
+    current_thread_set_limits(&taken);
     return TSLAB_OK;
 }
 
@@ -111,13 +111,13 @@ TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_sta
     if (stats == NULL || !sized_is_valid(size)) {
         return TSLAB_INVALID;
     }
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     if (thread == NULL) {
         return TSLAB_NO_MEMORY;
     }
     struct tslab_thread_stats found;
     stats_thread(thread, &found);
-    current_put(thread);
+    current_thread_put(thread);
     sized_give(stats, size, &found, sizeof found);
     return TSLAB_OK;
 }
@@ -178,7 +178,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
     if (is_report_wanted() || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
         sink_keep_stderr();
     }
-    due_start(write_report);
+    report_timer_start(write_report);
     gauges_start();
     if (option_get(OPTION_EXPORT) != 0) {
         board_start();

@@ -1,6 +1,6 @@
 /* The numbers that the simulation build makes small, to give bugs a chance: its few threads and steps can reach full
  * tables, used-up generations and wrapped counts. Numbers that derive from these follow by themselves. Size classes
- * have a table for each build (core/class.h). */
+ * have a table for each build (common/size_class.h). */
 #ifndef TSLAB_BASE_LIMITS_H
 #define TSLAB_BASE_LIMITS_H
 
@@ -21,8 +21,8 @@ enum { BYPASS_FREES = 1, BYPASS_ALLOCS = 2 };
 #define TSLAB_BYPASS 0
 #endif
 
-/* Objects of up to this size are slots: a power of two and a cache line (core/class.h). In the library that users run
- * as `checked`, objects above 32 KiB have runs of their own, with a page without access behind each. */
+/* Objects of up to this size are slots: a power of two and a cache line (common/size_class.h). In the library that
+ * users run as `checked`, objects above 32 KiB have runs of their own, with a page without access behind each. */
 #if TSLAB_CHECKED > 1
 #define SLOT_MOST 32832
 #else

@@ -2,7 +2,7 @@
  * when the program is built with it, and valgrind, where this library was built with its header at hand.
  *
  * A library that is itself built with AddressSanitizer tells it nothing: its own look at free memory would be a
- * finding. Only guards (core/guard.h) call this, so no other build pays for it. Threads: any. A part of 16 bytes
+ * finding. Only guards (common/guard.h) call this, so no other build pays for it. Threads: any. A part of 16 bytes
  * belongs to one.
  */
 #ifndef TSLAB_BASE_MEMCHECK_H

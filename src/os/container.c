@@ -179,7 +179,7 @@ static bool find_group(struct group *group)
 }
 
 /* Opens the files of a group that has a limit. */
-static void watch_group(const struct group *group)
+static void verify_group(const struct group *group)
 {
     const char *const *const names = names_of[group->is_first_version];
     int *const files = watching.files[watching.groups];
@@ -206,7 +206,7 @@ bool container_open(void)
     /* Up to the root: each group around it may have a limit. In a container, the group's path may not be there, and its
      * files are those of the root. */
     for (unsigned i = 0; i < GROUPS_DEEP && watching.groups < GROUPS_WATCHED; i++) {
-        watch_group(group);
+        verify_group(group);
         if (watching.pressure == -1 && !group->is_first_version) {
             watching.pressure = open_in(group, "memory.pressure");
         }

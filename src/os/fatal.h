@@ -21,7 +21,7 @@ _Noreturn void fatal_invariant(const char *expression, const char *file, unsigne
 
 /* An assertion: ends checked builds with the line above when x is false. In other builds x is compiled, but never
  * evaluated. x must have no side effects, and no scheduling point (base/atomic.h). TSLAB_VERIFY: a test of a build
- * without checks compiles core/verify.c for itself. */
+ * without checks compiles audit/verify.c for itself. */
 #if TSLAB_CHECKED || defined TSLAB_VERIFY
 #define invariant(x) (likely(x) ? (void)0 : fatal_invariant(#x, __FILE_NAME__, __LINE__))
 #else

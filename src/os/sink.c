@@ -13,29 +13,29 @@ static struct {
     bool is_kept;        /* sink_keep_stderr was called */
     int second;          /* its second descriptor; -1: none */
     struct os_file file; /* 0, 0: there was none */
-} first = { .second = -1 };
+} kept_stderr = { .second = -1 };
 
 void sink_keep_stderr(void)
 {
-    invariant(!first.is_kept && first.second == -1);
-    first.is_kept = true;
-    first.second = os_file_of(STDERR_FILENO, &first.file) ? os_duplicate(STDERR_FILENO) : -1;
-    invariant(first.second == -1 || first.second > STDERR_FILENO);
+    invariant(!kept_stderr.is_kept && kept_stderr.second == -1);
+    kept_stderr.is_kept = true;
+    kept_stderr.second = os_file_of(STDERR_FILENO, &kept_stderr.file) ? os_duplicate(STDERR_FILENO) : -1;
+    invariant(kept_stderr.second == -1 || kept_stderr.second > STDERR_FILENO);
 }
 
 static bool is_first(int fd)
 {
     struct os_file file;
-    return os_file_of(fd, &file) && file.device == first.file.device && file.inode == first.file.inode;
+    return os_file_of(fd, &file) && file.device == kept_stderr.file.device && file.inode == kept_stderr.file.inode;
 }
 
 static int open_stderr(void)
 {
-    if (!first.is_kept) {
+    if (!kept_stderr.is_kept) {
         return STDERR_FILENO;
     }
-    if (first.second != -1 && is_first(first.second)) {
-        return first.second;
+    if (kept_stderr.second != -1 && is_first(kept_stderr.second)) {
+        return kept_stderr.second;
     }
     return is_first(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
@@ -92,7 +92,7 @@ int sink_open(const char *pattern, uint32_t number)
 void sink_close(int fd)
 {
     invariant(fd >= 0);
-    if (fd != STDERR_FILENO && fd != first.second) {
+    if (fd != STDERR_FILENO && fd != kept_stderr.second) {
         os_close(fd);
     }
 }

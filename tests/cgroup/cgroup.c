@@ -6,9 +6,9 @@
 #include "company.h"
 #include "engine.h"
 
-#include "core/limit.h"
-#include "core/reclaim.h"
 #include "os/container.h"
+#include "space/limit.h"
+#include "space/reclaim.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,12 +1,12 @@
-/* Threads that count, as those do that a program makes on the drop-in (core/company.h). For programs with the internal
- * functions. */
+/* Threads that count, as those do that a program makes on the drop-in (malloc/program_threads.h). For programs with the
+ * internal functions. */
 #ifndef TESTS_COMMON_COMPANY_H
 #define TESTS_COMMON_COMPANY_H
 
 #include "check.h"
 
-#include "core/company.h"
-#include "core/current.h"
+#include "malloc/current_thread.h"
+#include "malloc/program_threads.h"
 
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ static void *run_counted(void *argument)
 {
     const struct counted counted = *(struct counted *)argument;
     free(argument);
-    CHECK(current_notice_end());
+    CHECK(current_thread_notice_end());
     return counted.routine(counted.argument);
 }
 
@@ -28,9 +28,9 @@ static void make_counted(pthread_t *thread, void *(*routine)(void *), void *argu
     struct counted *const counted = malloc(sizeof *counted);
     CHECK(counted != NULL && current_count());
     *counted = (struct counted){ routine, argument };
-    company_grow();
+    program_threads_grow();
     CHECK(pthread_create(thread, NULL, run_counted, counted) == 0);
-    company_settle();
+    program_threads_settle();
 }
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "check.h"
 
-#include "core/arena.h"
-#include "core/depot.h"
-#include "core/option.h"
+#include "common/option.h"
+#include "space/arena.h"
+#include "space/depot.h"
 
 #include <fcntl.h>
 #include <unistd.h>

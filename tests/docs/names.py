@@ -17,7 +17,7 @@ COMMAND = re.compile(r"(?:^ {4}|`)(?:[A-Z_]+=\S+ )*(?:sudo )?(?:lab/)?(tslab|tsl
 
 def options_of(root):
     """The names in the option table."""
-    return set(re.findall(r"^    X\([A-Z_]+, (\w+),", (root / "src/core/option.h").read_text(), re.MULTILINE))
+    return set(re.findall(r"^    X\([A-Z_]+, (\w+),", (root / "src/common/option.h").read_text(), re.MULTILINE))
 
 
 def knobs_of(root):

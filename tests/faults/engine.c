@@ -4,10 +4,10 @@
 #include "company.h"
 #include "turns.h"
 
-#include "core/guard.h"
-#include "core/reclaim.h"
-#include "core/thread.h"
-#include "core/trap.h"
+#include "common/guard.h"
+#include "space/reclaim.h"
+#include "space/trap.h"
+#include "thread/thread.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,9 +3,9 @@
 #include "epoch.h"
 #include "turns.h"
 
-#include "core/arena.h"
-#include "core/option.h"
-#include "core/trap.h"
+#include "common/option.h"
+#include "space/arena.h"
+#include "space/trap.h"
 
 /* The work: epochs of every policy, in and beside an instance, with objects of every kind, on two threads. */
 

@@ -55,20 +55,20 @@ HARMLESS = {
 # Calls through the table that fail in programs which keep no records of that: where.
 GUARDS = "guard pages of the checked library: security-faults, security-epoch-faults"
 ELSEWHERE = {
-    ("commit", "core/guard.c"): GUARDS, ("purge", "core/guard.c"): GUARDS, ("reserve", "core/guard.c"): GUARDS,
-    ("unmap", "core/guard.c"): GUARDS, ("commit", "core/large.c"): GUARDS, ("forbid", "core/large.c"): GUARDS,
-    ("commit", "core/trap.c"): GUARDS, ("reserve", "core/nothing.c"): GUARDS,
-    ("futex_wait", "os/apart.c"): "a wait that ends early asks again",
-    ("now_ms", "core/due.c"): "a clock that fails has a report come at another time, and nothing else",
-    ("now_ms", "core/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
-    ("now_ms", "api/board.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
-    ("now_ms", "api/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
-    ("now_ms", "api/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
-    ("now_ms", "core/timeline.c"): "a clock that fails has memory looked at at another time, and nothing else",
-    ("now_ms", "core/sampling.c"): "a clock that fails makes the age of a sample wrong, and nothing else",
-    ("now_ms", "api/profile.c"): "a clock that fails makes ages in the profile wrong, and nothing else",
-    ("now_ms", "core/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
-    ("now_ms", "core/runs.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
+    ("commit", "common/guard.c"): GUARDS, ("purge", "common/guard.c"): GUARDS, ("reserve", "common/guard.c"): GUARDS,
+    ("unmap", "common/guard.c"): GUARDS, ("commit", "slab/large.c"): GUARDS, ("forbid", "slab/large.c"): GUARDS,
+    ("commit", "space/trap.c"): GUARDS, ("reserve", "common/zero_size.c"): GUARDS,
+    ("futex_wait", "os/helper_thread.c"): "a wait that ends early asks again",
+    ("now_ms", "thread/report_timer.c"): "a clock that fails has a report come at another time, and nothing else",
+    ("now_ms", "malloc/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "report/live_view.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
+    ("now_ms", "report/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "report/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "common/timeline.c"): "a clock that fails has memory looked at at another time, and nothing else",
+    ("now_ms", "thread/sampling.c"): "a clock that fails makes the age of a sample wrong, and nothing else",
+    ("now_ms", "report/profile_text.c"): "a clock that fails makes ages in the profile wrong, and nothing else",
+    ("now_ms", "space/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
+    ("now_ms", "space/free_runs.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",
 }
 
 

@@ -6,8 +6,8 @@
 #include "child.h"
 #include "faults.h"
 
-#include "core/class.h"
-#include "core/trap.h"
+#include "common/size_class.h"
+#include "space/trap.h"
 
 #include <tslab/tslab.h>
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if !FUZZ_DROPIN
-#include "core/arena.h"
+#include "space/arena.h"
 #endif
 
 /* What may come of it, as bits. */

@@ -1,10 +1,10 @@
 /* The files of the drop-in that have the names of libc and of C++, under other names. What it includes is included
  * before: those headers mean the real ones. */
-#include "core/fast.h"
-#include "core/scope.h"
-#include "core/stats.h"
+#include "epoch/scope.h"
+#include "malloc/fast.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "report/statistics.h"
 
 #include <dlfcn.h>
 #include <errno.h>

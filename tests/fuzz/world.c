@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #if !FUZZ_DROPIN
-#include "core/keeper.h"
-#include "core/option.h"
+#include "common/option.h"
 #include "os/os.h"
+#include "thread/keeper.h"
 #endif
 
 enum { PATIENCE_SECONDS = 60, SMALL_ARENA_BYTES = 256 << 20 };

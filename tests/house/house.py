@@ -2,48 +2,58 @@
 
 usage: house.py SOURCES RATCHET [--raise]
 
-  layers      each file pair stands once in SOURCES/LAYERS, and includes only what stands above it
+  layers      a file includes only files of its folder and of folders above it in SOURCES/LAYERS; inside a folder there is no ring
+  folders     each folder stands once in SOURCES/LAYERS, and has a card, README.md, that names each of its file pairs once
   cards       each file opens with a comment that says what it is
   orders      no C memory order is written outside of base/atomic.h
-  lengths     no file has more than 550 lines, no function more than 60
+  lengths     no file has more than 800 lines, no function more than 60
   assertions  invariants for each thousand lines: at least 15, and not fewer than RATCHET has on record
 """
 
+import graphlib
 import pathlib
 import re
 import sys
 
-FILE_LINES = 550
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from layers import folder_of, includes_of, layers_of, pairs_in_order
+
+FILE_LINES = 800
 FUNCTION_LINES = 60
 ASSERTIONS_LEAST = 15.0
 
-INCLUDE = re.compile(r'^#include "([a-z_]+/[a-z_0-9]+)\.h"', re.M)
-# The C files that are one part of a pair under another name.
-PARTS = {"os/os_linux": "os/os"}
-
-
-def pair_of(path, root):
-    name = str(path.relative_to(root).with_suffix(""))
-    return PARTS.get(name, name)
-
-
-def layers_of(text):
-    return [line.split()[0] for line in text.splitlines() if line.strip() and not line.startswith("#")]
-
 
 def layer_complaints(order, includes):
-    """includes: {pair: pairs that it includes}."""
-    places = {name: place for place, name in enumerate(order)}
-    for name in sorted({name for name in order if order.count(name) > 1}):
-        yield f"LAYERS has {name} twice"
-    for name in sorted(includes.keys() - places.keys()):
-        yield f"{name} is not in LAYERS: give it a line below all that it includes"
-    for name in sorted(places.keys() - includes.keys()):
-        yield f"LAYERS has {name}, which is no file"
-    for name, others in sorted(includes.items()):
-        for other in sorted(others - {name}):
-            if name in places and other in places and places[other] > places[name]:
-                yield f"{name} includes {other}, which stands above it: return to the caller instead, or move what both need"
+    """order: the folders from the bottom up. includes: {pair: pairs that it includes}."""
+    places = {folder: place for place, folder in enumerate(order)}
+    used = {folder_of(pair) for pair in includes}
+    for folder in sorted({folder for folder in order if order.count(folder) > 1}):
+        yield f"LAYERS has {folder} twice"
+    for folder in sorted(used - places.keys()):
+        yield f"the folder {folder} is not in LAYERS: give it a line above all that includes it"
+    for folder in sorted(places.keys() - used):
+        yield f"LAYERS has {folder}, where no file is"
+    for pair, others in sorted(includes.items()):
+        for other in sorted(others):
+            if places.get(folder_of(other), 0) > places.get(folder_of(pair), 0):
+                yield f"{pair} includes {other}, which is above it: return to the caller instead, or move what both need"
+    try:
+        pairs_in_order(order, includes)
+    except graphlib.CycleError as error:
+        yield f"these include each other in a ring: {', '.join(error.args[1])}"
+
+
+def card_complaints(root, includes):
+    for folder in sorted({folder_of(pair) for pair in includes}):
+        card = root / folder / "README.md"
+        if not card.is_file():
+            yield f"{folder} has no card: write {folder}/README.md"
+            continue
+        named = re.findall(r"^\| `([a-z_0-9]+)` \|", card.read_text(), re.M)
+        here = [pair.split("/")[1] for pair in sorted(includes) if folder_of(pair) == folder]
+        for name in sorted(set(here) | set(named)):
+            if named.count(name) != here.count(name):
+                yield f"{folder}/README.md has {named.count(name)} rows for `{name}`, and should have {here.count(name)}"
 
 
 def function_lengths(text):
@@ -73,10 +83,9 @@ def assertions_of(texts):
 
 def complaints(root, recorded):
     texts = {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*.[ch]"))}
-    includes = {}
-    for name, text in texts.items():
-        includes.setdefault(pair_of(root / name, root), set()).update(INCLUDE.findall(text))
+    includes = includes_of(texts)
     yield from layer_complaints(layers_of((root / "LAYERS").read_text()), includes)
+    yield from card_complaints(root, includes)
     for name, text in texts.items():
         yield from file_complaints(name, text)
     now = assertions_of(texts)

@@ -52,8 +52,8 @@ def differences(what, told, there):
 def complaints(root):
     page = (root / "docs/statistics.md").read_text()
     header = (root / "include/tslab/tslab.h").read_text()
-    report = (root / "src/api/report.c").read_text()
-    accounts_h = (root / "src/core/accounts.h").read_text()
+    report = (root / "src/report/report.c").read_text()
+    accounts_h = (root / "src/audit/accounts.h").read_text()
     accounts = re.findall(r"^ +X\((\w+)\)", accounts_h, re.MULTILINE)
     yield from differences("struct tslab_accounts", accounts + ["committed_bytes", "untouched_bytes"],
                            struct_members(header, "tslab_accounts"))
@@ -65,7 +65,7 @@ def complaints(root):
     yield from differences("a limit of a label", first_column(section(page, "### A limit of a label")), of_limit)
     totals = set(json_names(report, "json_totals")) - {"bypassed_allocations"} | {"bypassed_allocs"}
     yield from differences("totals", totals, struct_members(header, "tslab_stats"))
-    summary = (root / "src/api/summary.c").read_text()
+    summary = (root / "src/report/summary.c").read_text()
     table = section(page, "### The summary")
     wanted = [word.lstrip("=+ ") for word in re.findall(r'{ "([^"]+)", \d+ }', summary)]
     yield from differences("the summary", first_column(table), wanted)
@@ -78,8 +78,8 @@ def complaints(root):
     yield from differences("a thread", first_column(section(page, "### A thread")), json_names(report, "json_threads"))
     yield from differences("JSON", head, json_names(report, "tslab_stats_json") + arrays)
     columns = first_column(section(page, "### The tables"))
-    stats = (root / "src/core/stats.c").read_text()
-    wanted = heads((root / "src/api/accounts.c").read_text(), "classes_print") + re.findall(r'{ "([^"]+)", \d+ }', stats)
+    stats = (root / "src/report/statistics.c").read_text()
+    wanted = heads((root / "src/report/accounts_text.c").read_text(), "classes_print") + re.findall(r'{ "([^"]+)", \d+ }', stats)
     missing = set(wanted) - set(columns)
     yield from (f"text: docs/statistics.md does not tell the column {column}" for column in sorted(missing))
 

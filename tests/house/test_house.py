@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import house
+import layers
 
 CARD = "/* A card. */\n"
 
@@ -14,56 +15,70 @@ class Layers(unittest.TestCase):
         return list(house.layer_complaints(order, includes))
 
     def test_downward_is_right(self):
-        self.assertEqual([], self.complaints(["a/low", "a/high"], {"a/low": set(), "a/high": {"a/low", "a/high"}}))
+        self.assertEqual([], self.complaints(["low", "high"], {"low/a": set(), "high/a": {"low/a", "high/a", "high/b"}, "high/b": set()}))
 
     def test_upward(self):
-        found = self.complaints(["a/low", "a/high"], {"a/low": {"a/high"}, "a/high": set()})
+        found = self.complaints(["low", "high"], {"low/a": {"high/a"}, "high/a": set()})
         self.assertEqual(1, len(found))
-        self.assertIn("a/low includes a/high", found[0])
+        self.assertIn("low/a includes high/a", found[0])
 
     def test_ring(self):
-        self.assertEqual(1, len(self.complaints(["a/x", "a/y"], {"a/x": {"a/y"}, "a/y": {"a/x"}})))
+        found = self.complaints(["a"], {"a/x": {"a/y"}, "a/y": {"a/z"}, "a/z": {"a/x"}})
+        self.assertEqual(1, len(found))
+        self.assertIn("in a ring", found[0])
 
     def test_unlisted_gone_and_twice(self):
-        found = self.complaints(["a/x", "a/x", "a/gone"], {"a/x": set(), "a/new": set()})
+        found = self.complaints(["a", "a", "gone"], {"a/x": set(), "new/x": set()})
         self.assertEqual(3, len(found))
+
+    def test_files_come_in_order(self):
+        includes = {"high/a": {"high/z", "low/a"}, "high/z": set(), "low/a": {"low/b"}, "low/b": set()}
+        pairs = layers.pairs_in_order(["low", "high"], includes)
+        self.assertEqual(["low/b", "low/a", "high/z", "high/a"], pairs)
 
 
 class Files(unittest.TestCase):
     def test_card(self):
-        self.assertEqual([], list(house.file_complaints("core/x.c", CARD)))
-        self.assertIn("no card", "".join(house.file_complaints("core/x.c", "#include <x.h>\n")))
+        self.assertEqual([], list(house.file_complaints("space/x.c", CARD)))
+        self.assertIn("no card", "".join(house.file_complaints("space/x.c", "#include <x.h>\n")))
 
     def test_orders(self):
         text = CARD + "int x = memory_order_relaxed;\n"
-        self.assertIn("memory order", "".join(house.file_complaints("core/x.c", text)))
+        self.assertIn("memory order", "".join(house.file_complaints("space/x.c", text)))
         self.assertEqual([], list(house.file_complaints("base/atomic.h", text)))
 
     def test_length_of_files(self):
-        self.assertEqual([], list(house.file_complaints("core/x.c", CARD + "\n" * (house.FILE_LINES - 1))))
-        self.assertIn("two files", "".join(house.file_complaints("core/x.c", CARD + "\n" * house.FILE_LINES)))
+        self.assertEqual([], list(house.file_complaints("space/x.c", CARD + "\n" * (house.FILE_LINES - 1))))
+        self.assertIn("two files", "".join(house.file_complaints("space/x.c", CARD + "\n" * house.FILE_LINES)))
 
     def test_length_of_functions(self):
         def function(lines):
             return CARD + "static int f(int a,\n             int b)\n{\n" + "    g();\n" * (lines - 4) + "}\n"
 
         self.assertEqual([("f", 60)], list(house.function_lengths(function(60))))
-        self.assertEqual([], list(house.file_complaints("core/x.c", function(60))))
-        self.assertIn("two functions", "".join(house.file_complaints("core/x.c", function(61))))
+        self.assertEqual([], list(house.file_complaints("space/x.c", function(60))))
+        self.assertIn("two functions", "".join(house.file_complaints("space/x.c", function(61))))
 
 
 class Tree(unittest.TestCase):
-    def complaints(self, assertions, recorded):
+    def complaints(self, assertions, recorded, card="| `x` | what it is |\n"):
         with tempfile.TemporaryDirectory() as directory:
             root = pathlib.Path(directory)
-            (root / "core").mkdir()
-            (root / "LAYERS").write_text("# words\n\ncore/x    what it is\n")
-            (root / "core" / "x.h").write_text(CARD + "\n" * 49)
-            (root / "core" / "x.c").write_text(CARD + '#include "core/x.h"\n' + "    invariant(1);\n" * assertions + "\n" * (48 - assertions))
+            (root / "space").mkdir()
+            (root / "space" / "README.md").write_text(card)
+            (root / "LAYERS").write_text("# words\n\nspace    what it is\n")
+            (root / "space" / "x.h").write_text(CARD + "\n" * 49)
+            (root / "space" / "x.c").write_text(CARD + '#include "space/x.h"\n' + "    invariant(1);\n" * assertions + "\n" * (48 - assertions))
             return list(house.complaints(root, recorded))
 
     def test_enough(self):
         self.assertEqual([], self.complaints(2, 15.0))
+
+    def test_cards_name_each_file_once(self):
+        row = "| `x` | what it is |\n"
+        self.assertIn("0 rows for `x`", self.complaints(2, 15.0, "")[0])
+        self.assertIn("2 rows for `x`", self.complaints(2, 15.0, row + row)[0])
+        self.assertIn("rows for `gone`", self.complaints(2, 15.0, row + "| `gone` | nothing |\n")[0])
 
     def test_too_few(self):
         self.assertIn("10.0 assertions", self.complaints(1, 15.0)[0])

@@ -25,7 +25,7 @@ def check_contents(dist):
     name = f"tslab-{version()}"
     with tarfile.open(dist / f"{name}.tar.gz") as archive:
         names = set(archive.getnames())
-    for file in ("CMakeLists.txt", "LICENSE", "include/tslab/tslab.h", "src/core/heap.c", "debian/control"):
+    for file in ("CMakeLists.txt", "LICENSE", "include/tslab/tslab.h", "src/thread/heap.c", "debian/control"):
         expect(f"{name}/{file}" in names, f"the archive lacks {file}")
     with tarfile.open(dist / f"{name}-amalgamation.tar.gz") as archive:
         expect(sorted(archive.getnames()) == [f"{name}-amalgamation/tslab.{end}" for end in "ch"], archive.getnames())

@@ -33,7 +33,7 @@ def check_contents(root):
     expect(".SH NAMES A STATUS\n" not in library and ".SH ENDS A UNIT\n" not in library, "tslab(3) takes functions for chapters")
     expect("\n    return tslab_" not in library, "tslab(3) shows bodies of inline functions")
     dropin = (root / "man1/tslab-malloc.1").read_text()
-    names = re.findall(r"^    X\(\w+, (\w+),", (SOURCE / "src/core/option.h").read_text(), re.M)
+    names = re.findall(r"^    X\(\w+, (\w+),", (SOURCE / "src/common/option.h").read_text(), re.M)
     expect(len(names) > 5, "the table of options is not what it was")
     for name in names:
         expect(f"TSLAB_{name.upper()}\n" in dropin, f"tslab-malloc(1) lacks {name}")

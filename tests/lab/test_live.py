@@ -21,8 +21,8 @@ from tslab_lab.live import board, exporter, keys, metrics, processes, screen, su
 from tslab_lab.base.processes import Failure
 
 MONITORING = lab_test.ROOT / "packaging/monitoring"
-SOURCE = (lab_test.ROOT / "src/api/board.c").read_text()
-ACCOUNTS = re.findall(r"^ +X\((\w+)\)", (lab_test.ROOT / "src/core/accounts.h").read_text(), re.MULTILINE)
+SOURCE = (lab_test.ROOT / "src/report/live_view.c").read_text()
+ACCOUNTS = re.findall(r"^ +X\((\w+)\)", (lab_test.ROOT / "src/audit/accounts.h").read_text(), re.MULTILINE)
 
 
 def names_of(*lists):

@@ -22,7 +22,7 @@ STATIC = "int main(void) { return 0; }"
 
 class Options(LabTest):
     def test_the_flags_are_the_librarys_options(self):
-        text = (ROOT / "src/core/option.h").read_text()
+        text = (ROOT / "src/common/option.h").read_text()
         units = {name: 1 << shift for name, shift in (("KIB", 10), ("MIB", 20), ("GIB", 30), ("TIB", 40))}
         row = re.compile(r"X\([A-Z_]+, (\w+), [^,]+, ([^,]+), ([^,]+), \"")
         units["GUARDED"] = False  # the library that users get

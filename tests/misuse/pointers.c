@@ -4,9 +4,9 @@
  * A release build sees what the design sees for nothing; a checked build sees every case at the very call. */
 #include "misuse.h"
 
-#include "core/arena.h"
-#include "core/guard.h"
+#include "common/guard.h"
 #include "os/os.h"
+#include "space/arena.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>

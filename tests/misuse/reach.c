@@ -8,11 +8,11 @@
  * names the pointer that the case told; or it faults. */
 #include "misuse.h"
 
-#include "core/arena.h"
-#include "core/current.h"
-#include "core/guard.h"
+#include "common/guard.h"
 #include "engine.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
+#include "space/arena.h"
 
 #include <errno.h>
 #include <pthread.h>

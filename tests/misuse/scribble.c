@@ -13,11 +13,11 @@
  * the program's own fault, so only memory is overwritten that the arena's tables do not call clean. */
 #include "check.h"
 
-#include "core/arena.h"
-#include "core/current.h"
-#include "core/option.h"
-#include "core/tray.h"
+#include "common/option.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
+#include "space/arena.h"
+#include "thread/tray.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 #include "conservation.h"
 
-#include "core/arena.h"
-#include "core/current.h"
-#include "core/depot.h"
-#include "core/verify.h"
+#include "audit/verify.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
+#include "space/arena.h"
+#include "space/depot.h"
 
 #include <tslab/tslab.h>
 
@@ -128,7 +128,7 @@ static size_t check_arena(void)
             check_slab(run, listed);
         }
     }
-    CHECK(hot == hot_units(&front_current->heap->hot));
+    CHECK(hot == hot_runs_units(&front_current->heap->hot));
     check_lists(listed);
     return large;
 }

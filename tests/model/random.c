@@ -6,7 +6,7 @@
 #include "conservation.h"
 #include "shadow.h"
 
-#include "core/class.h"
+#include "common/size_class.h"
 
 #include <errno.h>
 #include <tslab/tslab.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Weakens one memory order or changes one comparison of the engine at a time, and sees whether the tests find it.
 
-  mutants.py list [PATTERN...]           the names of the mutants; patterns are as in a shell, e.g. 'core/slab.c:*'
+  mutants.py list [PATTERN...]           the names of the mutants; patterns are as in a shell, e.g. 'slab/slab.c:*'
   mutants.py show PATTERN...             what they change
   mutants.py check                       every entry of survivors.toml names a mutant that exists
   mutants.py run [PATTERN...]            all tests of the rig on them; what is known from before is not run again
@@ -45,47 +45,48 @@ EPOCH = "epoch epoch-holds epoch-free epoch-late epoch-slab epoch-handle epoch-f
 SCHEDULED = {
     "api/epoch.c": "epoch instance",
     "os/lock.c": "lock revisit slab",
-    "core/arena.c": "depot large slab",
-    "core/chunk.c": "epoch-free epoch epoch-fork",
-    "core/ambient.h": f"{EPOCH} instance",
-    "core/current.c": "thread fork instance fork-all",
-    "core/ending.c": f"{EPOCH} instance epoch-policy fork-all",
-    "core/engine.c": "thread fork instance fork-all",
-    "core/epoch.c": f"{EPOCH} instance epoch-policy fork-all",
-    "core/epoch.h": f"{EPOCH} instance epoch-policy fork-all",
-    "core/pins.c": f"{EPOCH} instance epoch-policy fork-all",
-    "core/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
-    "core/fork.c": f"fork {EPOCH} instance fork-all",
-    "core/hold.c": f"{EPOCH} instance fork-all",
-    "core/hot.c": "large fork-all",
-    "core/instance.c": "epoch instance",
-    "core/depot.c": "depot large slab epoch-free",
-    "core/runs.c": "depot large slab epoch-free",
-    "core/handle.c": "epoch-handle epoch-fork",
-    "core/exchange.c": "caches",
-    "core/heap.c": "slab thread caches epoch-slab instance",
-    "core/overflow.c": "outbox caches fork",
-    "core/refill.c": "slab thread caches epoch-slab",
-    "core/tray.c": "caches",
-    "core/thread.c": "thread fork epoch instance fork-all",
-    "core/large.c": "large epoch-free",
-    "core/fast.h": "slab epoch epoch-free",
-    "core/magazine.h": "slab thread fork",
-    "core/partial.c": SLAB,
-    "core/scope.c": f"{EPOCH} instance epoch-policy fork-all",
-    "core/slab.c": SLAB,
-    "core/stats.c": "instance",
-    "core/survivors.c": "epoch-policy epoch",
-    "core/trap.c": "epoch-policy epoch",
-    "core/work.c": "instance fork-all",
+    "space/arena.c": "depot large slab",
+    "slab/chunk.c": "epoch-free epoch epoch-fork",
+    "epoch/ambient.h": f"{EPOCH} instance",
+    "malloc/current_thread.c": "thread fork instance fork-all",
+    "epoch/ending.c": f"{EPOCH} instance epoch-policy fork-all",
+    "malloc/engine.c": "thread fork instance fork-all",
+    "slab/epoch_record.c": f"{EPOCH} instance epoch-policy fork-all",
+    "slab/epoch_record.h": f"{EPOCH} instance epoch-policy fork-all",
+    "slab/epoch_runs.c": f"{EPOCH} instance epoch-policy fork-all",
+    "epoch/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
+    "malloc/fork.c": f"fork {EPOCH} instance fork-all",
+    "epoch/hold.c": f"{EPOCH} instance fork-all",
+    "slab/hot_runs.c": "large fork-all",
+    "epoch/instance.c": "epoch instance",
+    "space/depot.c": "depot large slab epoch-free",
+    "space/free_runs.c": "depot large slab epoch-free",
+    "malloc/handle.c": "epoch-handle epoch-fork",
+    "thread/exchange.c": "caches",
+    "thread/heap.c": "slab thread caches epoch-slab instance",
+    "thread/overflow.c": "outbox caches fork",
+    "thread/refill.c": "slab thread caches epoch-slab",
+    "thread/tray.c": "caches",
+    "thread/thread.c": "thread fork epoch instance fork-all",
+    "slab/large.c": "large epoch-free",
+    "malloc/fast.h": "slab epoch epoch-free",
+    "thread/magazine.h": "slab thread fork",
+    "slab/partial_list.c": SLAB,
+    "epoch/scope.c": f"{EPOCH} instance epoch-policy fork-all",
+    "slab/slab.c": SLAB,
+    "report/statistics.c": "instance",
+    "epoch/survivors.c": "epoch-policy epoch",
+    "space/trap.c": "epoch-policy epoch",
+    "epoch/work_unit.c": "instance fork-all",
 }
 SLAB_FILES = set(SCHEDULED) & {
     "os/lock.c",
-    *(f"core/{name}" for name in "arena.c current.c depot.c exchange.c heap.c large.c magazine.h overflow.c partial.c slab.c stats.c".split()),
+    *"space/arena.c space/depot.c slab/large.c slab/partial_list.c slab/slab.c thread/exchange.c thread/heap.c".split(),
+    *"thread/magazine.h thread/overflow.c malloc/current_thread.c report/statistics.c".split(),
 }
 
 # Only the engine with mailboxes has these.
-MAILBOX_FILES = {"core/mailbox.c", "core/mailbox.h"}
+MAILBOX_FILES = {"thread/mailbox.c", "thread/mailbox.h"}
 
 # Left out for time where loads may return older values. The engine as it is passes them (sim-weak-long).
 NOT_WEAK = {"depot", "large", "tight", "sweep", "trap", "reclaim", "work", "fork-large"}

@@ -8,7 +8,7 @@ import re
 
 ATOMIC_HEADER = "base/atomic.h"
 # Checks, which are part of no build that users get.
-WALKS = "core/verify.c"
+WALKS = "audit/verify.c"
 
 # A comment, string or preprocessor directive is one token, so nothing inside of it is ever changed.
 TOKEN = re.compile(

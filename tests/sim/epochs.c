@@ -1,17 +1,17 @@
 #include "epochs.h"
 
-#include "core/checked.h"
-#include "core/depot.h"
-#include "core/ending.h"
-#include "core/epoch_alloc.h"
-#include "core/fast.h"
-#include "core/generation.h"
-#include "core/handle.h"
-#include "core/survivors.h"
-#include "core/trap.h"
+#include "epoch/ending.h"
+#include "epoch/epoch_alloc.h"
+#include "epoch/survivors.h"
 #include "fast.h"
+#include "malloc/fast.h"
+#include "malloc/handle.h"
 #include "memory.h"
 #include "scheduler.h"
+#include "slab/generation.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/trap.h"
 #include "system.h"
 #include "world.h"
 
@@ -343,14 +343,14 @@ static void alloc_by_name(struct thread *thread, int actor, uint64_t value, size
         struct hold *hold = scope_borrow(thread, value, &status);
         if (hold != NULL) {
             p = epoch_alloc_slot(thread, hold, bytes, GRANULE_BYTES);
-            p = checked_born(p);
+            p = live_bits_born(p);
             scope_return(thread, hold);
         }
     } else {
         bool zero;
         p = epoch_alloc_in(thread, value, bytes, 1, &zero, &status);
         if (!has_ended(value)) {
-            (void)checked_born(p); /* else it was released right afterwards */
+            (void)live_bits_born(p); /* else it was released right afterwards */
         }
     }
     world_land(flight);
@@ -370,7 +370,7 @@ static void alloc_in_chunk(struct thread *thread, int actor, size_t bytes)
     }
     struct flight *flight = world_take_off(actor, NULL);
     flight->sampling = SAMPLING_BLIND;
-    void *p = checked_born(sim_chunk_alloc(&hold->cursor, bytes));
+    void *p = live_bits_born(sim_chunk_alloc(&hold->cursor, bytes));
     world_land(flight);
     if (p != NULL) {
         (void)world_born(actor, p, bytes);
@@ -388,7 +388,7 @@ static void free_in_chunk(const struct thread *thread, int actor)
     memory_use(object->address, object->bytes);
     struct flight *flight = world_take_off(actor, object);
     object->leaves = true;
-    checked_dies(object->address);
+    live_bits_dies(object->address);
     sim_chunk_free(&hold->cursor, object->address);
     world_died(object);
     world_land(flight);
@@ -424,7 +424,7 @@ static void alloc_with_handle(struct thread *thread, int actor, uint64_t value)
         }
         return;
     }
-    struct object *object = world_born(actor, checked_born(p), class_geometry[CLASS_1024].size);
+    struct object *object = world_born(actor, live_bits_born(p), class_geometry[CLASS_1024].size);
     if (ledger->handle_count == HANDLES_MAX) {
         sim_fail("too many handles");
     }
@@ -538,9 +538,9 @@ bool epochs_operate(int actor, char what, int number)
     if (strchr("ONPTELCcRdVASMUHDJyz()", what) == NULL) {
         return false;
     }
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     if (front_current == &front_gone && needs_scope(what)) {
-        current_put(thread); /* as the interface refuses it */
+        current_thread_put(thread); /* as the interface refuses it */
         return true;
     }
     switch (what) {
@@ -605,7 +605,7 @@ bool epochs_operate(int actor, char what, int number)
         flush(thread);
         break;
     }
-    current_put(thread);
+    current_thread_put(thread);
     return true;
 }
 
@@ -755,12 +755,12 @@ static const char *check_chunk(uint32_t unit, const struct epoch *epoch, bool fi
     const char *const start = arena_address(unit);
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves && arena_unit(o->address) - unit < CHUNK_UNITS &&
-            load_plain(code_at(o->address)) != code_of_size(o->bytes)) {
+            load_plain(size_code_at(o->address)) != size_code_of_size(o->bytes)) {
             return WRONG("object %p has no code", o->address);
         }
     }
     for (const char *at = start; at < start + CHUNK_BYTES; at += GRANULE_BYTES) {
-        *lost += load_plain(code_at(at)) != 0 && object_at(at) == NULL;
+        *lost += load_plain(size_code_at(at)) != 0 && object_at(at) == NULL;
     }
     return is_linked(epoch, unit) != filled ? NULL : WRONG("chunk %u is linked, and being filled", unit);
 }
@@ -769,7 +769,7 @@ const char *epochs_check_codes(uint32_t unit, uint32_t units)
 {
     static const unsigned char zero[UNIT_BYTES / GRANULE_BYTES];
     for (uint32_t i = 0; i < units; i++) {
-        if (memcmp((const void *)(uintptr_t)code_at(arena_address(unit + i)), zero, sizeof zero) != 0) {
+        if (memcmp((const void *)(uintptr_t)size_code_at(arena_address(unit + i)), zero, sizeof zero) != 0) {
             return WRONG("unit %u has codes, and no object can be there", unit + i);
         }
     }

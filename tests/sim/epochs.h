@@ -25,7 +25,7 @@
 #ifndef TSLAB_TESTS_SIM_EPOCHS_H
 #define TSLAB_TESTS_SIM_EPOCHS_H
 
-#include "core/scope.h"
+#include "epoch/scope.h"
 
 #include <stdbool.h>
 #include <stdint.h>

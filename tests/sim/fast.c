@@ -13,9 +13,9 @@ void sim_point(void);
 #undef owned_store
 #define owned_store(p, v) (sim_point(), __atomic_store_n((p), (v), __ATOMIC_RELEASE), sim_point())
 
-#include "core/arena.h"
-#include "core/chunk.h"
-#include "core/current.h"
+#include "malloc/current_thread.h"
+#include "slab/chunk.h"
+#include "space/arena.h"
 
 void *sim_fast_alloc(unsigned class)
 {

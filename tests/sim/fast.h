@@ -1,5 +1,5 @@
 /* The fast path with a switch at each of its writes: in the library it has none, for nobody but a fork can come
- * between. These are the lines of core/fast.h, on the functions of core/magazine.h. */
+ * between. These are the lines of malloc/fast.h, on the functions of thread/magazine.h. */
 #ifndef TSLAB_TESTS_SIM_FAST_H
 #define TSLAB_TESTS_SIM_FAST_H
 

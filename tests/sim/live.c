@@ -1,14 +1,14 @@
 #include "live.h"
 
-#include "api/board.h"
-#include "core/due.h"
-#include "core/fast.h"
-#include "core/option.h"
-#include "core/profile.h"
+#include "common/option.h"
+#include "malloc/fast.h"
 #include "memory.h"
 #include "os/os.h"
+#include "report/live_view.h"
+#include "report/profile.h"
 #include "scheduler.h"
 #include "system.h"
+#include "thread/report_timer.h"
 #include "world.h"
 
 #include <signal.h>
@@ -63,7 +63,7 @@ static void make_ready(void)
     if (!ledger()->reports) {
         memset(&due, 0, sizeof due); /* what the library's own constructor has done */
         option_values[OPTION_STATS_SIGNAL] = SIGUSR2;
-        due_start(write_report);
+        report_timer_start(write_report);
         ledger()->reports = true;
         ledger()->report_ms = os_now_ms();
     }
@@ -73,7 +73,7 @@ static void come_by_as_keeper(void)
 {
     struct front *const front = front_current;
     front_current = &front_none;
-    due_write_without_record();
+    report_timer_write_without_record();
     front_current = front;
 }
 
@@ -250,11 +250,11 @@ static bool anyone_allocates(void)
 static bool is_said_to_live(uint32_t number, uint32_t look, struct sample *sample)
 {
     uint64_t bytes;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     gate_lock(&thread->gate);
     const bool lives = profile_live(number, look, sample, &bytes);
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
     return lives;
 }
 
@@ -324,7 +324,7 @@ bool live_operate(int actor, char what, int number)
         return true;
     case '#':
         make_ready();
-        due_write_if_armed();
+        report_timer_write_if_armed();
         return true;
     case ';':
         come_by_as_keeper();
@@ -335,12 +335,12 @@ bool live_operate(int actor, char what, int number)
     case '^':
         make_ready();
         option_values[OPTION_STATS_INTERVAL_MS] = (uint64_t)number;
-        due_arm();
+        report_timer_arm();
         return true;
     case '*':
         make_ready();
         ledger()->posts = true;
-        due_post(post);
+        report_timer_post(post);
         return true;
     case '&':
         read_board();

@@ -1,6 +1,6 @@
 #include "memory.h"
 
-#include "core/class.h"
+#include "common/size_class.h"
 #include "scheduler.h"
 
 #include <errno.h>

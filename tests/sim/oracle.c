@@ -1,8 +1,8 @@
-#include "core/checked.h"
-#include "core/depot.h"
-#include "core/trap.h"
-#include "core/verify.h"
+#include "audit/verify.h"
 #include "scheduler.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/trap.h"
 #include "system.h"
 #include "world.h"
 
@@ -165,7 +165,7 @@ static void check_object(const struct object *o)
     if (tag_class(tag) != tag_class(o->tag) || (tag_class(tag) == CLASS_NONE && tag != o->tag)) {
         sim_fail("object %p has lost its tag", p);
     }
-    if (o->tag == TAG_CHUNK && load_plain(code_at(p)) != code_of_size(o->bytes)) {
+    if (o->tag == TAG_CHUNK && load_plain(size_code_at(p)) != size_code_of_size(o->bytes)) {
         sim_fail("object %p has lost its code", p);
     }
     const struct run *run = &arena.runs[unit];
@@ -402,7 +402,7 @@ static const char *check_objects(void)
     for (const struct object *o = world.objects; o < world_objects_end(); o++) {
         if (o->address != NULL && !o->leaves) {
             check_object(o);
-            if (arena_has_unit(arena_unit(o->address)) && !checked_is_live(o->address)) {
+            if (arena_has_unit(arena_unit(o->address)) && !live_bits_have(o->address)) {
                 return WRONG("object %p is not known to live", o->address);
             }
             (*place_of(o->address))++;

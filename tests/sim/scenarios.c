@@ -1,6 +1,6 @@
 #include "scenarios.h"
 
-#include "core/option.h"
+#include "common/option.h"
 
 /* Classes: 1 has 16 slots, 2 has 4 (two words), 3 has 2 (one word), 4 has 2 in a slab of two units. */
 

@@ -12,7 +12,7 @@
 #ifndef TSLAB_TESTS_SIM_SCHEDULER_H
 #define TSLAB_TESTS_SIM_SCHEDULER_H
 
-#include "core/current.h"
+#include "malloc/current_thread.h"
 
 #include <stdbool.h>
 #include <stdint.h>

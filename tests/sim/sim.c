@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "scenarios.h"
 
-#include "core/option.h"
+#include "common/option.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 #include "system.h"
 
-#include "core/arena.h"
 #include "memory.h"
 #include "os/os.h"
-#include "os/shared.h"
+#include "os/shared_memory.h"
 #include "scheduler.h"
+#include "space/arena.h"
 #include "world.h"
 
 #include <pthread.h>

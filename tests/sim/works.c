@@ -2,9 +2,9 @@
  * call. */
 #include "epochs.h"
 
-#include "core/current.h"
-#include "core/option.h"
-#include "core/quota.h"
+#include "common/option.h"
+#include "common/quota.h"
+#include "malloc/current_thread.h"
 #include "memory.h"
 #include "scheduler.h"
 #include "world.h"
@@ -231,16 +231,16 @@ static void set_label_limits(int number)
 {
     static const char *const lists[] = { "one=1M", "two=2M:one=3M", "three=1M" };
     const char *const list = lists[number];
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     if (thread == NULL) {
         return;
     }
     gate_lock(&thread->gate);
-    if (!label_limits_set((struct part){ list, strlen(list) })) {
+    if (!label_limits_set((struct slice){ list, strlen(list) })) {
         sim_fail("the limits %s do not fit", list);
     }
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 /* Each place that is counted has one of the labels, another one than those before it, and is found by it. */

@@ -1,25 +1,25 @@
 #include "world.h"
 
-#include "core/alloc.h"
-#include "core/checked.h"
-#include "core/depot.h"
-#include "core/exchange.h"
-#include "core/fast.h"
-#include "core/holes.h"
-#include "core/keeper.h"
-#include "core/large.h"
-#include "core/mailbox.h"
-#include "core/meta.h"
-#include "core/object.h"
-#include "core/option.h"
-#include "core/overflow.h"
-#include "core/reclaim.h"
-#include "core/trap.h"
+#include "common/metadata.h"
+#include "common/option.h"
 #include "fast.h"
+#include "malloc/alloc.h"
+#include "malloc/fast.h"
+#include "malloc/object.h"
 #include "memory.h"
 #include "os/os.h"
 #include "scheduler.h"
+#include "slab/holes.h"
+#include "slab/large.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/reclaim.h"
+#include "space/trap.h"
 #include "system.h"
+#include "thread/exchange.h"
+#include "thread/keeper.h"
+#include "thread/mailbox.h"
+#include "thread/overflow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static void start_engine(void)
     /* One for each, and one more: three threads that have ended may need two each. */
     for (int i = 0; i <= ACTORS + 1; i++) {
         front_current = &front_none;
-        struct thread *thread = current_get();
+        struct thread *thread = current_thread_get();
         if (thread == NULL) {
             sim_fail("the engine does not start");
         }
@@ -188,7 +188,7 @@ static void start_engine(void)
     /* So that the side tables of all units exist. */
     bool clean;
     depot_put(depot_take(UNITS_MAX, 1, &clean), UNITS_MAX, true);
-    meta_start = meta_alloc(CACHE_LINE);
+    meta_start = metadata_alloc(CACHE_LINE);
     meta_before = counter_get(&meta_bytes) - CACHE_LINE;
     add_region(&world, sizeof world);
     add_region(engine_start, (size_t)(engine_end - engine_start));
@@ -429,7 +429,7 @@ bool flight_has_landed(const struct flight *flight)
     if (flight->word != NULL) {
         return (load_plain(flight->word) & flight->mask) != 0 || is_posted(p, tag_class(flight->frees->tag));
     }
-    return flight->frees->tag == TAG_CHUNK ? load_plain(code_at(p)) == 0
+    return flight->frees->tag == TAG_CHUNK ? load_plain(size_code_at(p)) == 0
                                            : load_plain(&arena.units[arena_unit(p)].tag) != flight->frees->tag;
 }
 
@@ -467,7 +467,7 @@ static void alloc(int actor, unsigned class, bool magazine_alone)
     struct flight *flight = world_take_off(actor, NULL);
     const size_t bytes = class_geometry[class].size;
     flight->sampling = magazine_alone ? SAMPLING_BLIND : flight->sampling;
-    void *p = magazine_alone ? checked_born(sim_fast_alloc(class)) : fast_alloc(bytes);
+    void *p = magazine_alone ? live_bits_born(sim_fast_alloc(class)) : fast_alloc(bytes);
     world_land(flight);
     if (p != NULL || !(magazine_alone || world_is_full())) {
         born(actor, p, bytes);
@@ -532,9 +532,9 @@ static void resize(int actor, struct object *object, size_t units)
 /* As the slow path does with what its heap may not keep. */
 static bool free_direct(void *p, unsigned class)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     overflow_free_direct(&thread->heap, class, p);
-    current_put(thread);
+    current_thread_put(thread);
     return true;
 }
 
@@ -552,13 +552,13 @@ static void free_object(int actor, struct object *object, char how)
     if (how == 'f' || tag_class(object->tag) == CLASS_NONE) {
         fast_free(p);
     } else {
-        checked_dies(p);
+        live_bits_dies(p);
         freed = how == 'u' ? sim_fast_free(p) : free_direct(p, tag_class(object->tag));
     }
     if (freed) {
         world_died(object);
     } else {
-        (void)checked_born(p);
+        (void)live_bits_born(p);
         object->leaves = false;
     }
     world_land(flight);
@@ -566,49 +566,49 @@ static void free_object(int actor, struct object *object, char how)
 
 static void empty(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     heap_empty(&thread->heap);
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void look_at_exchange(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     exchange_tick(false);
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void reclaim(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     (void)reclaim_all();
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void purge_holes(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     (void)holes_purge_all();
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void evaluate_all(void)
 {
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     for (uint32_t unit = 1; unit < arena.committed_units; unit++) {
         partial_evaluate(&arena.runs[unit]);
     }
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void thread_ends(int actor)
@@ -651,12 +651,12 @@ static void fork_process(int actor, char what)
 static void take_run(int actor, uint32_t units)
 {
     bool clean;
-    struct thread *thread = current_get();
+    struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     const uint32_t first = depot_take(units, 1, &clean);
     if (first == 0) {
         gate_unlock(&thread->gate);
-        current_put(thread);
+        current_thread_put(thread);
         return;
     }
     check_free_place(arena_address(first), (size_t)units << UNIT_SHIFT, NULL);
@@ -675,7 +675,7 @@ static void take_run(int actor, uint32_t units)
     }
     memory_use(arena_address(first), (size_t)units << UNIT_SHIFT);
     gate_unlock(&thread->gate);
-    current_put(thread);
+    current_thread_put(thread);
 }
 
 static void put_run(int actor)
@@ -688,13 +688,13 @@ static void put_run(int actor)
                 }
             }
             memory_use(arena_address(run->first), (size_t)run->units << UNIT_SHIFT);
-            struct thread *thread = current_get();
+            struct thread *thread = current_thread_get();
             gate_lock(&thread->gate);
             const struct held_run put = *run;
             run->first = 0;
             depot_put(put.first, put.units, false);
             gate_unlock(&thread->gate);
-            current_put(thread);
+            current_thread_put(thread);
             return;
         }
     }
@@ -859,7 +859,7 @@ const char *world_tear_down(void)
             free_object(BUILDER, o, 'f');
         }
     }
-    const char *wrong = epochs_end(current_get());
+    const char *wrong = epochs_end(current_thread_get());
     for (unsigned i = 0; i < world_record_count; i++) {
         heap_empty(&world_records[i]->heap);
     }

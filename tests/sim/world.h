@@ -34,10 +34,10 @@
 #ifndef TSLAB_TESTS_SIM_WORLD_H
 #define TSLAB_TESTS_SIM_WORLD_H
 
-#include "core/ring.h"
-#include "core/thread.h"
+#include "common/record_ring.h"
 #include "epochs.h"
 #include "live.h"
+#include "thread/thread.h"
 
 #include <stdbool.h>
 #include <stddef.h>

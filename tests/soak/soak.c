@@ -13,9 +13,9 @@
 
 #include "company.h"
 
-#include "core/arena.h"
-#include "core/depot.h"
-#include "core/keeper.h"
+#include "space/arena.h"
+#include "space/depot.h"
+#include "thread/keeper.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -2,14 +2,14 @@
  * each step the law holds, and the bytes are where they should be. */
 #include "child.h"
 
-#include "core/accounts.h"
-#include "core/current.h"
-#include "core/depot.h"
-#include "core/meta.h"
-#include "core/option.h"
-#include "core/retired.h"
-#include "core/trap.h"
+#include "audit/accounts.h"
+#include "common/metadata.h"
+#include "common/option.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
+#include "space/depot.h"
+#include "space/trap.h"
+#include "thread/retired_slots.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>
@@ -431,7 +431,7 @@ static void locks(const void *unused)
     const tslab_epoch epoch = tslab_epoch_open(NULL);
     keep(in_epoch(epoch, 1000));
     keep(tslab_malloc(100));
-    struct thread *const self = current_get();
+    struct thread *const self = current_thread_get();
     CHECK(self != NULL);
     alarm(CHILD_HANG_SECONDS);
     lock_acquire(&registry.lock);
@@ -443,7 +443,7 @@ static void locks(const void *unused)
     lock_release(epoch_lock(epoch_by_value(epoch.id)));
     gate_unlock(&self->gate);
     lock_release(&registry.lock);
-    current_put(self);
+    current_thread_put(self);
 }
 
 /* One scenario each. */

@@ -3,8 +3,8 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/current.h"
-#include "core/trap.h"
+#include "malloc/current_thread.h"
+#include "space/trap.h"
 
 #include <sys/mman.h>
 #include <sys/personality.h>

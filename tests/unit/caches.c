@@ -2,15 +2,15 @@
  * is a process of its own, so that the counters start at zero. */
 #include "child.h"
 
-#include "core/budget.h"
-#include "core/class.h"
-#include "core/current.h"
-#include "core/exchange.h"
-#include "core/flush.h"
-#include "core/option.h"
-#include "core/reclaim.h"
-#include "core/verify.h"
+#include "audit/verify.h"
+#include "common/option.h"
+#include "common/size_class.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
+#include "space/reclaim.h"
+#include "thread/cache_budget.h"
+#include "thread/exchange.h"
+#include "thread/flush.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -794,7 +794,7 @@ static void cache_in_a_crowd(const void *argument)
     }
     tslab_stats_get(&stats);
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        hot += (size_t)hot_units(&thread->heap.hot) << UNIT_SHIFT;
+        hot += (size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT;
     }
     CHECK_SAY(stats.cached_bytes + hot <= option_values[OPTION_CACHE_BYTES], "%zu bytes and %zu in hot runs",
               (size_t)stats.cached_bytes, hot);
@@ -804,7 +804,7 @@ static void cache_in_a_crowd(const void *argument)
     }
     exchange_tick(true);
     tslab_trim();
-    CHECK_SAY(budget_taken() == 0, "%zu bytes are taken at the end", budget_taken());
+    CHECK_SAY(cache_budget_taken() == 0, "%zu bytes are taken at the end", cache_budget_taken());
 }
 
 static void a_budget_is_for_all_threads(void **state)

@@ -1,10 +1,10 @@
 /* Size classes: every size and every alignment, every offset of every slab. */
 #include "child.h"
 
-#include "core/class.h"
-#include "core/current.h"
-#include "core/depot.h"
-#include "core/guard.h"
+#include "common/guard.h"
+#include "common/size_class.h"
+#include "malloc/current_thread.h"
+#include "space/depot.h"
 
 #include <tslab/tslab.h>
 

@@ -1,9 +1,9 @@
 /* The depot against a simple model: an array that says of every unit who has it. */
 #include "child.h"
 
-#include "core/hot.h"
-#include "core/huge.h"
 #include "os/os.h"
+#include "slab/hot_runs.h"
+#include "space/huge_pages.h"
 
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
     size_t count = 0;
     uint32_t longest_so_far = 0;
     for (unsigned bin = 0; bin < BINS; bin++) {
-        const uint32_t head = bins_first(&depot.bins, kind, bin);
+        const uint32_t head = size_bins_first(&depot.bins, kind, bin);
         assert_int_equal(depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64) & 1, head != 0);
         uint32_t before = 0, longest = longest_so_far;
         for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
@@ -482,34 +482,34 @@ static void hot_runs_serve_again(void **state)
 {
     (void)state;
     struct hot_runs hot = { .uses_seen = 0 };
-    assert_int_equal(hot_take(&hot, 3), 0);
-    assert_true(hot_put(&hot, 10, 3) && hot_put(&hot, 20, 3) && hot_put(&hot, 30, 4));
-    assert_int_equal(hot_take(&hot, 5), 0);
-    assert_int_equal(hot_take(&hot, 3), 10);
-    assert_int_equal(hot_take(&hot, 3), 20); /* past the place that was emptied */
-    assert_int_equal(hot_take(&hot, 3), 0);
-    assert_int_equal(hot_take(&hot, 4), 30);
-    assert_int_equal(hot_units(&hot), 0);
+    assert_int_equal(hot_runs_take(&hot, 3), 0);
+    assert_true(hot_runs_put(&hot, 10, 3) && hot_runs_put(&hot, 20, 3) && hot_runs_put(&hot, 30, 4));
+    assert_int_equal(hot_runs_take(&hot, 5), 0);
+    assert_int_equal(hot_runs_take(&hot, 3), 10);
+    assert_int_equal(hot_runs_take(&hot, 3), 20); /* past the place that was emptied */
+    assert_int_equal(hot_runs_take(&hot, 3), 0);
+    assert_int_equal(hot_runs_take(&hot, 4), 30);
+    assert_int_equal(hot_runs_units(&hot), 0);
 
-    assert_false(hot_put(&hot, 10, HOT_RUN_UNITS + 1));
+    assert_false(hot_runs_put(&hot, 10, HOT_RUN_UNITS + 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
-        assert_true(hot_put(&hot, 100 + i, HOT_RUN_UNITS));
+        assert_true(hot_runs_put(&hot, 100 + i, HOT_RUN_UNITS));
     }
-    assert_int_equal(hot_units(&hot), HOT_UNITS);
-    assert_false(hot_put(&hot, 10, 1));
+    assert_int_equal(hot_runs_units(&hot), HOT_UNITS);
+    assert_false(hot_runs_put(&hot, 10, 1));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
-        assert_int_equal(hot_take(&hot, HOT_RUN_UNITS), 100 + i);
+        assert_int_equal(hot_runs_take(&hot, HOT_RUN_UNITS), 100 + i);
     }
 
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
-        assert_true(hot_put(&hot, 100 + i, 3));
+        assert_true(hot_runs_put(&hot, 100 + i, 3));
     }
-    assert_false(hot_put(&hot, 10, 3));
+    assert_false(hot_runs_put(&hot, 10, 3));
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
-        assert_int_equal(hot_take(&hot, 3), 100 + i);
+        assert_int_equal(hot_runs_take(&hot, 3), 100 + i);
     }
-    assert_int_equal(hot_take(&hot, 3), 0);
-    assert_int_equal(hot_units(&hot), 0);
+    assert_int_equal(hot_runs_take(&hot, 3), 0);
+    assert_int_equal(hot_runs_units(&hot), 0);
 }
 
 int main(void)

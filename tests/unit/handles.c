@@ -4,14 +4,14 @@
 #include "check.h"
 #include "child.h"
 
-#include "core/current.h"
-#include "core/depot.h"
-#include "core/ending.h"
-#include "core/epoch_alloc.h"
-#include "core/generation.h"
-#include "core/handle.h"
-#include "core/object.h"
-#include "core/survivors.h"
+#include "epoch/ending.h"
+#include "epoch/epoch_alloc.h"
+#include "epoch/survivors.h"
+#include "malloc/current_thread.h"
+#include "malloc/handle.h"
+#include "malloc/object.h"
+#include "slab/generation.h"
+#include "space/depot.h"
 
 /* Where the scheduler of the simulation would switch threads. */
 void sim_point(void)
@@ -28,7 +28,7 @@ static size_t given_count;
 static uint64_t opened(enum tslab_policy policy)
 {
     const struct scope_options options = { .policy = policy, .plain = true };
-    const uint64_t epoch = scope_open(current_get(), &options);
+    const uint64_t epoch = scope_open(current_thread_get(), &options);
     CHECK(epoch != 0);
     return epoch;
 }
@@ -36,7 +36,7 @@ static uint64_t opened(enum tslab_policy policy)
 static uint64_t made(uint64_t epoch, void **p)
 {
     int status;
-    const uint64_t handle = handle_alloc(current_get(), epoch, SIZE, p, &status);
+    const uint64_t handle = handle_alloc(current_thread_get(), epoch, SIZE, p, &status);
     CHECK_SAY(handle != 0, "no handle: %d", status);
     (void)object_begin(*p, SIZE);
     CHECK(handle_get(epoch, handle) == *p);
@@ -52,12 +52,12 @@ static uint64_t made(uint64_t epoch, void **p)
 static void refused(uint64_t epoch, uint64_t handle)
 {
     CHECK_SAY(handle_get(epoch, handle) == NULL, "%#llx is followed", (unsigned long long)handle);
-    CHECK(!handle_free(current_get(), epoch, handle));
+    CHECK(!handle_free(current_thread_get(), epoch, handle));
 }
 
 static void freed(uint64_t epoch, uint64_t handle)
 {
-    CHECK(handle_free(current_get(), epoch, handle));
+    CHECK(handle_free(current_thread_get(), epoch, handle));
     refused(epoch, handle);
 }
 
@@ -73,7 +73,7 @@ static void all_refused_but(uint64_t epoch, uint64_t handle)
 
 static uint64_t alive_in(uint64_t epoch)
 {
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     uint64_t alive = 0;
     struct survivors sum;
     gate_lock(&thread->gate);
@@ -90,7 +90,7 @@ static uint64_t alive_in(uint64_t epoch)
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(ending_close(current_get(), epoch, false, NULL) == status);
+    CHECK(ending_close(current_thread_get(), epoch, false, NULL) == status);
 }
 
 static void case_one_place_after_the_other(const void *unused)
@@ -99,7 +99,7 @@ static void case_one_place_after_the_other(const void *unused)
     for (int inside = 0; inside < 2; inside++) {
         const uint64_t epoch = opened(TSLAB_POLICY_DRAIN);
         if (inside) {
-            CHECK(scope_enter(current_get(), epoch) >= 0);
+            CHECK(scope_enter(current_thread_get(), epoch) >= 0);
         }
         for (size_t i = 0; i < 1500; i++) {
             void *p;
@@ -109,7 +109,7 @@ static void case_one_place_after_the_other(const void *unused)
         }
         CHECK(alive_in(epoch) == 0);
         if (inside) {
-            CHECK(scope_leave(current_get(), epoch) == TSLAB_OK);
+            CHECK(scope_leave(current_thread_get(), epoch) == TSLAB_OK);
         }
         CHECK(alive_in(epoch) == 0);
         closed(epoch, TSLAB_OK);
@@ -153,7 +153,7 @@ static void ends(enum tslab_policy policy, bool frees)
             freed(epoch, b);
             closed(epoch, TSLAB_OK);
         } else {
-            CHECK(ending_release(current_get(), epoch, false, NULL) == TSLAB_OK);
+            CHECK(ending_release(current_thread_get(), epoch, false, NULL) == TSLAB_OK);
         }
         refused(epoch, a);
         refused(epoch, b);
@@ -185,11 +185,11 @@ static void case_also_beside_an_instance(const void *unused)
     const struct scope_options options = { .policy = TSLAB_POLICY_RELEASE, .is_instance = true };
     for (size_t round = 0; round < 200; round++) {
         void *p, *q;
-        const uint64_t instance = scope_open(current_get(), &options), epoch = opened(TSLAB_POLICY_DRAIN);
+        const uint64_t instance = scope_open(current_thread_get(), &options), epoch = opened(TSLAB_POLICY_DRAIN);
         const uint64_t a = made(instance, &p), b = made(epoch, &q);
         refused(instance, b);
         refused(epoch, a);
-        CHECK(ending_release(current_get(), instance, false, NULL) == TSLAB_OK);
+        CHECK(ending_release(current_thread_get(), instance, false, NULL) == TSLAB_OK);
         all_refused_but(epoch, b);
         freed(epoch, b);
         closed(epoch, TSLAB_OK);
@@ -225,7 +225,7 @@ static void case_also_in_the_child_of_a_fork(const void *unused)
 static void case_units_that_are_used_up_are_not_lost(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     int status = TSLAB_OK;
     for (unsigned round = 0; status == TSLAB_OK; round++) {
         CHECK_SAY(round < 100 * 256 * GENERATION_MOST, "handles without an end");

@@ -3,15 +3,15 @@
 #include "check.h"
 #include "child.h"
 
-#include "core/current.h"
-#include "core/ending.h"
-#include "core/epoch_alloc.h"
-#include "core/fast.h"
-#include "core/generation.h"
-#include "core/handle.h"
-#include "core/meta.h"
-#include "core/object.h"
-#include "core/scope.h"
+#include "common/metadata.h"
+#include "epoch/ending.h"
+#include "epoch/epoch_alloc.h"
+#include "epoch/scope.h"
+#include "malloc/current_thread.h"
+#include "malloc/fast.h"
+#include "malloc/handle.h"
+#include "malloc/object.h"
+#include "slab/generation.h"
 
 static size_t units_of_chunks(void)
 {
@@ -33,7 +33,7 @@ enum { THREADS = EPOCH_HELD_MOST - 1, DEEP = 10000 };
 static uint64_t opened(void)
 {
     const struct scope_options options = { .policy = TSLAB_POLICY_DRAIN, .plain = true };
-    const uint64_t epoch = scope_open(current_get(), &options);
+    const uint64_t epoch = scope_open(current_thread_get(), &options);
     CHECK(epoch != 0);
     return epoch;
 }
@@ -56,7 +56,7 @@ static size_t holds_of(uint64_t epoch)
 
 static void closed(uint64_t epoch, int status)
 {
-    CHECK(ending_close(current_get(), epoch, false, NULL) == status);
+    CHECK(ending_close(current_thread_get(), epoch, false, NULL) == status);
 }
 
 static void entered(struct thread *thread, uint64_t epoch)
@@ -81,7 +81,7 @@ static void *allocated(struct thread *thread, uint64_t epoch, size_t size)
 /* So many threads that are not this one. */
 static void threads_made(struct thread **threads, size_t count)
 {
-    (void)current_get();
+    (void)current_thread_get();
     for (size_t i = 0; i < count; i++) {
         threads[i] = thread_open();
         CHECK(threads[i] != NULL);
@@ -93,8 +93,8 @@ static size_t steps_of_a_life(void)
 {
     const size_t before = steps;
     const uint64_t epoch = opened();
-    entered(current_get(), epoch);
-    left(current_get(), epoch);
+    entered(current_thread_get(), epoch);
+    left(current_thread_get(), epoch);
     closed(epoch, TSLAB_OK);
     return steps - before;
 }
@@ -230,7 +230,7 @@ static void case_two_threads_part(const void *unused)
 static void case_scopes_in_scopes_take_one_chunk(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     const uint64_t epoch = opened();
     void *objects[4];
     size_t count = 0;
@@ -259,7 +259,7 @@ static void case_scopes_in_scopes_take_one_chunk(const void *unused)
 static void case_two_epochs_in_turns_take_two(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     const uint64_t epochs[] = { opened(), opened() };
     for (int round = 0; round < 2; round++) {
         const size_t before = counter_get(&meta_bytes);
@@ -282,7 +282,7 @@ static void case_two_epochs_in_turns_take_two(const void *unused)
 static void case_where_plain_malloc_lands(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     const uint64_t a = opened(), b = opened();
     struct hold *holds[2];
     entered(thread, a);
@@ -311,7 +311,7 @@ static void case_where_plain_malloc_lands(const void *unused)
 static void case_an_inner_scope_advances(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     for (int in_between = 0; in_between < 2; in_between++) {
         const uint64_t old = opened(), other = opened();
         uint64_t next = old;
@@ -339,7 +339,7 @@ static void case_an_inner_scope_advances(const void *unused)
 static void case_a_warm_record_keeps_its_chunk(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     for (int way = 0; way < 3; way++) {
         const uint64_t epoch = opened();
         entered(thread, epoch);
@@ -378,7 +378,7 @@ static void pairs(struct thread *thread, uint64_t epoch, size_t count)
 static void case_a_scope_keeps_its_hold_for_handles(const void *unused)
 {
     (void)unused;
-    struct thread *const thread = current_get();
+    struct thread *const thread = current_thread_get();
     const uint64_t epoch = opened();
     entered(thread, epoch);
     CHECK(thread->scope->serving == NULL);

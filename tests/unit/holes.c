@@ -2,7 +2,7 @@
 #include "child.h"
 #include "engine.h"
 
-#include "core/current.h"
+#include "malloc/current_thread.h"
 #include "os/os.h"
 
 #include <sys/mman.h>

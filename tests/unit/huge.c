@@ -4,8 +4,8 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/depot.h"
-#include "core/huge.h"
+#include "space/depot.h"
+#include "space/huge_pages.h"
 
 #include <tslab/tslab.h>
 

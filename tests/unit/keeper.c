@@ -5,10 +5,10 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/exchange.h"
-#include "core/keeper.h"
-#include "core/reclaim.h"
-#include "core/thread.h"
+#include "space/reclaim.h"
+#include "thread/exchange.h"
+#include "thread/keeper.h"
+#include "thread/thread.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -196,23 +196,23 @@ static void where_no_thread_is_to_be_had(const void *argument)
     refusals = UINT_MAX;
     begin_other();
     CHECK(creations == 4 && load_plain(&company.is_kept) == 0);
-    company_settle(); /* it is not tried again and again */
+    program_threads_settle(); /* it is not tried again and again */
     burst();
-    CHECK(creations == 4 && !company_make_room());
+    CHECK(creations == 4 && !program_threads_make_room());
     refusals = 0;
-    company_settle();
+    program_threads_settle();
     CHECK(creations == 4);
     end_other();
     begin_other(); /* another time, another try */
     CHECK(creations == 5 && load_plain(&company.is_kept) != 0);
     /* The program is refused one: the keeper ends, and none comes while there are threads. */
-    CHECK(company_make_room() && load_plain(&company.is_kept) == 0 && !company_make_room());
-    company_settle();
+    CHECK(program_threads_make_room() && load_plain(&company.is_kept) == 0 && !program_threads_make_room());
+    program_threads_settle();
     CHECK(creations == 5 && load_plain(&company.is_kept) == 0);
     end_other();
     begin_other();
     CHECK(creations == 6);
-    company_renew_keeper();
+    program_threads_renew_keeper();
     CHECK(creations == 7 && load_plain(&company.is_kept) != 0);
     end_other();
 }
@@ -281,12 +281,12 @@ static void a_look_empties_idle_heaps(const void *argument)
     option_values[OPTION_KEEPER] = 0;
     begin_other();
     const struct heap *const idle = &registry.live->heap;
-    CHECK(registry.live != front_current->thread && idle->stock.bytes != 0 && hot_units(&idle->hot) != 0);
+    CHECK(registry.live != front_current->thread && idle->stock.bytes != 0 && hot_runs_units(&idle->hot) != 0);
     CHECK(keeper_look(false)); /* it was not seen before */
-    CHECK(idle->stock.bytes != 0 && hot_units(&idle->hot) != 0);
+    CHECK(idle->stock.bytes != 0 && hot_runs_units(&idle->hot) != 0);
     clock_ms += 300;
     CHECK(keeper_look(false));
-    CHECK(idle->stock.bytes == 0 && hot_units(&idle->hot) == 0);
+    CHECK(idle->stock.bytes == 0 && hot_runs_units(&idle->hot) == 0);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         CHECK(heap_part(idle, c)->slab == NULL);
     }

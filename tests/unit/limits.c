@@ -4,9 +4,9 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/limit.h"
-#include "core/reclaim.h"
 #include "os/container.h"
+#include "space/limit.h"
+#include "space/reclaim.h"
 
 #include <sys/stat.h>
 #include <tslab/tslab.h>

@@ -2,8 +2,8 @@
  * takes goes back, and nothing is lost where all threads free for all others. */
 #include "child.h"
 
-#include "core/current.h"
-#include "core/mailbox.h"
+#include "malloc/current_thread.h"
+#include "thread/mailbox.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>

@@ -1,8 +1,8 @@
 /* Without magazines, as the environment of this program says: every operation goes straight to a slab. */
 #include "child.h"
 
-#include "core/current.h"
-#include "core/option.h"
+#include "common/option.h"
+#include "malloc/current_thread.h"
 
 #include <tslab/tslab.h>
 

@@ -1,7 +1,7 @@
 /* Options from the environment: each row is a process of its own. Ranges and defaults are those of the option table. */
 #include "child.h"
 
-#include "core/option.h"
+#include "common/option.h"
 #include "os/text.h"
 
 #include <signal.h>

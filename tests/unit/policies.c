@@ -3,7 +3,7 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/reclaim.h"
+#include "space/reclaim.h"
 
 #include <tslab/tslab.h>
 

@@ -3,12 +3,12 @@
 #include "child.h"
 #include "faults.h"
 
-#include "core/chunk.h"
-#include "core/current.h"
-#include "core/draw.h"
-#include "core/meta.h"
-#include "core/profile.h"
-#include "core/sampling.h"
+#include "common/metadata.h"
+#include "common/random.h"
+#include "malloc/current_thread.h"
+#include "report/profile.h"
+#include "slab/chunk.h"
+#include "thread/sampling.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -83,7 +83,7 @@ static void draws_are_exponential(const void *unused)
         const uint64_t period = 1 << 19;
         double sum = 0, sampled = 0;
         for (unsigned i = 0; i < DRAWS; i++) {
-            const uint64_t distance = draw_distance(&state, period);
+            const uint64_t distance = random_distance(&state, period);
             sum += (double)distance;
             sampled += distance < bytes;
         }
@@ -95,7 +95,7 @@ static void draws_are_exponential(const void *unused)
     }
     for (uint64_t bytes = 1; bytes < (uint64_t)1 << 36; bytes = bytes * 3 / 2 + 1) {
         for (uint64_t period = 1; period < (uint64_t)1 << 40; period *= 7) {
-            const double exact = 1 / -expm1(-(double)bytes / (double)period), ours = draw_weight(bytes, period);
+            const double exact = 1 / -expm1(-(double)bytes / (double)period), ours = random_weight(bytes, period);
             CHECK_SAY(fabs(ours / exact - 1) < 1e-9, "%llu bytes, period %llu: %.12g, not %.12g",
                       (unsigned long long)bytes, (unsigned long long)period, ours, exact);
         }
@@ -121,7 +121,7 @@ static void estimates_are_sound(const void *unused)
     }
     double bytes = 0, variance = 0;
     for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
-        const double weight = draw_weight(sizes[s], PERIOD);
+        const double weight = random_weight(sizes[s], PERIOD);
         is_near(living(sizes[s], sizes[s] + 1).objects, 3000, weight, "living");
         bytes += 15000 * (double)sizes[s];
         variance += 15000 * (weight - 1) * (double)sizes[s] * (double)sizes[s];
@@ -135,7 +135,7 @@ static void estimates_are_sound(const void *unused)
         }
     }
     for (unsigned s = 0; s < COUNT_OF(sizes); s++) {
-        is_near(living(sizes[s], sizes[s] + 1).objects, 1500, draw_weight(sizes[s], PERIOD), "living after frees");
+        is_near(living(sizes[s], sizes[s] + 1).objects, 1500, random_weight(sizes[s], PERIOD), "living after frees");
     }
     for (size_t i = 0; i < n; i++) {
         tslab_free(objects[i]);
@@ -187,7 +187,7 @@ static void it_goes_on_and_off(const void *unused)
         tslab_free(objects[i]);
         objects[i] = tslab_malloc(64);
     }
-    is_near(all_living().objects, MANY / 2, draw_weight(64, PERIOD), "while it is on");
+    is_near(all_living().objects, MANY / 2, random_weight(64, PERIOD), "while it is on");
     char value[24];
     CHECK(tslab_option_get("profile", value, sizeof value) == TSLAB_OK && strcmp(value, "4096") == 0);
     CHECK(tslab_option_set("profile", "0") == TSLAB_OK);
@@ -206,7 +206,7 @@ static void it_goes_on_and_off(const void *unused)
         CHECK(all_zero(objects[i], 64));
         memset(objects[i], 1, 64);
     }
-    is_near(all_living().objects, MANY, draw_weight(64, PERIOD), "when it is on again");
+    is_near(all_living().objects, MANY, random_weight(64, PERIOD), "when it is on again");
     for (unsigned i = 0; i < MANY; i++) {
         tslab_free(objects[i]);
     }
@@ -259,9 +259,9 @@ static void threads_share_the_profile(const void *unused)
     (void)unused;
     start(PERIOD);
     run_threads(allocate_each, 0);
-    is_near(living(48, 49).objects, THREADS * EACH, draw_weight(48, PERIOD), "of all threads");
+    is_near(living(48, 49).objects, THREADS * EACH, random_weight(48, PERIOD), "of all threads");
     run_threads(free_each, 1);
-    is_near(living(48, 49).objects, THREADS * EACH / 2, draw_weight(48, PERIOD), "after frees by others");
+    is_near(living(48, 49).objects, THREADS * EACH / 2, random_weight(48, PERIOD), "after frees by others");
 }
 
 static void a_child_goes_on(const void *unused)
@@ -339,7 +339,7 @@ static void epochs_are_sampled_soundly(const void *unused)
         objects[i] = tslab_malloc(32);
         tslab_free(keep(tslab_malloc(32)));
     }
-    is_near(living(32, 33).objects, OBJECTS, draw_weight(32, PERIOD), "in chunks");
+    is_near(living(32, 33).objects, OBJECTS, random_weight(32, PERIOD), "in chunks");
     CHECK(tslab_epoch_leave(epoch) >= 0 && tslab_epoch_release(epoch, 0, NULL) >= 0);
 }
 
@@ -380,7 +380,7 @@ static void growth_in_place_is_sampled(const void *unused)
         expected += (double)tslab_usable_size(p);
     }
     const struct estimate found = all_living();
-    const double size = expected / BLOCKS, weight = draw_weight((uint64_t)size, period);
+    const double size = expected / BLOCKS, weight = random_weight((uint64_t)size, period);
     CHECK_SAY(fabs(found.bytes - expected) <= 5 * size * sqrt(BLOCKS * (weight - 1)), "%.0f of %.0f bytes", found.bytes,
               expected);
 }
@@ -392,13 +392,13 @@ static void without_memory_samples_are_lost(const void *unused)
         objects[i] = tslab_malloc(64);
     }
     inject(MAP, 0, UINT_MAX);
-    while (meta_alloc(4096) != NULL) { /* what is left of the last mapping */
+    while (metadata_alloc(4096) != NULL) { /* what is left of the last mapping */
     }
     CHECK(tslab_option_set("profile", "1") == TSLAB_NO_MEMORY && !samples_are_on());
     inject_nothing();
     start(1);
     inject(MAP, 0, UINT_MAX);
-    while (meta_alloc(64) != NULL) {
+    while (metadata_alloc(64) != NULL) {
     }
     for (unsigned i = 1000; i < 60000; i++) {
         objects[i] = tslab_malloc(64);

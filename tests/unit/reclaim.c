@@ -3,8 +3,8 @@
 #include "engine.h"
 #include "faults.h"
 
-#include "core/current.h"
-#include "core/reclaim.h"
+#include "malloc/current_thread.h"
+#include "space/reclaim.h"
 
 #include <tslab/tslab.h>
 

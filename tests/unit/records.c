@@ -2,8 +2,8 @@
  * its record, and an instance finds its members alone. */
 #include "child.h"
 
-#include "core/epoch.h"
 #include "os/os.h"
+#include "slab/epoch_record.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>

@@ -2,8 +2,8 @@
  * writes every byte that it has, and lets go of parts in several ways. */
 #include "child.h"
 
-#include "core/accounts.h"
-#include "core/meta.h"
+#include "audit/accounts.h"
+#include "common/metadata.h"
 #include "os/os.h"
 
 #include <sys/mman.h>

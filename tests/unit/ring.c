@@ -1,7 +1,7 @@
 /* The ring of the timeline: what is read is whole, and the newest records are there, however many threads write. */
 #include "child.h"
 
-#include "core/ring.h"
+#include "common/record_ring.h"
 
 #include <pthread.h>
 #include <string.h>

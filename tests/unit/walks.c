@@ -1,7 +1,7 @@
 /* Walks over epochs go over those that are in use, however many there were at once: their steps are counted. */
 #include "child.h"
 
-#include "core/epoch.h"
+#include "slab/epoch_record.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

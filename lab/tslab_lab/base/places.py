@@ -17,7 +17,7 @@ def shown(path):
 def _checkout():
     """The checkout of tslab that this package runs from; None where it was installed."""
     root = Path(__file__).resolve().parents[3]
-    return root if (root / "CMakeLists.txt").is_file() and (root / "src/core").is_dir() else None
+    return root if (root / "CMakeLists.txt").is_file() and (root / "src/malloc").is_dir() else None
 
 
 ROOT = _checkout()

@@ -1,4 +1,4 @@
-"""The file of the option trace: records that the library has written, the newest of them (src/core/ring.h, timeline.h)."""
+"""The file of the option trace: records that the library has written, the newest of them (src/common/record_ring.h, timeline.h)."""
 
 import struct
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ GLIBC_SLACK_KIB = 1024  # so much more, whichever is larger
 LIVE_LIMIT = 1.15  # times what is live, where one thread only frees
 
 BOUNDARIES = (1024, 2048, 2049, 4096, 8192, 16384, 32768, 32832, 32833, 65536, 131072, 262208, 262209, 524288, 1048576)
-# Of the engine (src/base/limits.h, src/core/class.h): what ends at a size.
+# Of the engine (src/base/limits.h, src/common/size_class.h): what ends at a size.
 ENGINE_LIMITS = {2048: "fine classes", 32832: "slots in epochs", 262208: "slots", 1048576: "hot runs"}
 BULK_ORDERS = ("fifo", "lifo", "rand")
 

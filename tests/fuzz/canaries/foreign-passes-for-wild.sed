@@ -1,2 +1,2 @@
-# core/diagnosis.c: the free of a foreign pointer is told as that of a wild one.
+# audit/diagnosis.c: the free of a foreign pointer is told as that of a wild one.
 s/fatal_pointer("free of a foreign pointer", p,/fatal_pointer("double or wild free of", p,/

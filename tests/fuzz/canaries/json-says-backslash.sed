@@ -1,2 +1,2 @@
-# api/report.c: a backslash in a label is written as it is, which is no JSON.
+# report/report.c: a backslash in a label is written as it is, which is no JSON.
 s/ || \*c == '"' || \*c == '\\\\')/ || *c == '"')/

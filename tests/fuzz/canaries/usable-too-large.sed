@@ -1,2 +1,2 @@
-# core/room.c: the usable size of a slot is a granule too large.
-/^struct room room_at(/,/^}/s/{ class_geometry\[class\].size,/{ class_geometry[class].size + GRANULE_BYTES,/
+# malloc/memory_at.c: the usable size of a slot is a granule too large.
+/^struct object_memory object_memory_at(/,/^}/s/{ class_geometry\[class\].size,/{ class_geometry[class].size + GRANULE_BYTES,/

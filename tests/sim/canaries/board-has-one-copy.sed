@@ -1,2 +1,2 @@
-# api/board.c: all postings go into one copy.
+# report/live_view.c: all postings go into one copy.
 s/copies + board.number % BOARD_COPIES \* copy_bytes()/copies/

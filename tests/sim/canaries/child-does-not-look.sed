@@ -1,2 +1,2 @@
-# core/fork.c: the child of a fork counts anew, and does not look.
+# malloc/fork.c: the child of a fork counts anew, and does not look.
 /partial_evaluate(slab);/d

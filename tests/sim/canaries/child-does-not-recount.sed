@@ -1,2 +1,2 @@
-# core/fork.c: the child of a fork does not count anew what a give was cut in.
+# malloc/fork.c: the child of a fork does not count anew what a give was cut in.
 /slab_recount(slab, /d

@@ -1,2 +1,2 @@
-# core/fork.c: the child of a fork does not close the epochs of units of threads that it does not have.
-s/^                work_close(self, thread);/            (void)thread;/
+# malloc/fork.c: the child of a fork does not close the epochs of units of threads that it does not have.
+s/^                work_unit_close(self, thread);/            (void)thread;/

@@ -1,2 +1,2 @@
-# core/due.c: in the child of a fork, the report that another thread has claimed stays claimed.
-/^void due_is_cut/,/^}/{/is_writing/d}
+# thread/report_timer.c: in the child of a fork, the report that another thread has claimed stays claimed.
+/^void report_timer_is_cut/,/^}/{/is_writing/d}

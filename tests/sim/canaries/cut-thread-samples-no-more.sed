@@ -1,2 +1,2 @@
-# core/thread.c: the record of a thread that a fork cut while it took a sample takes no more of them.
+# thread/thread.c: the record of a thread that a fork cut while it took a sample takes no more of them.
 /thread->is_sampling = false;/d

@@ -1,2 +1,2 @@
-# core/current.c: a thread that ends does not close the epoch of its units.
-s/^    work_close(thread, thread);/    (void)thread;/
+# malloc/current_thread.c: a thread that ends does not close the epoch of its units.
+s/^    work_unit_close(thread, thread);/    (void)thread;/

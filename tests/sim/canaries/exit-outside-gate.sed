@@ -1,2 +1,2 @@
-# core/thread.c: a thread empties its heap outside of its gate.
+# thread/thread.c: a thread empties its heap outside of its gate.
 /^    gate_\(lock\|unlock\)(\&thread->gate);$/d

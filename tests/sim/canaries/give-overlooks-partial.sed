@@ -1,2 +1,2 @@
-# core/slab.c: a give that makes a partial slab empty does not look.
+# slab/slab.c: a give that makes a partial slab empty does not look.
 s/return state == SLAB_FULL || .*/return state == SLAB_FULL;/

@@ -1,2 +1,2 @@
-# core/instance.c: an instance is closed although an epoch in it could not be.
+# epoch/instance.c: an instance is closed although an epoch in it could not be.
 /^int instance_close/,/^}/s/^        if (status == TSLAB_BUSY || /        if (/

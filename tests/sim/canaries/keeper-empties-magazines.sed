@@ -1,2 +1,2 @@
-# core/heap.c: the keeper takes the slots of a magazine, too, which its holder uses without the gate.
+# thread/heap.c: the keeper takes the slots of a magazine, too, which its holder uses without the gate.
 /^bool heap_flush_idle/,/^}/s/^                flush_stock(heap, c);/                heap_flush_magazine(heap, c);\n                flush_stock(heap, c);/

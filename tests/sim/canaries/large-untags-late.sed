@@ -1,2 +1,2 @@
-# core/large.c: a freed run loses its tag once more when it is in the depot already.
+# slab/large.c: a freed run loses its tag once more when it is in the depot already.
 s/^    large_retire(first, units);/&\n    store_relaxed(\&arena.units[first].tag, TAG_NONE);/

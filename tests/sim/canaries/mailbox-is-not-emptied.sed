@@ -1,2 +1,2 @@
-# core/mailbox.c: what was flushed of a letter stays counted.
+# thread/mailbox.c: what was flushed of a letter stays counted.
 /^            store_relaxed(&letter->count, 0);$/d

@@ -1,2 +1,2 @@
-# core/reclaim.c: who reclaims everything does not wait for another purger.
+# space/reclaim.c: who reclaims everything does not wait for another purger.
 s/^    lock_acquire(&purger.lock);/    if (!lock_try(\&purger.lock)) {\n        return 0;\n    }/

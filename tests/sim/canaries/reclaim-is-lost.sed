@@ -1,2 +1,2 @@
-# core/ending.c: a close that completes at once forgets that it is to reclaim.
+# epoch/ending.c: a close that completes at once forgets that it is to reclaim.
 /^static void finish_with_holds/,/^}/s/^    store_plain(&epoch->reclaims, reclaims);/    (void)reclaims;/

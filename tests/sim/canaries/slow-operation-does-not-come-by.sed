@@ -1,2 +1,2 @@
-# core/object.c: a slow operation does not look whether a report is due.
-/^    due_write_if_armed();$/d
+# malloc/object.c: a slow operation does not look whether a report is due.
+/^    report_timer_write_if_armed();$/d

@@ -1,2 +1,2 @@
-# core/due.c: what a report has written is not released to the next one.
+# thread/report_timer.c: what a report has written is not released to the next one.
 s/store_release(&due.is_writing, 0)/store_plain(\&due.is_writing, 0)/

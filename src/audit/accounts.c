@@ -1,0 +1,338 @@
+/* Each walk adds to a sum of its own. The accounts are put together at the end. */
+#include "audit/accounts.h"
+
+#include "audit/census.h"
+#include "common/metadata.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/chunk.h"
+#include "space/depot.h"
+#include "space/pages.h"
+#include "space/trap.h"
+#include "thread/exchange.h"
+#include "thread/thread.h"
+
+#include <string.h>
+
+#define ACCOUNT_NAME(name) #name,
+const char *const account_names[ACCOUNTS] = { ACCOUNT_LIST(ACCOUNT_NAME) };
+
+#define ACCOUNT_PLACE(name) PLACE_##name,
+enum { ACCOUNT_LIST(ACCOUNT_PLACE) };
+#define ACCOUNT_IS_THERE(name)                                                                                         \
+    _Static_assert(offsetof(struct tslab_accounts, name) ==                                                            \
+                       offsetof(struct tslab_accounts, live_slots) + PLACE_##name * sizeof(struct tslab_account),      \
+                   "the list has the order of the struct");
+ACCOUNT_LIST(ACCOUNT_IS_THERE)
+_Static_assert(sizeof(struct tslab_accounts) ==
+                   offsetof(struct tslab_accounts, live_slots) + ACCOUNTS * sizeof(struct tslab_account),
+               "the list has all of the struct");
+
+static struct tslab_account all_of(uint64_t bytes)
+{
+    return (struct tslab_account){ bytes, bytes };
+}
+
+static struct tslab_account none_of(uint64_t bytes)
+{
+    return (struct tslab_account){ bytes, 0 };
+}
+
+static void account_add(struct tslab_account *account, uint64_t bytes, uint64_t untouched)
+{
+    invariant(untouched <= bytes);
+    account->bytes += bytes;
+    account->untouched_bytes += untouched;
+}
+
+/* The runs in use. */
+
+struct use_tally {
+    uint64_t used_slot_bytes; /* of slabs: not in the bitmap */
+    uint64_t open_live_bytes; /* in chunks that have a cursor */
+    uint64_t claimed_gone_bytes;
+    uint64_t there_bytes; /* of all runs, as the bits of pages say */
+    uint64_t slab_units, chunk_units, large_units;
+    uint64_t handle_units; /* of slabs with handles */
+    uint64_t large_runs;
+};
+
+static void add_slab(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+{
+    const struct class_geometry *const geometry = &class_geometry[run->class];
+    struct census_slab slab;
+    census_slab(run, &slab);
+    const uint64_t free = (uint64_t)slab.free_slots * geometry->size, tail = census_tail_bytes(run->class);
+    const bool held = word_state(run->word) == SLAB_ATTACHED;
+    account_add(held ? &accounts->attached_slabs : &accounts->partial_slabs, free, slab.free_gone_bytes);
+    account_add(&accounts->slab_tails, tail, slab.tail_gone_bytes);
+    tally->claimed_gone_bytes += slab.claimed_gone_bytes;
+    tally->used_slot_bytes += (uint64_t)(geometry->slots - slab.free_slots) * geometry->size;
+    tally->slab_units += run->units;
+    tally->handle_units += tag_has_handles(run->tag) ? run->units : 0;
+}
+
+/* What a chunk with a cursor has beside living objects, its cursor tells. */
+static void add_chunk(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+{
+    const uint32_t full = load_plain(&arena.runs[run->first].full);
+    const bool open = load_plain(&arena.runs[run->first].live) > CHUNK_GRANULES;
+    size_t live;
+    (void)chunk_count(run->first, &live);
+    live = min_size(live, CHUNK_BYTES);
+    invariant(run->tag == TAG_CHUNK && run->units == CHUNK_UNITS && live % GRANULE_BYTES == 0);
+    if (open) {
+        tally->open_live_bytes += live;
+    } else {
+        const uint64_t filled = max_size(min_size((size_t)full << GRANULE_SHIFT, CHUNK_BYTES), live);
+        const char *const start = arena_address(run->first), *const end = start + CHUNK_BYTES;
+        const uint64_t dead = filled - live;
+        account_add(&accounts->live_chunks, live, 0);
+        account_add(&accounts->dead_in_chunks, dead, min_size(pages_gone_bytes(start, start + filled), dead));
+        account_add(&accounts->unfilled_chunks, CHUNK_BYTES - filled, pages_gone_bytes(start + filled, end));
+        tally->chunk_units += CHUNK_UNITS;
+    }
+}
+
+static void add_large(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+{
+    invariant(run->large_bytes != 0 && run->large_bytes <= (uint64_t)run->units << UNIT_SHIFT);
+    account_add(&accounts->live_large, run->large_bytes, 0);
+    account_add(&accounts->large_tails, ((uint64_t)run->units << UNIT_SHIFT) - run->large_bytes, 0);
+    tally->large_units += run->units;
+    tally->large_runs++;
+}
+
+static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally)
+{
+    for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        tally->there_bytes += pages_there_bytes(run.first, run.units);
+        switch (run.kind) {
+        case CENSUS_SLAB:
+            add_slab(accounts, tally, &run);
+            break;
+        case CENSUS_CHUNK:
+            add_chunk(accounts, tally, &run);
+            break;
+        case CENSUS_LARGE:
+            add_large(accounts, tally, &run);
+            break;
+        }
+    }
+}
+
+/* The chunks that have a cursor. A record that is FREE and has a chunk is a warm one, or about to be. */
+
+static void add_cursor(struct tslab_accounts *accounts, struct use_tally *tally, const struct cursor *cursor, bool warm,
+                       uint64_t *filled_bytes)
+{
+    const uint64_t start = load_plain(&cursor->start), at = load_plain(&cursor->at);
+    if (start == NO_CHUNK) {
+        return;
+    }
+    const uint64_t granules = at - start <= CHUNK_GRANULES ? at - start : 0;
+    const uint64_t rest = (CHUNK_GRANULES - granules) << GRANULE_SHIFT;
+    invariant(granules <= CHUNK_GRANULES &&
+              start % (UNIT_BYTES / GRANULE_BYTES) == (arena.base >> GRANULE_SHIFT) % (UNIT_BYTES / GRANULE_BYTES));
+    /* Whether the page is there that the cursor is on, the bits need not tell yet. */
+    const uint64_t untold = min_size(round_up((start + granules) << GRANULE_SHIFT, (size_t)1 << pages_shift()) -
+                                         ((start + granules) << GRANULE_SHIFT),
+                                     rest);
+    const char *const end = (const char *)((start + CHUNK_GRANULES) << GRANULE_SHIFT);
+    account_add(warm ? &accounts->warm_chunks : &accounts->unfilled_chunks, rest,
+                pages_gone_bytes(end - rest + untold, end));
+    *filled_bytes += granules << GRANULE_SHIFT;
+    tally->chunk_units += CHUNK_UNITS;
+}
+
+static void add_cursors(struct tslab_accounts *accounts, struct use_tally *tally)
+{
+    uint64_t filled = 0;
+    uint32_t at = 0;
+    for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
+        const bool warm = epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE;
+        for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+            add_cursor(accounts, tally, &hold->cursor, warm, &filled);
+        }
+    }
+    invariant(filled <= tally->chunk_units << UNIT_SHIFT);
+    const uint64_t live = min_size(tally->open_live_bytes, filled);
+    account_add(&accounts->live_chunks, live, 0);
+    account_add(&accounts->dead_in_chunks, filled - live, 0);
+}
+
+/* What heaps have. */
+
+/* The record, or the heap of an epoch, that a walk over all that were ever made comes to next. */
+static const struct thread *first_record(void)
+{
+    return load_acquire(&registry.made);
+}
+
+static const struct heap *first_heap(void)
+{
+    return load_acquire(&heap_made);
+}
+
+void accounts_held(unsigned class, struct class_held *held)
+{
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    memset(held, 0, sizeof *held);
+    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+        heap_add_held(&thread->heap, class, held);
+    }
+    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+        heap_add_held(heap, class, held);
+    }
+}
+
+static uint64_t hot_runs_bytes(void)
+{
+    uint64_t units = 0;
+    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+        invariant(thread->heap.epoch == &epoch_process);
+        units += hot_runs_units(&thread->heap.hot);
+    }
+    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+        invariant(heap->epoch != &epoch_process);
+        units += hot_runs_units(&heap->hot);
+    }
+    return units << UNIT_SHIFT;
+}
+
+/* Returns the bytes of all cached slots. */
+static uint64_t add_cached(struct tslab_accounts *accounts)
+{
+    uint64_t cached = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const uint64_t size = class_geometry[c].size, exchanged = exchange_slots(c);
+        struct class_held held;
+        accounts_held(c, &held);
+        invariant(!class_geometry[c].shares_lines || exchanged == 0);
+        account_add(&accounts->magazines, held.magazine * size, held.magazine_untouched);
+        account_add(&accounts->stocks, held.stock * size, 0);
+        account_add(&accounts->outboxes, held.outbox * size, 0);
+        account_add(&accounts->exchange, exchanged * size, 0);
+        account_add(&accounts->claimed, held.claimed * size, 0);
+        account_add(&accounts->retired, held.retired * size, 0);
+        cached += (held.magazine + held.stock + held.outbox + exchanged + held.claimed + held.retired) * size;
+    }
+    return cached;
+}
+
+/* Metadata. How much of a side table has pages is an estimate, from the entries that what is there now has written. */
+
+static struct tslab_account table_account(enum arena_table table, uint64_t written_bytes)
+{
+    const uint64_t mapped = arena_table_bytes(table);
+    invariant(mapped % os_page_bytes() == 0);
+    return (struct tslab_account){ mapped, not_below_zero(mapped, round_up(written_bytes, os_page_bytes())) };
+}
+
+static void add_tables(struct tslab_accounts *accounts, const struct use_tally *tally, uint64_t used_units,
+                       uint64_t dirty_units)
+{
+    const uint64_t granules = UNIT_BYTES / GRANULE_BYTES, touched = used_units + dirty_units;
+    /* Of a large run, only the first descriptor is written. */
+    const uint64_t inside =
+        not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / sizeof(struct run)));
+    accounts->tag_table = table_account(TABLE_TAGS, touched * sizeof(struct unit));
+    const struct tslab_account pages = table_account(TABLE_PAGES, touched);
+    account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
+    accounts->run_table = table_account(TABLE_RUNS, not_below_zero(touched, inside) * sizeof(struct run));
+    accounts->revisit_table = table_account(TABLE_REVISITS, tally->handle_units * sizeof(struct revisit));
+    accounts->code_table = table_account(TABLE_CODES, (tally->chunk_units + tally->handle_units) * granules);
+#if TSLAB_CHECKED
+    accounts->check_table = table_account(TABLE_LIVE, touched * granules / 8);
+#endif
+}
+
+static void add_records(struct tslab_accounts *accounts)
+{
+    const struct thread *const last = owned_load(&registry.last);
+    const uint64_t mapped = counter_get(&metadata_mapped_bytes), bytes = counter_get(&meta_bytes);
+    const uint64_t trays = counter_get(&tray_bytes);
+    invariant(trays % CACHE_LINE == 0 && sizeof *last % CACHE_LINE == 0);
+    uint64_t threads = last != NULL ? sizeof *last : 0, heaps = 0;
+    for (const struct thread *thread = first_record(); thread != NULL; thread = thread->made_before) {
+        threads += thread != last ? sizeof *thread : 0;
+    }
+    for (const struct heap *heap = first_heap(); heap != NULL; heap = heap->made_before) {
+        heaps += sizeof *heap;
+    }
+    accounts->tray_records = none_of(min_size(trays, bytes));
+    accounts->thread_records = none_of(min_size(threads, bytes - accounts->tray_records.bytes));
+    accounts->heap_records =
+        none_of(min_size(heaps, bytes - accounts->tray_records.bytes - accounts->thread_records.bytes));
+    accounts->epoch_records = none_of(not_below_zero(bytes, trays + threads + heaps));
+    accounts->unused_records = all_of(not_below_zero(mapped, bytes));
+    invariant(accounts->epoch_records.bytes <= bytes);
+}
+
+/* Puts the parts together. */
+
+static uint64_t sum_of(const struct tslab_accounts *accounts, uint64_t *untouched)
+{
+    uint64_t sum = 0;
+    *untouched = 0;
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        sum += account_of(accounts, i)->bytes;
+        *untouched += account_of(accounts, i)->untouched_bytes;
+        invariant(account_of(accounts, i)->untouched_bytes <= account_of(accounts, i)->bytes);
+    }
+    return sum;
+}
+
+static uint64_t kind_bytes(enum run_kind kind)
+{
+    return (uint64_t)counter_get(&depot.units[kind]) << UNIT_SHIFT;
+}
+
+/* Takes the pages of an account of runs that nobody uses out of those that are there of all such runs. Which of them
+ * has them, is known only of all together. */
+static struct tslab_account idle_account(uint64_t bytes, uint64_t *there)
+{
+    const uint64_t own = min_size(bytes, *there);
+    invariant(bytes % UNIT_BYTES == 0);
+    *there -= own;
+    return (struct tslab_account){ bytes, bytes - own };
+}
+
+struct accounts_gap accounts_take(struct tslab_accounts *accounts)
+{
+    struct use_tally tally = { .slab_units = 0 };
+    memset(accounts, 0, sizeof *accounts);
+    const uint64_t cached = add_cached(accounts);
+    add_runs(accounts, &tally);
+    add_cursors(accounts, &tally);
+    accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
+    accounts->live_slots = none_of(not_below_zero(tally.used_slot_bytes, cached));
+    accounts->trapped_runs = all_of((uint64_t)counter_get(&trap_units) << UNIT_SHIFT);
+    const uint64_t there = pages_there_bytes(1, load_acquire(&arena.committed_units) - 1);
+    uint64_t idle = not_below_zero(there, tally.there_bytes);
+    accounts->hot_runs = idle_account(hot_runs_bytes(), &idle);
+    accounts->stuck_runs = idle_account(kind_bytes(RUN_STUCK), &idle);
+    accounts->dirty_runs = idle_account(kind_bytes(RUN_DIRTY), &idle);
+    accounts->clean_runs = all_of(kind_bytes(RUN_CLEAN));
+    accounts->unopened_units = all_of(arena_unopened_bytes());
+    const uint64_t used = kind_bytes(RUN_USED), purging = (uint64_t)counter_get(&depot.purging_units) << UNIT_SHIFT;
+    const uint64_t found = ((tally.slab_units + tally.chunk_units + tally.large_units) << UNIT_SHIFT) +
+                           accounts->hot_runs.bytes + accounts->trapped_runs.bytes;
+    accounts->moving_runs = none_of(not_below_zero(used, found));
+    add_tables(accounts, &tally, used >> UNIT_SHIFT,
+               (accounts->dirty_runs.bytes + accounts->stuck_runs.bytes) >> UNIT_SHIFT);
+    add_records(accounts);
+
+    accounts->committed_bytes = used + accounts->dirty_runs.bytes + accounts->stuck_runs.bytes +
+                                accounts->clean_runs.bytes + accounts->unopened_units.bytes +
+                                counter_get(&metadata_mapped_bytes);
+    for (unsigned table = 0; table < TABLES; table++) {
+        accounts->committed_bytes += arena_table_bytes((enum arena_table)table);
+    }
+    const uint64_t sum = sum_of(accounts, &accounts->untouched_bytes);
+    invariant(accounts->untouched_bytes <= sum);
+    invariant(accounts->moving_runs.bytes == 0 || used == found + accounts->moving_runs.bytes);
+    (void)sum;
+    return (struct accounts_gap){ .runs = (int64_t)(used - found - purging),
+                                  .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
+}

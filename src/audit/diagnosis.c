@@ -1,0 +1,173 @@
+/* The tag of the unit that p lies in tells what p is. The rest is text in a buffer on the stack. */
+#include "audit/diagnosis.h"
+
+#include "common/guard.h"
+#include "common/misuse.h"
+#include "os/fatal.h"
+#include "os/text.h"
+#include "slab/epoch_record.h"
+#include "thread/heap.h"
+
+/* The first unit of the large run that p lies in. 0: p lies in none. */
+static size_t large_run_around(const void *p)
+{
+    size_t first = arena_unit(p);
+    if (!arena_has_unit(first)) {
+        return 0;
+    }
+    while (first > 0 && load_plain(&arena.units[first].tag) == TAG_NONE) {
+        first--;
+    }
+    const bool covers =
+        load_plain(&arena.units[first].tag) == TAG_LARGE && arena_unit(p) - first < arena.runs[first].units;
+    return covers ? first : 0;
+}
+
+/* The descriptor of the run that p lies in. NULL: p lies in none. *bytes receives the bytes that the user of an object
+ * there may touch. 0: unknown. */
+static const struct run *run_around(const void *p, size_t *bytes)
+{
+    const uint32_t tag = arena_tag(p);
+    *bytes = 0;
+    if (tag_class(tag) != CLASS_NONE) {
+        const bool sealed = (tag >> AFFINITY_SHIFT & AFFINITY_HANDLE) == 0;
+        *bytes = class_geometry[tag_class(tag)].size - (sealed ? SEAL_BYTES : 0);
+        return &arena.runs[arena.units[arena_unit(p)].first];
+    }
+    if (tag == TAG_CHUNK) {
+        const unsigned code = (uintptr_t)p % GRANULE_BYTES == 0 ? load_plain(size_code_at(p)) : 0;
+        *bytes = code == 0 ? 0 : size_code_bytes(code) - SEAL_BYTES;
+        return &arena.runs[arena.units[arena_unit(p)].first];
+    }
+    const size_t first = large_run_around(p);
+    if (first == 0) {
+        return NULL;
+    }
+    *bytes = arena.runs[first].large_bytes - SEAL_BYTES;
+    return &arena.runs[first];
+}
+
+/* The epoch of a run. NULL: the process, or an epoch that does not exist. */
+static const struct epoch *epoch_of_run(const struct run *run)
+{
+    const uint32_t word = load_plain(&run->word);
+    const bool has = word_state(word) != SLAB_EMPTY && word_epoch(word) > EPOCH_PROCESS;
+    const struct epoch *const epoch = has ? epoch_by_id(word_epoch(word)) : NULL;
+    if (epoch == NULL) {
+        return NULL;
+    }
+    const struct epoch *const owner = load_plain(&epoch->owner);
+    return owner != NULL ? owner : epoch; /* objects with handles live in an epoch that serves another one */
+}
+
+static void say_epoch(struct text *text, const struct epoch *epoch)
+{
+    static const char *const states[] = { ", gone", "", ", closed", ", closed", ", draining" };
+    char label[EPOCH_LABEL_BYTES];
+    text_string(text, "epoch ");
+    if (epoch_label(epoch, label) > 0) {
+        text_string(text, "'");
+        text_foreign(text, label);
+        text_string(text, "'");
+    } else {
+        text_number(text, epoch_value(epoch), 0);
+    }
+    text_string(text, states[epoch_word_state(load_plain(&epoch->word))]);
+}
+
+static _Noreturn void say(const char *what, const void *p)
+{
+    char about[128];
+    struct text text = { .buffer = about, .capacity = sizeof about - 2 };
+    size_t bytes;
+    const struct run *const run = run_around(p, &bytes);
+    const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
+    if (bytes != 0) {
+        text_string(&text, " (");
+        text_number(&text, bytes, 0);
+        text_string(&text, bytes == 1 ? " byte" : " bytes");
+    }
+    if (epoch != NULL) {
+        text_string(&text, bytes != 0 ? ", " : " (");
+        say_epoch(&text, epoch);
+    }
+    invariant(text.length <= sizeof about - 2);
+    if (text.length != 0) {
+        about[text.length++] = ')';
+    }
+    about[text.length] = 0;
+    fatal_pointer(what, p, about);
+}
+
+static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
+
+/* Reports a p in a chunk where no object starts, and that lies in no object. */
+static _Noreturn void say_freed_in_chunk(const void *p)
+{
+    const struct epoch *const epoch = epoch_of_run(&arena.runs[arena.units[arena_unit(p)].first]);
+    const bool is_gone = epoch != NULL && epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE;
+    const uint32_t policy = is_gone ? load_plain(&epoch->policy) : 0;
+    if (policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP) {
+        say("free, after its epoch was released, of", p);
+    }
+    say(misuse_may_be_released() ? may_be_released : "double free of", p);
+}
+
+/* Reports a p in a chunk where no object starts. */
+static _Noreturn void say_in_chunk(const void *p)
+{
+    if ((uintptr_t)p % GRANULE_BYTES != 0) {
+        slot_is_interior(p);
+    }
+    const char *const start = arena_address(arena.units[arena_unit(p)].first);
+    for (const char *at = (const char *)p - GRANULE_BYTES; at >= start; at -= GRANULE_BYTES) {
+        const unsigned code = load_plain(size_code_at(at));
+        if (code != 0) {
+            if ((size_t)((const char *)p - at) < size_code_bytes(code)) {
+                slot_is_interior(p);
+            }
+            break;
+        }
+    }
+    say_freed_in_chunk(p);
+}
+
+/* Reports a p where no object starts. */
+static _Noreturn void say_no_object(const void *p)
+{
+    const uint32_t tag = arena_tag(p);
+    if (!arena_has_unit(arena_unit(p))) {
+        fatal_pointer("free of a foreign pointer", p,
+                      heap_serves_malloc ? " (of another malloc, or of none; a library that is opened with "
+                                           "RTLD_DEEPBIND has libc's)"
+                                         : " (of another malloc, or of none)");
+    }
+    if (tag_class(tag) != CLASS_NONE) {
+        (void)slot_of(p, tag_class(tag)); /* ends the program with another line if p is interior */
+        say("double free of", p);
+    }
+    if (tag == TAG_CHUNK) {
+        say_in_chunk(p);
+    }
+    const size_t first = large_run_around(p);
+    if (first != 0 && p != (const void *)arena_address((uint32_t)first)) {
+        slot_is_interior(p);
+    }
+    if (first != 0) {
+        say("double free of", p);
+    }
+    say(misuse_may_be_released() ? may_be_released : "double or wild free of", p);
+}
+
+static void report(const char *what, const void *p)
+{
+    if (what == NULL) {
+        say_no_object(p);
+    }
+    say(what, p);
+}
+
+void diagnosis_start(void)
+{
+    misuse_report = report;
+}

@@ -1,0 +1,550 @@
+/* Conservation laws that can be run. What each says stands in verify.h. */
+#include "audit/verify.h"
+
+#include "audit/accounts.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/partial_list.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/pages.h"
+#include "thread/exchange.h"
+#include "thread/mailbox.h"
+
+#include <string.h>
+
+#if TSLAB_CHECKED || defined TSLAB_VERIFY
+
+/* Slabs. */
+
+void verify_slab(const struct run *slab)
+{
+    const uint32_t first = run_index(slab), word = load_plain(&slab->word);
+    const unsigned class = word_class(word);
+    invariant(word_state(word) != SLAB_EMPTY && class != CLASS_NONE && class < CLASS_LIMIT);
+    const struct class_geometry *geometry = &class_geometry[class];
+    invariant(slab->kind == RUN_USED && slab->units == geometry->units);
+    const uint32_t tag = load_plain(&arena.units[first].tag);
+    invariant(tag_class(tag) == class);
+    for (uint32_t unit = first; unit < first + geometry->units; unit++) {
+        invariant(load_plain(&arena.units[unit].tag) == tag);
+        invariant(arena.units[unit].first == first);
+    }
+    for (unsigned w = 0; w < geometry->words; w++) {
+        invariant((load_plain(&slab->bitmap[w]) & ~class_word_mask(geometry, w)) == 0);
+    }
+}
+
+void verify_slab_at_rest(const struct run *slab)
+{
+    verify_slab(slab);
+    const struct class_geometry *geometry = &class_geometry[word_class(load_plain(&slab->word))];
+    unsigned whole = 0;
+    for (unsigned w = 0; w < geometry->words; w++) {
+        whole += load_plain(&slab->bitmap[w]) == class_word_mask(geometry, w);
+    }
+    invariant(load_plain(&slab->full) == whole);
+}
+
+/* Lists of partial slabs. */
+
+static void verify_partial(struct partial_list *partial, uint32_t epoch)
+{
+    partial_begin_look(partial);
+    uint32_t before = 0, length = 0;
+    for (uint32_t at = load_plain(&partial->head); at != 0; at = arena.runs[at].next) {
+        const struct run *slab = &arena.runs[at];
+        length++;
+        invariant(length <= counter_get(&partial->length));
+        invariant(slab->prev == before && load_plain(&slab->word) == slab_word(SLAB_PARTIAL, partial->class, epoch));
+        verify_slab(slab);
+        const struct class_geometry *const geometry = &class_geometry[partial->class];
+        invariant(slab_has_any(slab, geometry) && pages_are_as_lent(slab, geometry));
+        before = at;
+    }
+    invariant(length == counter_get(&partial->length) && (length == 0 || partial->tail == before));
+    partial_end_look(partial);
+}
+
+void verify_partials(const struct epoch *epoch)
+{
+    struct partial_list *const partials = epoch_partials(epoch);
+    for (unsigned c = 1; partials != NULL && c < CLASS_LIMIT; c++) {
+        invariant(partials[c].class == c);
+        verify_partial(&partials[c], epoch->id);
+    }
+}
+
+/* Heaps. */
+
+static void verify_slot(void *p, unsigned class, void *context)
+{
+    (void)context;
+    invariant(arena_has_unit(arena_unit(p)) && arena_tag(p) != TAG_NONE);
+    invariant(tag_class(arena_tag(p)) == class && slot_starts(p, class));
+    const struct slot slot = slot_of(p, class);
+    invariant((load_plain(&slot.slab->bitmap[slot.word]) & slot.mask) == 0);
+    invariant(!TSLAB_CHECKED || !live_bits_have(p));
+}
+
+static void visit_places(void *const *places, uint64_t slots, unsigned class, verify_visit *visit, void *context)
+{
+    invariant(slots == 0 || places[0] == NULL);
+    for (uint64_t i = 1; i <= slots; i++) {
+        visit(places[i], class, context);
+    }
+}
+
+/* Returns how many slots there are. */
+static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_visit *visit, void *context)
+{
+    uint64_t sum = 0;
+    for (const struct tray *tray = trays; tray != NULL; tray = tray->next) {
+        invariant(tray->count != 0 && tray->count <= tray->length);
+        visit_places((void *const *)(tray + 1), tray->count, class, visit, context);
+        sum += tray->count;
+    }
+    return sum;
+}
+
+/* Those that are posted, or the others, of the heap with this number. Returns how many slots there are. */
+/* uncounted: only builds of the lab call it */
+static uint64_t visit_letters(uint32_t affinity, unsigned class, bool posted, verify_visit *visit, void *context)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING; i++) {
+        uint32_t count;
+        const struct letter *const letter = mailbox_letter(mailbox_home(affinity), i, class, &count);
+        const uint32_t slots = letter != NULL && (count == LETTER_SLOTS) == posted ? count : 0;
+        for (uint32_t at = 0; at < slots; at++) {
+            visit(letter->slots[at], class, context);
+        }
+        sum += slots;
+    }
+    return sum;
+}
+
+static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
+{
+    const struct heap_class *hc = heap_part(heap, class);
+    const struct magazine *m = &heap->front.magazine[class];
+    const unsigned limit = m->limit;
+    invariant(heap_uses(heap, class) || ((limit | hc->outbox_limit) == 0 && hc->slab == NULL && hc->retired == NULL));
+    invariant(magazine_slots(m) <= limit && (limit == 0 || limit <= tray_of(magazine_places(m))->length));
+    visit_places(magazine_places(m), magazine_slots(m), class, visit, context);
+    invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
+    invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
+    visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        (void)visit_letters(heap->affinity, class, false, visit, context);
+    }
+    invariant(visit_trays(hc->retired, class, visit, context) == counter_get(&hc->retired_slots));
+    for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
+        visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);
+    }
+}
+
+void verify_cached(const struct heap *heap, verify_visit *visit, void *context)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        visit_class(heap, c, visit, context);
+    }
+}
+
+void verify_exchange(verify_visit *visit, void *context)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        invariant(visit_trays(exchange_first(c), c, visit, context) == exchange_slots(c));
+        for (uint32_t home = 0; home < MAILBOX_HOMES && (TSLAB_REMOTE & REMOTE_MAILBOX) != 0; home++) {
+            const uint64_t slots = visit_letters(AFFINITY_FIRST_HEAP + home, c, true, visit, context);
+            invariant(slots % LETTER_SLOTS == 0);
+        }
+    }
+}
+
+static void verify_attached(const struct heap *heap, unsigned class)
+{
+    const struct heap_class *hc = heap_part(heap, class);
+    invariant(hc->slab != NULL || load_plain(&hc->claimed) == 0);
+    if (hc->slab != NULL) {
+        invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
+        verify_slab(hc->slab);
+        invariant(load_plain(&hc->claimed) == 0 || slot_of(hc->claimed_start, class).slab == hc->slab);
+    }
+}
+
+void verify_heap(const struct heap *heap)
+{
+    size_t stocked = 0;
+    verify_cached(heap, verify_slot, NULL);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        verify_attached(heap, c);
+        stocked += (size_t)counter_get(&heap_part(heap, c)->stock.slots) * class_geometry[c].size;
+    }
+    invariant(stocked == heap->stock.bytes && stocked <= heap->stock.peak);
+}
+
+/* The depot. */
+
+struct tally {
+    size_t units[RUN_KINDS], runs[RUN_KINDS];
+    size_t unswept;
+};
+
+static bool waits_for_sweep(const struct run *run)
+{
+    return run->kind == RUN_CLEAN && run->empty.is_swept == 0 && run->units >= RUN_SWEEP_UNITS_MIN;
+}
+
+/* Of a long run only the first units are looked at, and the last: its part of the side tables may have no pages. */
+static void verify_empty(uint32_t first)
+{
+    const struct run *run = &arena.runs[first];
+    invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
+    for (uint32_t i = 0; i < run->units && i < RUN_SWEEP_UNITS_MIN; i++) {
+        invariant(load_plain(&arena.units[first + i].tag) == TAG_NONE);
+    }
+    invariant(load_plain(&arena.units[first + run->units - 1].tag) == TAG_NONE);
+    const char *const start = arena_address(first), *const end = arena_address(first + run->units);
+    invariant(run->kind < RUN_CLEAN || (((uintptr_t)start | (uintptr_t)end) % os_page_bytes() == 0));
+    invariant(run->kind < RUN_CLEAN || pages_gone_bytes(start, end) == (size_t)(end - start));
+}
+
+static void verify_tiles(struct tally *tally)
+{
+    const size_t end = load_plain(&arena.committed_units);
+    unsigned before = RUN_USED;
+    for (uint32_t at = 1; at < end;) {
+        if (arena.units[at].first == 0) { /* a gap: its descriptors may not even be there */
+            invariant(load_plain(&arena.units[at].tag) == TAG_NONE);
+            before = RUN_USED;
+            at++;
+            continue;
+        }
+        const struct run *run = &arena.runs[at];
+        invariant(arena.units[at].first == at && run->units > 0 && run->units <= end - at);
+        invariant(arena.units[at + run->units - 1].first == at);
+        invariant(run->kind < RUN_KINDS && (run->kind == RUN_USED || run->kind != before));
+        if (run->kind != RUN_USED) {
+            verify_empty(at);
+        }
+        tally->units[run->kind] += run->units;
+        tally->runs[run->kind]++;
+        tally->unswept += waits_for_sweep(run);
+        before = run->kind;
+        at += run->units;
+    }
+    invariant(tally->units[RUN_USED] == counter_get(&depot.units[RUN_USED]));
+    invariant(counter_get(&depot.purging_units) <= tally->units[RUN_USED]);
+}
+
+static void verify_bin(unsigned kind, unsigned bin, struct tally *binned)
+{
+    const uint32_t head = size_bins_first(&depot.bins, kind, bin);
+    invariant((depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64) & 1) == (head != 0));
+    uint32_t before = 0;
+    for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
+        const struct run *run = &arena.runs[at];
+        invariant(run->prev == before && run->kind == kind && size_bins_of(run->units) == bin);
+        binned->runs[kind]++;
+        binned->units[kind] += run->units;
+        invariant(binned->units[kind] <= counter_get(&depot.units[kind]));
+        before = at;
+    }
+}
+
+/* Returns how many runs the list has. */
+static size_t verify_ages(const struct run_list *list, bool dirty, size_t most)
+{
+    size_t n = 0;
+    uint32_t before = 0;
+    for (uint32_t at = list->head; at != 0; at = arena.runs[at].empty.next) {
+        const struct run *run = &arena.runs[at];
+        n++;
+        invariant(n <= most && run->empty.prev == before);
+        invariant(dirty ? run->kind == RUN_DIRTY : waits_for_sweep(run));
+        invariant(!dirty || before == 0 || arena.runs[before].empty.dirty_since_ms <= run->empty.dirty_since_ms);
+        before = at;
+    }
+    invariant(list->tail == before);
+    return n;
+}
+
+void verify_depot(void)
+{
+    lock_acquire(&depot.lock);
+    struct tally tiles = { .unswept = 0 }, binned = { .unswept = 0 };
+    for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
+        for (unsigned bin = 0; bin < BINS; bin++) {
+            verify_bin(kind, bin, &binned);
+        }
+        invariant(binned.units[kind] == counter_get(&depot.units[kind]));
+    }
+    const size_t unswept = verify_ages(&depot.unswept, false, binned.runs[RUN_CLEAN]);
+    invariant(verify_ages(&depot.aged, true, binned.runs[RUN_DIRTY]) == binned.runs[RUN_DIRTY]);
+    const uint32_t oldest = depot.aged.head;
+    invariant(load_plain(&depot.oldest_ms) == (oldest == 0 ? UINT64_MAX : arena.runs[oldest].empty.dirty_since_ms));
+    if (counter_get(&depot.lost_units) == 0) {
+        verify_tiles(&tiles);
+        invariant(unswept == tiles.unswept);
+        for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
+            invariant(binned.runs[kind] == tiles.runs[kind] && binned.units[kind] == tiles.units[kind]);
+        }
+    }
+    lock_release(&depot.lock);
+}
+
+/* Chunks. */
+
+static void verify_chunk_run(uint32_t first)
+{
+    const struct run *run = &arena.runs[first];
+    const uint32_t word = load_plain(&run->word);
+    invariant(run->kind == RUN_USED && run->units == CHUNK_UNITS);
+    invariant(word_state(word) == SLAB_ATTACHED && word_class(word) == CLASS_NONE);
+    for (uint32_t unit = first; unit < first + CHUNK_UNITS; unit++) {
+        invariant(load_plain(&arena.units[unit].tag) == TAG_CHUNK && arena.units[unit].first == first);
+    }
+}
+
+/* Granules of the objects in a chunk. No code stands inside of an object, nor beyond so many granules. */
+static uint64_t verify_codes(uint32_t first, uint64_t passed)
+{
+    uint64_t sum = 0, end = 0;
+    for (uint64_t at = 0; at < CHUNK_GRANULES; at++) {
+        const unsigned code = load_plain(size_code_at(arena_address(first) + (at << GRANULE_SHIFT)));
+        if (code != 0) {
+            invariant(at >= end);
+            end = at + size_code_granules(code);
+            invariant(end <= passed);
+            sum += size_code_granules(code);
+        }
+    }
+    return sum;
+}
+
+/* What is counted is read first: others clear a code, then count. Returns how much more is counted than there is. */
+static uint64_t verify_open_chunk(const struct cursor *cursor)
+{
+    const uint64_t start = load_plain(&cursor->start), at = load_plain(&cursor->at), freed = load_plain(&cursor->freed);
+    const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
+    verify_chunk_run(first);
+    invariant(start <= freed && freed <= at && at <= cursor->end && cursor->end <= start + CHUNK_GRANULES);
+    const uint64_t freed_by_others = CHUNK_OPEN - load_acquire(&arena.runs[first].live);
+    invariant(freed_by_others <= at - freed);
+    const uint64_t counted = at - freed - freed_by_others, granules = verify_codes(first, at - start);
+    invariant(granules <= counted);
+    return counted - granules;
+}
+
+void verify_cursor(const struct cursor *cursor)
+{
+    if (cursor_start(cursor) != NULL) {
+        (void)verify_open_chunk(cursor);
+    }
+}
+
+/* Epochs. */
+
+void verify_epoch(struct epoch *epoch)
+{
+    lock_acquire(epoch_lock(epoch));
+    uint32_t before = 0, runs = 0, units = 0;
+    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
+        const struct run *run = &arena.runs[at];
+        invariant(run->of_epoch.prev == before && run->kind == RUN_USED && arena.units[at].first == at);
+        invariant(word_epoch(load_plain(&run->word)) == epoch->id);
+        runs++;
+        units += run->units;
+        invariant(runs <= load_plain(&epoch->pins));
+        before = at;
+    }
+    invariant(units == counter_get(&epoch->run_units));
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct hold *const real = hold->real; /* NULL: the record is idle, and its pages were given back */
+        invariant(real == hold || (real == NULL && hold == &epoch->first));
+    }
+    lock_release(epoch_lock(epoch));
+}
+
+static void verify_sealed_chunks(const struct epoch *epoch)
+{
+    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
+        if (load_plain(&arena.units[at].tag) == TAG_CHUNK) {
+            verify_chunk_run(at);
+            const uint64_t granules = verify_codes(at, CHUNK_GRANULES);
+            invariant(granules != 0 && granules == load_plain(&arena.runs[at].live));
+        } else {
+            invariant(load_plain(&arena.units[at].tag) != TAG_NONE);
+        }
+    }
+}
+
+void verify_epoch_at_rest(struct epoch *epoch)
+{
+    verify_epoch(epoch);
+    verify_sealed_chunks(epoch);
+    const uint64_t word = load_plain(&epoch->word);
+    const enum epoch_state state = epoch_word_state(word);
+    uint64_t held = state == EPOCH_OPEN ? 1 : 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct heap *heap = load_acquire(&hold->kept_heap);
+        held += load_plain(&hold->holder) != HOLD_TAKEN;
+        if (heap != NULL) {
+            verify_heap(heap);
+        }
+        if (cursor_start(&hold->cursor) != NULL) {
+            invariant(verify_open_chunk(&hold->cursor) == 0);
+        }
+    }
+    invariant(held == epoch_word_held(word));
+    invariant(state != EPOCH_FREE || epoch->runs == 0);
+}
+
+/* What walks find is no step of the engine's. */
+static struct epoch *next_epoch(uint32_t *at)
+{
+    struct epoch *const epoch = epoch_next(at);
+    counter_add_shared(&epoch_visits, TSLAB_CHECKED && epoch != NULL ? UINT64_MAX : 0);
+    return epoch;
+}
+
+void verify_shared(void)
+{
+    verify_depot();
+    verify_partials(&epoch_process);
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
+        verify_epoch(epoch);
+        verify_partials(epoch);
+    }
+}
+
+/* The accounts. */
+
+void verify_accounts(void)
+{
+    struct tslab_accounts accounts;
+    const struct accounts_gap gap = accounts_take(&accounts);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        sum += account_of(&accounts, i)->bytes;
+    }
+    invariant(gap.runs == 0 && gap.slots == 0);
+    invariant(sum == accounts.committed_bytes && accounts.untouched_bytes <= sum);
+}
+
+#if TSLAB_CHECKED
+
+/* The whole. */
+
+/* Visits what the heaps of all records and of all epochs cache, and what waits in the exchange. */
+static void visit_all(verify_visit *visit)
+{
+    verify_exchange(visit, NULL);
+    const struct thread *const lists[] = { registry.live, registry.idle };
+    for (unsigned i = 0; i < 2; i++) {
+        for (const struct thread *thread = lists[i]; thread != NULL; thread = thread->next) {
+            verify_cached(&thread->heap, visit, NULL);
+        }
+    }
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
+        for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+            const struct heap *heap = load_acquire(&hold->kept_heap);
+            if (heap != NULL) {
+                verify_cached(heap, visit, NULL);
+            }
+        }
+    }
+}
+
+static void mark_cached(void *p, unsigned class, void *context)
+{
+    verify_slot(p, class, context);
+    const bool is_first = live_bits_mark(p);
+    invariant(is_first); /* it is cached once */
+}
+
+static void unmark_cached(void *p, unsigned class, void *context)
+{
+    (void)class;
+    (void)context;
+    live_bits_unmark(p);
+}
+
+/* A slot is in the bitmap, or is marked, or lives. Returns how many are none of these. */
+static size_t verify_slots(const struct run *slab)
+{
+    verify_slab_at_rest(slab);
+    const enum slab_state state = word_state(load_plain(&slab->word));
+    const struct class_geometry *geometry = &class_geometry[word_class(load_plain(&slab->word))];
+    size_t lost = 0;
+    for (unsigned slot = 0; slot < geometry->slots; slot++) {
+        const bool bit = (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) != 0;
+        const bool elsewhere = live_bits_have(arena_address(run_index(slab)) + (size_t)slot * geometry->size);
+        invariant(!bit || !elsewhere);
+        lost += !bit && !elsewhere;
+    }
+    invariant(state != SLAB_FULL || !slab_has_any(slab, geometry));
+    invariant(state != SLAB_PARTIAL || TSLAB_DEFERRED || !slab_has_all(slab, geometry));
+    return lost;
+}
+
+static size_t verify_objects_of_chunk(uint32_t first)
+{
+    const char *const start = arena_address(first);
+    size_t lost = 0;
+    for (size_t at = 0; at < CHUNK_BYTES; at += GRANULE_BYTES) {
+        const bool code = load_plain(size_code_at(start + at)) != 0, lives = live_bits_have(start + at);
+        invariant(code || !lives);
+        lost += code && !lives;
+    }
+    return lost;
+}
+
+static size_t verify_objects(void)
+{
+    const size_t end = load_plain(&arena.committed_units);
+    size_t lost = 0;
+    for (uint32_t at = 1; at < end;) {
+        const struct run *run = &arena.runs[at];
+        const uint32_t tag = load_plain(&arena.units[at].tag);
+        if (arena.units[at].first != at) {
+            at++; /* a gap */
+            continue;
+        }
+        if (tag_class(tag) != CLASS_NONE) {
+            lost += verify_slots(run);
+        } else if (tag == TAG_CHUNK) {
+            lost += verify_objects_of_chunk(at);
+        } else if (tag == TAG_LARGE) {
+            lost += !live_bits_have(arena_address(at));
+        }
+        at += run->units;
+    }
+    return lost;
+}
+
+size_t verify_whole(void)
+{
+    verify_shared();
+    for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        verify_heap(&thread->heap);
+    }
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
+        verify_epoch_at_rest(epoch);
+    }
+    invariant(epoch_label_quotas_hold());
+    if (counter_get(&depot.lost_units) != 0) {
+        return 0;
+    }
+    visit_all(mark_cached);
+    const size_t lost = verify_objects();
+    visit_all(unmark_cached);
+    return lost;
+}
+
+#endif
+#endif

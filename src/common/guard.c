@@ -1,0 +1,145 @@
+/* Seals are computed from the address and a secret, so they need no table. Guard pages are the ends of a reservation
+ * that stay without access. */
+#include "common/guard.h"
+
+#if TSLAB_CHECKED > 1
+
+#include "base/memcheck.h"
+#include "common/misuse.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <string.h>
+
+/* The low bits of the word come first in memory, so the first byte of an overflow is sure to hit them. */
+enum { PROOF_BITS = 16, FILLING = 0x5e };
+#define FILLING_WORD ((uint64_t)FILLING * 0x0101010101010101u)
+
+static uint64_t secret;
+
+void guard_start(void)
+{
+    secret = os_random();
+}
+
+static uint64_t guard_mix(uint64_t x)
+{
+    x = (x ^ secret) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    return x ^ x >> 29;
+}
+
+/* The last word of a sealed place: the size, and PROOF_BITS that depend on it, both disguised by the address. */
+static uint64_t seal_of(const void *p, size_t size)
+{
+    const uint64_t disguise = guard_mix((uintptr_t)p);
+    return (size << PROOF_BITS | (guard_mix(disguise + size) & bit_mask(PROOF_BITS))) ^ disguise;
+}
+
+void guard_seal(void *p, size_t room, size_t size)
+{
+    invariant(room >= SEAL_BYTES && size <= room - SEAL_BYTES);
+    char *const end = (char *)p + room - SEAL_BYTES;
+    const uint64_t seal = seal_of(p, size);
+    memcheck_open(p, room);
+    memset((char *)p + size, FILLING, (size_t)(end - (char *)p) - size);
+    memcpy(end, &seal, sizeof seal);
+    memcheck_close((char *)p + size, room - size);
+}
+
+static noinline _Noreturn void seal_is_broken(const void *p)
+{
+    misuse("write beyond the end of", p);
+}
+
+static bool is_filled(const char *at, const char *end)
+{
+    uint64_t word;
+    for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        if (word != FILLING_WORD) {
+            return false;
+        }
+    }
+    while (at < end && *at == FILLING) {
+        at++;
+    }
+    return at == end;
+}
+
+size_t guard_sealed(const void *p, size_t room)
+{
+    invariant(room >= SEAL_BYTES);
+    const char *const end = (const char *)p + room - SEAL_BYTES;
+    uint64_t seal;
+    memcheck_open(p, room);
+    memcpy(&seal, end, sizeof seal);
+    const size_t size = (seal ^ guard_mix((uintptr_t)p)) >> PROOF_BITS;
+    if (unlikely(size > room - SEAL_BYTES || seal != seal_of(p, size))) {
+        seal_is_broken(p);
+    }
+    if (unlikely(!is_filled((const char *)p + size, end))) {
+        seal_is_broken(p);
+    }
+    memcheck_close((const char *)p + size, room - size);
+    return size;
+}
+
+void guard_clear(void *p, size_t kept, size_t room)
+{
+    invariant(kept <= room);
+    memcheck_open(p, room);
+    memset((char *)p + kept, 0, room - kept);
+}
+
+void guard_bury(void *p, size_t room)
+{
+    guard_clear(p, 0, room);
+    memcheck_close(p, room);
+}
+
+void guard_check_free(const void *p, size_t room)
+{
+    invariant(room % (2 * sizeof(uint64_t)) == 0); /* places are whole granules */
+    const char *const bytes = p;
+    memcheck_open(p, room);
+    for (size_t at = 0; at < room; at += 2 * sizeof(uint64_t)) {
+        uint64_t words[2];
+        memcpy(words, bytes + at, sizeof words);
+        if (unlikely((words[0] | words[1]) != 0)) {
+            misuse("write after free into", p);
+        }
+    }
+}
+
+void guard_wipe(void *start, size_t bytes)
+{
+    const size_t page = os_page_bytes();
+    const bool whole = (uintptr_t)start % page == 0 && bytes % page == 0;
+    memcheck_open(start, bytes);
+    if (!whole || !os_purge(start, bytes)) {
+        memset(start, 0, bytes);
+    }
+}
+
+void *guard_map(size_t bytes, size_t alignment, void **mapping, size_t *mapping_bytes)
+{
+    invariant(bytes != 0 && is_power_of_two(alignment));
+    const size_t page = os_page_bytes();
+    const size_t slack = alignment > page ? alignment : 0;
+    const size_t inside = round_up(bytes, page);
+    *mapping_bytes = inside + slack + 2 * page;
+    *mapping = inside < bytes || *mapping_bytes < inside ? NULL : os_reserve(*mapping_bytes);
+    if (*mapping == NULL) {
+        return NULL;
+    }
+    char *const start = (char *)round_up((uintptr_t)*mapping + page, max_size(alignment, page));
+    if (!os_commit(start, inside)) {
+        (void)os_unmap(*mapping, *mapping_bytes);
+        return NULL;
+    }
+    invariant(start >= (char *)*mapping + page && start + inside + page <= (char *)*mapping + *mapping_bytes);
+    return start;
+}
+
+#endif

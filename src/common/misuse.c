@@ -1,0 +1,63 @@
+/* Hands the pointer to the report that the engine set. Before the engine starts there is none, and every pointer is
+ * foreign. */
+#include "common/misuse.h"
+
+#include "base/atomic.h"
+#include "os/fatal.h"
+#include "os/text.h"
+
+void (*misuse_report)(const char *what, const void *p);
+
+static atomic_u32 released; /* 1: an epoch was released, so a dead object may have died without a free */
+
+void misuse_expect_released(void)
+{
+    if (load_relaxed(&released) == 0) {
+        store_relaxed(&released, 1);
+    }
+}
+
+bool misuse_may_be_released(void)
+{
+    return load_relaxed(&released) != 0;
+}
+
+_Noreturn noinline void misuse(const char *what, const void *p)
+{
+    if (misuse_report != NULL) {
+        misuse_report(what, p);
+    }
+    fatal_pointer(what != NULL ? what : "free of a foreign pointer", p, "");
+}
+
+_Noreturn noinline void misuse_no_object(const void *p)
+{
+    misuse(NULL, p);
+}
+
+/* uncounted: only the checked libraries call it */
+_Noreturn noinline void misuse_size(const void *p, size_t given, size_t asked)
+{
+    invariant(p != NULL && given != asked);
+    char about[96];
+    struct text text = { .buffer = about, .capacity = sizeof about - 1 };
+    text_string(&text, " with ");
+    text_number(&text, given, 0);
+    text_string(&text, given == 1 ? " byte, which has " : " bytes, which has ");
+    text_number(&text, asked, 0);
+    about[text.length] = 0;
+    fatal_pointer("sized free of", p, about);
+}
+
+/* uncounted: only the checked libraries call it */
+_Noreturn noinline void misuse_alignment(const void *p, size_t given)
+{
+    invariant(p != NULL);
+    char about[96];
+    struct text text = { .buffer = about, .capacity = sizeof about - 1 };
+    text_string(&text, " with an alignment of ");
+    text_number(&text, given, 0);
+    text_string(&text, ", which it does not have");
+    about[text.length] = 0;
+    fatal_pointer("aligned free of", p, about);
+}

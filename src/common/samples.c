@@ -1,0 +1,449 @@
+/* The table has open addresses: a word is an address in granules and the number of its record, WORD_EMPTY or WORD_GONE.
+ * Another table takes its place when half of its words are not WORD_EMPTY. A thread that is looking into the old one
+ * finds it as it was: it serves again only when the next one is used up. Should a thread look for so long, it may miss
+ * a record, which then ends later. */
+#include "common/samples.h"
+
+#include "common/metadata.h"
+#include "common/random.h"
+#include "common/size_class.h"
+#include "os/fatal.h"
+#include "os/lock.h"
+
+#include <string.h>
+
+enum { BLOCKS = SAMPLES_MOST / SAMPLES_IN_BLOCK };
+enum { SAMPLE_BITS = 20, WORD_EMPTY = 0, WORD_GONE = 1 };
+
+_Static_assert(SAMPLES_MOST <= 1 << SAMPLE_BITS, "a word has the number of a record");
+
+struct samples samples;
+
+struct sample_table {
+    uint64_t length; /* a power of two */
+    uint64_t used;   /* words that are not WORD_EMPTY */
+    atomic_u64 words[];
+};
+
+static struct lock samples_lock = LOCK_INIT(RANK_SAMPLES);
+
+/* What is there once allocations are sampled. */
+struct samples_known {
+    atomic_u8 filter[1 << SAMPLES_FILTER_SHIFT];
+    _Atomic(struct sample_table *) table;
+    struct sample_table *spare; /* the one before it, if it had the same length */
+    _Atomic(struct sample *) blocks[BLOCKS];
+    _Atomic(struct stack *) stacks[STACKS_MOST];
+    uint32_t heads[STACK_HEADS]; /* the last stack of each group of hashes */
+    uint32_t free;               /* records not in use */
+    uint32_t since_sweep;        /* records made since dead ones were looked for */
+    double live_bytes, peak_bytes;
+};
+
+static struct samples_known *known_samples;
+
+bool samples_start(void)
+{
+    lock_acquire(&samples_lock);
+    if (known_samples == NULL) {
+        known_samples = metadata_alloc(sizeof *known_samples);
+        store_release(&samples.filter, known_samples != NULL ? known_samples->filter : NULL);
+    }
+    const bool started = known_samples != NULL;
+    lock_release(&samples_lock);
+    return started;
+}
+
+struct sample *samples_at(uint32_t number)
+{
+    invariant(number != 0 && number < SAMPLES_MOST);
+    struct sample *const block = load_acquire(&known_samples->blocks[number / SAMPLES_IN_BLOCK]);
+    return block == NULL ? NULL : &block[number % SAMPLES_IN_BLOCK];
+}
+
+/* A record that was made, so its block is there. */
+static struct sample *sample_made(uint32_t number)
+{
+    invariant(number != 0 && number <= counter_get(&samples.highest));
+    return &load_acquire(&known_samples->blocks[number / SAMPLES_IN_BLOCK])[number % SAMPLES_IN_BLOCK];
+}
+
+const struct stack *samples_stack(uint32_t number)
+{
+    invariant(number != 0 && number < STACKS_MOST);
+    return load_acquire(&known_samples->stacks[number]);
+}
+
+/* The table. */
+
+static uint64_t sample_word_of(uint64_t address, uint32_t number)
+{
+    return address >> GRANULE_SHIFT << SAMPLE_BITS | number;
+}
+
+static uint32_t sample_word_number(uint64_t word)
+{
+    return (uint32_t)(word & ((1 << SAMPLE_BITS) - 1));
+}
+
+static bool sample_word_has(uint64_t word, uint64_t address)
+{
+    return word > WORD_GONE && word >> SAMPLE_BITS == sample_word_of(address, 0) >> SAMPLE_BITS;
+}
+
+/* The word of this address. NULL: there is none. */
+static atomic_u64 *sample_word(uint64_t address)
+{
+    struct sample_table *const table = load_acquire(&known_samples->table);
+    if (table == NULL) {
+        return NULL;
+    }
+    for (uint64_t at = samples_hash(address) >> 20;; at++) {
+        atomic_u64 *const word = &table->words[at & (table->length - 1)];
+        const uint64_t found = load_plain(word);
+        if (found == WORD_EMPTY || sample_word_has(found, address)) {
+            return found == WORD_EMPTY ? NULL : word;
+        }
+    }
+}
+
+uint32_t samples_find(uint64_t address)
+{
+    atomic_u64 *const word = sample_word(address);
+    const uint64_t found = word == NULL ? WORD_EMPTY : load_plain(word);
+    return sample_word_has(found, address) ? sample_word_number(found)
+                                           : 0; /* another thread may have ended it just now */
+}
+
+static void sample_table_put(struct sample_table *table, uint64_t address, uint32_t number)
+{
+    uint64_t at = samples_hash(address) >> 20;
+    while (load_plain(&table->words[at & (table->length - 1)]) > WORD_GONE) {
+        at++;
+    }
+    atomic_u64 *const word = &table->words[at & (table->length - 1)];
+    table->used += load_plain(word) == WORD_EMPTY;
+    store_release(word, sample_word_of(address, number));
+    invariant(table->used < table->length);
+}
+
+/* An empty table of this length. NULL: no memory. */
+static struct sample_table *sample_table_take(uint64_t length)
+{
+    struct sample_table *table = known_samples->spare;
+    if (table == NULL || table->length != length) {
+        table = metadata_alloc(sizeof *table + length * sizeof *table->words);
+    }
+    if (table != NULL) {
+        table->length = length;
+        table->used = 0;
+        store_plain_zeros(table->words, length);
+    }
+    return table;
+}
+
+/* Sees to a table that has room for one more. False: no memory. */
+static bool sample_table_need(void)
+{
+    struct sample_table *const old = load_plain(&known_samples->table);
+    if (old != NULL && old->used < old->length / 2) {
+        return true;
+    }
+    invariant(lock_is_held(&samples_lock));
+    uint64_t length = old == NULL ? SAMPLES_FIRST : old->length;
+    while (length / 4 < counter_get(&samples.live) + 1) {
+        length *= 2;
+    }
+    struct sample_table *const table = sample_table_take(length);
+    if (table == NULL) {
+        return false;
+    }
+    for (uint64_t at = 0; old != NULL && at < old->length; at++) {
+        const uint64_t word = load_plain(&old->words[at]);
+        if (word > WORD_GONE) {
+            sample_table_put(table, word >> SAMPLE_BITS << GRANULE_SHIFT, sample_word_number(word));
+        }
+    }
+    known_samples->spare = old;
+    store_release(&known_samples->table, table);
+    return true;
+}
+
+static void filter_add(uint64_t address, int by)
+{
+    atomic_u8 *const count = &known_samples->filter[samples_hash(address) >> (64 - SAMPLES_FILTER_SHIFT)];
+    const unsigned found = load_plain(count);
+    if (found != UINT8_MAX) {
+        invariant(by > 0 || found != 0);
+        store_plain(count, (uint8_t)((int)found + by));
+    }
+}
+
+/* Stacks. */
+
+static uint64_t stack_hash(const uintptr_t *frames, size_t depth)
+{
+    uint64_t hash = depth;
+    for (size_t i = 0; i < depth; i++) {
+        hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The number of this stack. 0: there is no room for another one. */
+static uint32_t stack_number(const uintptr_t *frames, size_t depth)
+{
+    invariant(lock_is_held(&samples_lock) && counter_get(&samples.stacks) < STACKS_MOST);
+    const uint64_t hash = stack_hash(frames, depth);
+    uint32_t *const head = &known_samples->heads[hash % STACK_HEADS];
+    for (uint32_t number = *head; number != 0;) {
+        const struct stack *const stack = samples_stack(number);
+        if (stack->hash == hash && stack->depth == depth &&
+            memcmp(stack->frames, frames, depth * sizeof *frames) == 0) {
+            return number;
+        }
+        number = stack->before;
+    }
+    const uint32_t number = counter_get(&samples.stacks) + 1;
+    struct stack *const stack = number < STACKS_MOST ? metadata_alloc(sizeof *stack + depth * sizeof *frames) : NULL;
+    if (stack == NULL) {
+        return 0;
+    }
+    *stack = (struct stack){ .hash = hash, .before = *head, .depth = (uint32_t)depth };
+    memcpy(stack->frames, frames, depth * sizeof *frames);
+    store_release(&known_samples->stacks[number], stack);
+    store_release(&samples.stacks, number);
+    *head = number;
+    return number;
+}
+
+static struct stack *stack_of(const struct sample *sample)
+{
+    return sample->stack == 0 ? NULL : load_plain(&known_samples->stacks[sample->stack]);
+}
+
+void samples_sums(uint32_t number, struct stack_sums *sums)
+{
+    invariant(number != 0 && number <= load_plain(&samples.stacks));
+    lock_acquire(&samples_lock);
+    *sums = samples_stack(number)->sums;
+    lock_release(&samples_lock);
+}
+
+/* Records. With the lock. */
+
+static void count_live(const struct sample *sample, double sign)
+{
+    const double objects = sign * sample->weight, bytes = objects * (double)sample->bytes;
+    struct stack *const stack = stack_of(sample);
+    invariant(sign == 1 || sign == -1);
+    known_samples->live_bytes += bytes;
+    if (stack != NULL) {
+        stack->sums.live_objects += objects;
+        stack->sums.live_bytes += bytes;
+    }
+}
+
+static void end_record(atomic_u64 *word)
+{
+    const uint32_t number = sample_word_number(load_plain(word));
+    struct sample *const sample = samples_at(number);
+    invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address != 0);
+    count_live(sample, -1);
+    filter_add(sample->address, -1);
+    store_plain(word, WORD_GONE);
+    sample->address = 0;
+    sample->next = known_samples->free;
+    known_samples->free = number;
+    counter_sub(&samples.live, 1);
+}
+
+/* The number of a record for use. 0: there is none. */
+static uint32_t take_record(void)
+{
+    const uint32_t free = known_samples->free;
+    invariant(lock_is_held(&samples_lock) && free <= counter_get(&samples.highest));
+    if (free != 0) {
+        known_samples->free = sample_made(free)->next;
+        return free;
+    }
+    const uint32_t number = counter_get(&samples.highest) + 1;
+    if (number >= SAMPLES_MOST) {
+        return 0;
+    }
+    _Atomic(struct sample *) *const block = &known_samples->blocks[number / SAMPLES_IN_BLOCK];
+    if (load_plain(block) == NULL) {
+        struct sample *const fresh = metadata_alloc(SAMPLES_IN_BLOCK * sizeof *fresh);
+        if (fresh == NULL) {
+            return 0;
+        }
+        store_release(block, fresh);
+    }
+    store_release(&samples.highest, number);
+    return number;
+}
+
+/* Ends the records of objects that are gone. */
+static void sweep_samples(bool (*is_dead)(const struct sample *))
+{
+    for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
+        const struct sample *const sample = sample_made(number);
+        if (sample->address != 0 && is_dead(sample)) {
+            end_record(sample_word(sample->address));
+        }
+    }
+    known_samples->since_sweep = 0;
+}
+
+/* Notes what lives now as the peak, if it is more than before. Dead records do not count, so they are looked for first.
+ */
+static void note_peak(bool (*is_dead)(const struct sample *))
+{
+    if (known_samples->live_bytes <= known_samples->peak_bytes) {
+        return;
+    }
+    sweep_samples(is_dead);
+    if (known_samples->live_bytes <= known_samples->peak_bytes) {
+        return;
+    }
+    known_samples->peak_bytes = known_samples->live_bytes;
+    for (uint32_t number = 1; number <= counter_get(&samples.stacks); number++) {
+        struct stack_sums *const sums = &load_plain(&known_samples->stacks[number])->sums;
+        sums->peak_objects = sums->live_objects;
+        sums->peak_bytes = sums->live_bytes;
+    }
+}
+
+static void add_record(uint32_t number, const struct sample *of)
+{
+    struct sample *const sample = sample_made(number);
+    invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address == 0);
+    invariant(of->address % GRANULE_BYTES == 0 && of->address >> 48 == 0 && of->weight >= 1);
+    sample->bytes = of->bytes;
+    sample->period = of->period;
+    sample->epoch = of->epoch;
+    sample->born_ms = of->born_ms;
+    sample->weight = of->weight;
+    sample->stack = of->stack;
+    sample->thread = of->thread;
+    sample->run = of->run;
+    sample->life = of->life;
+    sample->class = of->class;
+    sample->address = of->address;
+    store_plain(&sample->seen, 0);
+    filter_add(of->address, 1);
+    sample_table_put(load_plain(&known_samples->table), of->address, number);
+    counter_add(&samples.live, 1);
+    count_live(sample, 1);
+}
+
+void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth,
+                 bool (*is_dead)(const struct sample *))
+{
+    struct sample made = *sample;
+    invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
+    made.weight = random_weight(sample->bytes, sample->period);
+    lock_acquire(&samples_lock);
+    if (load_plain(&samples.is_on) == 0) { /* all records have ended */
+        lock_release(&samples_lock);
+        return;
+    }
+    made.stack = stack_number(frames, depth);
+    if (made.stack == 0) {
+        counter_add(&samples.stackless, 1);
+    } else {
+        struct stack_sums *const sums = &stack_of(&made)->sums;
+        sums->objects += made.weight;
+        sums->bytes += made.weight * (double)made.bytes;
+    }
+    atomic_u64 *const word = sample_word(made.address);
+    if (word != NULL) {
+        end_record(word);
+    }
+    uint32_t number = sample_table_need() ? take_record() : 0;
+    if (number == 0 && known_samples->since_sweep > SAMPLES_MOST / 8) {
+        sweep_samples(is_dead);
+        number = sample_table_need() ? take_record() : 0;
+    }
+    if (number != 0) {
+        add_record(number, &made);
+        /* Not for each new one, and not for each small step */
+        if (++known_samples->since_sweep > counter_get(&samples.live) / 8 &&
+            known_samples->live_bytes > known_samples->peak_bytes * (1 + 1.0 / 64)) {
+            note_peak(is_dead);
+        }
+    } else {
+        counter_add(&samples.lost, 1);
+        known_samples->since_sweep++;
+    }
+    lock_release(&samples_lock);
+}
+
+void samples_note_peak(bool (*is_dead)(const struct sample *))
+{
+    lock_acquire(&samples_lock);
+    if (known_samples != NULL) {
+        note_peak(is_dead);
+    }
+    lock_release(&samples_lock);
+}
+
+bool samples_grow(uint64_t address, uint64_t bytes)
+{
+    lock_acquire(&samples_lock);
+    atomic_u64 *const word = sample_word(address);
+    if (word != NULL) {
+        struct sample *const sample = sample_made(sample_word_number(load_plain(word)));
+        struct stack *const stack = stack_of(sample);
+        const double before = sample->weight * (double)sample->bytes;
+        count_live(sample, -1);
+        sample->bytes = max_size(sample->bytes, bytes);
+        sample->weight = random_weight(sample->bytes, sample->period);
+        invariant(sample->bytes >= bytes && sample->weight >= 1);
+        count_live(sample, 1);
+        if (stack != NULL) {
+            stack->sums.bytes += sample->weight * (double)sample->bytes - before;
+        }
+    }
+    lock_release(&samples_lock);
+    return word != NULL;
+}
+
+void samples_end(uint64_t address)
+{
+    lock_acquire(&samples_lock);
+    invariant(known_samples != NULL && address != 0);
+    atomic_u64 *const word = sample_word(address);
+    if (word != NULL) {
+        end_record(word);
+    }
+    invariant(sample_word(address) == NULL);
+    lock_release(&samples_lock);
+}
+
+void samples_end_all(void)
+{
+    lock_acquire(&samples_lock);
+    invariant(known_samples != NULL && load_plain(&samples.is_on) == 0);
+    for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
+        const uint64_t address = sample_made(number)->address;
+        if (address != 0) {
+            end_record(sample_word(address));
+        }
+    }
+    invariant(counter_get(&samples.live) == 0);
+    lock_release(&samples_lock);
+}
+
+bool samples_copy(uint32_t number, struct sample *copy)
+{
+    lock_acquire(&samples_lock);
+    const struct sample *const sample = samples_at(number);
+    const bool used = sample != NULL && sample->address != 0;
+    if (used) {
+        *copy = *sample;
+    }
+    lock_release(&samples_lock);
+    return used;
+}

@@ -1,0 +1,141 @@
+/* Samples: what is known of sampled objects, and the call stacks that allocated them.
+ *
+ * Owns: a record for each sampled object that is taken to live, a table that finds the record of an address, and a
+ * record for each stack with its sums. All of it is memory of the engine's own, and is never given back; there are at
+ * most SAMPLES_MOST records and STACKS_MOST stacks. What found no room is counted.
+ *
+ * The free of an object touches nothing here. So a record may outlive its object. It ends at the latest before the
+ * object's place is handed out again: whoever hands out a place while allocations are sampled asks samples_may_have
+ * first. Objects in chunks are handed out without that, so a chunk has a number for each of its lives (samples_life),
+ * and a record counts only in the life that it was made in. A report leaves out records of objects that are free
+ * (profile.h).
+ *
+ * Invariants: an address has at most one record; a word of the table that is not empty names a record in use.
+ *
+ * Threads: samples_may_have, samples_find and samples_mark by any, without a lock; all else takes the lock, in a gate,
+ * so that a fork finds it free. */
+#ifndef TSLAB_COMMON_SAMPLES_H
+#define TSLAB_COMMON_SAMPLES_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/limits.h"
+#include "os/call_stack.h"
+
+#include <stdbool.h>
+
+/* A sampled object. */
+struct sample {
+    uint64_t address; /* 0: the record is not in use */
+    uint64_t bytes;   /* what it was sampled by: all bytes that it ever had */
+    uint64_t period;
+    uint64_t epoch; /* its value; 0: the process */
+    uint64_t born_ms;
+    double weight;   /* how many objects it stands for */
+    uint32_t stack;  /* its number; 0: there was no room for it */
+    uint32_t thread; /* the system's number of the thread that allocated it */
+    uint32_t run;    /* of its slot or chunk */
+    uint32_t life;   /* of its chunk; 0: it is in none */
+    uint32_t class;  /* of its slot; CLASS_NONE: it is none */
+    uint32_t next;   /* not in use: the next such record */
+    atomic_u32 seen; /* the number of the last report that found its place in a cache */
+};
+
+/* The sums of a stack, estimated. */
+struct stack_sums {
+    double objects, bytes;           /* allocated */
+    double live_objects, live_bytes; /* of these, taken to live */
+    double peak_objects, peak_bytes; /* these at the time when live_bytes of all stacks were the most */
+};
+
+struct stack {
+    uint64_t hash;
+    uint32_t before; /* the stack before it with a similar hash */
+    uint32_t depth;
+    struct stack_sums sums;
+    uintptr_t frames[]; /* from the innermost one on */
+};
+
+struct samples {
+    atomic_u32 is_on;            /* allocations are sampled */
+    atomic_u64 period;           /* the mean number of bytes between two samples */
+    atomic_u32 changes;          /* how often the period was set */
+    atomic_u64 seed;             /* of the next generator; 0: not chosen yet */
+    atomic_u32 lives;            /* of chunks */
+    atomic_u32 looks;            /* into the caches of threads, for reports */
+    atomic_u32 highest;          /* no record with a higher number was ever in use */
+    atomic_u32 stacks;           /* the number of the last stack */
+    atomic_u32 live;             /* records in use */
+    atomic_u64 lost;             /* samples that found no record */
+    atomic_u64 stackless;        /* samples that found no stack */
+    _Atomic(atomic_u8 *) filter; /* records by hash, 255 counts no more; NULL until allocations are sampled */
+};
+
+extern struct samples samples;
+
+always_inline bool samples_are_on(void)
+{
+    return unlikely(load_plain(&samples.is_on) != 0);
+}
+
+always_inline uint64_t samples_hash(uint64_t address)
+{
+    return (address >> 4) * 0x9e3779b97f4a7c15u;
+}
+
+/* 0: there is no record of an object at this address. */
+always_inline unsigned samples_filter_at(const atomic_u8 *filter, const void *p)
+{
+    return load_plain(&filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]);
+}
+
+/* Whether there may be a record of an object at this address. */
+always_inline bool samples_may_have(const void *p)
+{
+    const atomic_u8 *const filter = load_acquire(&samples.filter);
+    return filter != NULL && samples_filter_at(filter, p) != 0;
+}
+
+/* A number for the next life of a chunk; 0 while allocations are not sampled. */
+always_inline uint32_t samples_life(void)
+{
+    return samples_are_on() ? fetch_add_plain(&samples.lives, 1) + 1 : 0;
+}
+
+/* Sees to the tables, once. False: no memory. */
+bool samples_start(void);
+
+/* The number of the record of this address. 0: there is none. */
+uint32_t samples_find(uint64_t address);
+
+/* The record with a number up to samples.highest; NULL: it was never in use. */
+struct sample *samples_at(uint32_t number);
+
+/* The same of a stack, up to samples.stacks. */
+const struct stack *samples_stack(uint32_t number);
+
+/* Copies a record. False: it is not in use. */
+bool samples_copy(uint32_t number, struct sample *copy);
+
+/* Copies the sums of a stack. */
+void samples_sums(uint32_t number, struct stack_sums *sums);
+
+/* Makes a record, which gets its stack and its weight here, if allocations are sampled still. A record that the address
+ * has ends first. is_dead tells of records whose objects are gone; it is asked before a new peak is noted. */
+void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth,
+                 bool (*is_dead)(const struct sample *));
+
+/* Notes the peak as of now, for a report. */
+void samples_note_peak(bool (*is_dead)(const struct sample *));
+
+/* The object of the record with this address grew in its place: it counts by this many bytes from now on. False: there
+ * is no such record. */
+bool samples_grow(uint64_t address, uint64_t bytes);
+
+/* Ends the record of this address, if there is one. */
+void samples_end(uint64_t address);
+
+/* Ends all records. The stacks and what they allocated stay. */
+void samples_end_all(void);
+
+#endif

@@ -1,0 +1,490 @@
+/* A close is a fast way, which takes all holds and finishes with one compare-and-swap, and a slow way in steps: mark
+ * the word, freeze the own holds, empty the idle ones, drop the share. Both lead to finish_epoch. */
+#include "epoch/ending.h"
+
+#include "audit/verify.h"
+#include "base/probe.h"
+#include "common/timeline.h"
+#include "epoch/ambient.h"
+#include "epoch/hold.h"
+#include "epoch/survivors.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/epoch_runs.h"
+#include "slab/holes.h"
+#include "slab/partial_list.h"
+#include "space/reclaim.h"
+
+#include <string.h>
+
+void ending_lock_gate(struct thread *thread, struct survivors_line *line)
+{
+    line->length = 0;
+    gate_lock(&thread->gate);
+    invariant(thread->line == NULL);
+    thread->line = line;
+}
+
+void ending_unlock_gate(struct thread *thread)
+{
+    const struct survivors_line *const line = thread->line;
+    invariant(line != NULL);
+    thread->line = NULL;
+    gate_unlock(&thread->gate);
+    survivors_say(line);
+}
+
+void ending_count(struct thread *thread, const struct epoch *epoch)
+{
+    invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
+    PROBE1(epoch_close, epoch_value(epoch));
+    timeline_epoch(TIMELINE_EPOCH_CLOSE, epoch_value(epoch), NULL);
+    counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
+}
+
+/* Retires a finished record that has no linked run. It becomes FREE at once, and the closing thread may keep it warm.
+ */
+static void retire_at_once(struct thread *thread, struct epoch *epoch)
+{
+    invariant(thread->gate.is_inside && load_plain(&epoch->pins) == 0 && epoch->runs == 0);
+    struct epoch *owner = load_plain(&epoch->owner);
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool keep = !reclaims && (thread_has_room_for_warm(thread) || thread_pass_warm(thread));
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        if (!keep || hold != &epoch->first) {
+            hold_drop_chunk(hold);
+        }
+    }
+    epoch_unlink_holds(epoch);
+    const uint64_t word = load_plain(&epoch->word);
+    invariant(epoch_word_state(word) == EPOCH_FINISHING);
+    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
+    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
+    store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
+    if (keep) {
+        counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));
+        store_plain(&epoch->drains, 0);
+        thread_keep_warm(thread, epoch);
+    } else {
+        epoch_put_record(epoch);
+        if (!reclaims) {
+            reclaim_tick();
+        }
+    }
+    if (owner != NULL) {
+        epoch_unpin(owner);
+    }
+}
+
+/* Drops the pin that the record has had since it was opened. If that is the last one, the record retires, else it
+ * drains. */
+static void drain_or_retire(struct thread *thread, struct epoch *epoch)
+{
+    uint32_t pins = 1;
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && load_plain(&epoch->pins) != 0);
+    if (cas_seq_cst(&epoch->pins, &pins, 0)) {
+        retire_at_once(thread, epoch);
+        return;
+    }
+    if (load_plain(&epoch->closed_ms) == 0) {
+        store_plain(&epoch->closed_ms, os_now_ms());
+    }
+    store_plain(&epoch->drains, load_plain(&epoch->owner) == NULL);
+    const uint64_t word = load_plain(&epoch->word);
+    store_seq_cst(&epoch->word, epoch_word_with(word, EPOCH_DRAINING));
+    epoch_unpin(epoch);
+}
+
+/* The recursion is two deep at most: finishing an epoch closes the one that serves its handles, which has none itself.
+ */
+/* NOLINTBEGIN(misc-no-recursion) */
+
+/* Closes the epoch that serves the handles of one that is being finished. False: there is none. */
+static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    struct epoch *handles = epoch_serving(epoch);
+    if (handles == NULL) {
+        return false;
+    }
+    invariant(load_plain(&handles->owner) == epoch && load_plain(&handles->handles) == NULL);
+    const uint32_t policy = load_plain(&epoch->policy);
+    /* The epoch itself writes the one line of a report. */
+    store_plain(&handles->policy, policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy);
+    return ending_close_in_gate(thread, epoch_value(handles), false, report) >= 0;
+}
+
+static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
+{
+    report->survivors += part->survivors;
+    report->survivor_bytes += part->survivor_bytes;
+    report->recycled_bytes += part->recycled_bytes;
+}
+
+/* Recycles slabs that emptied before the close (uncounted: only a build of the lab's lets recycling wait for it). */
+static void recycle_at_last(struct epoch *epoch)
+{
+    enum { AT_ONCE = 64 };
+    struct run *empty[AT_ONCE];
+    unsigned n;
+    do {
+        n = 0;
+        lock_acquire(epoch_lock(epoch));
+        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].of_epoch.next) {
+            const unsigned class = word_class(load_plain(&arena.runs[run].word));
+            if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
+                empty[n++] = &arena.runs[run];
+            }
+        }
+        lock_release(epoch_lock(epoch));
+        for (unsigned i = 0; i < n; i++) {
+            partial_evaluate(empty[i]);
+        }
+    } while (n == AT_ONCE);
+}
+
+/* Counts the survivors, writes the line about them, and ends them, as the policy says. of_handles: what the epoch that
+ * served the handles has reported; NULL: there was none. */
+static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report,
+                            const struct tslab_epoch_report *of_handles)
+{
+    const bool says = load_plain(&epoch->policy) == TSLAB_POLICY_REPORT;
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
+    if (report != NULL || says) {
+        struct survivors tally;
+        survivors_count(epoch, &tally);
+        struct survivors all = tally;
+        if (of_handles != NULL) {
+            all.objects += of_handles->survivors;
+            all.bytes += of_handles->survivor_bytes;
+        }
+        if (says && all.objects > 0) {
+            invariant(thread->line != NULL && thread->line->length == 0);
+            survivors_describe(epoch, &all, thread->line);
+        }
+        if (report != NULL) {
+            report->survivors = tally.objects;
+            report->survivor_bytes = tally.bytes;
+        }
+    }
+    if (epoch_is_doomed(epoch)) {
+        survivors_end(epoch);
+    } else if (TSLAB_DEFERRED) {
+        recycle_at_last(epoch);
+    }
+}
+
+/* Finishes an epoch whose holds are all empty. By the thread that brought the count to 0. */
+static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    const uint64_t word = load_plain(&epoch->word);
+    invariant(thread->gate.is_inside && epoch_word_held(word) == 0 && epoch_threads_inside(epoch) == 0);
+    invariant(epoch_word_state(word) == EPOCH_CLOSED || epoch_word_state(word) == EPOCH_FINISHING);
+    store_release(&epoch->word, epoch_word_with(word, EPOCH_FINISHING));
+    const bool reclaims = load_plain(&epoch->reclaims) != 0;
+    const bool looks = report != NULL || load_plain(&epoch->policy) == TSLAB_POLICY_REPORT || epoch_is_doomed(epoch);
+    struct tslab_epoch_report of_handles;
+    const bool has_handles = close_handles(thread, epoch, looks ? &of_handles : NULL);
+    /* A purger of free pages holds slabs attached, and takes slots that would count as survivors. */
+    const bool has_runs = load_plain(&epoch->pins) > 1, keeps_out = looks && has_runs;
+    if (keeps_out) {
+        holes_keep_out();
+    }
+    treat_survivors(thread, epoch, report, looks && has_handles ? &of_handles : NULL);
+    if (keeps_out) {
+        holes_let_in();
+    }
+    if (report != NULL) {
+        /* The memory that the epoch had when closing began, less the memory that its survivors keep. */
+        const uint64_t kept = survivors_kept_bytes(epoch);
+        report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
+        if (has_handles) {
+            add_report(report, &of_handles);
+        }
+    }
+    const size_t holes = reclaims && has_runs ? holes_purge_epoch(epoch) : 0;
+    drain_or_retire(thread, epoch);
+    if (reclaims) {
+        thread_flush_warm(thread);
+        epoch_flush_shared_warm();
+        const size_t bytes = holes + reclaim_all();
+        if (report != NULL) {
+            report->reclaimed_bytes = bytes;
+            /* Resident bytes of 0 mean that the system did not tell. */
+            const int64_t resident = (int64_t)os_resident_bytes();
+            const bool known = report->rss_change_bytes != 0 && resident != 0;
+            report->rss_change_bytes = known ? report->rss_change_bytes + resident : 0;
+        }
+    }
+}
+
+/* Subtracts n emptied holds, and the closing thread's own share, from the count. True: this finished the epoch. */
+static bool drop_held(struct thread *thread, struct epoch *epoch, uint64_t n, struct tslab_epoch_report *report)
+{
+    const uint64_t old = fetch_sub_seq_cst(&epoch->word, n << EPOCH_HELD_SHIFT);
+    invariant(n != 0 && epoch_word_held(old) >= n);
+    if (epoch_word_held(old) != n || epoch_word_state(old) != EPOCH_CLOSED) {
+        return false;
+    }
+    finish_epoch(thread, epoch, report);
+    return true;
+}
+
+/* Empties the idle holds of a closed epoch. In the gate. The record may have been opened again since the caller's look:
+ * then the holds are taken from that later epoch, whose threads make other ones. */
+static void help_in_gate(struct thread *thread, struct epoch *epoch)
+{
+    invariant(thread->gate.is_inside);
+    const uint64_t n = hold_empty_idle(epoch);
+    if (n > 0) {
+        (void)drop_held(thread, epoch, n, NULL);
+    }
+}
+
+noinline void ending_help(struct thread *thread, struct epoch *epoch)
+{
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    help_in_gate(thread, epoch);
+    ending_unlock_gate(thread);
+}
+
+void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors tally;
+    survivors_count(epoch, &tally);
+    memset(report, 0, sizeof *report);
+    report->survivors = tally.objects;
+    report->survivor_bytes = tally.bytes;
+    report->rss_change_bytes = reclaims ? -(int64_t)os_resident_bytes() : 0;
+    report->recycled_bytes = survivors_memory(&tally);
+    report->age_ms = os_ms_since(load_plain(&epoch->opened_ms));
+}
+
+/* Takes all holds of an open epoch that no thread is inside of, links them by `outer` in *taken_holds, and changes the
+ * word to FINISHING. False: a thread is inside, or the epoch is not open (any more), and nothing has changed. */
+static bool take_all(struct thread *thread, struct epoch *epoch, uint64_t value, struct hold **taken_holds)
+{
+    struct hold *all = NULL;
+    uint64_t taken = 0;
+    invariant(thread->gate.is_inside);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        if (hold_claim_to_close(hold)) {
+            hold->outer = all;
+            all = hold;
+            taken++;
+        }
+    }
+    uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+        epoch_word_held(word) == taken + 1 &&
+        cas_seq_cst(&epoch->word, &word, epoch_generation(word) | EPOCH_FINISHING)) {
+        *taken_holds = all;
+        return true;
+    }
+    while (all != NULL) {
+        struct hold *hold = all;
+        all = hold->outer;
+        if (hold_make_idle(hold)) {
+            help_in_gate(thread, epoch);
+        }
+    }
+    return false;
+}
+
+/* Empties all holds of a FINISHING epoch, which the caller has taken, and finishes it. */
+static void finish_with_holds(struct thread *thread, struct epoch *epoch, struct hold *all, bool reclaims,
+                              struct tslab_epoch_report *report)
+{
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING);
+    ending_count(thread, epoch);
+    store_plain(&epoch->reclaims, reclaims);
+    for (struct hold *hold = all; hold != NULL; hold = hold->outer) {
+        hold_empty(epoch, hold);
+    }
+    finish_epoch(thread, epoch, report);
+}
+
+int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims)
+{
+    uint64_t word = load_seq_cst(&epoch->word);
+    do {
+        if (!epoch_same_generation(word, value)) {
+            return TSLAB_STALE;
+        }
+        if (epoch_word_state(word) != EPOCH_OPEN) {
+            return epoch_word_state(word) == EPOCH_FREE ? TSLAB_STALE : TSLAB_CLOSED;
+        }
+    } while (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_CLOSED)));
+    /* No thread can finish the epoch before the closing thread drops its share. */
+    store_plain(&epoch->reclaims, reclaims);
+    return TSLAB_OK;
+}
+
+void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    if (thread->scope == NULL) {
+        return;
+    }
+    for (struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        if (hold->ambient != NULL && hold->ambient->epoch == epoch && hold->ambient->value == value) {
+            hold->ambient = NULL;
+        }
+        if (hold->epoch == epoch && hold->value == value) {
+            invariant(load_plain(&hold->real->holder) == thread);
+            chunk_freeze(&hold->cursor);
+            if (hold->heap != NULL) {
+                heap_empty(hold->heap);
+            }
+        }
+    }
+    ambient_set(thread);
+}
+
+int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
+{
+    invariant(thread->gate.is_inside && epoch_word_state(load_plain(&epoch->word)) == EPOCH_CLOSED);
+    invariant(epoch_word_held(load_plain(&epoch->word)) != 0);
+    const uint64_t n = hold_empty_idle(epoch) + 1;
+    if (epoch_word_held(load_plain(&epoch->word)) != n) {
+        store_plain(&epoch->closed_ms, os_now_ms()); /* the close may take a while */
+    }
+    if (drop_held(thread, epoch, n, report)) {
+        return TSLAB_OK;
+    }
+    if (report != NULL) {
+        report->recycled_bytes = 0; /* nothing was recycled yet */
+        report->rss_change_bytes = 0;
+    }
+    return TSLAB_PENDING;
+}
+
+int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    invariant(thread->gate.is_inside);
+    if (epoch == NULL || !epoch_is_open_as(epoch, value)) {
+        const int why = epoch_refusal(value);
+        invariant(why < 0);
+        return why;
+    }
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    struct hold *all;
+    if (likely(take_all(thread, epoch, value, &all))) {
+        finish_with_holds(thread, epoch, all, reclaims, report);
+        return TSLAB_OK;
+    }
+    const int status = ending_mark_closed(epoch, value, reclaims);
+    if (status != TSLAB_OK) {
+        return status;
+    }
+    ending_count(thread, epoch);
+    ending_freeze_holds(thread, epoch, value);
+    return ending_complete(thread, epoch, report);
+}
+
+/* By now the record may be another epoch's, for which the same holds. */
+/* uncounted: only checked builds call it */
+static void verify_record(uint64_t value)
+{
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    struct epoch *epoch = epoch_by_id(id);
+    /* VERIFIES once more: compilers that do not optimise keep this function also where nobody calls it. */
+    if (VERIFIES && id > EPOCH_PROCESS && epoch != NULL && epoch->id == id) {
+        verify_epoch(epoch);
+        verify_partials(epoch);
+    }
+}
+
+int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors_line line;
+    const uint64_t begun_ns = timeline_begin();
+    ending_lock_gate(thread, &line);
+    const int status = ending_close_in_gate(thread, value, reclaims, report);
+    if (VERIFIES) {
+        verify_record(value);
+    }
+    ending_unlock_gate(thread);
+    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
+    return status;
+}
+
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+/* Releases an epoch that drains: no thread is inside, and its survivors end now. */
+static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
+                            struct tslab_epoch_report *report)
+{
+    uint32_t pins = load_relaxed(&epoch->pins);
+    do {
+        if (pins == 0) {
+            return TSLAB_STALE; /* the last object has just died */
+        }
+    } while (!cas_seq_cst(&epoch->pins, &pins, pins + 1));
+    if (!cas_seq_cst(&epoch->word, &word, epoch_word_with(word, EPOCH_FINISHING))) {
+        epoch_unpin(epoch);
+        return TSLAB_BUSY;
+    }
+    invariant(thread->gate.is_inside && epoch_word_held(word) == 0);
+    store_plain(&epoch->reclaims, reclaims);
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
+    }
+    struct tslab_epoch_report of_handles;
+    struct epoch *handles = epoch_serving(epoch);
+    const bool has_handles = handles != NULL && release_in_gate(thread, epoch_value(handles), false,
+                                                                report == NULL ? NULL : &of_handles) >= 0;
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    finish_epoch(thread, epoch, report);
+    if (report != NULL && has_handles) {
+        add_report(report, &of_handles);
+    }
+    return TSLAB_OK;
+}
+
+static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct epoch *epoch = epoch_by_value(value);
+    if (epoch == NULL) {
+        return TSLAB_STALE;
+    }
+    const uint64_t word = load_seq_cst(&epoch->word);
+    if (epoch_word_state(word) == EPOCH_DRAINING) {
+        return release_draining(thread, epoch, word, reclaims, report);
+    }
+    if (epoch_word_state(word) != EPOCH_OPEN) {
+        return TSLAB_BUSY;
+    }
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    struct hold *all;
+    if (!take_all(thread, epoch, value, &all)) {
+        return TSLAB_BUSY;
+    }
+    if (load_plain(&epoch->policy) != TSLAB_POLICY_TRAP) {
+        store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
+    }
+    finish_with_holds(thread, epoch, all, reclaims, report);
+    return TSLAB_OK;
+}
+
+int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct survivors_line line;
+    const uint64_t begun_ns = timeline_begin();
+    ending_lock_gate(thread, &line);
+    const int status = release_in_gate(thread, value, reclaims, report);
+    if (VERIFIES) {
+        verify_record(value);
+    }
+    ending_unlock_gate(thread);
+    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
+    return status;
+}
+
+/* NOLINTEND(misc-no-recursion) */

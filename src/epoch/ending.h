@@ -1,0 +1,53 @@
+/* The ends of epochs: closing, releasing and finishing.
+ *
+ * A closing thread changes the epoch's word and then empties the idle holds. A thread that leaves a closed epoch
+ * empties its hold as the closing thread would have. The thread that brings the word's count to 0 finishes the epoch:
+ * it treats the survivors by the epoch's policy, reports, and retires the record or leaves it to drain. If no thread is
+ * inside, close and release take all holds first and finish the epoch with one compare-and-swap.
+ *
+ * Invariants: only the thread that brought the count to 0 finishes an epoch, and then all its holds are TAKEN.
+ *
+ * The card of the protocol is docs/protocols/epoch.md. Threads: any. A function that enters the gate says so; the
+ * others run in the gate. */
+#ifndef TSLAB_EPOCH_ENDING_H
+#define TSLAB_EPOCH_ENDING_H
+
+#include "thread/thread.h"
+
+struct survivors_line;
+
+/* As tslab_epoch_close and tslab_epoch_release. report may be NULL. They enter the gate. */
+int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+/* Empties the idle holds of a closed epoch, after a hold of it was made idle. Enters the gate. */
+void ending_help(struct thread *thread, struct epoch *epoch);
+
+/* Enter and leave the gate around a verb that may finish an epoch. A line about survivors is written after the gate was
+ * left: the reader of stderr may be slow, and may need a fork or a new thread before it reads on. */
+void ending_lock_gate(struct thread *thread, struct survivors_line *line);
+void ending_unlock_gate(struct thread *thread);
+
+/* The whole close, for a thread that is in the gate already. */
+int ending_close_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+/* The steps of a close, for scope_advance. In the gate. */
+
+/* Starts a report. Until the epoch is finished, the survivors are all objects that are alive now, recycled_bytes is all
+ * memory of the epoch, and all resident memory counts as gone. */
+void ending_begin_report(struct epoch *epoch, bool reclaims, struct tslab_epoch_report *report);
+
+/* Changes the word from OPEN to CLOSED. Returns TSLAB_STALE or TSLAB_CLOSED when another thread was first. */
+int ending_mark_closed(struct epoch *epoch, uint64_t value, bool reclaims);
+
+/* Counts in the thread's record that it has closed an epoch of a user. */
+void ending_count(struct thread *thread, const struct epoch *epoch);
+
+/* The closing thread gets nothing more from the holds of the epoch that it has itself, and its plain malloc lands
+ * outside of the epoch. */
+void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t value);
+
+/* Empties the idle holds of an epoch that the caller has marked closed, and drops the caller's share. */
+int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report);
+
+#endif

@@ -1,0 +1,126 @@
+/* Every change of holder is a compare-and-swap or an exchange of the hold's `holder`. A hold that is missing is linked
+ * TAKEN and then counted in the epoch's word. */
+#include "epoch/hold.h"
+
+#include "os/fatal.h"
+#include "slab/epoch_runs.h"
+#include "thread/heap_list.h"
+#include "thread/retired_slots.h"
+
+bool hold_claim_to_close(struct hold *hold)
+{
+    struct thread *found = HOLD_IDLE;
+    return cas_seq_cst(&hold->holder, &found, HOLD_TAKEN);
+}
+
+/* Whether the word is OPEN, of this generation, and can count one more hold. */
+static bool epoch_has_room(uint64_t word, uint64_t value)
+{
+    return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN &&
+           epoch_word_held(word) < EPOCH_HELD_MOST;
+}
+
+/* Makes one more hold in an epoch whose holds are all in use. NULL: no memory, or the epoch is closed. A hold that was
+ * linked but not counted stays TAKEN and without a holder until the holds of the record are unlinked. It is not
+ * unlinked here, because the closing thread may be walking over it. If the record has retired by then, its next life
+ * has the hold, too. */
+static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    gate_lock(&thread->gate);
+    lock_acquire(epoch_lock(epoch));
+    uint64_t word = load_seq_cst(&epoch->word);
+    struct hold *hold = epoch_has_room(word, value) ? epoch_link_hold(epoch) : NULL;
+    while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
+        hold = epoch_has_room(word, value) ? hold : NULL;
+    }
+    if (hold != NULL) {
+        store_seq_cst(&hold->holder, thread);
+    }
+    lock_release(epoch_lock(epoch));
+    gate_unlock(&thread->gate);
+    return hold;
+}
+
+/* Claims an idle hold of the epoch from `from` on and before `end`. NULL: there is none. */
+static struct hold *hold_claim_between(struct thread *thread, struct hold *from, const struct hold *end)
+{
+    for (struct hold *hold = from; hold != end && hold != NULL; hold = hold_next(hold)) {
+        if (hold_claim(hold, thread)) {
+            return hold;
+        }
+    }
+    return NULL;
+}
+
+/* The remembered hold may be of another epoch. If it is TAKEN, it may not be linked any more, and its record may have
+ * been given back and begun anew. */
+noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint64_t value)
+{
+    struct hold **const remembered = &thread->remembered[value % REMEMBERED_HOLDS]; /* its low bits are the index */
+    struct hold *const old = *remembered;
+    const bool known = owned_load(&old->epoch) == epoch && load_relaxed(&old->holder) != HOLD_TAKEN;
+    struct hold *const behind = known ? hold_next(old) : NULL;
+    struct hold *hold = hold_claim_between(thread, behind, NULL);
+    if (hold == NULL) {
+        hold = hold_claim_between(thread, epoch_first_hold(epoch), behind);
+    }
+    if (hold == NULL) {
+        hold = hold_make(thread, epoch, value);
+    }
+    invariant(hold == NULL || (hold->epoch == epoch && load_plain(&hold->holder) == thread));
+    if (hold != NULL) {
+        *remembered = hold;
+    }
+    return hold;
+}
+
+void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor)
+{
+    const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
+    invariant(cursor_start(cursor) != NULL && load_plain(&arena.units[first].tag) == TAG_CHUNK);
+    epoch_link_run(epoch, first);
+    if (chunk_seal(cursor)) {
+        epoch_recycle_chunk(epoch, first);
+    }
+    invariant(cursor_start(cursor) == NULL);
+}
+
+void hold_empty(struct epoch *epoch, struct hold *hold)
+{
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN && hold->epoch == epoch);
+    invariant(hold->nested == 0 && hold->serving == NULL);
+    if (hold->heap != NULL) {
+        heap_unretire(hold->heap);
+        heap_empty(hold->heap);
+        heap_list_delist(hold->heap);
+    }
+    if (cursor_start(&hold->cursor) == NULL || epoch_is_doomed(epoch)) {
+        return;
+    }
+    if (chunk_is_empty(&hold->cursor)) {
+        chunk_reset(&hold->cursor);
+    } else {
+        hold_seal_chunk(epoch, &hold->cursor);
+    }
+}
+
+uint64_t hold_empty_idle(struct epoch *epoch)
+{
+    uint64_t n = 0;
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        if (hold_claim_to_close(hold)) {
+            hold_empty(epoch, hold);
+            n++;
+        }
+    }
+    return n;
+}
+
+bool hold_make_idle(struct hold *hold)
+{
+    const struct epoch *const epoch = hold->epoch;
+    invariant(load_plain(&hold->holder) != HOLD_IDLE && hold->real == hold);
+    invariant(hold->nested == 0 && hold->serving == NULL);
+    (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
+    return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
+}

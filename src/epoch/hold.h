@@ -1,0 +1,36 @@
+/* Holds: the places from which threads allocate in an epoch (epoch_record.h), one thread at a time in each.
+ *
+ * Here a thread finds a hold, makes it idle, or empties it. What follows for the epoch is in ending.h. The order of
+ * looks and claims is the protocol of docs/protocols/epoch.md.
+ *
+ * Invariants: only the holder uses a hold; a hold is TAKEN from before it is emptied until its record is opened again.
+ *
+ * Threads: any. hold_find enters the gate. The other functions run in the gate, except hold_make_idle. */
+#ifndef TSLAB_EPOCH_HOLD_H
+#define TSLAB_EPOCH_HOLD_H
+
+#include "thread/thread.h"
+
+/* Finds another hold of an open epoch than the one that the thread remembers. Claims it for the thread, which remembers
+ * it from now on. The search starts behind the remembered hold, so that threads that meet in an epoch part. NULL: no
+ * memory, or the epoch is closed. */
+struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint64_t value);
+
+/* Makes a hold idle. True: the epoch is closed, and the caller must look for idle holds in it (ending_help). */
+bool hold_make_idle(struct hold *hold);
+
+/* Claims an idle hold for the closing thread. A failed claim, too, is a look at the hold that comes after the change of
+ * the epoch's word. */
+bool hold_claim_to_close(struct hold *hold);
+
+/* Gives back all that a TAKEN hold keeps, except an empty chunk, and except a chunk whose objects are about to be
+ * released. */
+void hold_empty(struct epoch *epoch, struct hold *hold);
+
+/* Takes and empties all idle holds. Returns how many. */
+uint64_t hold_empty_idle(struct epoch *epoch);
+
+/* Takes a hold's cursor off its chunk, in which objects live. The chunk waits for their frees. */
+void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor);
+
+#endif

@@ -1,0 +1,449 @@
+/* The scopes of a thread are a stack, linked by `outer`, of the holds that it has, and of echoes for scopes that it
+ * entered once more. Each change of the stack sets the ambient anew. */
+#include "epoch/scope.h"
+
+#include "base/probe.h"
+#include "common/metadata.h"
+#include "common/timeline.h"
+#include "epoch/ambient.h"
+#include "epoch/ending.h"
+#include "epoch/hold.h"
+#include "epoch/survivors.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* An epoch that serves handles shares the quotas of the one that it serves. */
+static void set_quotas(struct epoch *epoch, const struct scope_options *options)
+{
+    struct epoch *const root = options->is_instance ? epoch : epoch_by_value(options->instance);
+    const struct epoch *const owner = options->serves;
+    epoch->quota = owner != NULL ? owner->quota : root != NULL ? &root->own_quota : NULL;
+    epoch->label_quota = owner != NULL ? owner->label_quota : label_quota_of(options->label);
+    invariant(root == NULL || options->is_instance || load_plain(&root->is_instance) != 0);
+    if (options->is_instance) {
+        store_plain(&epoch->own_quota.limit_units, 0);
+    }
+}
+
+/* Makes a FREE record an OPEN epoch. Returns its value. */
+static uint64_t open_record(struct epoch *epoch, const struct scope_options *options)
+{
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && epoch->first.serving == NULL);
+    store_plain(&epoch->policy, options->policy);
+    store_plain(&epoch->plain, options->plain);
+    store_plain(&epoch->reclaims, 0);
+    store_plain(&epoch->parent, options->parent);
+    store_plain(&epoch->instance, options->instance);
+    store_plain(&epoch->opened_ms, os_now_ms());
+    store_plain(&epoch->closed_ms, 0);
+    counter_set(&epoch->recycled_runs, 0);
+    invariant(counter_get(&epoch->run_units) == 0);
+    store_plain(&epoch->limit_units, options->limit_units);
+    set_quotas(epoch, options);
+    store_plain(&epoch->handles, NULL);
+    store_plain(&epoch->is_instance, options->is_instance);
+    store_plain(&epoch->owner, options->serves);
+    epoch->affinity = AFFINITY_EPOCH | epoch->id | (options->serves != NULL ? AFFINITY_HANDLE : 0);
+    epoch_set_label(epoch, options->label);
+    store_relaxed(&epoch->pins, 1);
+    epoch->first.heap = NULL;
+    epoch->first.filled_kib = 0;
+    /* The word comes before the hold. A thread that comes late to help with a close of the record's earlier life may
+     * claim the hold as soon as it is idle, and subtracts it from the word. The word counts the hold, and one for the
+     * thread that will close the epoch. */
+    const uint64_t generation = (load_plain(&epoch->word) >> EPOCH_GENERATION_SHIFT) + 1;
+    store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
+    store_release(&epoch->first.holder, HOLD_IDLE);
+    const uint64_t value = generation << EPOCH_GENERATION_SHIFT | epoch->id;
+    PROBE2(epoch_open, value, options->label);
+    timeline_epoch(TIMELINE_EPOCH_OPEN, value, options->label);
+    return value;
+}
+
+uint64_t scope_open(struct thread *thread, const struct scope_options *options)
+{
+    struct epoch *const root = options->instance == 0 ? NULL : epoch_by_value(options->instance);
+    struct epoch *epoch = thread_take_warm(thread);
+    if (epoch == NULL) {
+        gate_lock(&thread->gate);
+        thread_fetch_warm(thread);
+        epoch = thread_take_warm(thread);
+        if (epoch == NULL) {
+            epoch = epoch_take_record();
+        }
+        gate_unlock(&thread->gate);
+    }
+    if (epoch == NULL) {
+        return 0;
+    }
+    if (epoch->root != root) {
+        gate_lock(&thread->gate);
+        epoch_set_root(epoch, root);
+        gate_unlock(&thread->gate);
+    }
+    counter_add(&thread->counters.epochs_opened, 1);
+    return open_record(epoch, options);
+}
+
+struct epoch *scope_serve_handles(struct thread *thread, struct epoch *owner)
+{
+    const struct scope_options options = { .policy = (enum tslab_policy)load_plain(&owner->policy),
+                                           .limit_units = load_plain(&owner->limit_units),
+                                           .serves = owner };
+    struct epoch *there = NULL;
+    /* All of it is in the gate: the child of a fork must not find one change without the other. */
+    gate_lock(&thread->gate);
+    struct epoch *made = thread_take_warm(thread);
+    if (made == NULL) {
+        made = epoch_take_record();
+    }
+    if (made != NULL) {
+        const uint64_t value = open_record(made, &options);
+        (void)fetch_add_relaxed(&owner->pins, 1);
+        if (!cas_seq_cst(&owner->handles, &there, made)) {
+            (void)ending_close_in_gate(thread, value, false, NULL); /* another thread was first */
+            made = there;
+        }
+        invariant(made != owner && load_plain(&made->owner) == owner);
+    }
+    gate_unlock(&thread->gate);
+    return made;
+}
+
+always_inline struct hold *hold_borrow(struct thread *thread, uint64_t value, int *status)
+{
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    struct epoch *epoch = epoch_by_id(id);
+    if (unlikely(id <= EPOCH_PROCESS || epoch == NULL || !epoch_is_open_as(epoch, value))) {
+        *status = epoch_refusal(value);
+        return NULL;
+    }
+    struct hold *hold = thread->remembered[id % REMEMBERED_HOLDS];
+    if (unlikely(owned_load(&hold->epoch) != epoch || !hold_claim(hold, thread))) {
+        hold = hold_find(thread, epoch, value);
+        if (unlikely(hold == NULL)) {
+            *status = epoch_is_open_as(epoch, value) ? TSLAB_NO_MEMORY : epoch_refusal(value);
+            return NULL;
+        }
+    }
+    /* A thread that closed the epoch meanwhile may have passed by this hold. */
+    if (unlikely(!epoch_is_open_as(epoch, value))) {
+        scope_return(thread, hold);
+        *status = epoch_refusal(value);
+        return NULL;
+    }
+    invariant(hold->epoch == epoch && hold->real == hold && load_plain(&hold->holder) == thread);
+    hold->value = value;
+    if (hold->heap != NULL) {
+        hold->heap->front.thread = thread;
+        hold->heap->gate = &thread->gate;
+    }
+    return hold;
+}
+
+struct hold *scope_borrow(struct thread *thread, uint64_t value, int *status)
+{
+    return hold_borrow(thread, value, status);
+}
+
+void scope_return(struct thread *thread, struct hold *hold)
+{
+    invariant(load_plain(&hold->holder) == thread);
+    if (unlikely(hold_make_idle(hold))) {
+        ending_help(thread, hold->epoch);
+    }
+}
+
+struct hold *scope_inside(const struct thread *thread, uint64_t value)
+{
+    const struct hold *hold = thread->scope;
+    while (hold != NULL && hold->value != value) {
+        hold = hold->outer;
+    }
+    return hold == NULL ? NULL : hold->real;
+}
+
+/* Takes an unused echo of the thread, or makes one. NULL: no memory. */
+static struct hold *take_echo(struct thread *thread)
+{
+    struct hold *echo = thread->echoes;
+    if (echo != NULL) {
+        thread->echoes = echo->outer;
+        return echo;
+    }
+    gate_lock(&thread->gate);
+    echo = metadata_alloc(sizeof *echo);
+    gate_unlock(&thread->gate);
+    if (echo != NULL) {
+        chunk_abandon(&echo->cursor);
+    }
+    return echo;
+}
+
+static void put_echo(struct thread *thread, struct hold *echo)
+{
+    invariant(echo->real != echo && echo->nested == 0);
+    echo->outer = thread->echoes;
+    thread->echoes = echo;
+}
+
+static int entered_status(bool plain)
+{
+    return plain && heap_serves_malloc ? TSLAB_OK : TSLAB_EXPLICIT;
+}
+
+/* Enters an epoch once more, of which the thread has the hold `real`. */
+static noinline int scope_enter_again(struct thread *thread, struct hold *real)
+{
+    invariant(thread->scope != NULL && real->real == real && load_plain(&real->holder) == thread);
+    if (!epoch_is_open_as(real->epoch, real->value)) {
+        return epoch_refusal(real->value);
+    }
+    const bool plain = load_plain(&real->epoch->plain) != 0;
+    struct hold *const innermost = thread->scope;
+    if (innermost->real == real) {
+        if (innermost->nested == UINT32_MAX) {
+            return TSLAB_NO_MEMORY;
+        }
+        innermost->nested++;
+        return entered_status(plain);
+    }
+    struct hold *const echo = take_echo(thread);
+    if (echo == NULL) {
+        return TSLAB_NO_MEMORY;
+    }
+    echo->epoch = real->epoch;
+    echo->value = real->value;
+    echo->real = real;
+    echo->nested = 1;
+    echo->outer = innermost;
+    echo->ambient = plain ? real : innermost->ambient;
+    thread->scope = echo;
+    ambient_set(thread);
+    return entered_status(plain);
+}
+
+/* Undoes one scope_enter_again of a scope. True: the scope was an echo, and is over. */
+static bool scope_leave_again(struct hold *hold)
+{
+    invariant(hold->nested != 0);
+    return --hold->nested == 0 && hold->real != hold;
+}
+
+/* Gives back the hold of the epoch that serves handles, when a scope ends. The scope's own hold is given back later. */
+always_inline void return_serving(struct thread *thread, struct hold *hold)
+{
+    struct hold *const serving = hold->serving;
+    if (unlikely(serving != NULL)) {
+        hold->serving = NULL;
+        scope_return(thread, serving);
+    }
+}
+
+always_inline int scope_enter_new(struct thread *thread, uint64_t value)
+{
+    int status;
+    struct hold *hold = hold_borrow(thread, value, &status);
+    if (unlikely(hold == NULL)) {
+        return epoch_is_hidden(value) ? TSLAB_STALE : status;
+    }
+    const bool plain = load_plain(&hold->epoch->plain) != 0;
+    if (unlikely(!plain && load_plain(&hold->epoch->owner) != NULL)) {
+        scope_return(thread, hold); /* a hidden epoch never takes plain malloc */
+        return TSLAB_STALE;
+    }
+    invariant(hold->nested == 0 && hold->serving == NULL);
+    hold->outer = thread->scope;
+    hold->ambient = plain ? hold : hold->outer == NULL ? NULL : hold->outer->ambient;
+    thread->scope = hold;
+    ambient_set_here(thread);
+    return entered_status(plain);
+}
+
+/* scope_enter for a thread that is inside of some scope. */
+static noinline int scope_enter_inside(struct thread *thread, uint64_t value)
+{
+    struct hold *const real = scope_inside(thread, value);
+    return real != NULL ? scope_enter_again(thread, real) : scope_enter_new(thread, value);
+}
+
+int scope_enter(struct thread *thread, uint64_t value)
+{
+    return thread->scope != NULL ? scope_enter_inside(thread, value) : scope_enter_new(thread, value);
+}
+
+/* Leaves a scope that was entered once more, or that has a hold of an epoch that serves handles. */
+static noinline void scope_leave_more(struct thread *thread, struct hold *hold)
+{
+    if (hold->nested == 0) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        return_serving(thread, hold);
+        scope_return(thread, hold);
+    } else if (scope_leave_again(hold)) {
+        thread->scope = hold->outer;
+        ambient_set(thread);
+        put_echo(thread, hold);
+    }
+}
+
+static void scope_leave_innermost(struct thread *thread)
+{
+    struct hold *hold = thread->scope;
+    invariant(hold != NULL && load_plain(&hold->real->holder) == thread);
+    if (unlikely((hold->nested | (uintptr_t)hold->serving) != 0)) {
+        scope_leave_more(thread, hold);
+        return;
+    }
+    thread->scope = hold->outer;
+    ambient_set_here(thread);
+    scope_return(thread, hold);
+}
+
+int scope_leave(struct thread *thread, uint64_t value)
+{
+    if (thread->scope == NULL || thread->scope->value != value) {
+        return TSLAB_NOT_INSIDE;
+    }
+    scope_leave_innermost(thread);
+    return TSLAB_OK;
+}
+
+uint64_t scope_value(const struct thread *thread)
+{
+    return thread->scope == NULL ? 0 : thread->scope->value;
+}
+
+bool scope_is_inside(const struct thread *thread, uint64_t value)
+{
+    return scope_inside(thread, value) != NULL;
+}
+
+uint32_t scope_count(const struct thread *thread)
+{
+    uint32_t n = 0;
+    for (const struct hold *hold = thread->scope; hold != NULL; hold = hold->outer) {
+        n += hold->nested + (hold->real == hold);
+    }
+    return n;
+}
+
+void scope_pause(struct thread *thread)
+{
+    invariant(thread->paused != UINT32_MAX);
+    thread->paused++;
+    ambient_set(thread);
+}
+
+bool scope_resume(struct thread *thread)
+{
+    if (thread->paused == 0) {
+        return false;
+    }
+    thread->paused--;
+    ambient_set(thread);
+    return true;
+}
+
+/* Advances from an epoch that is not the thread's innermost one: the thread's scopes stay as they are. */
+static int advance_outside(struct thread *thread, uint64_t value, uint64_t next, bool reclaims,
+                           struct tslab_epoch_report *report)
+{
+    const int status = ending_close(thread, value, reclaims, report);
+    if (status < 0) {
+        (void)ending_close(thread, next, false, NULL);
+    }
+    return status;
+}
+
+/* Takes the scope `hold`, which lies right below the innermost one, off the stack: gives the hold back, or counts one
+ * entry less. In the gate. */
+static void scope_replace(struct thread *thread, struct hold *hold)
+{
+    invariant(thread->gate.is_inside && thread->scope->outer == hold);
+    if (hold->nested == 0) {
+        thread->scope->outer = hold->outer;
+        (void)hold_make_idle(hold); /* the caller, which closes the epoch, looks for idle holds itself */
+    } else if (scope_leave_again(hold)) {
+        thread->scope->outer = hold->outer;
+        put_echo(thread, hold);
+    }
+}
+
+/* Advances from the epoch that the thread is innermost in: `next` replaces it as the innermost scope. */
+static int advance_inside(struct thread *thread, struct epoch *epoch, uint64_t value, uint64_t next, bool reclaims,
+                          struct tslab_epoch_report *report)
+{
+    /* It enters before it is in the gate. A thread that comes late to help with a close of the record's earlier life
+     * may take the only hold of the next epoch, and then the entry makes another one. */
+    struct hold *const hold = thread->scope;
+    invariant(hold != NULL);
+    if (scope_enter(thread, next) < 0) {
+        (void)ending_close(thread, next, false, NULL);
+        return TSLAB_NO_MEMORY;
+    }
+    if (hold->nested == 0) {
+        return_serving(thread, hold);
+    }
+    /* The thread that marks the epoch first closes it. A second one that tries has changed nothing. */
+    struct survivors_line line;
+    ending_lock_gate(thread, &line);
+    if (report != NULL) {
+        ending_begin_report(epoch, reclaims, report);
+    }
+    int status = ending_mark_closed(epoch, value, reclaims);
+    if (status == TSLAB_OK) {
+        ending_count(thread, epoch);
+        /* The next epoch's scope replaces the innermost one. Further out, the thread may be inside of the old epoch. */
+        scope_replace(thread, hold);
+        ending_freeze_holds(thread, epoch, value);
+        status = ending_complete(thread, epoch, report);
+    }
+    ending_unlock_gate(thread);
+    if (status < 0) {
+        scope_leave_innermost(thread);
+        (void)ending_close(thread, next, false, NULL);
+    }
+    return status;
+}
+
+int scope_advance(struct thread *thread, uint64_t *value, bool reclaims, struct tslab_epoch_report *report)
+{
+    struct epoch *epoch = epoch_by_value(*value);
+    if (epoch == NULL || !epoch_is_open_as(epoch, *value)) {
+        return epoch_refusal(*value);
+    }
+    char label[EPOCH_LABEL_BYTES];
+    (void)epoch_label(epoch, label);
+    const struct scope_options options = {
+        .label = label,
+        .parent = load_plain(&epoch->parent),
+        .instance = load_plain(&epoch->instance),
+        .policy = (enum tslab_policy)load_plain(&epoch->policy),
+        .limit_units = load_plain(&epoch->limit_units),
+        .plain = load_plain(&epoch->plain) != 0,
+    };
+    const uint64_t next = scope_open(thread, &options);
+    if (next == 0) {
+        return TSLAB_NO_MEMORY;
+    }
+    const int status = scope_value(thread) != *value ? advance_outside(thread, *value, next, reclaims, report)
+                                                     : advance_inside(thread, epoch, *value, next, reclaims, report);
+    if (status >= 0) {
+        *value = next;
+    }
+    return status;
+}
+
+void scope_leave_all(struct thread *thread)
+{
+    thread->paused = 0;
+    while (thread->scope != NULL) {
+        scope_leave_innermost(thread);
+    }
+    invariant(front_current->innermost == &hold_none && front_current->filling == &hold_none);
+}

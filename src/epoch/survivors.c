@@ -1,0 +1,273 @@
+/* Objects are counted from the bitmaps of slabs, the codes of chunks and the tags of large runs, less what heaps cache.
+ * They are ended run by run, and each run is recycled or trapped. */
+#include "epoch/survivors.h"
+
+#include "common/guard.h"
+#include "common/misuse.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "os/text.h"
+#include "slab/epoch_runs.h"
+#include "slab/generation.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/reclaim.h"
+#include "space/trap.h"
+#include "thread/heap.h"
+
+#include <unistd.h>
+
+enum { REPORT_NAMED = 8 };
+
+static uint64_t slab_live(const struct run *slab, unsigned class)
+{
+    return class_geometry[class].slots - slab_count(slab, &class_geometry[class]);
+}
+
+static void count_chunk(uint32_t first, struct survivors *sum)
+{
+    size_t bytes;
+    sum->objects += chunk_count(first, &bytes);
+    sum->bytes += bytes;
+    sum->chunk_bytes += CHUNK_BYTES;
+}
+
+static void count_run(uint32_t first, struct survivors *sum)
+{
+    const struct run *run = &arena.runs[first];
+    const uint32_t tag = load_plain(&arena.units[first].tag);
+    if (tag == TAG_CHUNK) {
+        count_chunk(first, sum);
+    } else if (tag == TAG_LARGE) {
+        sum->objects++;
+        sum->bytes += run->large_bytes;
+        sum->large_bytes += (size_t)run->units << UNIT_SHIFT;
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const unsigned class = tag_class(tag);
+        const uint64_t live = slab_live(run, class);
+        sum->objects += live;
+        sum->bytes += live * class_geometry[class].size;
+        sum->slab_bytes += (size_t)class_geometry[class].units << UNIT_SHIFT;
+    }
+}
+
+/* Takes off the slots that a heap caches: they are in no bitmap, and not alive. */
+static void discount_cached(const struct heap *heap, struct survivors *sum)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const uint64_t cached = min_size(heap_cached(heap, c), sum->objects);
+        sum->objects -= cached;
+        sum->bytes -= min_size(cached * class_geometry[c].size, sum->bytes);
+        sum->cached_bytes += cached * class_geometry[c].size;
+    }
+}
+
+/* Counts what a hold has and the linked runs do not tell. Exact while no thread allocates from the hold. Under the
+ * epoch's lock: no chunk that a hold has or had is recycled before the lock is released. */
+static void count_hold(const struct hold *hold, struct survivors *sum)
+{
+    const char *start = cursor_start(&hold->cursor);
+    if (start != NULL) {
+        count_chunk((uint32_t)arena_unit(start), sum);
+    }
+    const struct heap *heap = load_acquire(&hold->kept_heap);
+    if (heap != NULL) {
+        discount_cached(heap, sum);
+    }
+}
+
+/* Lets other threads have the lock for a moment. True: no run was unlinked meanwhile, so a walk may go on. */
+static bool lock_yield(struct epoch *epoch)
+{
+    const uint64_t recycled = counter_get(&epoch->recycled_runs);
+    const uint64_t generation = epoch_generation(load_plain(&epoch->word));
+    lock_release(epoch_lock(epoch));
+    lock_acquire(epoch_lock(epoch));
+    return counter_get(&epoch->recycled_runs) == recycled && epoch_generation(load_plain(&epoch->word)) == generation;
+}
+
+/* Counts the runs a few at a time: threads that allocate in the epoch need the lock, too. Where runs are unlinked again
+ * and again, the walk keeps the lock in the end. Under the lock. */
+static void count_runs(struct epoch *epoch, struct survivors *sum)
+{
+    enum { RESTARTS = 3 };
+    unsigned looked_at = 0, restarts = 0;
+    invariant(lock_is_held(epoch_lock(epoch)) && sum->objects == 0);
+    for (uint32_t run = epoch->runs; run != 0;) {
+        count_run(run, sum);
+        run = arena.runs[run].of_epoch.next;
+        if (++looked_at % COUNTED_RUNS == 0 && restarts < RESTARTS && !lock_yield(epoch)) {
+            *sum = (struct survivors){ .objects = 0 };
+            run = epoch->runs;
+            restarts++;
+        }
+    }
+}
+
+void survivors_count(struct epoch *epoch, struct survivors *sum)
+{
+    *sum = (struct survivors){ .objects = 0 };
+    lock_acquire(epoch_lock(epoch));
+    count_runs(epoch, sum);
+    unsigned looked_at = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        count_hold(hold, sum);
+        if (++looked_at % COUNTED_RUNS == 0) {
+            (void)lock_yield(epoch); /* holds are never unmapped; if the epoch ends meanwhile, nobody wants the sum */
+        }
+    }
+    lock_release(epoch_lock(epoch));
+}
+
+uint64_t survivors_kept_bytes(struct epoch *epoch)
+{
+    uint64_t units = 0;
+    lock_acquire(epoch_lock(epoch));
+    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
+        units += arena.runs[run].units;
+    }
+    lock_release(epoch_lock(epoch));
+    return units << UNIT_SHIFT;
+}
+
+/* Ends all objects in a run that the epoch no longer reaches, and recycles or traps the run. */
+static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
+{
+    invariant(first != 0 && units == arena.runs[first].units);
+    const uint32_t tag = load_plain(&arena.units[first].tag);
+    if (tag == TAG_CHUNK) {
+        epoch_drop_chunk(epoch);
+        size_code_clear_run(first, units);
+    } else if (tag_has_handles(tag)) {
+        generation_end(first, tag_class(tag));
+    } else {
+        live_bits_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
+    }
+    arena_untag(first, units);
+    store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
+    if (trap) {
+        trap_run(first, units);
+    } else {
+        depot_put(first, units, false);
+    }
+}
+
+/* Ends all objects in the chunks of holds. Under the epoch's lock, because a report may be looking at them. */
+static void end_holds(struct epoch *epoch, bool trap)
+{
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        char *const start = cursor_start(&hold->cursor);
+        invariant(load_plain(&hold->holder) == HOLD_TAKEN);
+        if (start != NULL && trap) {
+            chunk_abandon(&hold->cursor);
+            end_run(epoch, (uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+        } else if (start != NULL) {
+            chunk_reset(&hold->cursor);
+        }
+    }
+}
+
+void survivors_end(struct epoch *epoch)
+{
+    const bool trap = GUARDED || load_plain(&epoch->policy) == TSLAB_POLICY_TRAP;
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FINISHING && epoch_is_doomed(epoch));
+    misuse_expect_released();
+    bool any = false;
+    lock_acquire(epoch_lock(epoch));
+    end_holds(epoch, trap);
+    for (uint32_t first; (first = epoch->runs) != 0; any = true) {
+        lock_release(epoch_lock(epoch));
+        struct run *run = &arena.runs[first];
+        const uint32_t units = run->units;
+        if (word_class(load_plain(&run->word)) != CLASS_NONE) {
+            partial_discard(run);
+        }
+        epoch_unlink_run(epoch, first);
+        end_run(epoch, first, units, trap);
+        epoch_unpin(epoch);
+        lock_acquire(epoch_lock(epoch));
+    }
+    invariant(epoch->runs == 0);
+    lock_release(epoch_lock(epoch));
+    if (any && load_plain(&epoch->reclaims) == 0) {
+        reclaim_tick();
+    }
+}
+
+struct naming {
+    struct text *text;
+    unsigned named;
+};
+
+static void name_object(struct naming *naming, const void *p, size_t bytes)
+{
+    if (naming->named++ < REPORT_NAMED) {
+        text_string(naming->text, naming->named == 1 ? ": " : ", ");
+        text_hex(naming->text, (uintptr_t)p);
+        text_string(naming->text, " (");
+        text_number(naming->text, bytes, 0);
+        text_string(naming->text, ")");
+    }
+}
+
+static void name_run(struct naming *naming, uint32_t first)
+{
+    const uint32_t tag = load_plain(&arena.units[first].tag);
+    char *const start = arena_address(first);
+    if (tag == TAG_LARGE) {
+        name_object(naming, start, arena.runs[first].large_bytes);
+    } else if (tag == TAG_CHUNK) {
+        for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
+            const unsigned code = load_plain(size_code_at(start + at));
+            if (code != 0) {
+                name_object(naming, start + at, size_code_bytes(code));
+            }
+        }
+    } else if (tag_class(tag) != CLASS_NONE) {
+        const struct class_geometry *geometry = &class_geometry[tag_class(tag)];
+        for (unsigned slot = 0; slot < geometry->slots && naming->named < REPORT_NAMED; slot++) {
+            if ((load_plain(&arena.runs[first].bitmap[slot / WORD_SLOTS]) >> (slot % WORD_SLOTS) & 1) == 0) {
+                name_object(naming, start + (size_t)slot * geometry->size, geometry->size);
+            }
+        }
+    }
+}
+
+void survivors_describe(struct epoch *epoch, const struct survivors *sum, struct survivors_line *line)
+{
+    char label[EPOCH_LABEL_BYTES];
+    struct text text = { .buffer = line->buffer, .capacity = sizeof line->buffer - 1 };
+    invariant(sum->objects != 0 && line->length == 0);
+    text_string(&text, "tslab: epoch ");
+    if (epoch_label(epoch, label) > 0) {
+        text_string(&text, "'");
+        text_foreign(&text, label);
+        text_string(&text, "'");
+    } else {
+        text_number(&text, epoch_value(epoch), 0);
+    }
+    text_string(&text, " closed with ");
+    text_number(&text, sum->objects, 0);
+    text_string(&text, sum->objects == 1 ? " survivor, " : " survivors, ");
+    text_number(&text, sum->bytes, 0);
+    text_string(&text, " bytes");
+    struct naming naming = { &text, 0 };
+    lock_acquire(epoch_lock(epoch));
+    for (uint32_t run = epoch->runs; run != 0 && naming.named < REPORT_NAMED; run = arena.runs[run].of_epoch.next) {
+        name_run(&naming, run);
+    }
+    lock_release(epoch_lock(epoch));
+    if (sum->objects > naming.named) {
+        text_string(&text, ", ...");
+    }
+    invariant(text.length < sizeof line->buffer);
+    line->buffer[text.length++] = '\n';
+    line->length = text.length;
+}
+
+void survivors_say(const struct survivors_line *line)
+{
+    if (line->length != 0) {
+        (void)os_write(STDERR_FILENO, line->buffer, line->length);
+    }
+}

@@ -1,0 +1,168 @@
+/* A resize stays in place if the object's slot, chunk or run allows it. Else it allocates in the same epoch, copies,
+ * and frees. */
+#include "malloc/alloc.h"
+
+#include "common/guard.h"
+#include "common/timeline.h"
+#include "common/zero_size.h"
+#include "epoch/ambient.h"
+#include "epoch/epoch_alloc.h"
+#include "malloc/fast.h"
+#include "malloc/memory_at.h"
+#include "os/fatal.h"
+#include "slab/large.h"
+#include "space/limit.h"
+#include "space/live_bits.h"
+#include "thread/sampling.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Whether a slot at p was just handed out for the first time since its pages came from the system. */
+static bool is_fresh_slot(const void *p, unsigned class)
+{
+    const struct front *const front = front_current;
+    return arena_tag(p) == front->magazine[class].tag && heap_is_fresh(front->heap, class);
+}
+
+void *alloc_zero(size_t size)
+{
+    bool zero = false;
+    void *p;
+    if (size <= SMALL_MAX) {
+        p = fast_alloc(size);
+        zero = is_fresh_slot(p, class_of_size(size));
+    } else {
+        p = object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
+    }
+    if (p != NULL && !zero) {
+        memset(p, 0, size);
+    }
+    return p;
+}
+
+void *alloc_aligned(size_t size, size_t alignment)
+{
+    invariant(is_power_of_two(alignment));
+    if (alignment <= GRANULE_BYTES) {
+        return fast_alloc(size);
+    }
+    bool zero;
+    const size_t room = guard_room(size);
+    return object_begin(object_alloc_ambient(room, alignment, class_of_aligned(room, alignment), &zero), size);
+}
+
+/* Resizes the object at p, of `usable` bytes, where it is. False: it cannot stay there. */
+static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
+{
+    if (object_memory_class(p) != CLASS_NONE) {
+        /* A smaller size stays if it wastes no more than half. */
+        return size <= usable && (size >= usable / 2 || class_of_size(size) == object_memory_class(p));
+    }
+    if (arena_tag(p) == TAG_CHUNK) {
+        return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
+                   ? chunk_resize(&thread->scope->real->cursor, p, size)
+                   : size <= usable && size >= usable / 2;
+    }
+    if (size <= MIDDLE_MAX) {
+        return false; /* it is to be a slot */
+    }
+    gate_lock(&thread->gate);
+    const uint32_t epoch = large_epoch(p);
+    /* What grows in a closed epoch leaves it. */
+    const bool stays = epoch == 0 || size <= usable || epoch_is_open(epoch_by_id(epoch));
+    const bool resized = stays && (epoch == 0 ? large_resize(p, size) : epoch_resize_run(epoch_by_id(epoch), p, size));
+    gate_unlock(&thread->gate);
+    if (resized && size > usable && samples_are_on()) {
+        sampling_large(thread, p, usable);
+    }
+    return resized;
+}
+
+/* Allocates in the epoch of the object at p while that is open, else where plain malloc lands. */
+static void *alloc_beside(struct thread *thread, const void *p, size_t size)
+{
+    const struct epoch *epoch = object_epoch(p);
+    const struct hold *hold = ambient_hold(thread);
+    invariant(epoch != NULL && (hold == NULL || load_plain(&hold->holder) == thread));
+    if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
+        return fast_alloc(size);
+    }
+    bool zero = false;
+    int status = TSLAB_OK;
+    const size_t room = guard_room(size);
+    void *moved;
+    if (epoch == &epoch_process) {
+        moved = room <= SMALL_MAX ? object_alloc_slot(thread, class_of_size(room))
+                                  : object_alloc_large(thread, room, 1, &zero);
+    } else if (epoch_is_open(epoch)) {
+        moved = epoch_alloc_in(thread, epoch_value(epoch), room, 1, &zero, &status);
+    } else {
+        return fast_alloc(size);
+    }
+    if (moved == NULL && status == TSLAB_CLOSED) {
+        return fast_alloc(size);
+    }
+    if (unlikely(moved == NULL)) {
+        limit_no_memory(size);
+    }
+    return object_begin(moved, size);
+}
+
+/* Moves the pages of a large block of the process to a longer one. NULL: its contents must be copied. */
+static void *move_pages(struct thread *thread, void *p, size_t size)
+{
+    if (GUARDED || size <= SMALL_MAX || object_memory_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
+        return NULL;
+    }
+    live_bits_dies(p); /* another thread may have its place as soon as it has left */
+    gate_lock(&thread->gate);
+    void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
+    gate_unlock(&thread->gate);
+    if (samples_are_on()) {
+        sampling_large(thread, moved, 0);
+    }
+    (void)live_bits_born(moved != NULL ? moved : p);
+    return moved;
+}
+
+void *alloc_resized(void *given, size_t size)
+{
+    struct object_memory room;
+    void *const p = GUARDED ? zero_size_object(given) : given;
+    const size_t usable = object_memory_usable(p, &room);
+    invariant(p != NULL && size != 0 && usable <= room.bytes);
+    struct thread *thread = size > PTRDIFF_MAX ? NULL : current_thread_get();
+    if (thread == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    const uint64_t begun_ns = timeline_begin();
+    void *moved = p;
+    const size_t kept = min_size(usable, size);
+    if (GUARDED && room.zero_when_free) {
+        guard_clear(p, kept, room.bytes); /* part of the room may become free memory, which is zero */
+    }
+    const bool in_place = p == given && resize_in_place(thread, p, room.bytes, guard_room(size));
+    if (GUARDED && room.sealed) {
+        guard_seal(p, object_memory_at(p).bytes, in_place ? size : kept);
+    }
+    if (!in_place && (moved = move_pages(thread, p, size)) == NULL) {
+        moved = alloc_beside(thread, p, size);
+        if (moved != NULL) {
+            memcpy(moved, p, kept);
+            fast_free(p);
+        } else if (size <= usable) {
+            moved = p; /* to shrink in place is always possible */
+        }
+    }
+    current_thread_put(thread);
+    timeline_end(begun_ns, TIMELINE_REALLOC, size);
+    if (moved == NULL) {
+        errno = ENOMEM;
+    } else if (GUARDED) {
+        (void)zero_size_end(given);
+    }
+    return moved;
+}

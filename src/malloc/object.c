@@ -1,0 +1,368 @@
+/* Allocation tries the place where plain malloc lands, then the process. A free decides by the tag of p's unit whether
+ * p is in a chunk, in a slab or a large block, and one function for each frees it. */
+#include "malloc/object.h"
+
+#include "audit/watch.h"
+#include "common/guard.h"
+#include "common/misuse.h"
+#include "common/option.h"
+#include "common/timeline.h"
+#include "common/zero_size.h"
+#include "epoch/ambient.h"
+#include "epoch/epoch_alloc.h"
+#include "malloc/current_thread.h"
+#include "malloc/memory_at.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/holes.h"
+#include "slab/large.h"
+#include "space/limit.h"
+#include "space/live_bits.h"
+#include "space/reclaim.h"
+#include "thread/cache_budget.h"
+#include "thread/exchange.h"
+#include "thread/overflow.h"
+#include "thread/refill.h"
+#include "thread/report_timer.h"
+#include "thread/sampling.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+static void *or_enomem(void *p)
+{
+    if (unlikely(p == NULL)) {
+        errno = ENOMEM;
+    }
+    return p;
+}
+
+void *object_alloc_slot(struct thread *thread, unsigned class)
+{
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    return sampling_slot(&thread->heap, class);
+}
+
+void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero)
+{
+    invariant(is_power_of_two(alignment));
+    if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
+        return NULL;
+    }
+    void *p = alignment <= UNIT_BYTES ? large_alloc_hot(&thread->heap.hot, size) : NULL;
+    if (p == NULL) {
+        gate_lock(&thread->gate);
+        p = large_alloc(max_size(size, 1), alignment, zero);
+        gate_unlock(&thread->gate);
+    }
+    if (samples_are_on()) {
+        sampling_large(thread, p, 0);
+    }
+    return p;
+}
+
+/* Gives back what the thread and the process cache. In the gate. */
+static void give_back_caches(struct thread *thread)
+{
+    heap_empty(&thread->heap);
+    exchange_tick(true);
+    thread_flush_warm(thread);
+    epoch_flush_shared_warm();
+}
+
+static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
+                           bool *zero)
+{
+    *zero = false;
+    if (unlikely(hold != NULL)) {
+        void *const p = epoch_alloc(thread, hold, size, alignment, zero);
+        /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
+        if (p != NULL || epoch_is_open(hold->epoch)) {
+            return p;
+        }
+    }
+    return class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
+}
+
+noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
+{
+    const uint64_t begun_ns = timeline_begin();
+    struct thread *thread = current_thread_get();
+    if (thread == NULL) {
+        return or_enomem(NULL);
+    }
+    struct hold *hold = ambient_hold(thread);
+    void *p = alloc_ambient(thread, hold, size, alignment, class, zero);
+    if (unlikely(p == NULL) && load_plain(&limits.hard_units) != SIZE_MAX) {
+        /* Free pages of used slabs count at the limit all the same, so nobody looks for them. */
+        gate_lock(&thread->gate);
+        give_back_caches(thread);
+        gate_unlock(&thread->gate);
+        p = alloc_ambient(thread, hold, size, alignment, class, zero);
+    }
+    if (VERIFIES) {
+        verify_often(thread);
+    }
+    current_thread_put(thread);
+    timeline_end(begun_ns, TIMELINE_MALLOC, size);
+    if (unlikely(p == NULL)) {
+        limit_no_memory(size);
+    }
+    limit_tell_if_due();
+    report_timer_write_if_armed();
+    timeline_sample_if_due();
+    return or_enomem(p);
+}
+
+noinline void *object_alloc_slow(size_t size)
+{
+    bool zero;
+    if (size > SMALL_MAX) {
+        return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
+    }
+    const unsigned class = class_of_size(size);
+    const bool bypasses = option_bypasses(BYPASS_ALLOCS) && !samples_are_on();
+    void *p = bypasses ? refill_alloc_claimed(front_current->heap, class) : NULL;
+    return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
+}
+
+static _Noreturn noinline void freed_without_handle(const void *p)
+{
+    misuse("free, without its handle, of", p);
+}
+
+/* Freeing: object_free_slow decides once where p is, and each answer has a function. */
+
+/* The heap whose magazine accepts slots with this tag: that of the process, or that of the epoch in which plain malloc
+ * lands. NULL: neither does. */
+static struct heap *heap_accepting(struct thread *thread, uint32_t tag)
+{
+    const unsigned class = tag_class(tag);
+    if (tag == thread->heap.front.magazine[class].tag) {
+        return &thread->heap;
+    }
+    return tag == front_current->magazine[class].tag ? front_current->heap : NULL;
+}
+
+/* Frees a slot into the magazine that accepts it, or straight to its slab if none does. */
+static void free_slot(struct thread *thread, uint32_t tag, void *p)
+{
+    const unsigned class = tag_class(tag);
+    if (unlikely(tag_has_handles(tag))) {
+        freed_without_handle(p);
+    }
+    const bool bypasses = GUARDED || (TSLAB_BYPASS & BYPASS_FREES) != 0;
+    struct heap *const heap = heap_accepting(thread, tag);
+    if (heap == NULL && !bypasses && overflow_may_wait(tag)) {
+        overflow_free_remote(&thread->heap, class, p);
+        return;
+    }
+    if (bypasses || heap == NULL) {
+        heap_use(&thread->heap, class);
+        struct class_counters *const counters = &heap_part(&thread->heap, class)->counters;
+        counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);
+        overflow_free_direct(&thread->heap, class, p);
+        return;
+    }
+    struct magazine *const m = &heap->front.magazine[class];
+    invariant(m->tag == tag && heap->gate == &thread->gate);
+    if (magazine_has_last(m, p)) {
+        misuse("double free of", p);
+    } else if (magazine_is_full(m)) {
+        const int saved = errno;
+        overflow_free(heap, class, p);
+        errno = saved;
+    } else {
+        (void)slot_of(p, class); /* the look costs little here */
+        magazine_push(m, p);
+    }
+}
+
+/* Frees an object of a chunk: one that plain malloc or the innermost scope fills, or any other. */
+static void free_in_chunk(struct thread *thread, void *p)
+{
+    struct cursor *const filling = &front_current->filling->cursor;
+    struct hold *const scope = thread->scope;
+    if (chunk_is_own(filling, p)) {
+        chunk_free_own(filling, p);
+    } else if (scope != NULL && chunk_is_own(&scope->real->cursor, p)) {
+        chunk_free_own(&scope->real->cursor, p);
+    } else {
+        epoch_free_chunk(thread, p);
+    }
+}
+
+/* Frees a large block of the process. Ends the program when there is none at p. */
+static void free_large_of_process(struct thread *thread, void *p)
+{
+    const size_t kept = ((size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT) + large_usable(p);
+    if (kept <= cache_budget_hot(load_relaxed(&heap_live_count)) && large_free_hot(&thread->heap.hot, p)) {
+        /* It may be the last thing that the program frees before it rests. */
+        if (unlikely(reclaim_is_over_budget())) {
+            gate_lock(&thread->gate);
+            reclaim_tick();
+            gate_unlock(&thread->gate);
+        }
+        return;
+    }
+    gate_lock(&thread->gate);
+    const bool freed = large_free(&thread->heap.hot, p);
+    if (freed) {
+        reclaim_tick();
+    }
+    gate_unlock(&thread->gate);
+    if (!freed) {
+        misuse_no_object(p);
+    }
+}
+
+/* Frees a large block, of an epoch or of the process. */
+static void free_large(struct thread *thread, void *p)
+{
+    const int saved = errno;
+    const uint32_t epoch = large_epoch(p);
+    if (epoch != 0) {
+        epoch_free_run(thread, epoch_existing(epoch), p);
+    } else {
+        free_large_of_process(thread, p);
+    }
+    if (VERIFIES) {
+        verify_often(thread);
+    }
+    errno = saved;
+}
+
+/* Decides where p is. */
+static void free_with(struct thread *thread, void *p)
+{
+    const uint32_t tag = arena_tag(p);
+    if (tag == TAG_CHUNK) {
+        free_in_chunk(thread, p);
+    } else if (tag_class(tag) != CLASS_NONE) {
+        free_slot(thread, tag, p);
+    } else {
+        free_large(thread, p);
+    }
+}
+
+/* Frees for a thread without a record: it joins now, or borrows a record. */
+static noinline void free_without_record(void *p)
+{
+    const int saved = errno;
+    struct thread *const thread = current_thread_get_surely();
+    /* NULL: nothing was ever allocated, so p is an object of another malloc, and stays what it is. */
+    if (thread != NULL) {
+        free_with(thread, p);
+        current_thread_put(thread);
+    }
+    errno = saved;
+}
+
+noinline void object_free_slow(void *p)
+{
+    struct thread *const thread = front_current->thread;
+    const uint64_t begun_ns = timeline_begin();
+    if (p == NULL) {
+        return;
+    }
+    if (likely(thread != NULL)) {
+        free_with(thread, p);
+    } else {
+        free_without_record(p);
+    }
+    timeline_end(begun_ns, TIMELINE_FREE, 0);
+}
+
+void *object_begin_checked(void *p, size_t size)
+{
+    (void)live_bits_born(p);
+    if (GUARDED && p != NULL) {
+        const struct object_memory room = object_memory_at(p);
+        if (room.zero_when_free) {
+            guard_check_free(p, room.bytes);
+        }
+        if (room.sealed) {
+            guard_seal(p, room.bytes, size);
+        }
+    }
+    return p;
+}
+
+void object_end(void *p)
+{
+    live_bits_dies(p);
+    if (!GUARDED || p == NULL) {
+        return;
+    }
+    const struct object_memory room = object_memory_at(p);
+    if (room.sealed && room.bytes != 0) {
+        (void)guard_sealed(p, room.bytes);
+    }
+    if (room.zero_when_free) {
+        guard_bury(p, room.bytes);
+    }
+}
+
+/* uncounted: only the checked libraries call it */
+void object_check_size(const void *p, size_t size, size_t alignment)
+{
+    if (!GUARDED || p == NULL) {
+        return;
+    }
+    if (!is_power_of_two(alignment) || (uintptr_t)p % alignment != 0) {
+        misuse_alignment(p, alignment);
+    }
+    p = zero_size_object(p);
+    live_bits_check(p);
+    const struct object_memory room = object_memory_at(p);
+    /* The free itself reports a pointer that is no object's, or whose object has a handle. */
+    if (size != SIZE_MAX && room.sealed && room.bytes != 0) {
+        const size_t asked = guard_sealed(p, room.bytes);
+        if (asked != size) {
+            misuse_size(p, size, asked);
+        }
+    }
+}
+
+size_t object_usable(const void *p)
+{
+    struct object_memory room;
+    return object_memory_usable(GUARDED ? zero_size_object(p) : p, &room);
+}
+
+struct epoch *object_epoch(const void *p)
+{
+    p = GUARDED ? zero_size_object(p) : p;
+    const uint32_t tag = arena_tag(p);
+    invariant(tag != TAG_NEVER);
+    if (tag == TAG_CHUNK || tag_class(tag) != CLASS_NONE) {
+        return epoch_existing(word_epoch(load_plain(&arena.runs[arena.units[arena_unit(p)].first].word)));
+    }
+    return epoch_existing(large_epoch(p));
+}
+
+size_t object_trim(void)
+{
+    const uint64_t begun_ns = timeline_begin();
+    struct thread *thread = current_thread_get();
+    if (thread == NULL) {
+        return 0;
+    }
+    gate_lock(&thread->gate);
+    give_back_caches(thread);
+    while (epoch_purge_idle()) {
+    }
+    const size_t bytes = holes_purge_all() + reclaim_all();
+    if (VERIFIES) {
+        verify_heap(&thread->heap);
+        verify_shared();
+    }
+    gate_unlock(&thread->gate);
+    if (VERIFIES) {
+        verify_if_alone(thread);
+    }
+    current_thread_put(thread);
+    timeline_end(begun_ns, TIMELINE_TRIM, bytes);
+    return bytes;
+}

@@ -1,0 +1,52 @@
+/* Objects of any size: which part of the engine serves a size and an alignment, and where a freed pointer belongs. The
+ * fast path (fast.h) comes first. What it does not do is here.
+ *
+ * Errors: NULL means no memory, or a size that is too large, and errno is ENOMEM. A pointer that is no object's ends
+ * the program with a line on stderr. A free keeps errno. Threads: any. */
+#ifndef TSLAB_MALLOC_OBJECT_H
+#define TSLAB_MALLOC_OBJECT_H
+
+#include "base/bits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct epoch;
+struct thread;
+
+/* What checked builds do when an object of size bytes is handed out at p, which may be NULL, and before the object is
+ * freed. object_begin_checked returns p. */
+void *object_begin_checked(void *p, size_t size);
+void object_end(void *p);
+
+/* What the checked libraries do before an object is freed with its size (SIZE_MAX: not given) and alignment. Ends the
+ * program when these are not what was asked for. */
+void object_check_size(const void *p, size_t size, size_t alignment);
+
+always_inline void *object_begin(void *p, size_t size)
+{
+    return TSLAB_CHECKED ? object_begin_checked(p, size) : p;
+}
+
+/* Serves plain malloc wherever it lands, in an epoch or in the process. `class` is the class of size and alignment,
+ * CLASS_NONE for a large block. *zero: the object reads as zero. */
+void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
+
+/* Allocate outside of epochs, from the heap of the thread's record: a slot of the class, or a large block. */
+void *object_alloc_slot(struct thread *thread, unsigned class);
+void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, bool *zero);
+
+/* What the fast path (fast.h) does not do itself. */
+void *object_alloc_slow(size_t size);
+void object_free_slow(void *p);
+
+/* The bytes that the user of the object at p may touch. */
+size_t object_usable(const void *p);
+
+/* The epoch that the object at p belongs to. If p is no object's, that of the process. */
+struct epoch *object_epoch(const void *p);
+
+/* Gives back what this thread caches and the pages of all empty memory. Returns the bytes given to the system. */
+size_t object_trim(void);
+
+#endif

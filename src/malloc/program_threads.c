@@ -1,0 +1,157 @@
+/* The count changes without the lock. Whoever changes it looks afterwards whether there is a keeper, and the holder of
+ * the lock looks at the count again after it has changed that. So one of the two sees the other. */
+#include "malloc/program_threads.h"
+
+#include "common/option.h"
+#include "epoch/scope.h"
+#include "os/fatal.h"
+#include "os/helper_thread.h"
+#include "os/os.h"
+#include "space/reclaim.h"
+#include "thread/keeper.h"
+
+#include <errno.h>
+
+enum { STACK_BYTES = 128 << 10 };
+
+struct program_threads company = { .lock = LOCK_INIT(RANK_COMPANY), .create = pthread_create, .join = pthread_join };
+per_thread bool program_threads_counts_me;
+
+static bool is_kept(void)
+{
+    return load_seq_cst(&company.is_kept) != 0;
+}
+
+static bool should_be_kept(void)
+{
+    const uint64_t wanted = option_get(OPTION_KEEPER);
+    const uint32_t least = wanted == KEEPER_ALWAYS ? 1 : 2;
+    return wanted != KEEPER_NEVER && load_seq_cst(&company.threads) >= least && load_plain(&company.is_barred) == 0 &&
+           load_plain(&company.is_over) == 0 && !TSLAB_SIM;
+}
+
+static bool create(size_t stack_bytes)
+{
+    pthread_attr_t attributes;
+    invariant(load_plain(&keeper.is_asked_to_end) == 0 && load_plain(&reclaim_waits) == 0);
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    const bool done = (stack_bytes == 0 || pthread_attr_setstacksize(&attributes, stack_bytes) == 0) &&
+                      company.create(&company.keeper, &attributes, keeper_run, NULL) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    return done;
+}
+
+/* What libc allocates for a thread is no object of an epoch. Programs with much thread-local memory need a longer
+ * stack. Where there is no thread to be had, the process does without for now. */
+static void start(void)
+{
+    struct thread *const thread = front_current->thread;
+    invariant(lock_is_held(&company.lock) && !is_kept());
+    store_seq_cst(&company.is_kept, 1);
+    os_thread_comes();
+    if (thread != NULL) {
+        scope_pause(thread);
+    }
+    if (!create(STACK_BYTES) && !create(0)) {
+        store_plain(&company.is_barred, 1);
+        store_seq_cst(&company.is_kept, 0);
+    }
+    if (thread != NULL) {
+        (void)scope_resume(thread);
+    }
+}
+
+/* The calling thread may be cancelled, but not here. */
+static void end(void)
+{
+    int cancelled;
+    invariant(lock_is_held(&company.lock) && is_kept());
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelled);
+    keeper_ask_to_end();
+    (void)company.join(company.keeper, NULL);
+    helper_thread_wait(load_plain(&keeper.thread));
+    keeper_is_gone();
+    (void)pthread_setcancelstate(cancelled, NULL);
+    store_seq_cst(&company.is_kept, 0);
+}
+
+/* A signal handler that forks would wait for the lock of its own thread. The keeper is to have no signals, either. */
+struct stay {
+    struct os_signals signals;
+    int saved;
+};
+
+static struct stay enter(void)
+{
+    struct stay stay = { .saved = errno };
+    os_signals_hold(&stay.signals);
+    lock_acquire(&company.lock);
+    return stay;
+}
+
+static void leave(struct stay stay)
+{
+    while (should_be_kept() != is_kept()) {
+        (is_kept() ? end : start)();
+    }
+    invariant(lock_is_held(&company.lock));
+    lock_release(&company.lock);
+    os_signals_restore(&stay.signals);
+    errno = stay.saved;
+}
+
+void program_threads_settle(void)
+{
+    if (should_be_kept() != is_kept()) {
+        leave(enter());
+    }
+}
+
+void program_threads_grow(void)
+{
+    invariant(load_plain(&company.threads) < UINT32_MAX);
+    if (fetch_add_seq_cst(&company.threads, 1) <= 1) {
+        store_plain(&company.is_barred, 0);
+    }
+}
+
+void program_threads_shrink(void)
+{
+    const uint32_t before = fetch_sub_seq_cst(&company.threads, 1);
+    invariant(before != 0);
+    (void)before;
+    program_threads_settle();
+}
+
+bool program_threads_make_room(void)
+{
+    if (!is_kept()) {
+        return false;
+    }
+    const struct stay stay = enter();
+    store_plain(&company.is_barred, 1);
+    leave(stay);
+    return true;
+}
+
+void program_threads_renew_keeper(void)
+{
+    if (is_kept()) {
+        const struct stay stay = enter();
+        if (is_kept()) {
+            end();
+        }
+        leave(stay);
+    }
+}
+
+void program_threads_is_gone(void)
+{
+    invariant(lock_is_held(&company.lock) && load_plain(&company.threads) >= program_threads_counts_me);
+    store_plain(&company.threads, program_threads_counts_me);
+    store_plain(&company.is_barred, 0);
+    store_plain(&company.is_kept, 0);
+    keeper_is_gone();
+}

@@ -1,0 +1,39 @@
+/* Descriptions of epochs, for the interface and the reports.
+ *
+ * Threads: any. The functions enter the gate themselves, except where one says otherwise. */
+#ifndef TSLAB_REPORT_EPOCH_LIST_H
+#define TSLAB_REPORT_EPOCH_LIST_H
+
+#include "base/build.h"
+
+#include <tslab/tslab.h>
+
+#include <stdbool.h>
+
+/* Describes at most `capacity` epochs whose index is at least *from, and sets *from behind the last one. Returns how
+ * many. 0: there are no more. */
+size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity);
+
+/* Describes the first epoch whose index is at least *from, and sets *from behind it. False: there is none. In the gate.
+ */
+bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry);
+
+enum { LABELS_TOLD = 20 };
+
+/* The epochs with one label. Beyond LABELS_TOLD labels, one group has the epochs with all other labels, and its label
+ * is empty. */
+struct label_group {
+    char label[32];
+    uint64_t live_objects, live_bytes, memory_bytes, oldest_ms;
+    uint32_t states[TSLAB_EPOCH_DRAINING + 1]; /* how many epochs are in each state */
+    uint32_t labels;                           /* how many labels the group has, at least */
+};
+
+/* The group with this rank. Rank 0 has the most memory, and the group of all other labels comes last. *collection
+ * belongs to the caller and is the same variable for all groups of one report. False: there are no more. */
+bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group);
+
+/* Writes a table of the epochs by label as text, if there are any epochs. */
+void epochs_print(int fd);
+
+#endif

@@ -1,0 +1,382 @@
+/* Cells are written one after another, in the order of the lists of names. */
+#include "report/live_view.h"
+
+#include "base/build.h"
+
+#include <tslab/tslab.h>
+
+#include "audit/accounts.h"
+#include "common/option.h"
+#include "malloc/engine.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "os/shared_memory.h"
+#include "report/epoch_list.h"
+#include "report/statistics.h"
+#include "report/summary.h"
+#include "space/limit.h"
+#include "thread/report_timer.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the numbers on the board are little-endian");
+
+/* How often to post, at least, and how many times longer than it took to wait before the next time. A young board is
+ * posted sooner, because most programs grow at their start. */
+enum {
+    BOARD_LOOK_MS = 250,
+    YOUNG_MS = 4,
+    WATCHED_MS = 1000,
+    WATCHED_SHARE = 100,
+    ALONE_MS = 2000,
+    ALONE_SHARE = 1000,
+    RETRY_MS = 10000, /* where there is no memory for a board */
+};
+
+/* The figures of the process that are not those of tslab_stats_get. */
+#define OWN_LIST(X)                                                                                                    \
+    X(written_ms)                                                                                                      \
+    X(uptime_ms)                                                                                                       \
+    X(took_ms)                                                                                                         \
+    X(rss_bytes)                                                                                                       \
+    X(peak_rss_bytes)                                                                                                  \
+    X(hard_limit_bytes)                                                                                                \
+    X(soft_limit_bytes)                                                                                                \
+    X(soft_pressure)                                                                                                   \
+    X(container_pressure)                                                                                              \
+    X(live)                                                                                                            \
+    X(waste)                                                                                                           \
+    X(caches)                                                                                                          \
+    X(retained)                                                                                                        \
+    X(metadata)
+
+#define TOTAL_LIST(X)                                                                                                  \
+    X(live_objects)                                                                                                    \
+    X(live_bytes)                                                                                                      \
+    X(large_bytes)                                                                                                     \
+    X(cached_bytes)                                                                                                    \
+    X(slab_bytes)                                                                                                      \
+    X(chunk_bytes)                                                                                                     \
+    X(dirty_bytes)                                                                                                     \
+    X(clean_bytes)                                                                                                     \
+    X(committed_bytes)                                                                                                 \
+    X(reserved_bytes)                                                                                                  \
+    X(metadata_bytes)                                                                                                  \
+    X(allocations)                                                                                                     \
+    X(frees)                                                                                                           \
+    X(refills)                                                                                                         \
+    X(flushes)                                                                                                         \
+    X(bypassed_allocs)                                                                                                 \
+    X(bypassed_frees)                                                                                                  \
+    X(remote_frees)                                                                                                    \
+    X(slabs_opened)                                                                                                    \
+    X(slabs_recycled)                                                                                                  \
+    X(harvests)                                                                                                        \
+    X(harvested)                                                                                                       \
+    X(queue_longest)                                                                                                   \
+    X(purge_calls)                                                                                                     \
+    X(purged_bytes)                                                                                                    \
+    X(purge_refusals)                                                                                                  \
+    X(threads)                                                                                                         \
+    X(thread_records)                                                                                                  \
+    X(epochs_open)                                                                                                     \
+    X(epochs_draining)                                                                                                 \
+    X(epochs_opened)                                                                                                   \
+    X(epochs_closed)                                                                                                   \
+    X(epochs_drained)                                                                                                  \
+    X(epoch_bytes)                                                                                                     \
+    X(work_units)                                                                                                      \
+    X(purge_mistakes)                                                                                                  \
+    X(offered_bytes)                                                                                                   \
+    X(limit_refusals)                                                                                                  \
+    X(keeper_looks)                                                                                                    \
+    X(queue_length)
+
+#define CLASS_LIST(X)                                                                                                  \
+    X(size)                                                                                                            \
+    X(allocations)                                                                                                     \
+    X(frees)                                                                                                           \
+    X(live)                                                                                                            \
+    X(cached_bytes)                                                                                                    \
+    X(slab_bytes)                                                                                                      \
+    X(misses)                                                                                                          \
+    X(refills)                                                                                                         \
+    X(flushes)                                                                                                         \
+    X(remote_frees)                                                                                                    \
+    X(slabs_new)                                                                                                       \
+    X(slabs_recycled)
+
+#define LABEL_LIST(X)                                                                                                  \
+    X(labels)                                                                                                          \
+    X(open)                                                                                                            \
+    X(closing)                                                                                                         \
+    X(draining)                                                                                                        \
+    X(oldest_ms)                                                                                                       \
+    X(live_objects)                                                                                                    \
+    X(live_bytes)                                                                                                      \
+    X(memory_bytes)
+
+#define BOARD_STRING(name)   #name "\0"
+#define ACCOUNT_STRING(name) #name "\0" #name "_untouched\0"
+#define OWN_PLACE(name)      OWN_PLACE_##name,
+#define TOTAL_PLACE(name)    TOTAL_PLACE_##name,
+#define CLASS_PLACE(name)    CLASS_PLACE_##name,
+#define LABEL_PLACE(name)    LABEL_PLACE_##name,
+enum {
+    OWN_LIST(OWN_PLACE) OWN_CELLS,
+};
+enum {
+    TOTAL_LIST(TOTAL_PLACE) TOTAL_CELLS,
+};
+enum {
+    CLASS_LIST(CLASS_PLACE) CLASS_CELLS,
+};
+enum {
+    LABEL_LIST(LABEL_PLACE) LABEL_CELLS,
+};
+enum { HALF_WORDS = 4 }; /* of the totals: what is 32 bits long */
+_Static_assert(sizeof(struct tslab_stats) == (TOTAL_CELLS - HALF_WORDS / 2) * sizeof(uint64_t), "all totals are told");
+_Static_assert(sizeof(((struct label_group *)NULL)->label) == BOARD_TEXT_BYTES, "labels fit");
+
+static const char names_of_process[] = OWN_LIST(BOARD_STRING) TOTAL_LIST(BOARD_STRING);
+static const char names_of_accounts[] = ACCOUNT_LIST(ACCOUNT_STRING);
+static const char names_of_classes[] = CLASS_LIST(BOARD_STRING);
+static const char names_of_labels[] = LABEL_LIST(BOARD_STRING);
+
+static const struct {
+    const char *names;
+    uint32_t bytes, columns, text_bytes, rows_most;
+} sections[BOARD_SECTIONS] = {
+    [BOARD_PROCESS] = { names_of_process, sizeof names_of_process - 1, (uint32_t)OWN_CELLS + (uint32_t)TOTAL_CELLS, 0,
+                        1 },
+    [BOARD_ACCOUNTS] = { names_of_accounts, sizeof names_of_accounts - 1, 2 * ACCOUNTS, 0, 1 },
+    [BOARD_CLASSES] = { names_of_classes, sizeof names_of_classes - 1, CLASS_CELLS, 0, CLASS_LIMIT - 1 },
+    [BOARD_LABELS] = { names_of_labels, sizeof names_of_labels - 1, LABEL_CELLS, BOARD_TEXT_BYTES, LABELS_TOLD + 1 },
+};
+
+static struct {
+    struct shared shared;
+    uint64_t pid;    /* of the process that has made it */
+    uint64_t number; /* of postings */
+    uint64_t made_ms, written_ms, took_ms;
+} board;
+
+/* CRC-32, by half bytes. */
+static uint32_t checksum(const unsigned char *at, size_t bytes)
+{
+    static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
+    uint32_t sum = ~(uint32_t)0;
+    for (size_t i = 0; i < bytes; i++) {
+        sum = table[(sum ^ at[i]) & 15] ^ sum >> 4;
+        sum = table[(sum ^ (uint32_t)at[i] >> 4) & 15] ^ sum >> 4;
+    }
+    return ~sum;
+}
+
+/* The sections. Each writes its rows at `at` and returns what is behind them. */
+
+static noinline uint64_t *post_process(uint64_t *at, const struct tslab_accounts *accounts)
+{
+    struct tslab_stats stats;
+    struct tslab_limits limits_now;
+    uint64_t sums[TERMS];
+    stats_get(&stats);
+    limit_get(&limits_now);
+    summary_terms(accounts, sums);
+    const uint64_t rss_bytes = os_resident_bytes();
+    const uint64_t written_ms = os_now_ms(), uptime_ms = os_ms_since(engine.started_ms), took_ms = board.took_ms;
+    const uint64_t peak_rss_bytes = max_size(os_peak_resident_bytes(), rss_bytes);
+    const uint64_t hard_limit_bytes = limits_now.hard_bytes, soft_limit_bytes = limits_now.soft_bytes;
+    const uint64_t soft_pressure = load_plain(&limits.state) != LIMIT_CALM;
+    const uint64_t container_pressure = load_plain(&limits.container_presses) != 0;
+    const uint64_t live = sums[TERM_LIVE], waste = sums[TERM_WASTE], caches = sums[TERM_CACHES],
+                   retained = sums[TERM_RETAINED], metadata = sums[TERM_METADATA];
+    const uint64_t *const start = at;
+    invariant(accounts->committed_bytes >= accounts->untouched_bytes && peak_rss_bytes >= rss_bytes);
+#define OWN_CELL(name)   *at++ = name;
+#define TOTAL_CELL(name) *at++ = stats.name;
+    OWN_LIST(OWN_CELL)
+    TOTAL_LIST(TOTAL_CELL)
+    invariant(at == start + sections[BOARD_PROCESS].columns);
+    return at;
+}
+
+static noinline uint64_t *post_accounts(uint64_t *at, const struct tslab_accounts *accounts)
+{
+    const uint64_t *const start = at;
+    invariant((uintptr_t)at % sizeof *at == 0);
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        *at++ = account_of(accounts, i)->bytes;
+        *at++ = account_of(accounts, i)->untouched_bytes;
+    }
+    invariant(at == start + sections[BOARD_ACCOUNTS].columns);
+    return at;
+}
+
+/* A class that never had a slab has no row. */
+static noinline uint64_t *post_class(uint64_t *at, unsigned class)
+{
+    const struct class_geometry *const geometry = &class_geometry[class];
+    struct class_sums sums;
+    stats_class(class, &sums);
+    if (sums.opened == 0) {
+        return at;
+    }
+    const uint64_t size = geometry->size, allocations = sums.allocs, frees = sums.frees;
+    const uint64_t live = not_below_zero(sums.allocs, sums.frees), cached_bytes = sums.cached * size;
+    const uint64_t slab_bytes = not_below_zero(sums.opened, sums.recycled) * geometry->units << UNIT_SHIFT;
+    const uint64_t misses = class_sums_misses(&sums), refills = sums.refills, flushes = sums.flushes;
+    const uint64_t remote_frees = sums.remote_frees, slabs_new = sums.opened, slabs_recycled = sums.recycled;
+    const uint64_t *const start = at;
+    invariant(class != CLASS_NONE && size != 0);
+#define CLASS_CELL(name) *at++ = name;
+    CLASS_LIST(CLASS_CELL)
+    invariant(at == start + sections[BOARD_CLASSES].columns);
+    return at;
+}
+
+static noinline uint64_t *post_label(uint64_t *at, const struct label_group *group)
+{
+    const uint64_t labels = group->labels, oldest_ms = group->oldest_ms, live_objects = group->live_objects;
+    const uint64_t open = group->states[TSLAB_EPOCH_OPEN], closing = group->states[TSLAB_EPOCH_CLOSING];
+    const uint64_t draining = group->states[TSLAB_EPOCH_DRAINING], live_bytes = group->live_bytes;
+    const uint64_t memory_bytes = group->memory_bytes;
+    const uint64_t *const start = at;
+    invariant(labels != 0);
+#define LABEL_CELL(name) *at++ = name;
+    LABEL_LIST(LABEL_CELL)
+    memcpy(at, group->label, BOARD_TEXT_BYTES);
+    invariant(at == start + sections[BOARD_LABELS].columns);
+    return at + BOARD_TEXT_BYTES / sizeof *at;
+}
+
+/* The board. */
+
+static size_t head_bytes(void)
+{
+    size_t bytes = sizeof(struct board_head);
+    for (unsigned i = 0; i < BOARD_SECTIONS; i++) {
+        bytes += sections[i].bytes;
+    }
+    return round_up(bytes, sizeof(uint64_t));
+}
+
+static size_t copy_bytes(void)
+{
+    size_t bytes = sizeof(struct board_copy);
+    for (unsigned i = 0; i < BOARD_SECTIONS; i++) {
+        bytes += (size_t)sections[i].rows_most * (sections[i].columns * sizeof(uint64_t) + sections[i].text_bytes);
+    }
+    invariant(bytes % sizeof(uint64_t) == 0);
+    return bytes;
+}
+
+static void write_head(char *start)
+{
+    struct board_head *const head = (struct board_head *)(void *)start;
+    size_t at = sizeof *head;
+    invariant(load_plain(&head->magic) == 0 && head->sections == 0);
+    head->version = BOARD_VERSION;
+    head->head_bytes = (uint32_t)head_bytes();
+    head->copies = BOARD_COPIES;
+    head->copy_bytes = (uint32_t)copy_bytes();
+    head->sections = BOARD_SECTIONS;
+    for (unsigned i = 0; i < BOARD_SECTIONS; i++) {
+        head->section[i] = (struct board_section){ .names_at = (uint32_t)at,
+                                                   .columns = sections[i].columns,
+                                                   .text_bytes = sections[i].text_bytes };
+        memcpy(start + at, sections[i].names, sections[i].bytes);
+        at += sections[i].bytes;
+    }
+    invariant(at <= head->head_bytes);
+    store_release(&head->magic, BOARD_MAGIC);
+}
+
+/* Whether there is a board of this process that others can find. If not, makes one. */
+static bool is_there(void)
+{
+    const uint64_t pid = os_process_id();
+    const bool is_ours = board.shared.start != NULL && board.pid == pid;
+    if (is_ours && shared_is_found(&board.shared)) {
+        return true;
+    }
+    if (board.shared.start != NULL) {
+        shared_drop(&board.shared);
+    }
+    const size_t bytes = round_up(head_bytes() + BOARD_COPIES * copy_bytes(), os_page_bytes());
+    board.number = 0;
+    board.pid = pid;
+    board.made_ms = os_now_ms();
+    if (!shared_make(&board.shared, BOARD_NAME, bytes)) {
+        return false;
+    }
+    write_head(board.shared.start);
+    return true;
+}
+
+static void fill(struct board_copy *copy)
+{
+    uint64_t *at = (uint64_t *)(void *)(copy + 1);
+    struct label_group group;
+    uint64_t collection = 0;
+    struct tslab_accounts accounts;
+    (void)accounts_take(&accounts);
+    *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0 } };
+    (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
+    at = post_process(at, &accounts);
+    at = post_accounts(at, &accounts);
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        uint64_t *const before = at;
+        at = post_class(at, class);
+        copy->rows[BOARD_CLASSES] += at != before;
+    }
+    for (uint32_t rank = 0; rank <= LABELS_TOLD && epochs_label(rank, &collection, &group); rank++) {
+        at = post_label(at, &group);
+        copy->rows[BOARD_LABELS]++;
+    }
+    copy->used_bytes = (uint32_t)((char *)at - (char *)copy);
+    invariant(copy->used_bytes > sizeof *copy && copy->used_bytes <= copy_bytes());
+    invariant(copy->rows[BOARD_CLASSES] < CLASS_LIMIT && copy->rows[BOARD_LABELS] <= LABELS_TOLD + 1);
+    const unsigned char *const summed = (const unsigned char *)copy + sizeof copy->checksum;
+    copy->checksum = checksum(summed, copy->used_bytes - sizeof copy->checksum);
+}
+
+static bool is_time(uint64_t now_ms)
+{
+    const bool watched = shared_is_watched(&board.shared);
+    invariant(board.number != 0 && board.pid == os_process_id());
+    const uint64_t usual_ms = watched ? WATCHED_MS : ALONE_MS;
+    const uint64_t young_ms = max_size(YOUNG_MS, (board.written_ms - board.made_ms) / 2);
+    const uint64_t paced_ms = board.took_ms * (watched ? WATCHED_SHARE : ALONE_SHARE);
+    return now_ms - board.written_ms >= max_size(min_size(usual_ms, young_ms), paced_ms);
+}
+
+uint64_t board_post(void)
+{
+    const uint64_t now_ms = os_now_ms();
+    if (!is_there()) {
+        return RETRY_MS;
+    }
+    if (board.number == 0 || is_time(now_ms)) {
+        board.number++;
+        invariant(load_plain(&due.is_writing) == 1);
+        char *const copies = board.shared.start + head_bytes();
+        fill((struct board_copy *)(void *)(copies + board.number % BOARD_COPIES * copy_bytes()));
+        board.written_ms = now_ms;
+        board.took_ms = os_ms_since(now_ms);
+    }
+    return now_ms - board.made_ms < ALONE_MS ? YOUNG_MS : BOARD_LOOK_MS;
+}
+
+void board_start(void)
+{
+    static const char refused[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
+    report_timer_post(board_post);
+    if (board.shared.start == NULL) {
+        (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
+    }
+}

@@ -1,0 +1,279 @@
+/* While the caches are visited, all gates are taken, as for a fork: what is in trays changes only in a gate. The
+ * holders of heaps may push and pop meanwhile; the words that they write are owned (atomic.h). */
+#include "report/profile.h"
+
+#include "audit/census.h"
+#include "malloc/current_thread.h"
+#include "os/call_stack.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/chunk.h"
+#include "thread/exchange.h"
+#include "thread/keeper.h"
+#include "thread/sampling.h"
+
+#include <string.h>
+
+/* On and off. The keeper's lock keeps two threads that switch, and a fork, apart. */
+
+static void switch_on(uint64_t period)
+{
+    invariant(lock_is_held(&keeper.lock) && period != 0);
+    if (load_plain(&samples.seed) == 0) {
+        store_plain(&samples.seed, os_random());
+    }
+    store_plain(&samples.period, period);
+    counter_add(&samples.changes, 1);
+    thread_begin_all_ahead();
+    store_seq_cst(&samples.is_on, 1);
+    class_lead(!TSLAB_CHECKED);
+}
+
+static void switch_off(void)
+{
+    invariant(lock_is_held(&keeper.lock));
+    class_lead(false);
+    store_seq_cst(&samples.is_on, 0);
+}
+
+bool profile_set(uint64_t period)
+{
+    if (period == 0 && load_plain(&samples.is_on) == 0) {
+        return true;
+    }
+    struct thread *const thread = current_thread_get();
+    if (thread == NULL) {
+        return false;
+    }
+    gate_lock(&thread->gate);
+    const bool started = samples_start();
+    gate_unlock(&thread->gate);
+    if (!started) {
+        current_thread_put(thread);
+        return false;
+    }
+    stack_prepare();
+    lock_acquire(&keeper.lock);
+    if (period != 0) {
+        switch_on(period);
+    } else {
+        switch_off();
+        gate_lock(&thread->gate);
+        samples_end_all();
+        gate_unlock(&thread->gate);
+    }
+    lock_release(&keeper.lock);
+    current_thread_put(thread);
+    return true;
+}
+
+/* What waits in caches. */
+
+static void mark(const void *p, uint32_t look)
+{
+    const uint32_t number = p != NULL && samples_may_have(p) ? samples_find((uintptr_t)p) : 0;
+    invariant(look != 0 && number <= load_plain(&samples.highest));
+    if (number != 0) {
+        store_plain(&samples_at(number)->seen, look);
+    }
+}
+
+static void mark_places(void *const *places, size_t slots, uint32_t look)
+{
+    for (size_t i = 1; i <= slots; i++) {
+        mark(owned_load(&places[i]), look);
+    }
+}
+
+static void mark_trays(const struct tray *trays, uint32_t look)
+{
+    for (const struct tray *tray = trays; tray != NULL; tray = tray->next) {
+        invariant(tray->count <= tray->length);
+        mark_places((void *const *)(tray + 1), tray->count, look);
+    }
+}
+
+static void mark_magazine(const struct magazine *m, uint32_t look)
+{
+    void *const *places = NULL;
+    const uint64_t slots = magazine_seen(m, &places);
+    if (slots != 0) {
+        mark_places(places, slots, look);
+    }
+}
+
+static void mark_class(const struct heap *heap, unsigned class, uint32_t look)
+{
+    invariant(counter_get(&heap_part(heap, class)->outbox_slots) <= heap_part(heap, class)->outbox_limit);
+    const struct heap_class *const hc = heap_part(heap, class);
+    mark_magazine(&heap->front.magazine[class], look);
+    mark_magazine(&heap->front.ahead[class], look);
+    mark_trays(hc->stock.trays, look);
+    mark_trays(hc->retired, look);
+    mark_places(hc->outbox, counter_get(&hc->outbox_slots), look);
+    for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
+        mark(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, look);
+    }
+}
+
+static void mark_heap(const struct heap *heap, uint32_t look)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        mark_class(heap, c, look);
+    }
+}
+
+static void mark_all(uint32_t look)
+{
+    invariant(lock_is_held(&registry.lock) && lock_is_held(&keeper.lock));
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        mark_heap(&thread->heap, look);
+    }
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        mark_heap(heap, look);
+    }
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        mark_trays(exchange_first(c), look);
+    }
+}
+
+static void gates(void (*change)(struct lock *))
+{
+    invariant(lock_is_held(&registry.lock));
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        change(&thread->gate.lock);
+    }
+}
+
+/* Signals are blocked, because a handler might fork, and would wait for its own thread. */
+uint32_t profile_look(void)
+{
+    struct os_signals signals;
+    os_signals_hold(&signals);
+    lock_acquire(&keeper.lock);
+    lock_acquire(&registry.lock);
+    gates(lock_acquire);
+    const uint32_t look = fetch_add_plain(&samples.looks, 1) + 1;
+    mark_all(look);
+    gates(lock_release);
+    lock_release(&registry.lock);
+    lock_release(&keeper.lock);
+    os_signals_restore(&signals);
+    return look;
+}
+
+bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_t *bytes)
+{
+    /* The look of another report may have come later, and found the place in a cache, too. */
+    if (!samples_copy(number, sample) || sampling_is_dead(sample) || (int32_t)(load_plain(&sample->seen) - look) >= 0) {
+        return false;
+    }
+    const char *const p = (const char *)sample->address;
+    invariant(sample->address != 0 && sample->stack <= load_plain(&samples.stacks));
+    *bytes = sample->run == 0    ? owned_load(&arena.runs[arena_unit(p)].large_bytes)
+             : sample->life == 0 ? sample->bytes
+                                 : size_code_bytes(load_plain(size_code_at(p)));
+    return *bytes != 0;
+}
+
+/* What is kept. */
+
+struct page {
+    uint32_t bytes, objects, live_bytes;
+};
+
+static bool page_is_sparse(const struct page *page)
+{
+    invariant(page->live_bytes <= page->bytes);
+    return page->objects != 0 && page->live_bytes <= page->bytes / 2;
+}
+
+static bool slot_is_used(const struct run *slab, unsigned slot)
+{
+    return (load_plain(&slab->bitmap[slot / WORD_SLOTS]) >> slot % WORD_SLOTS & 1) == 0;
+}
+
+/* The page of a slab from this offset on. */
+static struct page page_at(uint32_t first, unsigned class, size_t from)
+{
+    const struct class_geometry *const geometry = &class_geometry[class];
+    const size_t size = geometry->size;
+    invariant(from % os_page_bytes() == 0 && from < (size_t)geometry->units << UNIT_SHIFT);
+    struct page page = { .bytes = (uint32_t)min_size(os_page_bytes(), ((size_t)geometry->units << UNIT_SHIFT) - from) };
+    const size_t to = from + page.bytes, end = min_size((to + size - 1) / size, geometry->slots);
+    for (size_t slot = from / size; slot < end; slot++) {
+        if (slot_is_used(&arena.runs[first], (unsigned)slot)) {
+            page.objects++;
+            page.live_bytes += (uint32_t)(min_size(to, (slot + 1) * size) - max_size(from, slot * size));
+        }
+    }
+    return page;
+}
+
+/* A chunk as one page: what was filled of it. Nothing, where a thread fills it still. */
+static struct page page_of_chunk(uint32_t first)
+{
+    const uint32_t full = load_plain(&arena.runs[first].full);
+    size_t live;
+    struct page page = { .objects = chunk_count(first, &live) };
+    if (load_plain(&arena.runs[first].live) > CHUNK_GRANULES) {
+        return (struct page){ .objects = 0 };
+    }
+    const size_t filled = round_up((size_t)min_size(full, CHUNK_GRANULES) << GRANULE_SHIFT, os_page_bytes());
+    page.bytes = (uint32_t)min_size(max_size(filled, live), CHUNK_BYTES);
+    page.live_bytes = (uint32_t)min_size(live, page.bytes);
+    return page;
+}
+
+static void keep_page(struct kept *kept, const struct page *page)
+{
+    if (page_is_sparse(page)) {
+        invariant(page->bytes <= CHUNK_BYTES && page->live_bytes < page->bytes);
+        kept->pages += page->bytes;
+        kept->wasted += page->bytes - page->live_bytes;
+    }
+}
+
+void profile_kept(struct kept *by_class)
+{
+    memset(by_class, 0, CLASS_LIMIT * sizeof *by_class);
+    for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        if (run.kind == CENSUS_CHUNK) {
+            const struct page page = page_of_chunk(run.first);
+            keep_page(&by_class[CLASS_NONE], &page);
+        }
+        for (size_t at = 0; run.kind == CENSUS_SLAB && at < (size_t)run.units << UNIT_SHIFT; at += os_page_bytes()) {
+            const struct page page = page_at(run.first, run.class, at);
+            keep_page(&by_class[run.class], &page);
+        }
+    }
+}
+
+static void charge_page(struct kept *kept, const struct page *page)
+{
+    if (page_is_sparse(page)) {
+        kept->pages += page->bytes / page->objects;
+        kept->wasted += (page->bytes - page->live_bytes) / page->objects;
+    }
+}
+
+struct kept profile_kept_by(const struct sample *sample)
+{
+    struct kept kept = { .pages = 0 };
+    if (sample->run == 0) {
+        return kept;
+    }
+    const size_t from = (size_t)((const char *)sample->address - arena_address(sample->run));
+    invariant(from < (size_t)64 << UNIT_SHIFT);
+    if (sample->class == CLASS_NONE) {
+        const struct page page = page_of_chunk(sample->run);
+        charge_page(&kept, &page);
+        return kept;
+    }
+    for (size_t at = round_down(from, os_page_bytes()); at < from + class_geometry[sample->class].size;
+         at += os_page_bytes()) {
+        const struct page page = page_at(sample->run, sample->class, at);
+        charge_page(&kept, &page);
+    }
+    return kept;
+}

@@ -1,0 +1,40 @@
+/* The profile: allocations are sampled, or not; which sampled objects live right now; and what pages they keep.
+ *
+ * A page is kept when objects live on it, and it is sparse when they have no more than half of it: if they were gone,
+ * more would go back to the system than they use. All objects on a sparse page keep it together, so each is charged an
+ * equal part of the page. In a slab that is a page of the system's; in a chunk that nobody fills it is all of what was
+ * filled. The sums over all objects are exact: a walk over all slabs and chunks gives them. A sample tells its own part
+ * of them.
+ *
+ * A slot that waits in a cache of a thread counts as an object here: it keeps its page, too.
+ *
+ * Threads: any, outside of all gates and locks; profile_live in the thread's gate. */
+#ifndef TSLAB_REPORT_PROFILE_H
+#define TSLAB_REPORT_PROFILE_H
+
+#include "common/samples.h"
+
+/* Samples allocations from now on, with so many bytes between two samples on average; 0: not any more, and what is
+ * known of living objects is forgotten. False: no memory, and nothing has changed. */
+bool profile_set(uint64_t period);
+
+/* Looks into the caches of all threads: a sampled object whose place is there was freed. Returns the number of the
+ * look. */
+uint32_t profile_look(void);
+
+/* The record with this number, if its object lives, or did at that look. *bytes receives what it has. */
+bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_t *bytes);
+
+/* What is kept, in bytes. */
+struct kept {
+    uint64_t pages;  /* sparse pages */
+    uint64_t wasted; /* what no object has of them */
+};
+
+/* All that the slabs of a class keep; CLASS_NONE: chunks. */
+void profile_kept(struct kept *by_class);
+
+/* The part of that which a living object is charged. */
+struct kept profile_kept_by(const struct sample *sample);
+
+#endif

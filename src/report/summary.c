@@ -1,0 +1,336 @@
+/* Each part is a function with a buffer of its own, so that no two of them are on the stack at once. */
+#include "report/summary.h"
+
+#include "base/build.h"
+
+#include <tslab/tslab.h>
+
+#include "audit/accounts.h"
+#include "audit/census.h"
+#include "common/option.h"
+#include "common/quota.h"
+#include "malloc/engine.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "os/text.h"
+#include "report/accounts_text.h"
+#include "report/epoch_list.h"
+#include "report/statistics.h"
+#include "slab/large.h"
+
+enum { SUMMARY_CLASSES = 10, SUMMARY_GROUPS = 5 };
+
+/* Room for lines of less than half a KiB beyond what text_send_part leaves. */
+enum { SUMMARY_BYTES = REPORT_PART_BYTES + 512 };
+
+struct column {
+    const char *head;
+    unsigned width;
+};
+
+static void text_heads(struct text *text, const struct column *columns, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        invariant(columns[i].width > 0 && columns[i].head != NULL);
+        text_right(text, columns[i].head, columns[i].width);
+    }
+}
+
+static noinline void print_title(int fd)
+{
+    char buffer[REPORT_PART_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    const uint64_t up_ms = os_ms_since(engine.started_ms);
+    text_string(&text, "tslab statistics\n");
+    text_foreign(&text, os_program_name());
+    text_string(&text, ", process ");
+    text_number(&text, os_process_id(), 0);
+    text_string(&text, ", tslab ");
+    text_string(&text, tslab_version());
+    text_string(&text, ", up ");
+    text_number(&text, up_ms / 1000, 0);
+    text_string(&text, ".");
+    text_number(&text, up_ms % 1000 / 100, 0);
+    text_string(&text, " s; bytes in MiB\n");
+    text_send(&text, fd);
+}
+
+/* The accounts, and the term that each is in. */
+#define TERM_LIST(X)                                                                                                   \
+    X(live_slots, LIVE)                                                                                                \
+    X(live_chunks, LIVE)                                                                                               \
+    X(live_large, LIVE)                                                                                                \
+    X(partial_slabs, WASTE)                                                                                            \
+    X(attached_slabs, WASTE)                                                                                           \
+    X(slab_tails, WASTE)                                                                                               \
+    X(dead_in_chunks, WASTE)                                                                                           \
+    X(unfilled_chunks, WASTE)                                                                                          \
+    X(large_tails, WASTE)                                                                                              \
+    X(trapped_runs, WASTE)                                                                                             \
+    X(magazines, CACHES)                                                                                               \
+    X(stocks, CACHES)                                                                                                  \
+    X(outboxes, CACHES)                                                                                                \
+    X(exchange, CACHES)                                                                                                \
+    X(claimed, CACHES)                                                                                                 \
+    X(retired, CACHES)                                                                                                 \
+    X(hot_runs, CACHES)                                                                                                \
+    X(warm_chunks, CACHES)                                                                                             \
+    X(dirty_runs, RETAINED)                                                                                            \
+    X(stuck_runs, RETAINED)                                                                                            \
+    X(clean_runs, RETAINED)                                                                                            \
+    X(moving_runs, RETAINED)                                                                                           \
+    X(unopened_units, RETAINED)                                                                                        \
+    X(tag_table, METADATA)                                                                                             \
+    X(run_table, METADATA)                                                                                             \
+    X(revisit_table, METADATA)                                                                                         \
+    X(code_table, METADATA)                                                                                            \
+    X(check_table, METADATA)                                                                                           \
+    X(tray_records, METADATA)                                                                                          \
+    X(thread_records, METADATA)                                                                                        \
+    X(heap_records, METADATA)                                                                                          \
+    X(epoch_records, METADATA)                                                                                         \
+    X(unused_records, METADATA)
+#define TERM_NUMBER(account, term) TERM_OF_##account,
+enum { TERM_LIST(TERM_NUMBER) TERMED };
+_Static_assert((int)TERMED == (int)ACCOUNTS, "each account is in one term");
+
+void summary_terms(const struct tslab_accounts *accounts, uint64_t sums[TERMS])
+{
+    for (unsigned i = 0; i < TERMS; i++) {
+        sums[i] = 0;
+    }
+#define TERM_ADD(account, term) sums[TERM_##term] += accounts->account.bytes - accounts->account.untouched_bytes;
+    TERM_LIST(TERM_ADD)
+    invariant(sums[TERM_LIVE] >= accounts->live_large.bytes - accounts->live_large.untouched_bytes);
+    invariant(sums[TERM_CACHES] >= accounts->hot_runs.bytes - accounts->hot_runs.untouched_bytes);
+}
+
+static noinline void sum_terms(uint64_t sums[TERMS])
+{
+    struct tslab_accounts accounts;
+    (void)accounts_take(&accounts);
+    summary_terms(&accounts, sums);
+}
+
+/* What remains of the RSS may be less than nothing: an object counts with all of its pages, also those that the program
+ * has never touched. */
+static noinline void print_memory(int fd)
+{
+    static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },
+                                             { "+ caches", 10 },   { "+ retained", 11 }, { "+ metadata", 11 },
+                                             { "+ not_ours", 11 }, { "peak", 8 } };
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    _Static_assert(COLUMNS == TERMS + 3, "the terms, and what they are terms of");
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    uint64_t sums[TERMS], ours = 0;
+    sum_terms(sums);
+    const uint64_t resident = os_resident_bytes(), peak = os_peak_resident_bytes();
+    text_heads(&text, columns, COLUMNS);
+    text_string(&text, "\n");
+    text_mib(&text, resident, columns[0].width);
+    for (unsigned i = 0; i < TERMS; i++) {
+        text_mib(&text, sums[i], columns[1 + i].width);
+        ours += sums[i];
+    }
+    if (resident >= ours) {
+        text_mib(&text, resident - ours, columns[1 + TERMS].width);
+    } else {
+        char digits[24];
+        struct text less = { .buffer = digits, .capacity = sizeof digits - 1 };
+        text_string(&less, "-");
+        text_mib(&less, ours - resident, 0);
+        invariant(less.length < sizeof digits);
+        digits[less.length] = 0;
+        text_right(&text, digits, columns[1 + TERMS].width);
+    }
+    text_mib(&text, max_size(peak, resident), columns[2 + TERMS].width);
+    text_string(&text, "\n");
+    text_send(&text, fd);
+}
+
+static void text_percent(struct text *text, uint64_t part, uint64_t whole, unsigned width)
+{
+    char digits[24];
+    struct text percent = { .buffer = digits, .capacity = sizeof digits - 1 };
+    const uint64_t tenths = whole == 0 ? 0 : (uint64_t)((double)part * 1000 / (double)whole);
+    text_number(&percent, tenths / 10, 0);
+    text_string(&percent, ".");
+    text_number(&percent, tenths % 10, 0);
+    text_string(&percent, "%");
+    invariant(percent.length < sizeof digits);
+    digits[percent.length] = 0;
+    text_right(text, digits, width);
+}
+
+static const struct column class_columns[] = { { "size", 6 },          { "live", 10 },       { "live_bytes", 11 },
+                                               { "cached_bytes", 13 }, { "slab_bytes", 11 }, { "used", 7 },
+                                               { "allocations", 13 },  { "hit_rate", 9 } };
+
+static uint64_t slab_bytes_of(unsigned class, struct class_sums *sums)
+{
+    stats_class(class, sums);
+    return not_below_zero(sums->opened, sums->recycled) * class_geometry[class].units << UNIT_SHIFT;
+}
+
+static void print_row(struct text *text, unsigned class)
+{
+    const struct column *column = class_columns;
+    struct class_sums sums;
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
+    const uint64_t slab_bytes = slab_bytes_of(class, &sums), size = class_geometry[class].size;
+    const uint64_t live = not_below_zero(sums.allocs, sums.frees), calls = sums.allocs + sums.frees;
+    text_number(text, size, column++->width);
+    text_number(text, live, column++->width);
+    text_mib(text, live * size, column++->width);
+    text_mib(text, sums.cached * size, column++->width);
+    text_mib(text, slab_bytes, column++->width);
+    text_percent(text, live * size, slab_bytes, column++->width);
+    text_number(text, sums.allocs, column++->width);
+    text_percent(text, not_below_zero(calls, class_sums_misses(&sums)), calls, column++->width);
+    text_string(text, "\n");
+}
+
+static void print_large(struct text *text)
+{
+    const struct column *column = class_columns;
+    uint64_t live = 0, live_bytes = 0, run_bytes = 0;
+    for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        if (run.kind == CENSUS_LARGE) {
+            live++;
+            invariant(run.large_bytes <= (uint64_t)run.units << UNIT_SHIFT);
+            live_bytes += run.large_bytes;
+            run_bytes += (uint64_t)run.units << UNIT_SHIFT;
+        }
+    }
+    if (live != 0) {
+        text_right(text, "large", column++->width);
+        text_number(text, live, column++->width);
+        text_mib(text, live_bytes, column++->width);
+        text_right(text, "", column++->width);
+        text_mib(text, run_bytes, column++->width);
+        text_percent(text, live_bytes, run_bytes, column++->width);
+        text_string(text, "\n");
+    }
+}
+
+static noinline void print_classes(int fd)
+{
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    uint64_t bytes[CLASS_LIMIT] = { 0 };
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct class_sums sums;
+        bytes[c] = slab_bytes_of(c, &sums);
+    }
+    text_string(&text, "size classes with most memory, and large objects\n");
+    text_heads(&text, class_columns, sizeof class_columns / sizeof class_columns[0]);
+    text_string(&text, "\n");
+    unsigned class;
+    for (unsigned i = 0; i < SUMMARY_CLASSES && (class = class_with_most(bytes)) != CLASS_NONE; i++) {
+        invariant(bytes[class] >= UNIT_BYTES);
+        print_row(&text, class);
+        bytes[class] = 0;
+        text_send_part(&text, fd);
+    }
+    print_large(&text);
+    text_send(&text, fd);
+}
+
+/* A label, cut so that the line stays within 80 columns. */
+static void text_label(struct text *text, const char *label, size_t columns)
+{
+    const size_t start = text->length;
+    text_string(text, " ");
+    text_foreign(text, label);
+    invariant(text->length < text->capacity && start < text->length);
+    text->length = min_size(text->length, start + 1 + columns);
+    text_string(text, "\n");
+}
+
+static void print_group(struct text *text, const struct column *column, const struct label_group *group)
+{
+    enum { GROUP_LABEL_COLUMNS = 29 };
+    const uint32_t *const states = group->states;
+    text_number(text, (uint64_t)states[TSLAB_EPOCH_OPEN] + states[TSLAB_EPOCH_CLOSING] + states[TSLAB_EPOCH_DRAINING],
+                column++->width);
+    text_number(text, states[TSLAB_EPOCH_DRAINING], column++->width);
+    text_number(text, group->oldest_ms, column++->width);
+    text_mib(text, group->live_bytes, column++->width);
+    text_mib(text, group->memory_bytes, column++->width);
+    text_label(text,
+               group->labels > 1      ? "(others)"
+               : group->label[0] == 0 ? "(no label)"
+                                      : group->label,
+               GROUP_LABEL_COLUMNS);
+}
+
+/* Those that do not drain come first, and then those with the most memory. */
+static noinline void print_epochs(int fd)
+{
+    static const struct column columns[] = {
+        { "epochs", 6 }, { "draining", 9 }, { "oldest_ms", 11 }, { "live_bytes", 11 }, { "memory_bytes", 13 }
+    };
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct label_group group;
+    unsigned told = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        uint64_t collection = 0;
+        for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &group); rank++) {
+            if ((group.states[TSLAB_EPOCH_DRAINING] != 0) != (pass == 0)) {
+                continue;
+            }
+            if (told++ == 0) {
+                text_heads(&text, columns, sizeof columns / sizeof columns[0]);
+                text_string(&text, " label\n");
+            }
+            print_group(&text, columns, &group);
+        }
+    }
+    text_send(&text, fd);
+}
+
+/* The labels that have a limit, or had one and were refused something. */
+static noinline void print_label_limits(int fd)
+{
+    static const struct column columns[] = { { "limit_bytes", 11 }, { "used_bytes", 11 }, { "refusals", 11 } };
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    struct label_limit limit;
+    for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
+        if (limit.limit_bytes == 0 && limit.refusals == 0) {
+            continue;
+        }
+        if (text.length == 0) {
+            text_heads(&text, columns, sizeof columns / sizeof columns[0]);
+            text_string(&text, " label\n");
+        }
+        text_mib(&text, limit.limit_bytes, columns[0].width);
+        text_mib(&text, limit.used_bytes, columns[1].width);
+        text_number(&text, limit.refusals, columns[2].width);
+        text_label(&text, limit.label, LABEL_BYTES);
+    }
+    text_send(&text, fd);
+}
+
+static noinline void print_options(int fd)
+{
+    char buffer[SUMMARY_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
+    text_string(&text, "options that are not default\n");
+    if (option_describe_changed(&text) == 0) {
+        text.length = 0;
+    }
+    text_send(&text, fd);
+}
+
+void summary_print(int fd)
+{
+    print_title(fd);
+    print_memory(fd);
+    print_classes(fd);
+    print_epochs(fd);
+    print_label_limits(fd);
+    print_options(fd);
+}

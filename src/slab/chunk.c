@@ -1,0 +1,365 @@
+/* The slow parts of chunks: opening, sealing, resetting, counting, and frees by threads that do not hold the cursor. */
+#include "slab/chunk.h"
+
+#include "common/misuse.h"
+#include "common/random.h"
+#include "common/samples.h"
+#include "os/fatal.h"
+#include "space/depot.h"
+#include "space/live_bits.h"
+#include "space/pages.h"
+#include "space/reclaim.h"
+
+void *chunk_alloc_aligned(struct cursor *cursor, size_t size, size_t alignment)
+{
+    invariant(is_power_of_two(alignment) && alignment >= GRANULE_BYTES && alignment <= CHUNK_ALIGN_MOST);
+    const uint64_t before = load_plain(&cursor->at);
+    const uint64_t aligned = round_up(before, alignment >> GRANULE_SHIFT);
+    if (aligned + size_code_granules(size_code_of_size(size)) > cursor->end) {
+        return NULL;
+    }
+    store_plain(&cursor->at, aligned);
+    counter_add(&cursor->freed, aligned - before);
+    return chunk_alloc(cursor, size);
+}
+
+/* The granules of objects in the cursor's chunk that the holder has not freed. */
+static uint32_t cursor_alive(const struct cursor *cursor)
+{
+    invariant(load_plain(&cursor->freed) <= load_plain(&cursor->at));
+    return (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->freed));
+}
+
+static struct run *chunk_of(const struct cursor *cursor)
+{
+    invariant(cursor_start(cursor) != NULL && arena_tag(cursor_start(cursor)) == TAG_CHUNK);
+    return &arena.runs[arena_unit(cursor_start(cursor))];
+}
+
+static bool chunk_is_frozen(const struct cursor *cursor)
+{
+    return cursor->end != load_plain(&cursor->start) + chunk_of(cursor)->cut;
+}
+
+/* The granule from this one on whose object is sampled; at most CHUNK_GRANULES. What was drawn before and not reached
+ * does not matter: the distance to the next sample has no memory. */
+static uint16_t random_cut(uint64_t from)
+{
+    uint64_t state = fetch_add_plain(&samples.seed, 1);
+    state = random_next(&state);
+    const uint64_t distance = random_distance(&state, load_plain(&samples.period)) >> GRANULE_SHIFT;
+    invariant(from <= CHUNK_GRANULES);
+    return (uint16_t)min_size(from + distance, CHUNK_GRANULES);
+}
+
+/* Lets the cursor fill the chunk up to this granule. */
+static void chunk_cut(struct cursor *cursor, uint16_t cut)
+{
+    invariant(load_plain(&cursor->at) - load_plain(&cursor->start) <= cut && cut <= CHUNK_GRANULES);
+    owned_store(&chunk_of(cursor)->cut, cut);
+    cursor->end = load_plain(&cursor->start) + cut;
+}
+
+/* The cursor is at the start of a chunk that it fills from now on. */
+static void chunk_begin(struct cursor *cursor)
+{
+    struct run *const chunk = &arena.runs[arena_unit(cursor_start(cursor))];
+    invariant(load_plain(&cursor->at) == load_plain(&cursor->start));
+    const bool is_sampled = samples_are_on();
+    chunk_cut(cursor, is_sampled ? random_cut(0) : CHUNK_GRANULES);
+    if (is_sampled) {
+        owned_store(&chunk->life, samples_life());
+    }
+}
+
+/* Notes which pages the cursor has reached. */
+static void cursor_touch(const struct cursor *cursor)
+{
+    char *const start = cursor_start(cursor);
+    const uint64_t granules = load_plain(&cursor->at) - load_plain(&cursor->start);
+    invariant(granules <= CHUNK_GRANULES);
+    if (granules != 0) {
+        pages_set(start, start + (granules << GRANULE_SHIFT), true);
+    }
+}
+
+/* Before the cursor leaves its chunk or starts anew in it. */
+static void cursor_leave(struct cursor *cursor)
+{
+    cursor_touch(cursor);
+    counter_add(&cursor->passed, load_plain(&cursor->at) - load_plain(&cursor->start));
+}
+
+/* Attaches the cursor to a chunk in which no object lives, or to none. */
+static void cursor_set(struct cursor *cursor, uint64_t start)
+{
+    const uint64_t at = start == NO_CHUNK ? 0 : start;
+    store_plain(&cursor->start, start);
+    store_plain(&cursor->at, at);
+    store_plain(&cursor->freed, at);
+    cursor->end = 0;
+    if (start != NO_CHUNK) {
+        chunk_begin(cursor);
+    }
+}
+
+noinline void chunk_try_reset(struct cursor *cursor)
+{
+    if (chunk_is_empty(cursor) && !chunk_is_frozen(cursor)) {
+        const uint64_t start = load_plain(&cursor->start);
+        cursor_leave(cursor);
+        store_plain(&cursor->at, start);
+        store_plain(&cursor->freed, start);
+        chunk_begin(cursor);
+    }
+}
+
+bool chunk_is_cut(const struct cursor *cursor)
+{
+    return cursor_start(cursor) != NULL && chunk_of(cursor)->cut < CHUNK_GRANULES && !chunk_is_frozen(cursor);
+}
+
+bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
+{
+    struct run *const chunk = chunk_of(cursor);
+    const uint64_t start = load_plain(&cursor->start), granules = size_code_granules(size_code_of_size(size));
+    const uint64_t place = round_up(load_plain(&cursor->at), max_size(alignment >> GRANULE_SHIFT, 1)) - start;
+    bool is_sampled = false;
+    invariant(chunk_is_cut(cursor) && size <= CHUNK_OBJECT_MOST);
+    if (!samples_are_on() || place + granules > CHUNK_GRANULES) {
+        owned_store(&chunk->cut, CHUNK_GRANULES);
+    } else {
+        if (chunk->cut < place) { /* in what the alignment skips */
+            owned_store(&chunk->cut, random_cut(place));
+        }
+        is_sampled = chunk->cut < place + granules;
+        invariant(chunk->cut >= place);
+        if (is_sampled) {
+            owned_store(&chunk->cut, random_cut(place + granules));
+        }
+    }
+    cursor->end = start + chunk->cut;
+    return is_sampled;
+}
+
+bool chunk_free_other(void *p)
+{
+    atomic_u8 *const code = size_code_at(p);
+    uint32_t granules = 0;
+    if (likely((uintptr_t)p % GRANULE_BYTES == 0)) {
+        granules = size_code_granules(exchange_seq_cst(code, 0));
+    }
+    if (unlikely(granules == 0)) {
+        misuse_no_object(p);
+    }
+    return fetch_sub_seq_cst(&arena.runs[arena.units[arena_unit(p)].first].live, granules) == granules;
+}
+
+size_t chunk_usable(const void *p)
+{
+    const unsigned code = load_plain(size_code_at(p));
+    if (unlikely(code == 0 || (uintptr_t)p % GRANULE_BYTES != 0)) {
+        misuse_no_object(p);
+    }
+    return size_code_bytes(code);
+}
+
+bool chunk_resize(struct cursor *cursor, void *p, size_t size)
+{
+    const uint64_t start = granule_at(p);
+    const size_t usable = chunk_usable(p);
+    if (size > CHUNK_OBJECT_MOST || start + (usable >> GRANULE_SHIFT) != load_plain(&cursor->at) ||
+        chunk_is_frozen(cursor)) {
+        return size <= usable && size >= usable / 2;
+    }
+    const unsigned code = size_code_of_size(size);
+    if (size_code_granules(code) > cursor->end - start) {
+        return false;
+    }
+    /* A fork may cut the holder between the two: in the child nothing is allocated inside of what the code says. */
+    const uint64_t end = start + size_code_granules(code);
+    if (end < load_plain(&cursor->at)) {
+        cursor_touch(cursor);
+        store_relaxed(size_code_at(p), (uint8_t)code);
+        store_relaxed(&cursor->at, end);
+        if (samples_are_on()) { /* what is allocated in the same granules next may be sampled, too */
+            chunk_cut(cursor, random_cut(end - load_plain(&cursor->start)));
+        }
+    } else {
+        store_relaxed(&cursor->at, end);
+        store_relaxed(size_code_at(p), (uint8_t)code);
+    }
+    return true;
+}
+
+void chunk_open(struct cursor *cursor, uint32_t first, uint32_t epoch)
+{
+    struct run *const slab = &arena.runs[first];
+    invariant(cursor_start(cursor) == NULL && slab->kind == RUN_USED && slab->units == CHUNK_UNITS);
+    invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY && load_plain(&arena.units[first].tag) == TAG_NONE);
+    for (uint32_t i = 1; i + 1 < CHUNK_UNITS; i++) {
+        arena.units[first + i].first = first; /* the depot has set both ends */
+    }
+    owned_store(&slab->swept_live, 0);
+    store_relaxed(&slab->live, CHUNK_OPEN);
+    store_relaxed(&slab->word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    for (uint32_t i = 0; i < CHUNK_UNITS; i++) {
+        store_plain(&arena.units[first + i].tag, TAG_CHUNK);
+    }
+    cursor_set(cursor, granule_at(arena_address(first)));
+}
+
+bool chunk_is_empty(const struct cursor *cursor)
+{
+    return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
+}
+
+bool chunk_seal(struct cursor *cursor)
+{
+    struct run *const slab = chunk_of(cursor);
+    const uint32_t alive = cursor_alive(cursor);
+    const uint32_t filled = (uint32_t)(load_plain(&cursor->at) - load_plain(&cursor->start));
+    store_plain(&slab->full, filled);
+    cursor_leave(cursor);
+    cursor_set(cursor, NO_CHUNK);
+    return fetch_sub_seq_cst(&slab->live, CHUNK_OPEN - alive) == CHUNK_OPEN - alive;
+}
+
+bool chunk_pin(uint32_t first)
+{
+    struct run *const chunk = &arena.runs[first];
+    uint32_t live = load_plain(&chunk->live);
+    do {
+        if (live == 0 || live > CHUNK_GRANULES || live == chunk->swept_live) {
+            return false;
+        }
+    } while (!cas_seq_cst(&chunk->live, &live, live + 1));
+    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && chunk->units == CHUNK_UNITS);
+    owned_store(&chunk->swept_live, live);
+    return true;
+}
+
+bool chunk_unpin(uint32_t first)
+{
+    invariant(load_plain(&arena.runs[first].live) != 0);
+    return fetch_sub_seq_cst(&arena.runs[first].live, 1) == 1;
+}
+
+static size_t purge_gap(char *from, char *to)
+{
+    invariant(from <= to && (uintptr_t)from % GRANULE_BYTES == 0);
+    const size_t there = from < to ? pages_narrow(&from, &to) : 0;
+    return there != 0 && reclaim_pages(from, (size_t)(to - from)) ? there : 0;
+}
+
+size_t chunk_purge(uint32_t first)
+{
+    char *const start = arena_address(first);
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(start);
+    size_t purged = 0, gap = 0; /* where the present gap between objects begins */
+    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK);
+    /* A code that is 0 was cleared by a free, and what its thread wrote to the object came before. */
+    for (size_t at = 0; at < CHUNK_GRANULES;) {
+        if (at % sizeof *codes == 0 && load_acquire(&codes[at / sizeof *codes]) == 0) {
+            at += sizeof *codes;
+            continue;
+        }
+        const uint32_t granules = size_code_granules(load_acquire(size_code_at(start + (at << GRANULE_SHIFT))));
+        if (granules != 0) {
+            purged += purge_gap(start + (gap << GRANULE_SHIFT), start + (at << GRANULE_SHIFT));
+            gap = at + granules;
+        }
+        at += granules == 0 ? 1 : granules;
+    }
+    invariant(gap <= CHUNK_GRANULES);
+    return purged + purge_gap(start + (gap << GRANULE_SHIFT), start + CHUNK_BYTES);
+}
+
+/* Adds the objects that start at eight granules, and their granules. Where all codes are below 128, bytes are counted
+ * and added within the word (Warren, Hacker's Delight, 5-1 and 6-1). */
+static void count_codes(uint64_t codes, uint64_t *objects, uint64_t *granules)
+{
+    const uint64_t ones = 0x0101010101010101, tops = ones << 7, halves = 0x00ff00ff00ff00ff;
+    if (likely((codes & tops) == 0)) {
+        const uint64_t pairs = (codes & halves) + (codes >> 8 & halves);
+        *objects += bit_count((codes + (tops - ones)) & tops);
+        *granules += pairs * 0x0001000100010001 >> 48;
+        return;
+    }
+    for (; codes != 0; codes >>= 8) {
+        *objects += (codes & UINT8_MAX) != 0;
+        *granules += size_code_granules(codes & UINT8_MAX);
+    }
+}
+
+uint32_t chunk_count(uint32_t first, size_t *bytes)
+{
+    invariant(first != 0); /* a report may not read plain words of the run */
+    uint64_t objects = 0, granules = 0;
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(arena_address(first));
+    for (unsigned i = 0; i < CHUNK_GRANULES / sizeof *codes; i++) {
+        const uint64_t eight = load_plain(&codes[i]);
+        if (eight != 0) { /* most are 0 in a chunk that served little */
+            count_codes(eight, &objects, &granules);
+        }
+    }
+    invariant(objects <= granules);
+    *bytes = granules << GRANULE_SHIFT;
+    return (uint32_t)objects;
+}
+
+uint32_t chunk_granules(uint32_t first)
+{
+    size_t bytes;
+    (void)chunk_count(first, &bytes);
+    return (uint32_t)(bytes >> GRANULE_SHIFT);
+}
+
+void chunk_reset(struct cursor *cursor)
+{
+    if (cursor_alive(cursor) != 0) {
+        size_code_clear(cursor_start(cursor), (load_plain(&cursor->at) - load_plain(&cursor->start)) << GRANULE_SHIFT);
+    }
+    store_relaxed(&chunk_of(cursor)->live, CHUNK_OPEN);
+    cursor_leave(cursor);
+    cursor_set(cursor, load_plain(&cursor->start));
+    invariant(cursor_alive(cursor) == 0 && !chunk_is_frozen(cursor));
+}
+
+void chunk_recount(struct cursor *cursor)
+{
+    struct run *const slab = chunk_of(cursor);
+    store_relaxed(&slab->live, CHUNK_OPEN);
+    store_plain(&cursor->freed, load_plain(&cursor->at) - chunk_granules(run_index(slab)));
+}
+
+void chunk_abandon(struct cursor *cursor)
+{
+    if (cursor_start(cursor) != NULL) {
+        cursor_leave(cursor);
+    }
+    cursor_set(cursor, NO_CHUNK);
+}
+
+void chunk_freeze(struct cursor *cursor)
+{
+    invariant(cursor->end >= load_plain(&cursor->at));
+    if (cursor_start(cursor) != NULL) {
+        owned_store(&chunk_of(cursor)->cut,
+                    CHUNK_GRANULES); /* that the end differs from it shows that the chunk is frozen */
+    }
+    cursor->end = load_plain(&cursor->at);
+}
+
+void chunk_drop(struct cursor *cursor)
+{
+    if (cursor_start(cursor) == NULL) {
+        return;
+    }
+    chunk_reset(cursor);
+    struct run *const slab = chunk_of(cursor);
+    cursor_set(cursor, NO_CHUNK);
+    arena_untag(run_index(slab), CHUNK_UNITS);
+    store_relaxed(&slab->word, SLAB_EMPTY);
+    depot_put(run_index(slab), CHUNK_UNITS, false);
+}

@@ -1,0 +1,549 @@
+/* Records live in blocks of a table. Two levels of bits say which ones are out of the pool, so that walks visit those
+ * alone, and which ones are in it. */
+#include "slab/epoch_record.h"
+
+#include "base/probe.h"
+#include "common/metadata.h"
+#include "common/timeline.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "space/depot.h"
+#include "space/limit.h"
+
+#include <string.h>
+
+struct epoch_counters epoch_counters;
+
+struct epoch epoch_process = { .id = EPOCH_PROCESS, .affinity = AFFINITY_PROCESS };
+
+_Alignas(CACHE_LINE) struct hold hold_none = { .real = &hold_none, .cursor.start = NO_CHUNK };
+
+_Alignas(CACHE_LINE) _Atomic(struct epoch_block *) epoch_blocks[EPOCH_BLOCKS_ROOM];
+
+atomic_u64 epoch_visits;
+
+#define SOME_LOCKS                                                                                                     \
+    {                                                                                                                  \
+        .lock = LOCK_INIT(RANK_RUNS)                                                                                   \
+    }
+struct epoch_lock epoch_locks[EPOCH_LOCKS] = { [0 ... EPOCH_LOCKS - 1] = SOME_LOCKS };
+
+enum { BLOCK_WORDS = (EPOCH_BLOCKS + 63) / 64 };
+
+static struct {
+    _Alignas(CACHE_LINE) struct lock lock;
+    struct epoch *warm;                   /* FREE records with their chunks, out of the pool, for any thread */
+    uint32_t warm_count;                  /* how many these are */
+    atomic_u32 limit;                     /* all records that were ever made have lower indices */
+    uint64_t generation;                  /* no record whose pages were given back had a later one */
+    atomic_u64 blocks_out[BLOCK_WORDS];   /* bit set: that block has records that are out of the pool */
+    atomic_u64 blocks_idle[BLOCK_WORDS];  /* it has records that are in the pool */
+    atomic_u64 blocks_there[BLOCK_WORDS]; /* records went to the pool since pages of the block were given back */
+} epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
+
+void epoch_start(void)
+{
+    store_relaxed(&epoch_process.word, EPOCH_OPEN);
+}
+
+static void set_bit(atomic_u64 *words, uint32_t number, bool set)
+{
+    const uint64_t bit = (uint64_t)1 << number % 64, word = load_plain(&words[number / 64]);
+    store_release(&words[number / 64], set ? word | bit : word & ~bit);
+}
+
+static bool has_bits(const atomic_u64 *words)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < EPOCH_OUT_WORDS; i++) {
+        any |= load_plain(&words[i]);
+    }
+    return any != 0;
+}
+
+/* Records whether a record is out of the pool, or in it. The bits change under the lock, and walks read them without
+ * it. A store that clears a bit is a release, too: a walk may see in it the bits that earlier stores have set, and then
+ * reads the records of those bits. */
+static void record_set_out(struct epoch_block *block, uint32_t id, bool out)
+{
+    const uint32_t number = id >> EPOCH_BLOCK_SHIFT, at = id & (EPOCH_BLOCK_RECORDS - 1);
+    invariant(lock_is_held(&epochs.lock) && (load_plain(&block->out[at / 64]) >> at % 64 & 1) != out);
+    set_bit(block->out, at, out);
+    set_bit(epochs.blocks_out, number, has_bits(block->out));
+    set_bit(block->idle, at, !out);
+    set_bit(epochs.blocks_idle, number, has_bits(block->idle));
+    if (!out) {
+        set_bit(epochs.blocks_there, number, true);
+    }
+}
+
+/* The first set bit at or after `from` in `count` words. If there is none, the number of bits in the words. */
+static uint32_t next_bit(const atomic_u64 *words, uint32_t count, uint32_t from)
+{
+    for (uint32_t at = from; at < count * 64; at = (at / 64 + 1) * 64) {
+        const uint64_t bits = load_acquire(&words[at / 64]) >> at % 64;
+        if (bits != 0) {
+            return at + bit_lowest(bits);
+        }
+    }
+    return count * 64;
+}
+
+struct epoch *epoch_next(uint32_t *at)
+{
+    const uint32_t words = ((load_acquire(&epochs.limit) - 1) >> EPOCH_BLOCK_SHIFT) / 64 + 1;
+    uint32_t inside = *at & (EPOCH_BLOCK_RECORDS - 1), number = *at >> EPOCH_BLOCK_SHIFT;
+    for (uint32_t found; (found = next_bit(epochs.blocks_out, words, number)) < words * 64; inside = 0) {
+        struct epoch_block *block = load_acquire(&epoch_blocks[found]);
+        inside = next_bit(block->out, EPOCH_OUT_WORDS, found == number ? inside : 0);
+        number = found + 1;
+        if (inside < EPOCH_BLOCK_RECORDS) {
+            *at = (found << EPOCH_BLOCK_SHIFT) + inside + 1;
+            if (TSLAB_CHECKED) {
+                counter_add_shared(&epoch_visits, 1);
+            }
+            return &block->records[inside];
+        }
+    }
+    return NULL;
+}
+
+struct epoch *epoch_by_value(uint64_t value)
+{
+    const uint32_t id = (uint32_t)(value & bit_mask(EPOCH_GENERATION_SHIFT));
+    if (id <= EPOCH_PROCESS) {
+        return NULL;
+    }
+    struct epoch *epoch = epoch_by_id(id);
+    if (epoch == NULL) {
+        return NULL;
+    }
+    const uint64_t word = load_seq_cst(&epoch->word);
+    return epoch_same_generation(word, value) && epoch_word_state(word) != EPOCH_FREE ? epoch : NULL;
+}
+
+bool epoch_is_hidden(uint64_t value)
+{
+    const struct epoch *epoch = epoch_by_value(value);
+    return epoch != NULL && load_plain(&epoch->owner) != NULL;
+}
+
+/* Begins a record in memory that is zero, or that was given back in part. */
+static void record_begin(struct epoch *epoch, uint32_t id)
+{
+    invariant(lock_is_held(&epochs.lock) && epoch->spare_holds == NULL && load_plain(&epoch->pins) == 0);
+    store_plain(&epoch->word, epochs.generation << EPOCH_GENERATION_SHIFT | EPOCH_FREE);
+    epoch->id = id;
+    epoch->affinity = AFFINITY_EPOCH | id;
+    hold_start(&epoch->first, epoch);
+    store_plain(&epoch->holds, &epoch->first);
+}
+
+/* Makes the record with the next index. NULL: no memory. Under the lock. */
+static struct epoch *record_make(void)
+{
+    const uint32_t id = load_plain(&epochs.limit);
+    if (id >= EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS) {
+        return NULL;
+    }
+    struct epoch_block *block = load_plain(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT]);
+    if (block == NULL) {
+        block = metadata_alloc(sizeof *block);
+        if (block == NULL) {
+            return NULL;
+        }
+        store_release(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT], block);
+    }
+    struct epoch *const epoch = &block->records[id & (EPOCH_BLOCK_RECORDS - 1)];
+    record_begin(epoch, id);
+    record_set_out(block, id, true);
+    store_release(&epochs.limit, id + 1);
+    return epoch;
+}
+
+/* Takes the record with the lowest index out of the pool, so that those in use lie in few pages. NULL: there is none.
+ * Under the lock. */
+static struct epoch *record_take_idle(void)
+{
+    const uint32_t number = next_bit(epochs.blocks_idle, BLOCK_WORDS, 0);
+    invariant(lock_is_held(&epochs.lock));
+    if (number >= EPOCH_BLOCKS) {
+        return NULL;
+    }
+    struct epoch_block *const block = load_plain(&epoch_blocks[number]);
+    const uint32_t at = next_bit(block->idle, EPOCH_OUT_WORDS, 0), id = (number << EPOCH_BLOCK_SHIFT) + at;
+    invariant(at < EPOCH_BLOCK_RECORDS && id < epochs.limit);
+    if ((block->gone[at / 64] >> at % 64 & 1) != 0) {
+        block->gone[at / 64] &= ~((uint64_t)1 << at % 64);
+        record_begin(&block->records[at], id);
+    }
+    record_set_out(block, id, true);
+    return &block->records[at];
+}
+
+struct epoch *epoch_take_record(void)
+{
+    lock_acquire(&epochs.lock);
+    struct epoch *epoch = record_take_idle();
+    epoch = epoch != NULL ? epoch : record_make();
+    if (epoch != NULL) {
+        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0 && epoch->root == NULL);
+        invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN);
+    }
+    lock_release(&epochs.lock);
+    return epoch;
+}
+
+/* Members of instances. */
+
+/* Under the lock. */
+static void root_link(struct epoch *epoch, struct epoch *root)
+{
+    struct epoch *const first = root->members == NULL ? epoch : root->members;
+    struct epoch *const last = root->members == NULL ? epoch : first->prev_member;
+    invariant(lock_is_held(&epochs.lock) && epoch->root == NULL && epoch != root);
+    epoch->next_member = first;
+    epoch->prev_member = last;
+    last->next_member = first->prev_member = epoch;
+    epoch->root = root;
+    root->members = first;
+    root->member_count++;
+}
+
+/* Under the lock. */
+static void root_unlink(struct epoch *epoch)
+{
+    struct epoch *const root = epoch->root;
+    if (root != NULL) {
+        invariant(root->member_count != 0 && epoch->next_member->prev_member == epoch);
+        epoch->prev_member->next_member = epoch->next_member;
+        epoch->next_member->prev_member = epoch->prev_member;
+        root->members = --root->member_count == 0 ? NULL : epoch->next_member;
+        epoch->root = epoch->next_member = epoch->prev_member = NULL;
+    }
+}
+
+void epoch_set_root(struct epoch *epoch, struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    root_unlink(epoch);
+    if (root != NULL) {
+        root_link(epoch, root);
+    }
+    lock_release(&epochs.lock);
+}
+
+uint32_t epoch_member_count(const struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    const uint32_t count = root->member_count;
+    lock_release(&epochs.lock);
+    return count;
+}
+
+struct epoch *epoch_next_member(struct epoch *root)
+{
+    lock_acquire(&epochs.lock);
+    struct epoch *const member = root->members;
+    root->members = member == NULL ? NULL : member->next_member;
+    lock_release(&epochs.lock);
+    if (TSLAB_CHECKED) {
+        counter_add_shared(&epoch_visits, member != NULL);
+    }
+    return member;
+}
+
+/* Idle records without pages. They read as zero, which is a FREE record of generation 0, whose hold is TAKEN. */
+
+/* Whether all that the record must keep while it is idle are its generation and its index. Under the lock. */
+static bool record_may_go(struct epoch_block *block, uint32_t at)
+{
+    const struct epoch *const epoch = &block->records[at];
+    const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
+    invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
+    return idle && ((block->gone[at / 64] >> at % 64 & 1) != 0 ||
+                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL && epoch->members == NULL &&
+                     load_plain(&epoch->first.kept_heap) == NULL && epoch->root == NULL));
+}
+
+/* Gives back the whole pages of n records from the place `at` of a block on. Under the lock. */
+static void records_purge(struct epoch_block *block, uint32_t at, uint32_t n)
+{
+    const uintptr_t start = (uintptr_t)&block->records[at], end = start + n * sizeof block->records[0];
+    const uintptr_t from = round_up(start, os_page_bytes()), to = round_down(end, os_page_bytes());
+    invariant(lock_is_held(&epochs.lock) && at + n <= EPOCH_BLOCK_RECORDS);
+    if (from >= to) {
+        return;
+    }
+    const uint32_t first = at + (uint32_t)((from - start) / sizeof block->records[0]);
+    const uint32_t last = at + (uint32_t)((to - 1 - start) / sizeof block->records[0]);
+    invariant(first <= last && last < at + n);
+    for (uint32_t i = first; i <= last; i++) {
+        if ((block->gone[i / 64] >> i % 64 & 1) == 0) {
+            const uint64_t generation = load_plain(&block->records[i].word) >> EPOCH_GENERATION_SHIFT;
+            epochs.generation = max_size(epochs.generation, generation);
+        }
+    }
+    if (os_purge((void *)from, to - from)) {
+        for (uint32_t i = first; i <= last; i++) {
+            block->gone[i / 64] |= (uint64_t)1 << i % 64;
+        }
+    }
+}
+
+bool epoch_purge_idle(void)
+{
+    lock_acquire(&epochs.lock);
+    const uint32_t number = next_bit(epochs.blocks_there, BLOCK_WORDS, 0);
+    struct epoch_block *const block = number >= EPOCH_BLOCKS ? NULL : load_plain(&epoch_blocks[number]);
+    if (block != NULL) {
+        set_bit(epochs.blocks_there, number, false);
+        for (uint32_t at = 0, n; at < EPOCH_BLOCK_RECORDS; at += n + 1) {
+            for (n = 0; at + n < EPOCH_BLOCK_RECORDS && record_may_go(block, at + n); n++) {
+            }
+            records_purge(block, at, n);
+        }
+    }
+    lock_release(&epochs.lock);
+    return block != NULL;
+}
+
+uint64_t epoch_passed(const struct epoch *epoch)
+{
+    uint64_t sum = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct cursor *cursor = &hold->cursor;
+        const uint64_t start = load_plain(&cursor->start), here = load_plain(&cursor->at) - start;
+        /* Between two writes of the holder, a look may find `start` of one chunk and `at` of another. */
+        sum += counter_get(&cursor->passed) + (start != NO_CHUNK && here <= CHUNK_GRANULES ? here : 0);
+    }
+    return sum;
+}
+
+/* Takes over what the record counted. Under the lock of the pool. */
+static void record_take_counts(struct epoch *epoch)
+{
+    invariant(counter_get(&epoch->chunks) == 0);
+    const uint64_t passed = epoch_passed(epoch);
+    for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        counter_set(&hold->cursor.passed, 0);
+    }
+    store_release(&epoch_counters.passed, counter_get(&epoch_counters.passed) + passed);
+    counter_add(&epoch_counters.drained, load_plain(&epoch->drains));
+    store_plain(&epoch->drains, 0);
+}
+
+void epoch_put_record(struct epoch *epoch)
+{
+    invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+    invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && cursor_start(&epoch->first.cursor) == NULL);
+    lock_acquire(&epochs.lock);
+    record_take_counts(epoch);
+    root_unlink(epoch);
+    record_set_out(load_plain(&epoch_blocks[epoch->id >> EPOCH_BLOCK_SHIFT]), epoch->id, false);
+    lock_release(&epochs.lock);
+}
+
+bool epoch_pass_warm(struct epoch *first, uint32_t n)
+{
+    struct epoch *last = first;
+    for (uint32_t i = 1; i < n; i++) {
+        last = last->next_idle;
+    }
+    invariant(n != 0 && epoch_word_state(load_plain(&last->word)) == EPOCH_FREE);
+    lock_acquire(&epochs.lock);
+    invariant((epochs.warm == NULL) == (epochs.warm_count == 0));
+    const bool fits = epochs.warm_count + n <= WARM_SHARED;
+    if (fits) {
+        last->next_idle = epochs.warm;
+        epochs.warm = first;
+        epochs.warm_count += n;
+    }
+    lock_release(&epochs.lock);
+    return fits;
+}
+
+struct epoch *epoch_take_warm(uint32_t most, uint32_t *n)
+{
+    *n = 0;
+    lock_acquire(&epochs.lock);
+    struct epoch *const first = epochs.warm;
+    for (struct epoch *last = first; last != NULL && *n < most; last = epochs.warm) {
+        invariant(epoch_word_state(load_plain(&last->word)) == EPOCH_FREE && epochs.warm_count != 0);
+        epochs.warm = last->next_idle;
+        epochs.warm_count--;
+        ++*n;
+        if (*n == most || epochs.warm == NULL) {
+            last->next_idle = NULL;
+        }
+    }
+    lock_release(&epochs.lock);
+    return first;
+}
+
+void epoch_flush_warm(struct epoch *warm)
+{
+    while (warm != NULL) {
+        struct epoch *const epoch = warm;
+        warm = epoch->next_idle;
+        hold_drop_chunk(&epoch->first);
+        epoch_put_record(epoch);
+    }
+}
+
+void epoch_flush_shared_warm(void)
+{
+    uint32_t n;
+    epoch_flush_warm(epoch_take_warm(UINT32_MAX, &n));
+}
+
+size_t epoch_label(const struct epoch *epoch, char label[EPOCH_LABEL_BYTES])
+{
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        const uint64_t part = load_plain(&epoch->label[i]);
+        memcpy(label + i * sizeof part, &part, sizeof part);
+    }
+    label[EPOCH_LABEL_BYTES - 1] = 0;
+    return strlen(label);
+}
+
+void epoch_set_label(struct epoch *epoch, const char *label)
+{
+    char padded[EPOCH_LABEL_BYTES] = { 0 };
+    if (label != NULL) {
+        memcpy(padded, label, strnlen(label, EPOCH_LABEL_BYTES - 1));
+    }
+    for (unsigned i = 0; i < EPOCH_LABEL_BYTES / sizeof(uint64_t); i++) {
+        uint64_t part;
+        memcpy(&part, padded + i * sizeof part, sizeof part);
+        store_plain(&epoch->label[i], part);
+    }
+}
+
+void hold_start(struct hold *hold, struct epoch *epoch)
+{
+    owned_store(&hold->epoch, epoch);
+    hold->real = hold;
+    chunk_abandon(&hold->cursor);
+    store_plain(&hold->holder, HOLD_TAKEN);
+}
+
+struct hold *epoch_link_hold(struct epoch *epoch)
+{
+    struct hold *hold = epoch->spare_holds;
+    if (hold != NULL) {
+        epoch->spare_holds = hold_next(hold);
+    } else {
+        hold = metadata_alloc(sizeof *hold);
+        if (hold == NULL) {
+            return NULL;
+        }
+        hold_start(hold, epoch);
+    }
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN && cursor_start(&hold->cursor) == NULL);
+    hold->heap = NULL;
+    hold->filled_kib = 0;
+    store_release(&hold->next, epoch_first_hold(epoch));
+    store_release(&epoch->holds, hold);
+    return hold;
+}
+
+void epoch_unlink_holds(struct epoch *epoch)
+{
+    if (likely(epoch_first_hold(epoch) == &epoch->first)) {
+        return;
+    }
+    lock_acquire(epoch_lock(epoch));
+    for (struct hold *hold = epoch_first_hold(epoch); hold != &epoch->first; hold = epoch_first_hold(epoch)) {
+        invariant(load_plain(&hold->holder) == HOLD_TAKEN);
+        store_release(&epoch->holds, hold_next(hold));
+        store_release(&hold->next, epoch->spare_holds);
+        epoch->spare_holds = hold;
+    }
+    lock_release(epoch_lock(epoch));
+}
+
+void hold_drop_chunk(struct hold *hold)
+{
+    invariant(load_plain(&hold->holder) == HOLD_TAKEN);
+    if (cursor_start(&hold->cursor) != NULL) {
+        lock_acquire(epoch_lock(hold->epoch));
+        chunk_drop(&hold->cursor);
+        lock_release(epoch_lock(hold->epoch));
+        epoch_drop_chunk(hold->epoch);
+    }
+}
+
+void epoch_gather_free(void)
+{
+    epochs.warm = NULL; /* these are among them */
+    epochs.warm_count = 0;
+    uint32_t at = 0;
+    for (struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
+        if (epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE) {
+            hold_drop_chunk(&epoch->first);
+            epoch_put_record(epoch);
+        }
+    }
+}
+
+noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
+{
+    const uint32_t limit = load_plain(&epoch->limit_units);
+    const uint64_t own = counter_get(&epoch->run_units);
+    const struct epoch *const owner = load_plain(&epoch->owner); /* whose handles it serves */
+    const bool by_label = epoch->label_quota != NULL && (epoch->quota == NULL || quota_allows(epoch->quota, units));
+    const struct quota *const shared = by_label ? &epoch->label_quota->quota : epoch->quota;
+    const bool is_own = (limit != 0 && own + units > limit) || shared == NULL;
+    const uint64_t used = is_own ? own : counter_get(&shared->units);
+    invariant(units != 0 && epoch != &epoch_process);
+    limit_reached(is_own ? LIMIT_KIND_EPOCH : LIMIT_KIND_SHARED, used << UNIT_SHIFT, (uint64_t)units << UNIT_SHIFT,
+                  epoch_value(owner != NULL ? owner : epoch));
+}
+
+noinline int epoch_refusal(uint64_t value)
+{
+    return epoch_by_value(value) == NULL ? TSLAB_STALE : TSLAB_CLOSED;
+}
+
+uint32_t epoch_threads_inside(const struct epoch *epoch)
+{
+    uint32_t inside = 0;
+    for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
+        const struct thread *holder = load_plain(&hold->holder);
+        inside += holder != HOLD_IDLE && holder != HOLD_TAKEN;
+    }
+    return inside;
+}
+
+bool epoch_is_open_as(const struct epoch *epoch, uint64_t value)
+{
+    const uint64_t word = load_seq_cst(&epoch->word);
+    return epoch_same_generation(word, value) && epoch_word_state(word) == EPOCH_OPEN;
+}
+
+bool epoch_is_doomed(const struct epoch *epoch)
+{
+    const uint32_t policy = load_plain(&epoch->policy);
+    return policy == TSLAB_POLICY_RELEASE || policy == TSLAB_POLICY_TRAP;
+}
+
+#if TSLAB_CHECKED
+
+bool epoch_label_quotas_hold(void)
+{
+    uint64_t units[LABELS_LIMITED] = { 0 };
+    const struct epoch *epoch;
+    for (uint32_t id = EPOCH_PROCESS + 1; (epoch = epoch_by_id(id)) != NULL; id++) {
+        if (epoch->label_quota != NULL) {
+            units[epoch->label_quota - label_quotas.labels] += counter_get(&epoch->run_units);
+        }
+    }
+    bool hold = true;
+    for (unsigned i = 0; i < LABELS_LIMITED; i++) {
+        hold &= units[i] == counter_get(&label_quotas.labels[i].quota.units);
+    }
+    return hold;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Large blocks: objects that have a run of units each.
+ *
+ * A large block starts at its run's first unit, whose tag is TAG_LARGE. The bytes that its user may touch end at a
+ * page, which may lie before the end of the run. A freed run stays hot with the heap, or becomes a dirty run of the
+ * depot that serves any thread. reclaim.h decides about its pages.
+ *
+ * Threads: any, inside a gate unless a function says otherwise. */
+#ifndef TSLAB_SLAB_LARGE_H
+#define TSLAB_SLAB_LARGE_H
+
+#include "base/build.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hot_runs;
+
+/* The units of a run that serves this many bytes. 0 when no run can. Any thread. */
+uint32_t large_units(size_t bytes);
+
+/* A block of at least `bytes` (above 0, at most PTRDIFF_MAX), aligned to a power of two. *zero: it reads as zero. NULL:
+ * no memory. */
+void *large_alloc(size_t bytes, size_t alignment, bool *zero);
+
+/* The same, as a run of an epoch. The caller links it. */
+void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
+
+/* The id of the epoch that the large block at p belongs to. 0 when it belongs to the process, or there is none at p. */
+uint32_t large_epoch(const void *p);
+
+/* A block of at least `bytes` from the hot runs of the caller's heap. NULL when none of them fits. Needs no gate. */
+void *large_alloc_hot(struct hot_runs *hot, size_t bytes);
+
+/* Frees the block at p into the hot runs of the caller's heap. False when no block starts at p, or they have no room.
+ * Needs no gate. */
+bool large_free_hot(struct hot_runs *hot, void *p);
+
+/* The usable bytes of the block at p. 0 when p is not the start of a large block. */
+size_t large_usable(const void *p);
+
+/* Frees the block at p. False when there is none. Flushes the hot runs when they had no room for a block of this size.
+ */
+bool large_free(struct hot_runs *hot, void *p);
+
+/* Puts the run of a block into the depot, or, in the checked library, traps it. Its tag is cleared, and it is on no
+ * list.
+ */
+void large_retire(uint32_t first, uint32_t units);
+
+/* Moves the pages of the block at p, which is of the process, to a block of at least `bytes`, and frees p. NULL: p is
+ * as it was. There is no memory, or copying the contents is quicker: the block is short, or the new memory has pages.
+ */
+void *large_move(void *p, size_t bytes);
+
+/* Resizes the block at p to `bytes` without moving it. False when that is not possible. Then nothing has changed. */
+bool large_resize(void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,254 @@
+/* The arena: the range of addresses that all objects live in, and the side tables about its units.
+ *
+ * Nothing is reserved. The arena chooses a random base in a part of the address space where the kernel puts nothing of
+ * its own accord. It grows upward from there by mapping pages at exactly the next addresses, provided that they are
+ * free. Addresses that have another mapping are a gap: its units are never handed out, and the arena continues behind
+ * it. The side tables have fixed distances from the base and grow in the same way. So the unit and the place in a table
+ * follow from an address by arithmetic, and the process maps only what it uses (docs/decisions/addresses.md).
+ *
+ * Owns: for each unit its tag, the first unit of its run, its page bits, a descriptor (used by the run that starts
+ * there), revisit links and code bytes.
+ *
+ * Invariants:
+ *
+ *   - Unit 0 is never used, so that 0 can mean none.
+ *   - A unit has tag 0 unless it is part of a slab or a chunk, or the first of a large run.
+ *   - A unit of a gap has tag 0, and its `first` is 0.
+ *   - The tags and the page bits of all units below committed_units can be read.
+ *   - The descriptor, the revisit links and the codes of every unit that was ever handed out can be read for ever. A
+ *     late reader finds EMPTY there, or zeros, which mean the same, where a purged run gave the tables' pages back.
+ *
+ * Threads: arena_start once, before others run. arena_extend, arena_leave and arena_return under the depot's lock, or
+ * by the owner of the units. Tags and descriptors may be read by any. */
+#ifndef TSLAB_SPACE_ARENA_H
+#define TSLAB_SPACE_ARENA_H
+
+#include "base/atomic.h"
+#include "common/size_class.h"
+#include "os/fatal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A tag tells, in one load, which magazine may take a slot: the class is in the low byte, the affinity above. A
+ * magazine accepts only slots with its own tag. The affinity names an epoch, or, for classes whose objects are smaller
+ * than a cache line, the heap that owns the slab. Tag 0: no object starts or lies here. */
+enum {
+    TAG_NONE = 0,
+    TAG_LARGE = 1 << 8 /* class 0 */,
+    TAG_CHUNK = 2 << 8,
+    TAG_NEVER = 0xffffff00u /* class 0; no unit has it */
+};
+enum {
+    AFFINITY_SHIFT = 8,
+    AFFINITY_PROCESS = 2,
+    AFFINITY_FIRST_HEAP = 16,
+    AFFINITY_EPOCH = 1 << 23,    /* plus the id of the epoch */
+    AFFINITY_HANDLE = 1 << 22,   /* in addition: objects of the slab have handles */
+    AFFINITY_OF_EPOCH = 1 << 21, /* in place of these, plus a number: a heap of an epoch, not of a thread */
+};
+
+struct unit {
+    atomic_u32 tag;
+    uint32_t first; /* the first unit of the run: in all units of a slab or chunk, else in the run's first and last */
+};
+
+/* The part of a unit's record that survives every change of use, and is never purged. The queue belongs to the slab
+ * that starts there (partial_list.h). A late thread may still write it when the slab is gone. */
+struct revisit {
+    atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
+    atomic_u32 queue_next; /* belongs to the queue while queued */
+    uint32_t generation;   /* the highest generation of handles that a place in the unit has had (generation.h) */
+};
+
+/* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
+ * large_bytes, unpurged_bytes, life and fresh_words.
+ *
+ * The kinds of runs: used, or empty in one of four ways (depot.h). */
+enum run_kind { RUN_USED, RUN_STUCK, RUN_DIRTY, RUN_CLEAN, RUN_ABSENT };
+
+/* The descriptor of a run: a slab, a chunk, a large block, or empty units in the depot. Where no run has ever started,
+ * `kind` is RUN_USED. */
+struct run {
+    /* The protocol of a slab (slab.h, partial_list.h). */
+    atomic_u32 word;     /* state, class and epoch */
+    atomic_u32 full;     /* slab: words of the bitmap that are whole. Chunk: how far it was filled (chunk.h) */
+    uint32_t prev, next; /* neighbours in the run's present list: partial slabs, a bin of the depot, or trapped runs */
+
+    /* The run (depot.h). Written under the depot's lock; the owner of a used run may read them. */
+    uint32_t units;
+    uint32_t kind; /* enum run_kind */
+
+    /* Links and figures that depend on what the run serves as. */
+    union {
+        /* RUN_DIRTY: the depot's list by age. RUN_CLEAN: its list of runs to be swept, if the run is on it. */
+        struct {
+            uint32_t prev, next;
+            union {
+                uint64_t dirty_since_ms;
+                uint64_t is_swept; /* clean run: not 0 when its part of the side tables has no pages (depot.c) */
+            };
+        } empty;
+        /* RUN_USED by an epoch (epoch_record.h): the list of the epoch's runs, under the epoch's lock. */
+        struct {
+            uint32_t prev, next;
+        } of_epoch;
+    };
+    union {
+        size_t large_bytes;    /* large block: the bytes that its user may touch (large.h) */
+        uint64_t swept_live;   /* chunk: `live` when its free pages were given back; 0: they never were (holes.h) */
+        size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
+    };
+    uint32_t life;   /* chunk: the number of its present life, while allocations are sampled (samples.h) */
+    atomic_u32 live; /* chunk: granules that live, as counted by chunk.h */
+    union {
+        uint16_t fresh_words; /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
+        uint16_t cut;         /* open chunk: its cursor ends here, in granules, because the object that has the next one
+                                 is sampled; CHUNK_GRANULES: it is not cut. By the holder */
+    };
+    bool is_guarded; /* large run, in the checked library: the page behind it has no access (large.c) */
+
+    /* A set bit means that the slot is in the slab. The bitmap has its own cache lines: most givers write only here. */
+    _Alignas(CACHE_LINE) atomic_u64 bitmap[BITMAP_WORDS];
+};
+
+/* Units have lower numbers than this, so that a number fits into the word of a lock (lock.h) beside its two flags. */
+enum { ARENA_UNITS_MOST = 1 << 30 };
+
+/* Huge pages are of interest to an arena of more units than this, with pages of this size. */
+enum {
+    HUGE_FROM_UNITS = (32 << 20) / UNIT_BYTES,
+    HUGE_UNITS = (2 << 20) / UNIT_BYTES, /* of a huge page */
+    HUGE_OF_PAGE_BYTES = 4096,
+};
+
+struct arena {
+    /* The fast paths read this line. It is written only when the arena grows. */
+    _Alignas(CACHE_LINE) uintptr_t base;
+    atomic_size_t committed_units; /* units below this are accessible, except gaps and absent runs */
+    struct unit *units;
+    struct run *runs;
+    struct revisit *revisits;
+    atomic_u8 *codes;         /* a byte for each granule (size_codes.h) */
+    atomic_u8 *codes_of_zero; /* where the code of address 0 would be */
+#if TSLAB_CHECKED
+    atomic_u64 *live; /* a bit for each granule: an object of the user starts here (live_bits.h) */
+#endif
+    _Alignas(CACHE_LINE) size_t span_units; /* the most units that the arena may have, with gaps; 0: not started */
+    atomic_u8 *pages;                       /* a bit for each page of a unit (pages.h) */
+    atomic_u32 is_huge_on_request;          /* 1: the depot may ask for huge pages (huge_pages.h). Set at the start */
+};
+
+extern struct arena arena;
+
+_Static_assert(offsetof(struct arena, codes_of_zero) < CACHE_LINE, "what the fast paths read is in one line");
+
+/* The side tables: a part for each unit. */
+enum arena_table {
+    TABLE_TAGS,
+    TABLE_PAGES,
+    TABLE_RUNS,
+    TABLE_REVISITS,
+    TABLE_CODES,
+#if TSLAB_CHECKED
+    TABLE_LIVE,
+#endif
+    TABLES
+};
+
+/* The bytes that are mapped for a side table. Those about gaps can only be read, and are not among them. Any thread. */
+size_t arena_table_bytes(enum arena_table table);
+
+/* The bytes of units that are mapped, and that arena_extend has not returned yet. Any thread. */
+size_t arena_unopened_bytes(void);
+
+/* Chooses the place of an arena that may grow to this many bytes, or fewer where the address space is small. False when
+ * no useful place is found. A later call may succeed. */
+bool arena_start(size_t bytes);
+
+/* Units in a row. */
+struct stretch {
+    uint32_t first;
+    uint32_t units; /* 0: none */
+};
+
+/* Makes units accessible that were never used, and that read as zero. They are enough for n units at a multiple of
+ * align units (a power of two, counted in addresses). The n units may begin in the last `tail` units of the arena,
+ * which the caller has. Returns no units when the span or the memory is exhausted. What is returned is whole pages.
+ *
+ * The first call returns what arena_start committed. That may be too short: then call again. */
+struct stretch arena_extend(size_t n, size_t align, size_t tail);
+
+/* Gives back the mapping of units that the caller owns, in whole pages, and their part of the side tables except that
+ * of the first unit. Their part of the tables can only be read from then on. False: the system refuses, and nothing has
+ * changed. */
+bool arena_leave(uint32_t first, uint32_t n);
+
+/* Makes such units, or whole pages of them, accessible again. They read as zero. */
+enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* there is another mapping by now */ };
+enum arena_returned arena_return(uint32_t first, uint32_t n);
+
+/* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
+void arena_sweep_tables(uint32_t first, uint32_t n);
+
+/* Clears the tags of a run that the caller owns, and is about to recycle. */
+void arena_untag(uint32_t first, uint32_t units);
+
+/* The first unit at or after this one that starts a page, and the last one at or before it. Pages may have several
+ * units. */
+uint32_t arena_page_up(uint32_t unit);
+uint32_t arena_page_down(uint32_t unit);
+
+always_inline char *arena_address(uint32_t unit)
+{
+    return (char *)arena.base + ((size_t)unit << UNIT_SHIFT);
+}
+
+/* The unit of an address. For an address outside of the arena: a number beyond every unit. */
+always_inline size_t arena_unit(const void *p)
+{
+    return ((uintptr_t)p - arena.base) >> UNIT_SHIFT;
+}
+
+always_inline bool arena_has_unit(size_t unit)
+{
+    return unit < load_plain(&arena.committed_units);
+}
+
+always_inline uint32_t run_index(const struct run *slab)
+{
+    invariant(slab >= arena.runs);
+    return (uint32_t)(slab - arena.runs);
+}
+
+always_inline struct revisit *revisit_of(const struct run *slab)
+{
+    return &arena.revisits[run_index(slab)];
+}
+
+always_inline uint32_t tag_of(unsigned class, uint32_t affinity)
+{
+    invariant(class < CLASS_LIMIT && affinity <= UINT32_MAX >> AFFINITY_SHIFT);
+    return (affinity << AFFINITY_SHIFT) | class;
+}
+
+always_inline unsigned tag_class(uint32_t tag)
+{
+    return tag & 0xff;
+}
+
+/* The tag of the unit that p lies in; TAG_NONE outside of the arena. */
+always_inline uint32_t arena_tag(const void *p)
+{
+    const size_t unit = arena_unit(p);
+    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
+}
+
+/* Whether the tag is that of a slab whose objects have handles. */
+always_inline bool tag_has_handles(uint32_t tag)
+{
+    const uint32_t both = tag_of(0, AFFINITY_EPOCH | AFFINITY_HANDLE);
+    return (tag & both) == both && tag_class(tag) != 0;
+}
+
+#endif

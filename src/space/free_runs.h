@@ -1,0 +1,107 @@
+/* Runs, as the depot keeps them: each is marked in the side tables, and each empty one is linked by its kind, its
+ * length and its age.
+ *
+ * A row is what neighbouring empty runs of different kinds are together. Long blocks come out of rows where no single
+ * run is long enough, and grow into them: their pages serve again before others are faulted in.
+ *
+ * Owns and keeps: what the card of depot.h says. Threads: under the depot's lock. No operation walks more than a few
+ * steps of a list. */
+#ifndef TSLAB_SPACE_FREE_RUNS_H
+#define TSLAB_SPACE_FREE_RUNS_H
+
+#include "os/lock.h"
+#include "space/huge_pages.h"
+#include "space/size_bins.h"
+
+enum {
+    RUN_SWEEP_UNITS_MIN = 64 /* a MiB: shorter runs are not worth the calls for their part of the side tables */
+};
+
+struct run_list {
+    uint32_t head, tail;
+};
+
+struct depot {
+    _Alignas(CACHE_LINE) struct lock lock;
+    /* Written under the lock, read by any thread. Threads that wait for the lock do not touch this line. */
+    _Alignas(CACHE_LINE) atomic_size_t units[RUN_KINDS];
+    atomic_u64 oldest_ms;        /* the time since which the oldest dirty run waits; UINT64_MAX: there is none */
+    atomic_u64 fresh_units;      /* total units handed out without pages: each of their pages costs a fault */
+    atomic_size_t lost_units;    /* units of absent runs whose addresses have another mapping by now */
+    atomic_size_t short_units;   /* used units in runs of at most HUGE_RUN_UNITS */
+    atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
+    atomic_u64 put_backs;        /* total runs that purgers put back */
+    /* Under the lock. */
+    _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
+    struct run_list unswept;
+    struct size_bins bins;
+};
+
+extern struct depot depot;
+
+/* What was purged lately. Written under the lock. */
+struct purged_lately {
+    size_t units;                 /* not wanted again so far */
+    uint64_t purged_ms;           /* when the last of them was purged */
+    atomic_size_t mistaken_units; /* the total units that were purged and wanted again within a second */
+};
+extern struct purged_lately purged_lately;
+
+/* is_swept of a clean run, in place of a time. A run that merges with an unswept one is unswept. */
+enum { UNSWEPT = 0, SWEPT = 1 };
+
+/* Takes and releases the depot's lock. Checked builds count the steps between. */
+void depot_lock(void);
+void depot_unlock(void);
+
+/* Writes n units from `first` on into the side tables as one run of the kind, and takes such a run out of the accounts.
+ */
+void run_mark(uint32_t first, uint32_t n, unsigned kind);
+void run_unmark(uint32_t first);
+
+/* Unlinks an empty run, and takes it out of the accounts. */
+void run_unlink(uint32_t first);
+
+/* The first of n units in an empty run whose address is a multiple of align units. 0 when the run has none. */
+uint32_t run_place(uint32_t run, uint32_t n, uint32_t align);
+
+/* A run of the kind that has n aligned units. It stays linked. 0 when there is none. */
+uint32_t run_find(unsigned kind, uint32_t n, uint32_t align);
+
+/* Counts units that are wanted and have no pages. What was purged less than a second ago was purged by mistake. */
+void run_count_fresh(uint32_t units);
+
+/* Counts units that were just purged. */
+void run_count_purged(uint32_t units, uint64_t now_ms);
+
+/* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */
+uint32_t run_behind(uint32_t behind, unsigned kind);
+uint32_t run_before(uint32_t first, unsigned kind);
+
+/* Links an empty run, merged with its empty neighbours of the same kind. The result is as young as its youngest part.
+ * Returns its first unit. */
+uint32_t run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms);
+
+/* Leaves the units from first to end empty, linked behind another run of their list, or for AT_END at its end. They are
+ * the rest of an empty run that was cut, and keep its place on its list. Where the run had no pages, the part of a page
+ * that the used units touch is dirty. */
+enum { AT_END = UINT32_MAX };
+void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms, uint32_t behind);
+
+/* Cuts n aligned units out of an empty run that has them, and leaves the rest empty. Returns the first of them. */
+uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align);
+
+/* The units that empty runs have in a row from the unit `first` on, if one starts there: as far as n needs them. */
+uint32_t row_behind(uint32_t first, uint32_t n);
+
+/* Takes n units of a row, from `first` on, which starts a run. Returns how many of them have no pages. */
+uint32_t row_cut(uint32_t first, uint32_t n);
+
+/* The first of n units of a row of which about half or more is one dirty run. 0: there is no such row among the few
+ * that it looks at. */
+uint32_t row_find(uint32_t n);
+
+/* How many of n units of a row, from `first` on, have no pages. */
+uint32_t row_fresh(uint32_t first, uint32_t n);
+
+#endif

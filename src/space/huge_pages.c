@@ -1,0 +1,82 @@
+/* Marks a range, touches it, and takes the mark away again. What that takes beyond what it should is a debt, and a
+ * large debt is a pause. */
+#include "space/huge_pages.h"
+
+#include "os/fatal.h"
+#include "os/os.h"
+#include "space/pages.h"
+
+enum {
+    FILL_MS = 1, /* what a huge page may take on average; as many pages of their own take about as long */
+    DEBT_MS_MOST = 16,
+    PAUSE_SHIFT = 6, /* a pause is so many times as long as what it is for */
+};
+
+static struct {
+    atomic_u64 debt_ms;         /* what huge pages took beyond FILL_MS each */
+    atomic_u64 paused_until_ms; /* 0: there is no pause */
+    atomic_u32 is_filling;      /* written under the depot's lock, and by who fills */
+} pace;
+
+bool huge_is_possible(void)
+{
+    return load_plain(&arena.is_huge_on_request) != 0;
+}
+
+static bool pays(void)
+{
+    if (likely(load_plain(&pace.paused_until_ms) == 0)) {
+        return true;
+    }
+    if (os_now_ms() < load_plain(&pace.paused_until_ms)) {
+        return false;
+    }
+    store_plain(&pace.paused_until_ms, 0);
+    return true;
+}
+
+bool huge_claim(void)
+{
+    if (load_plain(&pace.is_filling) != 0 || !pays()) {
+        return false;
+    }
+    store_plain(&pace.is_filling, 1);
+    return true;
+}
+
+static void account(uint64_t start_ms, uint64_t end_ms)
+{
+    const uint64_t debt_ms = load_plain(&pace.debt_ms) + (end_ms > start_ms ? end_ms - start_ms : 0);
+    if (debt_ms > DEBT_MS_MOST) {
+        store_plain(&pace.paused_until_ms, end_ms + (debt_ms << PAUSE_SHIFT));
+        store_plain(&pace.debt_ms, 0);
+    } else {
+        store_plain(&pace.debt_ms, debt_ms - min_size(debt_ms, FILL_MS));
+    }
+    invariant(load_plain(&pace.debt_ms) <= DEBT_MS_MOST);
+}
+
+static void fill_claimed(uint32_t first)
+{
+    char *const start = arena_address(first);
+    const size_t bytes = (size_t)HUGE_UNITS << UNIT_SHIFT;
+    invariant(huge_is_possible() && (uintptr_t)start % bytes == 0);
+    invariant(arena.runs[first].kind == RUN_USED);
+    invariant(arena.runs[first].units == HUGE_UNITS && load_plain(&arena.units[first].tag) == TAG_NONE);
+    const uint64_t start_ms = os_now_ms();
+    if (!os_allow_huge(start, bytes, true)) {
+        store_plain(&pace.paused_until_ms, UINT64_MAX); /* it knows no huge pages, or has no mapping left */
+        return;
+    }
+    *(volatile char *)start = 0;
+    pages_touch_units(first, HUGE_UNITS);
+    (void)os_allow_huge(start, bytes, false);
+    account(start_ms, os_now_ms());
+}
+
+void huge_fill(uint32_t first)
+{
+    invariant(load_plain(&pace.is_filling) == 1);
+    fill_claimed(first);
+    store_plain(&pace.is_filling, 0);
+}

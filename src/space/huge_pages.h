@@ -1,0 +1,33 @@
+/* Huge pages where a program grows. A fault for a page costs about 1,500 ns, and in a huge page a page costs 400 ns.
+ * But a huge page that is not used up, or that the kernel fills again after a purge, is memory that nobody asked for.
+ *
+ * So the depot asks for one huge page at a time, for the next 2 MiB that slabs are about to fill, once short runs are
+ * HUGE_FROM_UNITS. The pages come at once, and then the range loses its mark: khugepaged finds nothing to fill, and the
+ * range is one mapping with its neighbours again. Long runs take no part: nobody knows how much of them will be
+ * touched.
+ *
+ * A system that has no huge page at hand may spend milliseconds on making one. Then asking pauses.
+ *
+ * Threads: any, inside a gate. docs/decisions/huge-pages.md */
+#ifndef TSLAB_SPACE_HUGE_PAGES_H
+#define TSLAB_SPACE_HUGE_PAGES_H
+
+#include "space/arena.h"
+
+enum {
+    HUGE_RUN_UNITS = 17 /* the longest run that is filled as soon as it is taken */
+};
+
+/* Whether the process may ask for huge pages in its arena. */
+bool huge_is_possible(void);
+
+/* Whether it is worth asking now. If so, huge_fill must follow, and until then nobody else may ask: threads that grow
+ * together would fill a huge page each, and of all but one the program did not ask for the most. Under the depot's
+ * lock. */
+bool huge_claim(void);
+
+/* Has the system back HUGE_UNITS units by a huge page, if it can, after huge_claim. The caller owns them. They start at
+ * a multiple of their size and are clean. They read as zero afterwards, too. */
+void huge_fill(uint32_t first);
+
+#endif

@@ -1,0 +1,178 @@
+/* The limits are compared in units, where the footprint is counted. */
+#include "space/limit.h"
+
+#include "base/probe.h"
+#include "common/timeline.h"
+#include "os/container.h"
+#include "os/fatal.h"
+#include "os/os.h"
+
+#include <string.h>
+
+enum {
+    CALM_SHIFT = 3, /* it is calm again when so large a part of the soft limit is free */
+    /* The container presses when less than the first part of its limit is left, and then until the second is left.
+     * Where less than the third is left, it is looked at more often. */
+    NEAR_SHIFT = 4,
+    FAR_SHIFT = 3,
+    CLOSE_SHIFT = 2,
+    LIMIT_LOOK_MS = 25,
+    /* It also presses when tasks wait for memory for so many in 10,000 of the time, and then until it is half as much.
+     */
+    STALLED = 1000,
+};
+
+struct limits limits = { .hard_units = SIZE_MAX, .soft_units = SIZE_MAX };
+
+/* What the program has set. Number n is in copy n mod 2, and the other copy is written next, under the lock. A reader
+ * takes no lock, because it may be in no gate: a fork would leave the lock taken. It reads again where the number has
+ * changed. */
+enum { SET_HARD, SET_SOFT, SET_ON_SOFT, SET_CONTEXT, SET_WORDS };
+
+static struct {
+    struct lock lock;
+    atomic_u64 number;
+    atomic_u64 words[2][SET_WORDS];
+} limits_set = { .lock = LOCK_INIT(RANK_LIMITS) };
+
+noinline void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
+{
+    invariant(kind < LIMIT_KINDS);
+    PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
+    timeline_limit(kind, used_bytes, wanted_bytes, epoch);
+}
+
+void limit_no_memory(size_t bytes)
+{
+    limit_reached(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
+}
+
+static size_t units_of(size_t bytes)
+{
+    return bytes == 0 ? SIZE_MAX : bytes >> UNIT_SHIFT;
+}
+
+void limit_set(const struct tslab_limits *set)
+{
+    lock_acquire(&limits_set.lock);
+    const uint64_t number = load_plain(&limits_set.number) + 1;
+    atomic_u64 *const words = limits_set.words[number % 2];
+    store_release(&words[SET_HARD], set->hard_bytes);
+    store_release(&words[SET_SOFT], set->soft_bytes);
+    store_release(&words[SET_ON_SOFT], (uintptr_t)set->on_soft);
+    store_release(&words[SET_CONTEXT], (uintptr_t)set->context);
+    store_release(&limits_set.number, number);
+    store_plain(&limits.hard_units, units_of(set->hard_bytes));
+    store_plain(&limits.soft_units, units_of(set->soft_bytes));
+    store_plain(&limits.state, LIMIT_CALM);
+    lock_release(&limits_set.lock);
+    invariant(set->hard_bytes == 0 || load_plain(&limits.hard_units) != SIZE_MAX);
+    limit_look();
+}
+
+void limit_get(struct tslab_limits *set)
+{
+    uint64_t number;
+    do {
+        number = load_acquire(&limits_set.number);
+        atomic_u64 *const words = limits_set.words[number % 2];
+        set->hard_bytes = load_acquire(&words[SET_HARD]);
+        set->soft_bytes = load_acquire(&words[SET_SOFT]);
+        const uintptr_t on_soft = load_acquire(&words[SET_ON_SOFT]);
+        memcpy(&set->on_soft, &on_soft, sizeof on_soft);
+        set->context = (void *)(uintptr_t)load_acquire(&words[SET_CONTEXT]);
+    } while (load_relaxed(&limits_set.number) != number);
+}
+
+/* How the container is watched. By the keeper. */
+static enum { WATCH_NOTHING_YET, WATCH_NO_LIMIT, WATCH_SOME, WATCH_CLOSELY } container_watch;
+
+void limit_watch_container(void)
+{
+    invariant(container_watch <= WATCH_NO_LIMIT);
+    if (container_watch == WATCH_NOTHING_YET) {
+        container_watch = container_open() ? WATCH_SOME : WATCH_NO_LIMIT;
+    }
+}
+
+bool limit_look_at_container(void)
+{
+    struct container container;
+    const bool pressed = load_plain(&limits.container_presses) != 0;
+    const bool is_limited = container_watch >= WATCH_SOME && container_look(&container);
+    const bool presses =
+        is_limited && (container.left_bytes <= container.limit_bytes >> (pressed ? FAR_SHIFT : NEAR_SHIFT) ||
+                       container.stalled >= (pressed ? STALLED / 2 : STALLED));
+    if (is_limited) {
+        container_watch = container.left_bytes <= container.limit_bytes >> CLOSE_SHIFT ? WATCH_CLOSELY : WATCH_SOME;
+    }
+    if (presses && !pressed) {
+        limit_reached(LIMIT_KIND_CONTAINER, container.limit_bytes - container.left_bytes, 0, 0);
+    }
+    invariant(!presses || container_watch >= WATCH_SOME);
+    store_plain(&limits.container_presses, presses ? 1 : 0);
+    return presses && !pressed;
+}
+
+void limit_nap(atomic_u32 *word, uint32_t most_ms)
+{
+    bool goes_on = true;
+    for (uint32_t ms; most_ms != 0 && goes_on; most_ms -= ms) {
+        ms = container_watch == WATCH_CLOSELY && most_ms > LIMIT_LOOK_MS ? LIMIT_LOOK_MS : most_ms;
+        os_futex_wait(word, 0, ms);
+        goes_on = load_plain(word) == 0 && !limit_look_at_container();
+    }
+}
+
+void limit_forget_container(void)
+{
+    if (container_watch != WATCH_NO_LIMIT) {
+        container_watch = WATCH_NOTHING_YET;
+    }
+    store_plain(&limits.container_presses, 0);
+}
+
+static void limit_note(size_t footprint)
+{
+    const size_t soft = load_plain(&limits.soft_units);
+    const uint32_t state = load_plain(&limits.state);
+    invariant(state <= LIMIT_TOLD);
+    if (state == LIMIT_CALM && footprint > soft) {
+        store_plain(&limits.state, LIMIT_RAISED);
+        limit_reached(LIMIT_KIND_SOFT, footprint << UNIT_SHIFT, 0, 0);
+    } else if (state != LIMIT_CALM && footprint <= soft - (soft >> CALM_SHIFT)) {
+        store_plain(&limits.state, LIMIT_CALM);
+    }
+}
+
+void limit_look(void)
+{
+    limit_note(limit_footprint());
+}
+
+bool limit_allows(size_t units)
+{
+    const size_t hard = load_plain(&limits.hard_units);
+    invariant(lock_is_held(&depot.lock) && units != 0);
+    const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
+    if (unlikely(!allowed)) {
+        limit_reached(LIMIT_KIND_HARD, limit_footprint() << UNIT_SHIFT, units << UNIT_SHIFT, 0);
+        counter_add(&limits.refusals, 1);
+    }
+    limit_note(limit_footprint() + (allowed ? units : 0));
+    return allowed;
+}
+
+noinline void limit_tell(void)
+{
+    uint32_t raised = LIMIT_RAISED;
+    if (!cas_acquire(&limits.state, &raised, LIMIT_TOLD)) {
+        return;
+    }
+    struct tslab_limits set;
+    limit_get(&set);
+    invariant(load_plain(&limits.state) <= LIMIT_TOLD);
+    if (set.on_soft != NULL) {
+        set.on_soft(limit_footprint() << UNIT_SHIFT, set.soft_bytes, set.context);
+    }
+}

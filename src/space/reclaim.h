@@ -1,0 +1,78 @@
+/* Reclaiming: when the pages of empty runs go back to the operating system. It is a policy, apart from recycling
+ * (partial_list.h): it sees only the depot.
+ *
+ * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when there are more of them
+ * than the retain budget allows. The purger takes a run out of the depot, lets the kernel work under no lock but the
+ * purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables, and the
+ * longest of them their addresses.
+ *
+ * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
+ * refuses become a stuck run, and purging pauses for purge_delay_ms.
+ *
+ * Threads: any, inside its gate. */
+#ifndef TSLAB_SPACE_RECLAIM_H
+#define TSLAB_SPACE_RECLAIM_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct reclaim_counters {
+    atomic_u64 calls;   /* calls of madvise */
+    atomic_u64 bytes;   /* bytes given back */
+    atomic_u64 offered; /* bytes that the kernel may take when it needs memory */
+    atomic_u64 refused; /* calls that the kernel refused */
+};
+
+extern struct reclaim_counters reclaim_counters;
+
+/* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
+bool reclaim_pages(char *start, size_t bytes);
+
+/* The bytes that the program has shown to want back soon after it freed them; 0 when it has not. */
+size_t reclaim_learned_bytes(void);
+
+/* Whether more is dirty than the budget allows, and purging does not pause. A few loads; needs no gate. */
+bool reclaim_is_over_budget(void);
+
+/* Called at the end of slow operations: purges the runs that are due, and wakes who waits for work. Cheap when there is
+ * nothing to do. */
+void reclaim_tick(void);
+
+/* Purges the runs that are due, no more than what one operation may take time for. False: there were none, or another
+ * thread purges. */
+bool reclaim_due(void);
+
+/* Who purges while no slow operation comes (keeper.h) waits here for one. RECLAIM_NAPS: it looks again by itself, and
+ * wants to know whether an operation came. RECLAIM_SLEEPS: it sleeps on the word. */
+enum { RECLAIM_NAPS = 1, RECLAIM_SLEEPS };
+extern atomic_u32 reclaim_waits;
+void reclaim_wake(void);
+
+static inline void reclaim_call(void)
+{
+    if (unlikely(load_plain(&reclaim_waits) != 0)) {
+        reclaim_wake();
+    }
+}
+
+/* The system has just refused to take pages: purging pauses. */
+void reclaim_pause(void);
+
+/* Whether the system refused to take pages lately, so that purging pauses. */
+bool reclaim_is_refused(void);
+
+/* Purges everything that is dirty, and tries stuck runs again. Returns the bytes given back. Waits for another purger
+ * first: so when it returns, no purger holds a run that was dirty before the call. */
+size_t reclaim_all(void);
+
+/* As depot_take. When no run is long enough, it waits for another purger, which may hold the run that is needed, and
+ * purges what is dirty, so that it merges with clean runs. Only then it gives up. */
+uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean);
+
+/* The same, as depot_take_to_fill. */
+uint32_t reclaim_take_to_fill(uint32_t n, bool *clean);
+
+#endif

@@ -1,0 +1,64 @@
+/* One counter. A heap touches it when the length of a magazine changes, not when slots come and go. */
+#include "thread/cache_budget.h"
+
+#include "common/option.h"
+#include "os/fatal.h"
+#include "space/depot.h"
+#include "space/limit.h"
+#include "space/reclaim.h"
+
+enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2 };
+
+static atomic_size_t taken_bytes;
+
+static size_t cache_budget_most(void)
+{
+    const size_t option = option_get(OPTION_CACHE_BYTES);
+    const size_t in_use = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
+    if (unlikely(limit_presses())) {
+        return 0;
+    }
+    return option != 0 ? option - (option >> HOT_SHIFT)
+                       : max_size(max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT), reclaim_learned_bytes());
+}
+
+size_t cache_budget_share(uint32_t threads)
+{
+    const size_t most = cache_budget_most();
+    return cache_budget_taken() < most / 2 ? SIZE_MAX : most / max_size(threads, 1) / SHARE_CLASSES;
+}
+
+bool cache_budget_is_set(void)
+{
+    return option_get(OPTION_CACHE_BYTES) != 0;
+}
+
+size_t cache_budget_hot(uint32_t threads)
+{
+    const size_t option = option_get(OPTION_CACHE_BYTES);
+    return option == 0 ? SIZE_MAX : (option >> HOT_SHIFT) / max_size(threads, 1);
+}
+
+bool cache_budget_has(size_t bytes)
+{
+    return cache_budget_taken() + bytes <= cache_budget_most();
+}
+
+void cache_budget_take(size_t bytes)
+{
+    const size_t before = fetch_add_relaxed(&taken_bytes, bytes);
+    invariant(before + bytes >= before);
+    (void)before;
+}
+
+void cache_budget_put(size_t bytes)
+{
+    const size_t before = fetch_sub_relaxed(&taken_bytes, bytes);
+    invariant(before >= bytes);
+    (void)before;
+}
+
+size_t cache_budget_taken(void)
+{
+    return load_relaxed(&taken_bytes);
+}

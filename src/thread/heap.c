@@ -1,0 +1,544 @@
+/* What a heap is, what it counts, how its trays change, and how it gives back what it has: when it ends, and class by
+ * class when they are idle. */
+#include "thread/heap.h"
+
+#include "common/metadata.h"
+#include "common/option.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "slab/epoch_record.h"
+#include "slab/holes.h"
+#include "space/reclaim.h"
+#include "thread/cache_budget.h"
+#include "thread/exchange.h"
+#include "thread/flush.h"
+#include "thread/mailbox.h"
+
+#include <string.h>
+
+/* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
+enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
+
+struct heap heap_none;
+/* clang-format off */
+#define NO_FRONT                                                                                                       \
+    { .magazine = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                         \
+      .ahead = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                            \
+      .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none }
+/* clang-format on */
+struct front front_none = NO_FRONT;
+struct front front_gone = NO_FRONT;
+
+per_thread struct front *front_current = &front_none;
+
+atomic_u32 heap_live_count;
+
+bool heap_serves_malloc;
+
+_Atomic(struct heap *) heap_made;
+
+uint32_t heap_next_affinity(void)
+{
+    static atomic_u32 next = AFFINITY_FIRST_HEAP;
+    return fetch_add_relaxed(&next, 1);
+}
+
+void heap_retag(struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        invariant(magazine_slots(&heap->front.magazine[c]) == 0);
+        heap->front.magazine[c].tag =
+            tag_of(c, class_geometry[c].shares_lines ? heap->affinity : heap->epoch->affinity);
+    }
+}
+
+void front_start(struct front *front)
+{
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        magazine_reset(&front->magazine[c]);
+    }
+    front->magazine[CLASS_NONE].tag = TAG_NEVER;
+    front->innermost = &hold_none;
+    front->filling = &hold_none;
+}
+
+/* The second row. */
+
+void front_start_ahead(struct front *front)
+{
+    invariant(front != &front_none && front != &front_gone);
+    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
+        if (owned_load(&front->ahead[c].top) == NULL) {
+            magazine_reset(&front->ahead[c]);
+        }
+    }
+}
+
+uint64_t heap_slots_ahead(const struct heap *heap, unsigned class)
+{
+    void *const *places;
+    return magazine_seen(&heap->front.ahead[class], &places);
+}
+
+void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
+{
+    invariant((thread == NULL) == (gate == NULL) && affinity >= AFFINITY_FIRST_HEAP);
+    heap->front.thread = thread;
+    heap->front.heap = heap;
+    heap->gate = gate;
+    heap->epoch = epoch;
+    heap->affinity = affinity;
+    stock_start(&heap->stock, option_get(OPTION_MAGAZINES) != 0);
+    front_start(&heap->front);
+    heap_retag(heap);
+}
+
+struct heap *heap_make(struct epoch *epoch)
+{
+    struct heap *heap = metadata_alloc(sizeof *heap);
+    if (heap != NULL) {
+        heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
+        heap->made_before = load_acquire(&heap_made);
+        front_start_ahead(&heap->front); /* such heaps are few, and used again */
+        while (!cas_release(&heap_made, &heap->made_before, heap)) {
+        }
+    }
+    return heap;
+}
+
+/* The first touch is a write. To read memory that was never written maps the page of zeros, and the write after that
+ * costs a second fault, for which all processors are interrupted that the process runs on. */
+noinline void heap_use_first(struct heap *heap, unsigned class)
+{
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
+    const uint8_t rank = ++heap->used;
+    invariant(rank < CLASS_LIMIT && !heap_uses(heap, class));
+    heap->part[rank].batch = 0;
+    heap->part[rank].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
+    store_release(&heap->rank[class], rank);
+}
+
+/* Counting. */
+
+/* The slots in the magazines of a class, and what went through them. What went to the second row is counted as served
+ * there. A report may look between two writes of the holder. A difference that is below zero then counts as zero. */
+struct traffic {
+    uint64_t slots, allocs, frees;
+};
+
+static struct traffic heap_traffic(const struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    const uint64_t served = owned_get(&m->served), limit = owned_load(&m->limit);
+    const uint64_t ahead = min_size(heap_slots_ahead(heap, class), served), allocs = served - ahead;
+    void **const places = owned_load(&m->end) - limit;
+    const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
+    if (slots > limit) { /* the magazine got another tray meanwhile */
+        return (struct traffic){ ahead, allocs, allocs };
+    }
+    /* What is in the magazine, and what left it, but was not put there by a slow path. */
+    const uint64_t frees = slots + served + counter_get(&heap_part(heap, class)->moved);
+    return (struct traffic){ slots + ahead, allocs, (int64_t)frees < 0 ? 0 : frees };
+}
+
+static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
+{
+    return slots + counter_get(&hc->stock.slots) + counter_get(&hc->outbox_slots) + counter_get(&hc->retired_slots) +
+           bit_count(load_plain(&hc->claimed));
+}
+
+static uint64_t mailed(const struct heap *heap, unsigned class)
+{
+    return (TSLAB_REMOTE & REMOTE_MAILBOX) != 0 ? mailbox_slots(heap->affinity, class) : 0;
+}
+
+/* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
+ * have been touched with their neighbours. */
+static uint64_t never_touched(unsigned class, uint64_t n)
+{
+    const size_t page = os_page_bytes(), size = class_geometry[class].size;
+    const uint64_t bytes = n * size;
+    return size % page == 0 ? bytes : bytes > page ? round_down(bytes - page, page) : 0;
+}
+
+void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held)
+{
+    const struct heap_class *hc = heap_part(heap, class);
+    if (!heap_uses(heap, class)) {
+        return;
+    }
+    const struct traffic traffic = heap_traffic(heap, class);
+    const uint64_t claimed = bit_count(load_plain(&hc->claimed));
+    /* `fresh` is the sum when the slots came in. What was handed out since then is gone, at most. */
+    const uint64_t fresh = owned_get(&hc->fresh);
+    const uint64_t left = fresh != UINT64_MAX && fresh > traffic.allocs ? fresh - traffic.allocs : 0;
+    invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);
+    held->magazine += traffic.slots;
+    held->stock += counter_get(&hc->stock.slots);
+    held->outbox += counter_get(&hc->outbox_slots) + mailed(heap, class);
+    held->claimed += claimed;
+    held->retired += counter_get(&hc->retired_slots);
+    held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
+}
+
+uint64_t heap_cached(const struct heap *heap, unsigned class)
+{
+    return heap_uses(heap, class)
+               ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) + mailed(heap, class)
+               : 0;
+}
+
+void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
+{
+    const struct heap_class *hc = heap_part(heap, class);
+    if (!heap_uses(heap, class)) {
+        return;
+    }
+    const struct class_counters *counters = &hc->counters;
+    const struct traffic traffic = heap_traffic(heap, class);
+    const uint64_t bypassed_allocs = counter_get(&counters->bypassed_allocs);
+    const uint64_t bypassed_frees = counter_get(&counters->bypassed_frees);
+    const uint64_t remote_frees = counter_get(&counters->remote_frees);
+    sums->allocs += traffic.allocs + bypassed_allocs;
+    sums->frees += traffic.frees + bypassed_frees + remote_frees;
+    sums->cached += cached_with(hc, traffic.slots) + mailed(heap, class);
+    sums->refills += counter_get(&counters->refills);
+    sums->refilled += counter_get(&counters->refilled);
+    sums->flushes += counter_get(&counters->flushes);
+    sums->flushed += counter_get(&counters->flushed);
+    sums->stocked += counter_get(&counters->stocked);
+    sums->exchanged += counter_get(&counters->exchanged);
+    sums->bypassed_allocs += bypassed_allocs;
+    sums->bypassed_frees += bypassed_frees;
+    sums->remote_frees += remote_frees;
+    sums->opened += counter_get(&counters->opened);
+    sums->attached += counter_get(&counters->attached);
+    sums->from_stock += counter_get(&counters->from_stock);
+    sums->from_exchange += counter_get(&counters->from_exchange);
+}
+
+void heap_forget_counts(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = heap_part(heap, class);
+    invariant(heap_cached(heap, class) == 0);
+    if (heap_uses(heap, class)) {
+        owned_set(&heap->front.magazine[class].served, 0);
+        counter_set(&hc->moved, 0);
+        hc->idle_allocs = hc->idle_frees = 0;
+        memset(&hc->counters, 0, sizeof hc->counters);
+    }
+}
+
+/* Trays. */
+
+static bool is_first_tray(const struct heap *heap, unsigned class, const struct tray *tray)
+{
+    return tray == &heap_part(heap, class)->first.tray;
+}
+
+/* The bytes that so many slots count in the budget of all caches. */
+static size_t slots_bytes(unsigned class, unsigned slots)
+{
+    return (size_t)slots * class_geometry[class].size;
+}
+
+/* The slots that a magazine or an outbox may have if it had `before`, which is what it asks for as far as the budget
+ * goes. The shortest tray is not filled beyond the thread's share. */
+static unsigned cache_budget_slots(unsigned class, unsigned before, unsigned wanted)
+{
+    const size_t share = wanted > TRAY_FIRST ? SIZE_MAX : cache_budget_share(load_relaxed(&heap_live_count));
+    const unsigned slots = (unsigned)min_size(wanted, share / class_geometry[class].size);
+    invariant(wanted != 0 && before <= TRAY_MOST);
+    return slots > before && cache_budget_has(slots_bytes(class, slots - before)) ? slots
+                                                                                  : (unsigned)max_size(before, 1);
+}
+
+static void change_budget(unsigned class, unsigned before, unsigned now)
+{
+    if (now > before) {
+        cache_budget_take(slots_bytes(class, now - before));
+    } else if (now < before) {
+        cache_budget_put(slots_bytes(class, before - now));
+    }
+}
+
+/* The magazine has other slots than before, and not only by pops and pushes. */
+static void set_magazine(struct heap *heap, unsigned class, void **places, unsigned limit, unsigned slots)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    change_budget(class, m->limit, limit);
+    magazine_set(m, places, limit, slots);
+    owned_set(&heap_part(heap, class)->fresh, UINT64_MAX);
+}
+
+void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty)
+{
+    heap_use(heap, class);
+    if (empty == NULL) {
+        empty = &heap_part(heap, class)->first.tray;
+    }
+    const unsigned most = (unsigned)min_size(empty->length, magazine_limit_most(class));
+    const unsigned limit = cache_budget_slots(class, heap->front.magazine[class].limit, most);
+    set_magazine(heap, class, tray_places(empty), (unsigned)min_size(limit, most), 0);
+}
+
+void heap_lengthen(struct heap *heap, unsigned class, unsigned slots)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    invariant(heap->gate->is_inside && slots <= magazine_limit_most(class));
+    if (m->limit == 0) {
+        heap_give_empty(heap, class, NULL);
+    }
+    void **const places = magazine_places(m);
+    struct tray *const old = tray_of(places);
+    const unsigned n = magazine_slots(m);
+    const unsigned limit = cache_budget_slots(class, m->limit, (unsigned)max_size(m->limit, slots));
+    if (limit < slots && limit == m->limit) {
+        return;
+    }
+    if (limit <= old->length && !(is_first_tray(heap, class, old) && n == limit)) {
+        set_magazine(heap, class, places, limit, n);
+        return;
+    }
+    invariant(n <= limit && old->length >= m->limit);
+    struct tray *const longer = tray_take(limit);
+    if (longer != NULL) {
+        memcpy(tray_places(longer), places, (1 + (size_t)n) * sizeof *places);
+        set_magazine(heap, class, tray_places(longer), limit, n);
+        if (!is_first_tray(heap, class, old)) {
+            tray_put(old);
+        }
+    }
+}
+
+bool heap_lengthen_outbox(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    const unsigned most = magazine_limit_most(class), before = hc->outbox_limit;
+    const unsigned longer =
+        cache_budget_slots(class, before, (unsigned)min_size(max_size((size_t)before * 2, TRAY_FIRST), most));
+    invariant(counter_get(&hc->outbox_slots) == 0 && (hc->outbox == NULL) == (before == 0));
+    invariant(longer >= before && longer <= max_size(most, before));
+    struct tray *const tray = longer > before ? tray_take(longer) : NULL;
+    if (tray != NULL) {
+        if (hc->outbox != NULL) {
+            tray_put(tray_of(hc->outbox));
+        }
+        change_budget(class, before, longer);
+        hc->outbox = tray_places(tray);
+        hc->outbox_limit = longer;
+    }
+    return hc->outbox_limit != 0;
+}
+
+void heap_load(struct heap *heap, unsigned class, struct tray *tray)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    const struct magazine *const m = &heap->front.magazine[class];
+    const unsigned most = magazine_limit_most(class);
+    invariant(magazine_slots(m) == 0 && tray->count != 0);
+    struct tray *const old = m->limit == 0 ? NULL : tray_of(magazine_places(m));
+    const unsigned limit = cache_budget_slots(class, m->limit, (unsigned)min_size(tray->length, most));
+    set_magazine(heap, class, tray_places(tray), (unsigned)min_size(max_size(limit, tray->count), tray->length),
+                 tray->count);
+    counter_sub(&hc->moved, tray->count);
+    if (old == NULL || is_first_tray(heap, class, old)) {
+        return;
+    }
+    if (hc->spare == NULL && old->length >= most) {
+        hc->spare = old;
+    } else {
+        tray_put(old);
+    }
+}
+
+/* Puts the trays of an empty class back into the pool. Its magazine starts short again. */
+static void put_trays(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
+    invariant(magazine_slots(m) == 0 && counter_get(&hc->outbox_slots) == 0 && hc->stock.trays == NULL);
+    if (m->limit != 0 && !is_first_tray(heap, class, tray_of(magazine_places(m)))) {
+        tray_put(tray_of(magazine_places(m)));
+    }
+    if (hc->spare != NULL) {
+        tray_put(hc->spare);
+        hc->spare = NULL;
+    }
+    if (hc->outbox != NULL) {
+        tray_put(tray_of(hc->outbox));
+        hc->outbox = NULL;
+    }
+    set_magazine(heap, class, magazine_none, 0, 0);
+    change_budget(class, hc->outbox_limit, 0);
+    hc->outbox_limit = 0;
+    hc->batch = 0;
+}
+
+/* Giving back. */
+
+static void count_flush(struct heap_class *hc, uint64_t slots)
+{
+    counter_add(&hc->counters.flushes, 1);
+    counter_add(&hc->counters.flushed, slots);
+}
+
+/* Gives back what the second row has: it was never served. */
+static void flush_ahead(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.ahead[class], *const first = &heap->front.magazine[class];
+    const unsigned slots = m->limit == 0 ? 0 : magazine_slots(m);
+    if (slots != 0) {
+        invariant(heap->ahead != NULL && owned_get(&first->served) >= slots);
+        flush_slots(class, magazine_places(m) + 1, slots);
+        magazine_set(m, magazine_places(m), m->limit, 0);
+        owned_set(&first->served, owned_get(&first->served) - slots);
+        counter_add(&heap_part(heap, class)->moved, slots);
+        count_flush(heap_part(heap, class), slots);
+    }
+}
+
+void heap_flush_magazine(struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
+    const unsigned slots = magazine_slots(m);
+    flush_ahead(heap, class);
+    if (slots != 0) {
+        flush_slots(class, magazine_places(m) + 1, slots);
+        set_magazine(heap, class, magazine_places(m), m->limit, 0);
+        counter_add(&hc->moved, slots);
+        count_flush(hc, slots);
+        stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
+    }
+}
+
+static void flush_stock(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    struct tray *tray;
+    while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
+        flush_slots(class, tray_places(tray) + 1, tray->count);
+        count_flush(hc, tray->count);
+        tray_put(tray);
+    }
+}
+
+void heap_flush_outbox(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    const uint32_t slots = counter_get(&hc->outbox_slots);
+    invariant(slots <= hc->outbox_limit);
+    if (slots != 0) {
+        flush_slots(class, hc->outbox + 1, slots);
+        counter_set(&hc->outbox_slots, 0);
+        count_flush(hc, slots);
+    }
+}
+
+void heap_detach_slab(struct heap *heap, unsigned class)
+{
+    struct heap_class *hc = heap_part(heap, class);
+    const uint64_t claimed = load_plain(&hc->claimed);
+    invariant(claimed == 0 || hc->slab != NULL);
+    if (claimed != 0) {
+        const struct slot first = slot_of(hc->claimed_start, class);
+        flush_word(hc->slab, class, first.word, claimed);
+        store_plain(&hc->claimed, 0);
+    }
+    if (hc->slab != NULL) {
+        struct run *const slab = hc->slab;
+        invariant(load_plain(&slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
+        hc->slab = NULL;
+        partial_detach(slab);
+    }
+}
+
+/* uncounted: only builds of the lab call it */
+static inline void flush_mailboxes(struct heap *heap, unsigned class)
+{
+    const size_t slots = mailbox_flush(heap->affinity, class);
+    if (slots != 0) {
+        count_flush(heap_part(heap, class), slots);
+    }
+}
+
+static void empty_class(struct heap *heap, unsigned class)
+{
+    heap_flush_magazine(heap, class);
+    flush_stock(heap, class);
+    heap_flush_outbox(heap, class);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        flush_mailboxes(heap, class);
+    }
+    heap_detach_slab(heap, class);
+    put_trays(heap, class);
+}
+
+void heap_empty(struct heap *heap)
+{
+    hot_runs_flush(&heap->hot);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap_uses(heap, c)) {
+            empty_class(heap, c);
+        }
+    }
+    stock_reset_budget(&heap->stock);
+    invariant(heap->stock.bytes == 0 && hot_runs_units(&heap->hot) == 0);
+}
+
+bool heap_flush_idle(struct heap *heap)
+{
+    const bool is_idle = heap->operations == heap->operations_seen && option_get(OPTION_MAGAZINES) != 0;
+    invariant(heap->epoch == &epoch_process);
+    heap->operations_seen = heap->operations;
+    hot_runs_flush_idle(&heap->hot);
+    if (is_idle) {
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            if (heap_uses(heap, c)) {
+                flush_stock(heap, c);
+                heap_detach_slab(heap, c);
+            }
+        }
+        stock_reset_budget(&heap->stock);
+        invariant(heap->stock.bytes == 0);
+    }
+    return heap->stock.bytes != 0 || hot_runs_units(&heap->hot) != 0;
+}
+
+/* Gives back the classes and hot runs that were not used between two ticks. */
+static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
+{
+    invariant(heap->gate->is_inside);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        struct heap_class *hc = heap_part(heap, c);
+        struct class_sums sums = { 0 };
+        if (!heap_uses(heap, c)) {
+            continue;
+        }
+        heap_add(heap, c, &sums);
+        if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
+            empty_class(heap, c);
+        }
+        hc->idle_allocs = sums.allocs;
+        hc->idle_frees = sums.frees;
+    }
+    hot_runs_flush_idle(&heap->hot);
+    stock_tick(&heap->stock);
+    (void)exchange_look(now_ms);
+}
+
+void heap_operation_end(struct heap *heap)
+{
+    invariant(heap->gate->is_inside);
+    if (unlikely(++heap->operations % TICK_OPERATIONS == 0) && option_get(OPTION_MAGAZINES) != 0) {
+        const uint64_t now_ms = os_now_ms();
+        if (now_ms - heap->tick_ms >= TICK_MS) {
+            heap->tick_ms = now_ms;
+            heap_tick(heap, now_ms);
+        }
+    }
+    reclaim_tick();
+    holes_tick();
+    gate_unlock(heap->gate);
+}

@@ -1,0 +1,273 @@
+/* A heap: for every size class a magazine, a stock of full trays, an outbox, and an attached slab.
+ *
+ * At most one thread at a time holds a heap, and it alone writes the heap. Other threads' reports read counts at any
+ * time: the words that hold them are atomic, or owned (atomic.h). A report is exact while the holder is at rest. The
+ * fast path (fast.h) touches only the magazines. Everything else happens when a magazine is empty (refill.h) or full,
+ * or does not accept a slot (overflow.h):
+ *
+ *   alloc, empty magazine   take a full tray from the stock, or from the exchange; else a batch of slots from the
+ *                           attached slab's claimed word; else attach a partial slab; else open a new one
+ *   free, full magazine     make it longer while it is short; else hand its tray over to the stock, or to the exchange;
+ *                           else flush it to the slabs
+ *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
+ *                           straight to their slabs
+ *
+ * Invariants: the tag of a magazine changes only while the heap is empty; slots in magazine, stock, outbox, exchange
+ * and claimed word are in no bitmap; only an attached slab has claimed slots; a heap that leaves the list of heaps of
+ * epochs is empty.
+ *
+ * Threads: the holder. Each function says whether it runs in the gate or enters it. */
+#ifndef TSLAB_THREAD_HEAP_H
+#define TSLAB_THREAD_HEAP_H
+
+#include "os/fatal.h"
+#include "slab/hot_runs.h"
+#include "slab/partial_list.h"
+#include "thread/gate.h"
+#include "thread/magazine.h"
+#include "thread/stock.h"
+#include "thread/tray.h"
+
+struct ahead;
+struct hold;
+struct thread;
+
+/* What the holder counts on slow paths. All other counts follow from these and from what the heap has. */
+struct class_counters {
+    atomic_u64 refills;         /* times that a batch of slots was taken from a slab */
+    atomic_u64 refilled;        /* slots in these batches */
+    atomic_u64 flushes;         /* times that slots of a magazine, a stock or an outbox were given back to slabs */
+    atomic_u64 flushed;         /* slots given back by flushes */
+    atomic_u64 stocked;         /* full trays handed to the stock */
+    atomic_u64 exchanged;       /* full trays handed to the exchange */
+    atomic_u64 bypassed_allocs; /* slots that went straight from slab to caller: magazines are turned off */
+    atomic_u64 bypassed_frees;  /* slots that went straight from caller to slab: magazines are turned off */
+    atomic_u64 remote_frees;    /* slots that went to the outbox or to their slab: this heap may not keep them */
+    atomic_u64 opened;          /* new slabs */
+    atomic_u64 attached;        /* partial slabs taken over */
+    atomic_u64 from_stock;      /* full trays taken from the stock */
+    atomic_u64 from_exchange;   /* full trays taken from the exchange */
+};
+
+/* The slots of one class that heaps have, by place, and how many of their bytes have no pages, because they were never
+ * handed out. Claimed slots may have none either: the slab knows (pages.h). */
+struct class_held {
+    uint64_t magazine, stock, outbox, claimed, retired;
+    uint64_t magazine_untouched;
+};
+
+/* The sums for one class over heaps, and the counts of its lists of partial slabs (partial_list.h). */
+struct class_sums {
+    uint64_t allocs, frees; /* by all ways */
+    uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
+    uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed_allocs, bypassed_frees, remote_frees;
+    uint64_t opened, attached, recycled, harvests, harvested, queue_longest, queue_length;
+    uint64_t from_stock, from_exchange;
+};
+
+/* The operations of a class that its magazines alone did not serve. */
+static inline uint64_t class_sums_misses(const struct class_sums *sums)
+{
+    return sums->refills + sums->from_stock + sums->from_exchange + sums->flushes + sums->stocked + sums->exchanged +
+           sums->bypassed_allocs + sums->bypassed_frees;
+}
+
+/* The tray that a magazine starts with lies in the heap, and never leaves it. */
+struct first_tray {
+    struct tray tray;
+    void *places[1 + TRAY_FIRST];
+};
+
+struct heap_class {
+    struct run *slab;         /* attached, or NULL */
+    atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
+    char *claimed_start;      /* the address of that word's first slot */
+    bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
+    uint16_t batch;           /* slots of the next refill */
+    atomic_u32 retired_slots; /* the number of slots in `retired` */
+    struct stock_class stock; /* full trays */
+    struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */
+    void **outbox;            /* the places of a tray for slots of other heaps' affinity; NULL: none */
+    atomic_u32 outbox_slots;  /* how many slots it has */
+    uint32_t outbox_limit;    /* how many it takes */
+    struct tray *retired;     /* trays of slots that are not handed out again while the heap has them (heap_retire) */
+    uint64_t fresh;           /* see heap_is_fresh. Owned */
+    atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
+    uint64_t idle_allocs;     /* allocations at the last tick */
+    uint64_t idle_frees;      /* frees at the last tick */
+    struct class_counters counters;
+    struct first_tray first;
+};
+
+/* The part of a heap that the fast path (fast.h) sees. A thread-local pointer names the front that plain malloc goes
+ * to. Each thread has one more front, without a heap behind it, for the time that its plain malloc fills an epoch's
+ * chunk. */
+struct front {
+    _Alignas(CACHE_LINE) struct magazine magazine[CLASS_LIMIT];
+    struct thread *thread;  /* the record of the thread that is served; NULL: it has none yet, or none any more */
+    struct hold *innermost; /* the hold of the innermost scope; hold_none: the thread is inside of nothing */
+    struct hold *filling;   /* plain malloc fills its chunk when the magazines do not serve; hold_none: no chunk */
+    struct heap *heap;      /* the heap behind this front; heap_none: there is none */
+    struct magazine ahead[CLASS_LIMIT]; /* the second row: what is served while allocations are sampled (ahead.h). Not
+                                           used, and zero, until they are for the first time */
+};
+
+_Static_assert(offsetof(struct front, ahead) == sizeof(struct magazine) * CLASS_AHEAD, "the table leads there");
+
+struct heap {
+    struct front front;
+    struct gate *gate;        /* the gate of the thread that holds the heap, or held it last */
+    struct heap *prev, *next; /* in the list of the heaps of epochs (heap_list.h) */
+    bool enlisted;            /* the heap is in that list */
+    struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
+    struct epoch *epoch;
+    uint32_t affinity;
+    uint32_t operations;      /* the number of slow operations */
+    uint32_t operations_seen; /* that number when heap_flush_idle looked last */
+    uint64_t tick_ms;         /* the time of the last tick */
+    struct stock stock;
+    struct hot_runs hot;
+    struct ahead
+        *ahead;   /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
+    uint8_t used; /* the number of classes that heap_use was called for */
+    atomic_u8 rank[CLASS_LIMIT]; /* of each class, the number of its part among them, from 1 on; 0: it has none */
+    struct heap_class part[CLASS_LIMIT]; /* in the order of first use, so that a thread weighs what it uses. The part
+                                            with number 0 is never written: it serves the classes that have none */
+};
+
+_Static_assert(CLASS_LIMIT <= UINT8_MAX, "ranks fit");
+
+/* The part of a class. */
+#define heap_part(heap, which) (&(heap)->part[load_plain(&(heap)->rank[which])])
+
+_Static_assert(sizeof(struct magazine) == 1 << CLASS_SCALE, "scaled classes are places of magazines");
+
+extern per_thread struct front *front_current;
+
+/* The fronts of threads without a heap: front_none before a thread has one, front_gone after its end. Their magazines
+ * have no slots and accept none. */
+extern struct front front_none;
+extern struct front front_gone;
+
+/* The heap behind a front that has none. It is always empty. */
+extern struct heap heap_none;
+
+/* The threads that have a heap, without the holder of the last record. Written under the registry's lock. */
+extern atomic_u32 heap_live_count;
+
+/* Whether this library serves the program's plain malloc. The drop-in sets it when it starts. */
+extern bool heap_serves_malloc;
+
+/* The magazine of a scaled class. The asm keeps compilers from mixing the parts of its address with those of its
+ * fields. */
+always_inline struct magazine *front_magazine(struct front *front, size_t class_scaled)
+{
+    struct magazine *m = (struct magazine *)((char *)front->magazine + class_scaled);
+    __asm__("" : "+r"(m));
+    return m;
+}
+
+/* Whether all slots in the magazine of a class were never handed out since their pages came from the system, and so
+ * read as zero. A pop leaves the sum of slots and slots handed out as it is, and a push raises it: so the sum tells
+ * whether a slot came in by a free. */
+always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    const uint64_t served = owned_get(&m->served);
+    return served != 0 && served + magazine_slots(m) == heap_part(heap, class)->fresh;
+}
+
+/* Whether the heap ever had or counted anything of the class. If not, it has no part, and reads as zero. Any thread. */
+static inline bool heap_uses(const struct heap *heap, unsigned class)
+{
+    return load_plain(&heap->rank[class]) != 0;
+}
+
+void heap_use_first(struct heap *heap, unsigned class);
+
+/* Begins to use a class, before anything of it is read or counted. In the gate, or where no other thread has the heap.
+ */
+static inline void heap_use(struct heap *heap, unsigned class)
+{
+    if (unlikely(!heap_uses(heap, class))) {
+        heap_use_first(heap, class);
+    }
+}
+
+/* Adds the counts of one heap to *sums. Any thread, at any time: what the holder does meanwhile may be counted or not.
+ */
+void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums);
+
+/* The heap of an epoch that was made last. All that were ever made follow by made_before, also those that are not in
+ * use and so empty. They are never unmapped, so that a walk over them needs no lock. */
+extern _Atomic(struct heap *) heap_made;
+
+/* Adds the slots of a class that one heap has to *held. Any thread, as with heap_add. */
+void heap_add_held(const struct heap *heap, unsigned class, struct class_held *held);
+
+/* Makes a heap for an epoch. NULL: no memory. In the gate. */
+struct heap *heap_make(struct epoch *epoch);
+
+/* An affinity that no other heap has. */
+uint32_t heap_next_affinity(void);
+
+/* Sets the tags of an empty heap to those of the present life of its epoch's record. */
+void heap_retag(struct heap *heap);
+
+/* Makes a front usable in zeroed memory: its magazines have no trays. */
+void front_start(struct front *front);
+
+/* Makes a heap usable in zeroed memory. */
+void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity);
+
+/* Makes the magazine of a class hold up to `slots`, if there is memory and budget, in a tray of the pool unless it is
+ * as short as the one that lies in the heap. In the gate. */
+void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
+
+/* The slots of a class in the second row. Any thread, as with heap_add. */
+uint64_t heap_slots_ahead(const struct heap *heap, unsigned class);
+
+/* Gives a front an empty second row, unless it has one. */
+void front_start_ahead(struct front *front);
+
+/* Gives an empty magazine of a class the slots of another tray, whose count is set. Its own tray is kept for the next
+ * one that is handed over, or goes back to the pool. In the gate. */
+void heap_load(struct heap *heap, unsigned class, struct tray *tray);
+
+/* Gives a magazine of a class whose tray was handed over an empty one, or, for NULL, the one that lies in the heap. In
+ * the gate. */
+void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
+
+/* Gives back what the magazine of a class has. In the gate. */
+void heap_flush_magazine(struct heap *heap, unsigned class);
+
+/* Gives a class with an empty outbox a longer one, if there is memory and budget, until it is as long as a magazine may
+ * be. False: it has none. In the gate. */
+bool heap_lengthen_outbox(struct heap *heap, unsigned class);
+
+/* Gives back the outbox of a class. In the gate. */
+void heap_flush_outbox(struct heap *heap, unsigned class);
+
+/* Ends the heap's use of the slab that it has attached for a class, and of the slots claimed there. In the gate. */
+void heap_detach_slab(struct heap *heap, unsigned class);
+
+/* What a slow operation ends with: looks for idle classes and for memory to reclaim now and then, and leaves the gate.
+ */
+void heap_operation_end(struct heap *heap);
+
+/* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such
+ * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the
+ * holder's gate. */
+bool heap_flush_idle(struct heap *heap);
+
+/* Sets the counts of a class to zero. The heap is empty. */
+void heap_forget_counts(struct heap *heap, unsigned class);
+
+/* Gives back everything that the heap caches except retired slots, and detaches its slabs. In a gate: that of the
+ * holder, or of a thread that has claimed the hold. */
+void heap_empty(struct heap *heap);
+
+/* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
+uint64_t heap_cached(const struct heap *heap, unsigned class);
+
+#endif

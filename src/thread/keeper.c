@@ -1,0 +1,167 @@
+/* The keeper announces that it naps before it looks, so that what a thread leaves after the look wakes it. To end, it
+ * looks at the request after it has announced that it sleeps. Who asks wakes it after the request is there. */
+#include "thread/keeper.h"
+
+#include "common/timeline.h"
+#include "os/fatal.h"
+#include "os/helper_thread.h"
+#include "os/os.h"
+#include "slab/epoch_record.h"
+#include "slab/holes.h"
+#include "space/depot.h"
+#include "space/limit.h"
+#include "space/reclaim.h"
+#include "thread/exchange.h"
+#include "thread/report_timer.h"
+#include "thread/thread.h"
+
+enum {
+    KEEP_MS = 250,
+    HEAPS_AT_ONCE = 64, /* heaps that the keeper looks at in one step */
+};
+
+struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
+
+static bool is_to_end(void)
+{
+    return load_seq_cst(&keeper.is_asked_to_end) != 0;
+}
+
+/* Looks at the heaps of some records, from the given one on, and empties those that are idle. The list of all records
+ * only grows. Returns the next record, or NULL at the end. */
+static struct thread *look_at_heaps(struct thread *thread, bool *left)
+{
+    invariant(lock_is_held(&keeper.lock));
+    for (unsigned i = 0; thread != NULL && i < HEAPS_AT_ONCE; thread = thread->made_before, i++) {
+        invariant(thread->heap.epoch == &epoch_process);
+        if (lock_try(&thread->gate.lock)) {
+            *left |= heap_flush_idle(&thread->heap);
+            lock_release(&thread->gate.lock);
+        }
+    }
+    return thread;
+}
+
+/* Repeats a step with the lock until it is done. A fork comes in between two steps, and so does the end. */
+static void repeat(bool (*step)(bool first))
+{
+    bool first = true;
+    bool goes_on = true;
+    while (goes_on && !is_to_end()) {
+        lock_acquire(&keeper.lock);
+        goes_on = step(first);
+        lock_release(&keeper.lock);
+        first = false;
+    }
+}
+
+static bool purge_some(bool first)
+{
+    invariant(lock_is_held(&keeper.lock));
+    (void)first;
+    return reclaim_due();
+}
+
+static bool sweep_some(bool first)
+{
+    size_t purged = 0;
+    return holes_step(first, &purged) && !reclaim_is_refused();
+}
+
+static bool purge_records(bool first)
+{
+    (void)first;
+    return epoch_purge_idle();
+}
+
+bool keeper_look(bool sweeps)
+{
+    bool left = false;
+    struct thread *thread = load_acquire(&registry.made);
+    invariant(!lock_is_held(&keeper.lock) || os_has_threads());
+    counter_add(&keeper.looks, 1);
+    while (thread != NULL && !is_to_end()) {
+        lock_acquire(&keeper.lock);
+        thread = look_at_heaps(thread, &left);
+        lock_release(&keeper.lock);
+    }
+    if (!is_to_end()) {
+        lock_acquire(&keeper.lock);
+        left |= exchange_look(os_now_ms());
+        lock_release(&keeper.lock);
+    }
+    repeat(purge_some);
+    if (sweeps) {
+        repeat(sweep_some);
+        repeat(purge_records);
+    }
+    return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
+}
+
+/* Sleeps until a slow operation comes. Reports may become due meanwhile. */
+static bool sleep_until_woken(void)
+{
+    uint32_t naps = RECLAIM_NAPS;
+    if (!cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
+        return true;
+    }
+    if (!is_to_end()) {
+        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, report_timer_is_armed() ? KEEP_MS : 0);
+    }
+    return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
+}
+
+/* False: it is to end. */
+static bool nap_and_report(void)
+{
+    store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
+    limit_nap(&keeper.is_asked_to_end, KEEP_MS);
+    if (is_to_end()) {
+        return false;
+    }
+    report_timer_write_without_record();
+    timeline_sample_if_due();
+    return true;
+}
+
+/* Reports may go to descriptors of the program. */
+void *keeper_run(void *unused)
+{
+    bool swept = false;
+    invariant(os_has_threads() && front_current->thread == NULL);
+    store_plain(&keeper.thread, os_thread_id());
+    if (helper_thread_make("tslab-keeper", !report_timer_is_armed())) {
+        limit_watch_container();
+    }
+    while (nap_and_report()) {
+        bool left = keeper_look(false);
+        if (load_seq_cst(&reclaim_waits) != RECLAIM_NAPS) {
+            swept = false;
+        } else if (!left && !swept) {
+            left = keeper_look(true);
+            swept = true;
+        }
+        if (!left && sleep_until_woken()) {
+            swept = false;
+        }
+    }
+    return unused;
+}
+
+void keeper_ask_to_end(void)
+{
+    invariant(load_plain(&keeper.is_asked_to_end) == 0);
+    invariant(!lock_is_held(&keeper.lock) || os_has_threads());
+    store_seq_cst(&keeper.is_asked_to_end, 1);
+    os_futex_wake_one(&keeper.is_asked_to_end);
+    reclaim_wake();
+}
+
+void keeper_is_gone(void)
+{
+    invariant(load_plain(&reclaim_waits) <= RECLAIM_SLEEPS);
+    store_plain(&reclaim_waits, 0);
+    limit_forget_container();
+    store_plain(&due.is_kept, 0);
+    store_plain(&keeper.is_asked_to_end, 0);
+}

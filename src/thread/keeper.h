@@ -1,0 +1,48 @@
+/* The keeper: a thread of the library's own that gives memory back while no thread of the program calls. Without it, a
+ * process that falls idle keeps what it freed last. program_threads.h says when there is one.
+ *
+ * While there is something to give back it looks every KEEP_MS: it purges empty runs whose time is over, and empties
+ * stocks, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and no
+ * slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it. Where
+ * reports may be asked for while the program runs (report_timer.h), it looks whether one is due each KEEP_MS, and
+ * writes it.
+ *
+ * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
+ * something. What belongs to a thread it touches only with the lock of the thread's gate; magazines and outboxes, which
+ * threads use without it, not at all. It ends when it is asked to, after the step that it is in.
+ *
+ * It allocates nothing, has no record, and blocks all signals. Its descriptors are its own (os/helper_thread.h), but
+ * where it may have reports to write, which go to those of the program.
+ *
+ * Threads: any. The card of the protocol is docs/protocols/thread.md. */
+#ifndef TSLAB_THREAD_KEEPER_H
+#define TSLAB_THREAD_KEEPER_H
+
+#include "base/atomic.h"
+#include "os/lock.h"
+
+#include <stdbool.h>
+
+struct keeper {
+    struct lock lock;
+    atomic_u32 is_asked_to_end; /* it naps on this word */
+    atomic_u32 thread;          /* its number */
+    atomic_u64 looks;           /* since the start of the process */
+};
+
+extern struct keeper keeper;
+
+/* What the thread runs, with all signals blocked. It returns when it is asked to end. */
+void *keeper_run(void *unused);
+
+/* Asks the keeper to end, and wakes it. */
+void keeper_ask_to_end(void);
+
+/* There is no keeper: it has ended, or this is the child of a fork. The next one is not asked to end. */
+void keeper_is_gone(void);
+
+/* One look; it may also sweep the slabs of the process for free pages, which takes longer. Returns whether there is
+ * something to give back later. It ends early where the keeper is to end. The keeper calls it, and tests do. */
+bool keeper_look(bool sweeps);
+
+#endif

@@ -1,0 +1,152 @@
+/* A full magazine becomes longer, or its tray changes hands, or it is flushed. */
+#include "thread/overflow.h"
+
+#include "base/probe.h"
+#include "common/misuse.h"
+#include "common/option.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "space/reclaim.h"
+#include "thread/exchange.h"
+#include "thread/flush.h"
+#include "thread/mailbox.h"
+
+#include <errno.h>
+
+/* Whether slots of the class may go from thread to thread by way of the exchange. */
+static bool is_exchanged(const struct heap *heap, unsigned class)
+{
+    return (TSLAB_REMOTE & REMOTE_EXCHANGE) != 0 && heap->epoch == &epoch_process &&
+           !class_geometry[class].shares_lines && os_has_threads();
+}
+
+/* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
+ * exchange takes it, or it is the one that lies in the heap.
+ *
+ * Slots of several threads that are mixed in one tray do not go to the exchange. Who took them would write here and
+ * there, and free in that order, so they would be mixed for ever; through their slabs they come back in a row
+ * (docs/decisions/remote-frees.md). */
+static bool hand_over(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
+    struct tray *const full = tray_of(magazine_places(m));
+    struct tray *empty = NULL;
+    if (full == &hc->first.tray /* there was no longer one */ || (TSLAB_BYPASS & BYPASS_ALLOCS) != 0) {
+        return false;
+    }
+    const unsigned slots = magazine_slots(m);
+    invariant(heap->gate->is_inside && slots == m->limit && slots <= full->length);
+    full->count = slots; /* in the exchange the tray is any thread's at once */
+    if (stock_put(&heap->stock, &hc->stock, class, full)) {
+        counter_add(&hc->counters.stocked, 1);
+    } else if (is_exchanged(heap, class) && !flush_is_mixed(class, tray_places(full) + 1, slots) &&
+               exchange_put(class, full, &empty)) {
+        counter_add(&hc->counters.exchanged, 1);
+    } else {
+        return false;
+    }
+    PROBE2(slow, SLOW_HAND_OVER, class_geometry[class].size);
+    counter_add(&hc->moved, slots);
+    invariant(empty == NULL || empty->count <= empty->length);
+    if (empty == NULL) {
+        empty = hc->spare != NULL ? hc->spare : tray_take(magazine_limit_most(class));
+        hc->spare = NULL;
+    }
+    heap_give_empty(heap, class, empty);
+    return true;
+}
+
+/* Makes room in a full magazine. In the gate. */
+static void make_room(struct heap *heap, unsigned class)
+{
+    const struct magazine *const m = &heap->front.magazine[class];
+    const unsigned most = magazine_limit_most(class);
+    invariant(heap->gate->is_inside && magazine_is_full(m));
+    const unsigned limit = m->limit;
+    invariant(limit <= most && option_get(OPTION_MAGAZINES) != 0);
+    if (limit < most || magazine_places(m) == heap_part(heap, class)->first.places) {
+        heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
+    }
+    if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
+        PROBE2(slow, SLOW_FLUSH, class_geometry[class].size);
+        heap_flush_magazine(heap, class);
+    }
+    invariant(!magazine_is_full(m));
+}
+
+void overflow_free(struct heap *heap, unsigned class, void *p)
+{
+    invariant(magazine_is_full(&heap->front.magazine[class]));
+    if (unlikely(option_bypasses(BYPASS_FREES))) {
+        heap_use(heap, class);
+        counter_add(&heap_part(heap, class)->counters.bypassed_frees, 1);
+        overflow_free_direct(heap, class, p);
+        return;
+    }
+    gate_lock(heap->gate);
+    make_room(heap, class);
+    magazine_push(&heap->front.magazine[class], p);
+    heap_operation_end(heap);
+}
+
+/* Makes room in a full outbox, which is longer each time. False: no memory. */
+static bool outbox_renew(struct heap *heap, unsigned class)
+{
+    const int saved = errno;
+    gate_lock(heap->gate);
+    PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
+    heap_flush_outbox(heap, class);
+    const bool has_room = heap_lengthen_outbox(heap, class);
+    heap_operation_end(heap);
+    errno = saved;
+    return has_room;
+}
+
+void overflow_free_remote(struct heap *heap, unsigned class, void *p)
+{
+    invariant(slot_starts(p, class) && heap->epoch == &epoch_process);
+    heap_use(heap, class);
+    struct heap_class *const hc = heap_part(heap, class);
+    counter_add(&hc->counters.remote_frees, 1);
+    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
+        if (option_get(OPTION_MAGAZINES) == 0 || !mailbox_put(heap->gate, heap->affinity, arena_tag(p), p)) {
+            overflow_free_direct(heap, class, p);
+        }
+        return;
+    }
+    if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
+        (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
+        overflow_free_direct(heap, class, p);
+        return;
+    }
+    const uint32_t slots = counter_get(&hc->outbox_slots);
+    if (unlikely(hc->outbox[slots] == p)) {
+        misuse("double free of", p);
+    }
+    invariant(slots < hc->outbox_limit && arena_tag(p) != heap->front.magazine[class].tag);
+    owned_write(&hc->outbox[slots + 1], p);
+    /* The child of a fork finds each slot that is counted. */
+    store_release(&hc->outbox_slots, slots + 1);
+}
+
+/* Evaluates a slab after the give of a single slot, when the give found that the slab's state may have to change. */
+static noinline void look_after_free(struct gate *gate, struct run *slab)
+{
+    const int saved = errno;
+    gate_lock(gate);
+    partial_evaluate(slab);
+    reclaim_tick();
+    gate_unlock(gate);
+    errno = saved;
+}
+
+void overflow_free_direct(struct heap *heap, unsigned class, void *p)
+{
+    const struct slot slot = slot_of(p, class);
+    gate_note(heap->gate, run_index(slot.slab));
+    if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
+        PROBE2(slow, SLOW_SLAB_LOOK, class_geometry[class].size);
+        look_after_free(heap->gate, slot.slab);
+    }
+}

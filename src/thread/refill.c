@@ -1,0 +1,248 @@
+/* Slots come out of a slab by the word of its bitmap. What a refill does not need of a word stays claimed. */
+#include "thread/refill.h"
+
+#include "base/probe.h"
+#include "common/option.h"
+#include "os/fatal.h"
+#include "slab/epoch_record.h"
+#include "slab/epoch_runs.h"
+#include "slab/generation.h"
+#include "space/depot.h"
+#include "space/reclaim.h"
+#include "thread/exchange.h"
+#include "thread/flush.h"
+#include "thread/mailbox.h"
+
+/* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
+ * back at once: threads that need little of a class share its slabs, and each weighs what it uses
+ * (docs/decisions/magazines.md). */
+enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
+
+/* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
+ * cleans up. */
+static bool heap_is_open(const struct heap *heap)
+{
+    return epoch_word_state(load_plain(&heap->epoch->word)) == EPOCH_OPEN;
+}
+
+/* Takes a run for a slab. A slab with handles needs a run whose places have generations left. Runs without any are held
+ * back meanwhile, so that the depot does not return them again. 0: no memory. */
+static uint32_t run_for_slab(const struct heap *heap, uint32_t units, bool *clean)
+{
+    const bool has_handles = (heap->epoch->affinity & AFFINITY_HANDLE) != 0;
+    uint32_t used_up = 0;
+    uint32_t first;
+    while ((first = reclaim_take_to_fill(units, clean)) != 0 && has_handles && !generation_begin(first, units)) {
+        arena.runs[first].next = used_up;
+        used_up = first;
+    }
+    while (used_up != 0) {
+        const uint32_t next = arena.runs[used_up].next;
+        depot_put(used_up, units, false);
+        used_up = next;
+    }
+    invariant(first == 0 || arena.runs[first].units == units);
+    return first;
+}
+
+/* Attaches a slab of the class that has slots, a partial one or a new one. False: no memory, or the epoch is closed. */
+static bool attach_slab(struct heap *heap, unsigned class)
+{
+    if (!heap_is_open(heap)) {
+        return false;
+    }
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = heap_part(heap, class);
+    invariant(hc->slab == NULL && load_plain(&hc->claimed) == 0);
+    const uint32_t affinity = geometry->shares_lines ? heap->affinity : heap->epoch->affinity;
+    hc->slab = partial_attach(&epoch_partials(heap->epoch)[class]);
+    if (hc->slab != NULL) {
+        invariant(load_plain(&hc->slab->word) == slab_word(SLAB_ATTACHED, class, heap->epoch->id));
+        counter_add(&hc->counters.attached, 1);
+        if (geometry->shares_lines) {
+            slab_set_affinity(hc->slab, class, affinity);
+        }
+        return true;
+    }
+    bool clean;
+    const uint32_t first = epoch_allows(heap->epoch, geometry->units) ? run_for_slab(heap, geometry->units, &clean) : 0;
+    if (first == 0) {
+        return false;
+    }
+    slab_open(first, class, heap->epoch->id, affinity, clean);
+    if (heap->epoch != &epoch_process) {
+        epoch_link_run(heap->epoch, first);
+    }
+    hc->slab = &arena.runs[first];
+    counter_add(&hc->counters.opened, 1);
+    return true;
+}
+
+/* Claims the lowest word of the attached slab that has slots, so that objects pack into few pages. */
+static bool claim_word(struct heap *heap, unsigned class)
+{
+    const struct class_geometry *geometry = &class_geometry[class];
+    struct heap_class *hc = heap_part(heap, class);
+    invariant(load_plain(&hc->claimed) == 0);
+    for (;;) {
+        for (unsigned w = 0; hc->slab != NULL && w < geometry->words; w++) {
+            const uint64_t taken = slab_take(hc->slab, geometry, w);
+            if (taken != 0) {
+                store_plain(&hc->claimed, taken);
+                hc->claimed_start = arena_address(run_index(hc->slab)) + (size_t)w * WORD_SLOTS * geometry->size;
+                hc->claimed_fresh = slab_was_fresh(hc->slab, w);
+                return true;
+            }
+        }
+        heap_detach_slab(heap, class);
+        if (!attach_slab(heap, class)) {
+            return false;
+        }
+    }
+}
+
+/* Writes the addresses of the n lowest claimed slots into the places from 1 to n, the lowest one last, so that it is
+ * handed out first. There are as many. */
+static void take_claimed(struct heap_class *hc, size_t size, void **places, unsigned n)
+{
+    uint64_t claimed = load_plain(&hc->claimed);
+    void **at = places + n;
+    invariant(n != 0 && n <= bit_count(claimed));
+    while (at != places) {
+        /* Slots in a row, as in every new slab. */
+        const unsigned lowest = bit_lowest(claimed);
+        const uint64_t behind = ~(claimed >> lowest);
+        const unsigned row = behind == 0 ? WORD_SLOTS : bit_lowest(behind);
+        void **const last = row < (size_t)(at - places) ? at - row : places;
+        char *p = hc->claimed_start + lowest * size;
+        claimed &= ~(SLOT_BITS(at - last) << lowest);
+        for (; at != last; at--, p += size) {
+            *at = p;
+        }
+    }
+    invariant(at == places && places[0] == NULL);
+    pages_touch(places[n], (const char *)places[1] + size);
+    store_plain(&hc->claimed, claimed);
+}
+
+/* Fills the empty magazine with a batch of slots from a slab. False: no memory, or the epoch is closed. In the gate. */
+static bool refill_from_slab(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
+    invariant(heap->gate->is_inside);
+    PROBE2(slow, SLOW_SLAB, class_geometry[class].size);
+    if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
+        return false;
+    }
+    const unsigned wanted = hc->batch == 0 ? magazine_batch_first(class) : hc->batch;
+    const unsigned there = bit_count(load_plain(&hc->claimed));
+    if (wanted > m->limit) {
+        heap_lengthen(heap, class, wanted);
+    }
+    invariant(magazine_slots(m) == 0 && there != 0);
+    const unsigned limit = m->limit;
+    const unsigned n = (unsigned)min_size(min_size(wanted, limit), there);
+    take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
+    magazine_set(m, magazine_places(m), limit, n);
+    invariant(n != 0 && n <= limit && magazine_slots(m) == n);
+    /* What is left in the second row since allocations were sampled may be handed out when they are again. */
+    const bool fresh = hc->claimed_fresh && heap_slots_ahead(heap, class) == 0;
+    owned_set(&hc->fresh, fresh ? owned_get(&m->served) + n : UINT64_MAX);
+    hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
+    const bool few = limit < wanted || load_relaxed(&heap_live_count) > SHARED_FROM;
+    if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
+        heap_detach_slab(heap, class);
+    }
+    counter_sub(&hc->moved, n);
+    counter_add(&hc->counters.refills, 1);
+    counter_add(&hc->counters.refilled, n);
+    return true;
+}
+
+/* Gives the empty magazine a tray of the exchange, for an empty one. False: the exchange has none. */
+static bool load_exchanged(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    if (heap->epoch != &epoch_process || class_geometry[class].shares_lines || exchange_slots(class) == 0) {
+        return false;
+    }
+    invariant(magazine_slots(&heap->front.magazine[class]) == 0);
+    struct tray *const full = exchange_take(class, hc->spare);
+    if (full != NULL) {
+        PROBE2(slow, SLOW_EXCHANGE, class_geometry[class].size);
+        hc->spare = NULL;
+        heap_load(heap, class, full);
+        counter_add(&hc->counters.from_exchange, 1);
+    }
+    return full != NULL;
+}
+
+/* Fills the empty magazine with what other threads have freed of the heap's own slots. False: there is nothing. */
+/* uncounted: only builds of the lab call it */
+static inline bool load_mail(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
+    if (!class_geometry[class].shares_lines || !mailbox_has_mail(heap->affinity, class)) {
+        return false;
+    }
+    if (m->limit < LETTER_SLOTS) {
+        heap_lengthen(heap, class, LETTER_SLOTS);
+    }
+    invariant(magazine_slots(m) == 0);
+    void **const places = magazine_places(m);
+    const unsigned limit = m->limit, n = mailbox_take(heap->affinity, class, places + 1, limit);
+    magazine_set(m, places, limit, n);
+    hc->fresh = UINT64_MAX;
+    counter_sub(&hc->moved, n);
+    return n != 0;
+}
+
+/* The magazine is empty. In the gate. */
+static void *refill(struct heap *heap, unsigned class)
+{
+    struct magazine *const m = &heap->front.magazine[class];
+    invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_bypasses(BYPASS_ALLOCS)));
+    heap_use(heap, class);
+    struct heap_class *const hc = heap_part(heap, class);
+    if (unlikely(option_bypasses(BYPASS_ALLOCS))) {
+        return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
+    }
+    struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
+    if (full != NULL) {
+        PROBE2(slow, SLOW_STOCK, class_geometry[class].size);
+        heap_load(heap, class, full);
+        counter_add(&hc->counters.from_stock, 1);
+    } else {
+        stock_learn(&heap->stock, &hc->stock);
+        if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0 && load_mail(heap, class)) {
+            return magazine_pop(m);
+        }
+        if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
+            return NULL;
+        }
+    }
+    return magazine_pop(m);
+}
+
+/* There is no memory for the class. The last resort is to give back what this heap caches of other classes, and what
+ * waits in the exchange. */
+static noinline void *refill_at_last(struct heap *heap, unsigned class)
+{
+    PROBE2(slow, SLOW_LAST, class_geometry[class].size);
+    heap_empty(heap);
+    exchange_tick(true);
+    return refill(heap, class);
+}
+
+void *refill_alloc(struct heap *heap, unsigned class)
+{
+    gate_lock(heap->gate);
+    void *p = refill(heap, class);
+    if (unlikely(p == NULL) && heap_is_open(heap)) {
+        p = refill_at_last(heap, class);
+    }
+    heap_operation_end(heap);
+    return p;
+}

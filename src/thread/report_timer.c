@@ -1,0 +1,148 @@
+/* The time is looked at twice: before the thread claims the right to write, and after, for another thread may have
+ * written meanwhile. */
+#include "thread/report_timer.h"
+
+#include "common/option.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "thread/heap.h"
+#include "thread/thread.h"
+
+#include <errno.h>
+
+struct report_timer due;
+
+static bool has_come(void)
+{
+    const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
+    if (due.write == NULL) { /* before report_timer_start */
+        return false;
+    }
+    return load_plain(&due.is_asked) != 0 ||
+           (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
+}
+
+/* Late: the keeper comes sooner. */
+enum { POST_LATE_MS = 1000 };
+
+static bool has_to_post(uint64_t late_ms)
+{
+    return due.post != NULL && os_now_ms() >= load_plain(&due.next_ms) + late_ms;
+}
+
+static bool claim_the_report(void)
+{
+    uint32_t nobody = 0;
+    return cas_acquire(&due.is_writing, &nobody, 1);
+}
+
+static void write_claimed(void)
+{
+    const int saved = errno;
+    invariant(load_plain(&due.is_writing) == 1);
+    store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
+    store_plain(&due.last_ms, os_now_ms());
+    due.write();
+    invariant(load_plain(&due.is_writing) == 1);
+    errno = saved;
+}
+
+static void post_claimed(void)
+{
+    const int saved = errno;
+    invariant(load_plain(&due.is_writing) == 1);
+    const uint64_t pause_ms = due.post();
+    invariant(load_plain(&due.is_writing) == 1 && pause_ms != 0);
+    store_plain(&due.next_ms, os_now_ms() + pause_ms);
+    errno = saved;
+}
+
+static void write_or_post(uint64_t late_ms)
+{
+    if ((has_come() || has_to_post(late_ms)) && claim_the_report()) {
+        if (has_come()) {
+            write_claimed();
+        }
+        if (has_to_post(late_ms)) {
+            post_claimed();
+        }
+        store_release(&due.is_writing, 0);
+    }
+}
+
+noinline void report_timer_write(void)
+{
+    write_or_post(load_plain(&due.is_kept) != 0 ? POST_LATE_MS : 0);
+}
+
+void report_timer_write_without_record(void)
+{
+    struct front *const front = front_current;
+    invariant(front->thread == NULL);
+    if (report_timer_is_armed()) {
+        front_current = &front_gone;
+        store_plain(&due.is_kept, 1);
+        write_or_post(0);
+        invariant(front_current == &front_gone);
+        front_current = front;
+    }
+}
+
+/* The thread may be anywhere. It holds no lock that the report takes if it has a record, and its gate is free. */
+static void write_and_end(int number)
+{
+    struct thread *const thread = front_current->thread;
+    if (thread != NULL && lock_try(&thread->gate.lock)) {
+        lock_release(&thread->gate.lock);
+        invariant(!thread->gate.is_inside);
+        if (claim_the_report()) {
+            write_claimed(); /* and nobody writes any more */
+        }
+    }
+    os_signal_default(number);
+}
+
+static void handle(int number)
+{
+    invariant(number == (int)option_get(OPTION_STATS_SIGNAL));
+    if (option_signal_ends(number)) {
+        write_and_end(number);
+    } else {
+        store_plain(&due.is_asked, 1);
+    }
+}
+
+void report_timer_start(void (*write)(void))
+{
+    const int number = (int)option_get(OPTION_STATS_SIGNAL);
+    invariant(due.write == NULL && write != NULL);
+    due.write = write;
+    store_plain(&due.last_ms, os_now_ms());
+    const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
+    if (asks || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
+        store_plain(&due.is_armed, 1);
+    }
+}
+
+void report_timer_arm(void)
+{
+    store_plain(&due.last_ms, os_now_ms());
+    store_plain(&due.is_armed, 1);
+}
+
+void report_timer_post(uint64_t (*post)(void))
+{
+    invariant(due.post == NULL && post != NULL);
+    due.post = post;
+    if (claim_the_report()) {
+        post_claimed();
+        store_release(&due.is_writing, 0);
+    }
+    store_plain(&due.is_armed, 1);
+}
+
+void report_timer_is_cut(void)
+{
+    store_plain(&due.next_ms, 0);
+    store_plain(&due.is_writing, 0);
+}
