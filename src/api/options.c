@@ -9,8 +9,8 @@
 #include "os/fatal.h"
 #include "os/text.h"
 #include "report/profile.h"
+#include "report/report_timer.h"
 #include "space/limit.h"
-#include "thread/report_timer.h"
 
 static uint64_t value_of(enum option option)
 {

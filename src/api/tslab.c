@@ -15,11 +15,11 @@
 #include "report/live_view.h"
 #include "report/profile.h"
 #include "report/profile_text.h"
+#include "report/report_timer.h"
 #include "report/sized_structs.h"
 #include "report/statistics.h"
 #include "report/summary.h"
 #include "space/limit.h"
-#include "thread/report_timer.h"
 
 #include <errno.h>
 

@@ -3,8 +3,7 @@
 #include "epoch/ending.h"
 
 #include "audit/verify.h"
-#include "base/probe.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "epoch/ambient.h"
 #include "epoch/hold.h"
 #include "epoch/survivors.h"
@@ -37,8 +36,7 @@ void ending_unlock_gate(struct thread *thread)
 void ending_count(struct thread *thread, const struct epoch *epoch)
 {
     invariant(epoch_word_state(load_plain(&epoch->word)) != EPOCH_OPEN);
-    PROBE1(epoch_close, epoch_value(epoch));
-    timeline_epoch(TIMELINE_EPOCH_CLOSE, epoch_value(epoch), NULL);
+    trace_epoch_close(epoch_value(epoch));
     counter_add(&thread->counters.epochs_closed, load_plain(&epoch->owner) == NULL);
 }
 
@@ -58,8 +56,7 @@ static void retire_at_once(struct thread *thread, struct epoch *epoch)
     epoch_unlink_holds(epoch);
     const uint64_t word = load_plain(&epoch->word);
     invariant(epoch_word_state(word) == EPOCH_FINISHING);
-    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
-    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
+    trace_epoch_end(epoch_generation(word) | epoch->id);
     store_release(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     if (keep) {
         counter_add(&thread->counters.epochs_drained, load_plain(&epoch->drains));
@@ -400,14 +397,14 @@ static void verify_record(uint64_t value)
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     ending_lock_gate(thread, &line);
     const int status = ending_close_in_gate(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
     ending_unlock_gate(thread);
-    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
+    trace_end(begun_ns, TIMELINE_CLOSE, 0);
     return status;
 }
 
@@ -476,14 +473,14 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct survivors_line line;
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     ending_lock_gate(thread, &line);
     const int status = release_in_gate(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
     ending_unlock_gate(thread);
-    timeline_end(begun_ns, TIMELINE_CLOSE, 0);
+    trace_end(begun_ns, TIMELINE_CLOSE, 0);
     return status;
 }
 

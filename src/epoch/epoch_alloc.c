@@ -2,7 +2,7 @@
  * in the gate. */
 #include "epoch/epoch_alloc.h"
 
-#include "base/probe.h"
+#include "common/trace.h"
 #include "epoch/ambient.h"
 #include "epoch/hold.h"
 #include "epoch/scope.h"
@@ -160,7 +160,7 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
         if (p != NULL) {
             return p;
         }
-        PROBE2(slow, SLOW_CHUNK, size);
+        trace_slow(SLOW_CHUNK, size);
         gate_lock(&thread->gate);
         const bool renewed = hold_renew_chunk(thread, hold);
         gate_unlock(&thread->gate);
@@ -213,7 +213,7 @@ void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
     const uint32_t first = (uint32_t)arena_unit(p);
     invariant(word_epoch(load_plain(&arena.runs[first].word)) == epoch->id && epoch != &epoch_process);
     gate_lock(&thread->gate);
-    PROBE2(large_free, p, arena.runs[first].large_bytes);
+    trace_large_free(p, arena.runs[first].large_bytes);
     arena_untag(first, 1);
     epoch_unlink_run(epoch, first);
     large_retire(first, arena.runs[first].units);

@@ -2,9 +2,8 @@
  * entered once more. Each change of the stack sets the ambient anew. */
 #include "epoch/scope.h"
 
-#include "base/probe.h"
 #include "common/metadata.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "epoch/ambient.h"
 #include "epoch/ending.h"
 #include "epoch/hold.h"
@@ -59,8 +58,7 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
     store_release(&epoch->word, generation << EPOCH_GENERATION_SHIFT | 2 << EPOCH_HELD_SHIFT | EPOCH_OPEN);
     store_release(&epoch->first.holder, HOLD_IDLE);
     const uint64_t value = generation << EPOCH_GENERATION_SHIFT | epoch->id;
-    PROBE2(epoch_open, value, options->label);
-    timeline_epoch(TIMELINE_EPOCH_OPEN, value, options->label);
+    trace_epoch_open(value, options->label);
     return value;
 }
 

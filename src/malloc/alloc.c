@@ -3,7 +3,7 @@
 #include "malloc/alloc.h"
 
 #include "common/guard.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "common/zero_size.h"
 #include "epoch/ambient.h"
 #include "epoch/epoch_alloc.h"
@@ -138,7 +138,7 @@ void *alloc_resized(void *given, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     void *moved = p;
     const size_t kept = min_size(usable, size);
     if (GUARDED && room.zero_when_free) {
@@ -158,7 +158,7 @@ void *alloc_resized(void *given, size_t size)
         }
     }
     current_thread_put(thread);
-    timeline_end(begun_ns, TIMELINE_REALLOC, size);
+    trace_end(begun_ns, TIMELINE_REALLOC, size);
     if (moved == NULL) {
         errno = ENOMEM;
     } else if (GUARDED) {

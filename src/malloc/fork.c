@@ -22,6 +22,7 @@
 #include "malloc/fork.h"
 
 #include "audit/watch.h"
+#include "common/trace.h"
 #include "epoch/ending.h"
 #include "epoch/work_unit.h"
 #include "malloc/engine.h"
@@ -32,7 +33,6 @@
 #include "slab/epoch_runs.h"
 #include "slab/partial_list.h"
 #include "thread/keeper.h"
-#include "thread/report_timer.h"
 #include "thread/thread.h"
 
 #include <pthread.h>
@@ -263,7 +263,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     store_plain(&forking.thread, NULL);
     if (in_child) {
         program_threads_is_gone();
-        report_timer_is_cut();
+        trace_in_child();
     }
     lock_release(&keeper.lock);
     lock_release(&engine.lock);

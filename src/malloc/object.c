@@ -6,7 +6,7 @@
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "common/option.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "common/zero_size.h"
 #include "epoch/ambient.h"
 #include "epoch/epoch_alloc.h"
@@ -23,7 +23,6 @@
 #include "thread/exchange.h"
 #include "thread/overflow.h"
 #include "thread/refill.h"
-#include "thread/report_timer.h"
 #include "thread/sampling.h"
 
 #include <errno.h>
@@ -87,7 +86,7 @@ static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size
 
 noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
 {
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return or_enomem(NULL);
@@ -105,13 +104,12 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         verify_often(thread);
     }
     current_thread_put(thread);
-    timeline_end(begun_ns, TIMELINE_MALLOC, size);
+    trace_end(begun_ns, TIMELINE_MALLOC, size);
     if (unlikely(p == NULL)) {
         limit_no_memory(size);
     }
     limit_tell_if_due();
-    report_timer_write_if_armed();
-    timeline_sample_if_due();
+    trace_after_slow();
     return or_enomem(p);
 }
 
@@ -262,7 +260,7 @@ static noinline void free_without_record(void *p)
 noinline void object_free_slow(void *p)
 {
     struct thread *const thread = front_current->thread;
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     if (p == NULL) {
         return;
     }
@@ -271,7 +269,7 @@ noinline void object_free_slow(void *p)
     } else {
         free_without_record(p);
     }
-    timeline_end(begun_ns, TIMELINE_FREE, 0);
+    trace_end(begun_ns, TIMELINE_FREE, 0);
 }
 
 void *object_begin_checked(void *p, size_t size)
@@ -344,7 +342,7 @@ struct epoch *object_epoch(const void *p)
 
 size_t object_trim(void)
 {
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
         return 0;
@@ -363,6 +361,6 @@ size_t object_trim(void)
         verify_if_alone(thread);
     }
     current_thread_put(thread);
-    timeline_end(begun_ns, TIMELINE_TRIM, bytes);
+    trace_end(begun_ns, TIMELINE_TRIM, bytes);
     return bytes;
 }

@@ -12,10 +12,10 @@
 #include "os/os.h"
 #include "os/shared_memory.h"
 #include "report/epoch_list.h"
+#include "report/report_timer.h"
 #include "report/statistics.h"
 #include "report/summary.h"
 #include "space/limit.h"
-#include "thread/report_timer.h"
 
 #include <stddef.h>
 #include <string.h>

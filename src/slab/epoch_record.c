@@ -2,9 +2,7 @@
  * alone, and which ones are in it. */
 #include "slab/epoch_record.h"
 
-#include "base/probe.h"
 #include "common/metadata.h"
-#include "common/timeline.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/depot.h"

@@ -1,8 +1,7 @@
 /* The runs of an epoch are a doubly linked list in their descriptors, under the epoch's lock. */
 #include "slab/epoch_runs.h"
 
-#include "base/probe.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "space/depot.h"
 
@@ -55,8 +54,7 @@ static void epoch_retire(struct epoch *epoch)
     epoch_unlink_holds(epoch);
     struct epoch *owner = load_plain(&epoch->owner);
     const uint64_t word = load_plain(&epoch->word);
-    PROBE1(epoch_end, epoch_generation(word) | epoch->id);
-    timeline_epoch(TIMELINE_EPOCH_END, epoch_generation(word) | epoch->id, NULL);
+    trace_epoch_end(epoch_generation(word) | epoch->id);
     store_seq_cst(&epoch->word, epoch_generation(word) | EPOCH_FREE);
     epoch_put_record(epoch);
     if (owner != NULL) {

@@ -2,8 +2,8 @@
  * makes and ends a block. */
 #include "slab/large.h"
 
-#include "base/probe.h"
 #include "common/guard.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/hot_runs.h"
@@ -114,7 +114,7 @@ static void *large_open(uint32_t first, size_t bytes)
         large_raise_guard(first);
     }
     store_relaxed(&arena.units[first].tag, TAG_LARGE);
-    PROBE2(large_alloc, arena_address(first), bytes);
+    trace_large_alloc(arena_address(first), bytes);
     return arena_address(first);
 }
 
@@ -177,7 +177,7 @@ bool large_free_hot(struct hot_runs *hot, void *p)
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     const bool kept = hot_runs_put(hot, first, units_for(bytes));
     if (kept) {
-        PROBE2(large_free, p, bytes);
+        trace_large_free(p, bytes);
     } else {
         store_relaxed(&arena.units[first].tag, TAG_LARGE);
     }
@@ -210,7 +210,7 @@ bool large_free(struct hot_runs *hot, void *p)
     const uint32_t units = units_for(run->large_bytes);
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
-    PROBE2(large_free, p, run->large_bytes);
+    trace_large_free(p, run->large_bytes);
     if (units <= HOT_RUN_UNITS) {
         hot_runs_flush(hot);
     }
@@ -259,7 +259,7 @@ void *large_move(void *p, size_t bytes)
     if (moved != OS_MOVED) {
         return NULL;
     }
-    PROBE2(large_free, p, run->large_bytes);
+    trace_large_free(p, run->large_bytes);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);

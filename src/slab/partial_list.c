@@ -2,8 +2,8 @@
  * struct afterwards, and done when the lock is released. */
 #include "slab/partial_list.h"
 
-#include "base/probe.h"
 #include "common/metadata.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "slab/epoch_runs.h"
 #include "slab/generation.h"
@@ -214,7 +214,7 @@ static void partial_settle(struct afterwards *after)
             }
             slab_untag(slab, word_class(word));
             invariant(epoch->id == word_epoch(word));
-            PROBE3(slab_recycle, arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);
+            trace_slab_recycle(arena_address(run_index(slab)), class_geometry[word_class(word)].size, epoch->id);
             if (epoch == &epoch_process) {
                 depot_put(run_index(slab), class_geometry[word_class(word)].units, false);
             } else {

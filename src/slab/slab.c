@@ -2,8 +2,8 @@
  * change it. */
 #include "slab/slab.h"
 
-#include "base/probe.h"
 #include "common/misuse.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 
 static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
@@ -30,7 +30,7 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
     }
     set_tags(first, geometry->units, tag_of(class, affinity));
     store_release(&slab->word, slab_word(SLAB_ATTACHED, class, epoch));
-    PROBE4(slab_open, arena_address(first), geometry->size, epoch, clean);
+    trace_slab_open(arena_address(first), geometry->size, epoch, clean);
 }
 
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)

@@ -1,8 +1,7 @@
 /* The limits are compared in units, where the footprint is counted. */
 #include "space/limit.h"
 
-#include "base/probe.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "os/container.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -38,8 +37,7 @@ static struct {
 noinline void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
 {
     invariant(kind < LIMIT_KINDS);
-    PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
-    timeline_limit(kind, used_bytes, wanted_bytes, epoch);
+    trace_limit(kind, used_bytes, wanted_bytes, epoch);
 }
 
 void limit_no_memory(size_t bytes)

@@ -12,7 +12,7 @@
 #ifndef TSLAB_SPACE_LIMIT_H
 #define TSLAB_SPACE_LIMIT_H
 
-#include "base/probe.h"
+#include "common/trace.h"
 #include "space/free_runs.h"
 
 #include <tslab/tslab.h>

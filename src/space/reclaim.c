@@ -2,9 +2,8 @@
  * back within the delay. */
 #include "space/reclaim.h"
 
-#include "base/probe.h"
 #include "common/option.h"
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/depot.h"
@@ -131,11 +130,9 @@ size_t reclaim_learned_bytes(void)
 bool reclaim_pages(char *start, size_t bytes)
 {
     invariant(bytes != 0 && bytes % os_page_bytes() == 0 && (uintptr_t)start % os_page_bytes() == 0);
-    const uint64_t begun_ns = timeline_begin();
-    PROBE2(purge_begin, start, bytes);
+    const uint64_t begun_ns = trace_purge_begin(start, bytes);
     const bool purged = os_purge(start, bytes);
-    timeline_purged(begun_ns, start, bytes, purged);
-    PROBE3(purge_end, start, bytes, purged);
+    trace_purge_end(begun_ns, start, bytes, purged);
     if (purged) {
         pages_set(start, start + bytes, false);
     }
@@ -188,11 +185,9 @@ static bool offer_units(uint32_t first, uint32_t end)
     const size_t bytes = (size_t)(end - first) << UNIT_SHIFT;
     invariant(first < end && lock_is_held(&purger.lock));
     invariant(first == arena_page_up(first) && end == arena_page_up(end));
-    const uint64_t begun_ns = timeline_begin();
-    PROBE2(purge_begin, arena_address(first), bytes);
+    const uint64_t begun_ns = trace_purge_begin(arena_address(first), bytes);
     const bool offered = os_offer(arena_address(first), bytes);
-    timeline_purged(begun_ns, arena_address(first), bytes, offered);
-    PROBE3(purge_end, arena_address(first), bytes, offered);
+    trace_purge_end(begun_ns, arena_address(first), bytes, offered);
     (void)fetch_add_relaxed(&reclaim_counters.calls, 1);
     (void)fetch_add_relaxed(offered ? &reclaim_counters.offered : &reclaim_counters.refused, offered ? bytes : 1);
     return offered;
@@ -321,7 +316,7 @@ static uint64_t waiting_ms(void)
 }
 
 /* Runs that became dirty before this time are due. */
-static uint64_t report_timer_ms(uint64_t now_ms)
+static uint64_t purge_due_ms(uint64_t now_ms)
 {
     const bool ages = option_word(OPTION_PURGE) != PURGE_NEVER;
     return ages && now_ms > waiting_ms() ? now_ms - waiting_ms() : 0;
@@ -342,7 +337,7 @@ static bool purge_due(size_t dirty, uint64_t now_ms)
         }
     }
     if (!is_paused(now_ms)) {
-        bytes += purge_while(report_timer_ms(now_ms), SIZE_MAX, TICK_UNITS, false);
+        bytes += purge_while(purge_due_ms(now_ms), SIZE_MAX, TICK_UNITS, false);
     }
     if (bytes != 0) {
         purger.gone_units += bytes >> UNIT_SHIFT;
@@ -384,7 +379,7 @@ bool reclaim_due(void)
     if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
         store_plain(&purger.paused_until_ms, 0);
     }
-    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= report_timer_ms(now_ms)) || is_paused(now_ms)) {
+    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= purge_due_ms(now_ms)) || is_paused(now_ms)) {
         return false;
     }
     bool purged = false;

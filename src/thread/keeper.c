@@ -2,7 +2,7 @@
  * looks at the request after it has announced that it sleeps. Who asks wakes it after the request is there. */
 #include "thread/keeper.h"
 
-#include "common/timeline.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
@@ -12,7 +12,6 @@
 #include "space/limit.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
-#include "thread/report_timer.h"
 #include "thread/thread.h"
 
 enum {
@@ -106,7 +105,7 @@ static bool sleep_until_woken(void)
         return true;
     }
     if (!is_to_end()) {
-        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, report_timer_is_armed() ? KEEP_MS : 0);
+        os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, trace_is_watched() ? KEEP_MS : 0);
     }
     return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
 }
@@ -119,8 +118,7 @@ static bool nap_and_report(void)
     if (is_to_end()) {
         return false;
     }
-    report_timer_write_without_record();
-    timeline_sample_if_due();
+    trace_from_keeper();
     return true;
 }
 
@@ -130,7 +128,7 @@ void *keeper_run(void *unused)
     bool swept = false;
     invariant(os_has_threads() && front_current->thread == NULL);
     store_plain(&keeper.thread, os_thread_id());
-    if (helper_thread_make("tslab-keeper", !report_timer_is_armed())) {
+    if (helper_thread_make("tslab-keeper", !trace_is_watched())) {
         limit_watch_container();
     }
     while (nap_and_report()) {
@@ -162,6 +160,6 @@ void keeper_is_gone(void)
     invariant(load_plain(&reclaim_waits) <= RECLAIM_SLEEPS);
     store_plain(&reclaim_waits, 0);
     limit_forget_container();
-    store_plain(&due.is_kept, 0);
+    store_plain(&trace.is_kept, 0);
     store_plain(&keeper.is_asked_to_end, 0);
 }

@@ -1,9 +1,9 @@
 /* A full magazine becomes longer, or its tray changes hands, or it is flushed. */
 #include "thread/overflow.h"
 
-#include "base/probe.h"
 #include "common/misuse.h"
 #include "common/option.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/reclaim.h"
@@ -46,7 +46,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     } else {
         return false;
     }
-    PROBE2(slow, SLOW_HAND_OVER, class_geometry[class].size);
+    trace_slow(SLOW_HAND_OVER, class_geometry[class].size);
     counter_add(&hc->moved, slots);
     invariant(empty == NULL || empty->count <= empty->length);
     if (empty == NULL) {
@@ -69,7 +69,7 @@ static void make_room(struct heap *heap, unsigned class)
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
     if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
-        PROBE2(slow, SLOW_FLUSH, class_geometry[class].size);
+        trace_slow(SLOW_FLUSH, class_geometry[class].size);
         heap_flush_magazine(heap, class);
     }
     invariant(!magazine_is_full(m));
@@ -95,7 +95,7 @@ static bool outbox_renew(struct heap *heap, unsigned class)
 {
     const int saved = errno;
     gate_lock(heap->gate);
-    PROBE2(slow, SLOW_OUTBOX, class_geometry[class].size);
+    trace_slow(SLOW_OUTBOX, class_geometry[class].size);
     heap_flush_outbox(heap, class);
     const bool has_room = heap_lengthen_outbox(heap, class);
     heap_operation_end(heap);
@@ -146,7 +146,7 @@ void overflow_free_direct(struct heap *heap, unsigned class, void *p)
     const struct slot slot = slot_of(p, class);
     gate_note(heap->gate, run_index(slot.slab));
     if (slab_give(slot.slab, &class_geometry[class], slot.word, slot.mask)) {
-        PROBE2(slow, SLOW_SLAB_LOOK, class_geometry[class].size);
+        trace_slow(SLOW_SLAB_LOOK, class_geometry[class].size);
         look_after_free(heap->gate, slot.slab);
     }
 }

@@ -1,8 +1,8 @@
 /* Slots come out of a slab by the word of its bitmap. What a refill does not need of a word stays claimed. */
 #include "thread/refill.h"
 
-#include "base/probe.h"
 #include "common/option.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "slab/epoch_record.h"
 #include "slab/epoch_runs.h"
@@ -131,7 +131,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = heap_part(heap, class);
     invariant(heap->gate->is_inside);
-    PROBE2(slow, SLOW_SLAB, class_geometry[class].size);
+    trace_slow(SLOW_SLAB, class_geometry[class].size);
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
@@ -170,7 +170,7 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     invariant(magazine_slots(&heap->front.magazine[class]) == 0);
     struct tray *const full = exchange_take(class, hc->spare);
     if (full != NULL) {
-        PROBE2(slow, SLOW_EXCHANGE, class_geometry[class].size);
+        trace_slow(SLOW_EXCHANGE, class_geometry[class].size);
         hc->spare = NULL;
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_exchange, 1);
@@ -211,7 +211,7 @@ static void *refill(struct heap *heap, unsigned class)
     }
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
     if (full != NULL) {
-        PROBE2(slow, SLOW_STOCK, class_geometry[class].size);
+        trace_slow(SLOW_STOCK, class_geometry[class].size);
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_stock, 1);
     } else {
@@ -230,7 +230,7 @@ static void *refill(struct heap *heap, unsigned class)
  * waits in the exchange. */
 static noinline void *refill_at_last(struct heap *heap, unsigned class)
 {
-    PROBE2(slow, SLOW_LAST, class_geometry[class].size);
+    trace_slow(SLOW_LAST, class_geometry[class].size);
     heap_empty(heap);
     exchange_tick(true);
     return refill(heap, class);

@@ -59,7 +59,7 @@ ELSEWHERE = {
     ("unmap", "common/guard.c"): GUARDS, ("commit", "slab/large.c"): GUARDS, ("forbid", "slab/large.c"): GUARDS,
     ("commit", "space/trap.c"): GUARDS, ("reserve", "common/zero_size.c"): GUARDS,
     ("futex_wait", "os/helper_thread.c"): "a wait that ends early asks again",
-    ("now_ms", "thread/report_timer.c"): "a clock that fails has a report come at another time, and nothing else",
+    ("now_ms", "report/report_timer.c"): "a clock that fails has a report come at another time, and nothing else",
     ("now_ms", "malloc/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "report/live_view.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
     ("now_ms", "report/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",

@@ -1,14 +1,15 @@
 #include "live.h"
 
 #include "common/option.h"
+#include "common/trace.h"
 #include "malloc/fast.h"
 #include "memory.h"
 #include "os/os.h"
 #include "report/live_view.h"
 #include "report/profile.h"
+#include "report/report_timer.h"
 #include "scheduler.h"
 #include "system.h"
-#include "thread/report_timer.h"
 #include "world.h"
 
 #include <signal.h>
@@ -61,7 +62,8 @@ static void write_report(void)
 static void make_ready(void)
 {
     if (!ledger()->reports) {
-        memset(&due, 0, sizeof due); /* what the library's own constructor has done */
+        memset(&due, 0, sizeof due);
+        memset(&trace, 0, sizeof trace); /* what the library's own constructor has done */
         option_values[OPTION_STATS_SIGNAL] = SIGUSR2;
         report_timer_start(write_report);
         ledger()->reports = true;
@@ -73,7 +75,7 @@ static void come_by_as_keeper(void)
 {
     struct front *const front = front_current;
     front_current = &front_none;
-    report_timer_write_without_record();
+    trace_from_keeper();
     front_current = front;
 }
 
@@ -324,7 +326,7 @@ bool live_operate(int actor, char what, int number)
         return true;
     case '#':
         make_ready();
-        report_timer_write_if_armed();
+        trace_after_slow();
         return true;
     case ';':
         come_by_as_keeper();

@@ -1,2 +1,2 @@
-# thread/report_timer.c: a thread that has claimed the report does not look again whether it is due.
+# report/report_timer.c: a thread that has claimed the report does not look again whether it is due.
 s/^        if (has_come()) {$/        if (true) {/

@@ -13,6 +13,8 @@
  * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
  * than the default before the library starts, there is none of ours.
  *
+ * The engine knows none of this: it calls what trace.h names.
+ *
  * Threads: any, after report_timer_start. */
 #ifndef TSLAB_THREAD_REPORT_TIMER_H
 #define TSLAB_THREAD_REPORT_TIMER_H
@@ -21,10 +23,8 @@
 #include "base/bits.h"
 
 struct report_timer {
-    atomic_u32 is_armed; /* some option asks for reports while the program runs */
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
-    atomic_u32 is_kept; /* there is a keeper, and it comes by */
     atomic_u64 last_ms; /* the time of the last report, or of the start */
     atomic_u64 next_ms; /* when to post next */
     void (*write)(void);
@@ -46,23 +46,5 @@ void report_timer_arm(void);
 
 /* Writes a report if one is due, and posts figures. Outside of all gates and locks. */
 void report_timer_write(void);
-
-static inline bool report_timer_is_armed(void)
-{
-    return unlikely(load_plain(&due.is_armed) != 0);
-}
-
-static inline void report_timer_write_if_armed(void)
-{
-    if (report_timer_is_armed()) {
-        report_timer_write();
-    }
-}
-
-/* The same for a thread that is to have no record. */
-void report_timer_write_without_record(void);
-
-/* In the child of a fork: another thread may have been writing, and what the child posts is its own. */
-void report_timer_is_cut(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* The time is looked at twice: before the thread claims the right to write, and after, for another thread may have
  * written meanwhile. */
-#include "thread/report_timer.h"
+#include "report/report_timer.h"
 
 #include "common/option.h"
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "thread/heap.h"
@@ -72,20 +73,19 @@ static void write_or_post(uint64_t late_ms)
 
 noinline void report_timer_write(void)
 {
-    write_or_post(load_plain(&due.is_kept) != 0 ? POST_LATE_MS : 0);
+    write_or_post(load_plain(&trace.is_kept) != 0 ? POST_LATE_MS : 0);
 }
 
-void report_timer_write_without_record(void)
+/* For a thread that is to have no record. */
+static void write_without_record(void)
 {
     struct front *const front = front_current;
     invariant(front->thread == NULL);
-    if (report_timer_is_armed()) {
-        front_current = &front_gone;
-        store_plain(&due.is_kept, 1);
-        write_or_post(0);
-        invariant(front_current == &front_gone);
-        front_current = front;
-    }
+    front_current = &front_gone;
+    store_plain(&trace.is_kept, 1);
+    write_or_post(0);
+    invariant(front_current == &front_gone);
+    front_current = front;
 }
 
 /* The thread may be anywhere. It holds no lock that the report takes if it has a record, and its gate is free. */
@@ -112,22 +112,32 @@ static void handle(int number)
     }
 }
 
+/* In the child of a fork: another thread may have been writing, and what the child posts is its own. */
+static void forget_the_writer(void)
+{
+    store_plain(&due.next_ms, 0);
+    store_plain(&due.is_writing, 0);
+}
+
 void report_timer_start(void (*write)(void))
 {
     const int number = (int)option_get(OPTION_STATS_SIGNAL);
-    invariant(due.write == NULL && write != NULL);
+    invariant(due.write == NULL && write != NULL && trace.after_slow == NULL);
     due.write = write;
+    trace.after_slow = report_timer_write;
+    trace.from_keeper = write_without_record;
+    trace.in_child = forget_the_writer;
     store_plain(&due.last_ms, os_now_ms());
     const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
     if (asks || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
-        store_plain(&due.is_armed, 1);
+        store_plain(&trace.is_watched, 1);
     }
 }
 
 void report_timer_arm(void)
 {
     store_plain(&due.last_ms, os_now_ms());
-    store_plain(&due.is_armed, 1);
+    store_plain(&trace.is_watched, 1);
 }
 
 void report_timer_post(uint64_t (*post)(void))
@@ -138,11 +148,5 @@ void report_timer_post(uint64_t (*post)(void))
         post_claimed();
         store_release(&due.is_writing, 0);
     }
-    store_plain(&due.is_armed, 1);
-}
-
-void report_timer_is_cut(void)
-{
-    store_plain(&due.next_ms, 0);
-    store_plain(&due.is_writing, 0);
+    store_plain(&trace.is_watched, 1);
 }

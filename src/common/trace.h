@@ -1,0 +1,132 @@
+/* All that the engine tells of what it does: to tracers (probe.h), to the timeline (timeline.h), and to whoever writes
+ * reports while the program runs, above the engine (report/report_timer.h). The engine's files include this header and
+ * know of nothing above it.
+ *
+ * Nothing here is on the fast path. Where nobody listens, a call costs a load and a branch at most.
+ *
+ * Threads: any, and anywhere, but for trace_after_slow, trace_from_keeper and trace_in_child. */
+#ifndef TSLAB_COMMON_TRACE_H
+#define TSLAB_COMMON_TRACE_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/probe.h"
+#include "common/timeline.h"
+
+/* What is called when it is time to look whether a report is due. Set before there are threads. */
+struct trace {
+    atomic_u32 is_watched; /* 1: the functions below are set, and reports may be due while the program runs */
+    atomic_u32 is_kept;    /* 1: there is a keeper, and it comes by */
+    void (*after_slow)(void);
+    void (*from_keeper)(void);
+    void (*in_child)(void); /* set also where is_watched is 0 */
+};
+
+extern struct trace trace;
+
+static inline bool trace_is_watched(void)
+{
+    return unlikely(load_plain(&trace.is_watched) != 0);
+}
+
+/* At the end of a slow operation: outside of all gates and locks. */
+static inline void trace_after_slow(void)
+{
+    if (trace_is_watched()) {
+        trace.after_slow();
+    }
+    timeline_sample_if_due();
+}
+
+/* The keeper comes by. It has no record. */
+static inline void trace_from_keeper(void)
+{
+    if (trace_is_watched()) {
+        trace.from_keeper();
+    }
+    timeline_sample_if_due();
+}
+
+/* In the child of a fork, which has one thread. */
+static inline void trace_in_child(void)
+{
+    if (trace.in_child != NULL) {
+        trace.in_child();
+    }
+}
+
+/* A slow operation for slots or objects of `bytes`. */
+static inline void trace_slow(enum slow_reason reason, size_t bytes)
+{
+    PROBE2(slow, reason, bytes);
+}
+
+/* The start of something that may take long, and its end. */
+static inline uint64_t trace_begin(void)
+{
+    return timeline_begin();
+}
+
+static inline void trace_end(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
+{
+    timeline_end(begun_ns, operation, bytes);
+}
+
+static inline void trace_epoch_open(uint64_t value, const char *label)
+{
+    PROBE2(epoch_open, value, label);
+    timeline_epoch(TIMELINE_EPOCH_OPEN, value, label);
+}
+
+static inline void trace_epoch_close(uint64_t value)
+{
+    PROBE1(epoch_close, value);
+    timeline_epoch(TIMELINE_EPOCH_CLOSE, value, NULL);
+}
+
+static inline void trace_epoch_end(uint64_t value)
+{
+    PROBE1(epoch_end, value);
+    timeline_epoch(TIMELINE_EPOCH_END, value, NULL);
+}
+
+static inline void trace_slab_open(const void *start, size_t slot_bytes, uint64_t epoch, bool clean)
+{
+    PROBE4(slab_open, start, slot_bytes, epoch, clean);
+}
+
+static inline void trace_slab_recycle(const void *start, size_t slot_bytes, uint64_t epoch)
+{
+    PROBE3(slab_recycle, start, slot_bytes, epoch);
+}
+
+static inline void trace_large_alloc(const void *start, size_t bytes)
+{
+    PROBE2(large_alloc, start, bytes);
+}
+
+static inline void trace_large_free(const void *start, size_t bytes)
+{
+    PROBE2(large_free, start, bytes);
+}
+
+static inline uint64_t trace_purge_begin(const void *start, size_t bytes)
+{
+    const uint64_t begun_ns = timeline_begin();
+    PROBE2(purge_begin, start, bytes);
+    return begun_ns;
+}
+
+static inline void trace_purge_end(uint64_t begun_ns, const void *start, size_t bytes, bool granted)
+{
+    timeline_purged(begun_ns, start, bytes, granted);
+    PROBE3(purge_end, start, bytes, granted);
+}
+
+static inline void trace_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
+{
+    PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
+    timeline_limit(kind, used_bytes, wanted_bytes, epoch);
+}
+
+#endif
