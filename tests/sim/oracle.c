@@ -184,6 +184,9 @@ static void check_depot(void)
         world.dirtied[actor] += actor != sim_self();
     }
     world.dirty_seen = dirty;
+    for (int actor = 0; world_is_full() && actor <= BUILDER; actor++) {
+        world.flights[actor].was_scarce = true;
+    }
 }
 
 /* Behind it lies nothing but the inside of the last run, which is in the depot: most units are never taken. Their words

@@ -386,7 +386,8 @@ struct flight *world_take_off(int actor, struct object *object)
 {
     const struct flight *other = object == NULL ? NULL : flight_of(object);
     struct flight *flight = &world.flights[actor];
-    *flight = (struct flight){ .on = true, .allocates = object == NULL, .frees = object };
+    *flight =
+        (struct flight){ .on = true, .allocates = object == NULL, .frees = object, .was_scarce = world_is_full() };
     live_take_off(flight);
     if (other != NULL) {
         flight->word = other->word; /* its slab may be gone by now */
@@ -469,7 +470,7 @@ static void alloc(int actor, unsigned class, bool magazine_alone)
     flight->sampling = magazine_alone ? SAMPLING_BLIND : flight->sampling;
     void *p = magazine_alone ? live_bits_born(sim_fast_alloc(class)) : fast_alloc(bytes);
     world_land(flight);
-    if (p != NULL || !(magazine_alone || world_is_full())) {
+    if (p != NULL || !(magazine_alone || flight->was_scarce)) {
         born(actor, p, bytes);
     }
 }
@@ -485,7 +486,7 @@ static void alloc_large(int actor, size_t number)
     if (number >= LARGE_ALIGN_ONE && (uintptr_t)p % alignment != 0) {
         sim_fail("%p is not aligned", p);
     }
-    if (p != NULL || !world_is_full()) {
+    if (p != NULL || !flight->was_scarce) {
         born(actor, p, bytes);
     }
 }
@@ -509,7 +510,7 @@ static void resize(int actor, struct object *object, size_t units)
     flight->on = false;
     flight->frees = NULL;
     object->leaves = false;
-    if (q == NULL && world_is_full()) {
+    if (q == NULL && flight->was_scarce) {
         return;
     }
     if (q == NULL) {

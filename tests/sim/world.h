@@ -70,6 +70,7 @@ struct flight {
     unsigned serial;
     enum sampling_state sampling; /* what was said to it when the operation began, */
     unsigned switches;            /* and how often that had changed */
+    bool was_scarce;              /* at some step of the operation, memory for it could be missing */
 };
 
 struct held_run {
@@ -125,7 +126,8 @@ struct object *world_held_by(int actor, bool newest);
 /* Ends the run if the object was written to since it was born. */
 void world_check_stamp(const struct object *object);
 
-/* Whether an allocation may fail: the arena has hardly anything left, and that is not what the scenario is about. */
+/* Whether an allocation may fail now: the arena has hardly anything left, and that is not what the scenario is about.
+ */
 bool world_is_full(void);
 
 /* Around an operation that gives back what is empty. */
