@@ -12,10 +12,9 @@ QUESTION ?= remote
 
 TSLAB := lab/tslab
 CTEST := ctest -j $(JOBS)
-# The release build comes last: its tests are the most, so its summary is the one to end with.
 TEST_PRESETS := asan tsan release
 
-.PHONY: build help setup test test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
+.PHONY: build help setup test test-more test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
         campaign variants locked docs install install-strip uninstall amalgamation dist format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
@@ -29,9 +28,16 @@ help: ## List the targets
 setup: ## Install the Debian packages that building, testing and the demo need
 	@tools/setup.sh test
 
-test: ## Build and run all tests except the slow and the long ones
+test: ## Build and run the quick tests: those that find most faults a second (tests/quick.txt)
 	@tools/setup.sh test
-	@$(call run_tests,$(TEST_PRESETS),-LE '^(slow|long)$$')
+	@$(call configure,release,-DTSLAB_TESTS=ON)
+	@cmake --build --preset release --target quick_programs
+	@$(CTEST) --preset release -L '^quick$$'
+
+test-more: ## Build and run the other tests but the slow and the long ones, and the engine's under clang's sanitizers
+	@tools/setup.sh test
+	@$(call run_tests,asan tsan,-LE '^(slow|long)$$')
+	@$(call run_tests,release,-LE '^(quick|slow|long)$$')
 
 test-slow: ## Run the slow tests (among them those that wait for browsers and servers), and with every check on all but the long
 	@tools/setup.sh test-slow
