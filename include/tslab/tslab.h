@@ -137,7 +137,7 @@ TSLAB_API size_t tslab_trim(void);
  *
  * An epoch is a lifetime: a request, a batch, a frame, a connection. Every object belongs to the epoch in which it was
  * allocated. Objects of different epochs share no memory. So when an epoch is over, its memory comes back as a whole.
- * What is allocated outside of any epoch belongs to the process, an epoch that ends when the process exits.
+ * An object that is allocated outside of any epoch belongs to the process, an epoch that ends when the process exits.
  *
  *   tslab_epoch request = tslab_epoch_open(NULL);
  *   tslab_epoch_enter(request);                    plain malloc of this thread, by any library, lands in it
@@ -148,7 +148,8 @@ TSLAB_API size_t tslab_trim(void);
  * A checked value names an epoch. Functions refuse the value of an epoch that is gone or never was (TSLAB_STALE), even
  * if another epoch has taken its place. The value {0} names no epoch. */
 
-/* What a function did, or why it did nothing. A value below 0 is an error, and nothing has changed. */
+/* The result of a function: what it did, or why it did nothing. A value below 0 is an error, and nothing has changed.
+ */
 enum tslab_status {
     TSLAB_OK = 0,
     /* Entered. Plain malloc does not land in the epoch: only calls that name it do. */
@@ -208,7 +209,7 @@ struct tslab_limits {
     void *context; /* what on_soft is called with */
 };
 
-/* Sets the limits, for all threads at once. What exceeds them already stays.
+/* Sets the process-wide limits. Memory already above a new limit is kept.
  *
  * Returns: TSLAB_OK. TSLAB_INVALID: limits is NULL, or has members that this version does not know.
  * Cost: a lock and some stores. */
@@ -238,7 +239,7 @@ typedef struct {
     uint64_t id;
 } tslab_instance;
 
-/* What becomes of survivors: the objects that are alive when their epoch is closed. */
+/* The fate of survivors: the objects that are alive when their epoch is closed. */
 enum tslab_policy {
     /* In options: TSLAB_POLICY_DRAIN. */
     TSLAB_POLICY_DEFAULT = 0,
@@ -325,7 +326,7 @@ TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch);
  * Cost: one atomic operation; more if it completes a close. */
 TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch);
 
-/* What closing an epoch has done. */
+/* The effect of closing an epoch. */
 struct tslab_epoch_report {
     uint64_t survivors;       /* objects that were alive */
     uint64_t survivor_bytes;  /* in the sizes that they occupy */
@@ -524,8 +525,8 @@ TSLAB_API tslab_instance tslab_instance_open(const char *label);
 TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance);
 
 /* Limits the memory of the instance: of its root and of all epochs that name it, together, in bytes. 0: no limit, as
- * when it is opened. What exceeds the limit is refused with ENOMEM, also for plain malloc inside of such an epoch. A
- * limit below what is in use stops growth and takes nothing away.
+ * when it is opened. An allocation that exceeds the limit is refused with ENOMEM, also for plain malloc inside of such
+ * an epoch. A limit below what is in use stops growth and takes nothing away.
  *
  * Returns: TSLAB_OK. TSLAB_STALE: there is no such instance.
  * Threads: any. Those that allocate at the same moment may get a few slabs more.

@@ -68,7 +68,7 @@ class error : public std::runtime_error
     tslab_status status_;
 };
 
-/* What closing, releasing or advancing an epoch has done. `pending` is true if a thread was still inside: then the
+/* The effect of closing, releasing or advancing an epoch. `pending` is true if a thread was still inside: then the
  * last thread to leave completes the close, and the figures tell what was done so far. */
 struct report : tslab_epoch_report {
     bool pending;
@@ -594,7 +594,7 @@ class work_pause
 
 #if defined __cpp_concepts && defined __cpp_impl_coroutine
 
-/* What names an epoch: tslab_epoch, and epoch, which owns one. */
+/* A name of an epoch: tslab_epoch, or epoch, which owns one. */
 template <class T>
 concept epoch_name = std::is_convertible_v<const T &, tslab_epoch>;
 

@@ -1,0 +1,103 @@
+"""What a program can see of the words in comments and pages.
+
+usage: words.py ROOT
+
+  files      a source or header that a comment or a page names is there
+  functions  a function that a card of the engine or of a protocol names is there
+  sentences  no sentence of a page or of a public header begins with What, unless it asks
+  subjects   the subjects of the last commits are `area: verb object`, at most 60 columns
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# A file of C in a comment or a phrase of code. Paths count by their last name.
+FILE = re.compile(r"(?<![\w.*<{-])((?:[\w-]+/)*[a-z][\w-]*\.(?:c|h|hpp))\b(?!\.|/|-)")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+CODE = re.compile(r"`([^`\n]+)`")
+FUNCTION = re.compile(r"^([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?$")
+WHAT = re.compile(r"(?:^|[.:!?] |\| |[-*] |/\* |\*\* )(What (?!\w+-)[^.?!|]*[.?!|]?)", re.M)
+SUBJECT = re.compile(r"^[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z]")
+COMMITS, COLUMNS = 10, 60
+# Of other projects, of the system, and of examples in the pages.
+FOREIGN = re.compile(
+    r"""(sys|bits|linux|apache|apr)/.*|(stdio|stdlib|string|malloc|math|pthread|signal|unistd|errno|elf|link|dlfcn)\.h
+    |(my|your|main|program|app|prog|game|server|hello|demo|example|test|a|b|x|y|foo)\.(c|h|hpp)""",
+    re.X,
+)
+
+
+def names_of_files(root):
+    listed = subprocess.run(["git", "-C", str(root), "ls-files"], capture_output=True, text=True)
+    paths = listed.stdout.split() if listed.returncode == 0 else [str(path.relative_to(root)) for path in root.rglob("*.*")]
+    return {path.rsplit("/", 1)[-1] for path in paths} | set(paths)
+
+
+def missing_files(text, known):
+    for name in sorted(set(FILE.findall(text))):
+        if name.rsplit("/", 1)[-1] not in known and not FOREIGN.fullmatch(name):
+            yield name
+
+
+def missing_functions(text, identifiers):
+    for code in sorted(set(CODE.findall(text))):
+        match = FUNCTION.match(code)
+        if match and match[1] not in identifiers:
+            yield match[1]
+
+
+def whats(text):
+    for sentence in WHAT.findall(text):
+        if not sentence.endswith("?") and not sentence.endswith("|"):
+            yield " ".join(sentence.split())[:60]
+
+
+def bad_subjects(subjects):
+    for subject in subjects:
+        if len(subject) > COLUMNS or not SUBJECT.match(subject):
+            yield subject
+
+
+def subjects_of(root):
+    """Of the last commits, or none where this is no checkout."""
+    done = subprocess.run(["git", "-C", str(root), "log", "--no-merges", f"-{COMMITS}", "--format=%s"], capture_output=True, text=True)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def read(paths):
+    return {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
+
+
+def complaints(root):
+    known = names_of_files(root)
+    sources = read(path for folder in ("src", "include", "tests") for path in (root / folder).rglob("*.[ch]"))
+    headers = read((root / "include").rglob("*.h*"))
+    cards = read([root / "docs/ARCHITECTURE.md", *root.glob("docs/protocols/*.md"), *root.glob("src/*/README.md")])
+    pages = read([*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("docs/decisions/*.md")]) | cards
+    identifiers = set(re.findall(r"\w+", "\n".join([*sources.values(), *headers.values()])))
+    for path, text in sources.items():
+        for name in missing_files("\n".join(COMMENT.findall(text)), known):
+            yield f"{path.relative_to(root)} names {name}, which is not there"
+    for path, text in pages.items():
+        for name in missing_files("\n".join(CODE.findall(text)), known):
+            yield f"{path.relative_to(root)} names {name}, which is not there"
+    for path, text in cards.items():
+        for name in missing_functions(text, identifiers):
+            yield f"{path.relative_to(root)} names {name}, which is not there"
+    for path, text in (pages | headers).items():
+        for sentence in whats(text):
+            yield f"{path.relative_to(root)}: name the subject of: {sentence}"
+    for subject in bad_subjects(subjects_of(root)):
+        yield f"the commit `{subject}`: its subject is to be `area: verb object`, at most {COLUMNS} columns"
+
+
+def main():
+    found = list(complaints(pathlib.Path(sys.argv[1])))
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
