@@ -210,19 +210,57 @@ static struct page page_at(uint32_t first, unsigned class, size_t from)
     return page;
 }
 
-/* A chunk as one page: what was filled of it. Nothing, where a thread fills it still. */
-static struct page page_of_chunk(uint32_t first)
+/* The pages of a chunk. A last one stands for its codes and descriptors, which go back when no object lives in it. */
+enum {
+    CHUNK_PAGES = CHUNK_BYTES / 4096,
+    SIDE_PAGE = CHUNK_PAGES,
+    PAGES_OF_CHUNK,
+    SIDE_BYTES = CHUNK_GRANULES + CHUNK_UNITS * sizeof(struct run),
+};
+
+static size_t chunk_page_bytes(void)
 {
-    const uint32_t full = load_plain(&arena.runs[first].full);
-    size_t live;
-    struct page page = { .objects = chunk_count(first, &live) };
-    if (load_plain(&arena.runs[first].live) > CHUNK_GRANULES) {
-        return (struct page){ .objects = 0 };
+    return min_size(os_page_bytes(), CHUNK_BYTES);
+}
+
+/* Adds an object of a chunk to the pages that it lies on. */
+static void add_object(struct page *pages, size_t from, size_t to)
+{
+    const size_t bytes = chunk_page_bytes();
+    invariant(from < to);
+    pages[SIDE_PAGE].objects++;
+    pages[SIDE_PAGE].live_bytes += (uint32_t)((to - from) >> GRANULE_SHIFT);
+    for (size_t at = round_down(from, bytes); at < to && at < CHUNK_BYTES; at += bytes) {
+        struct page *const page = &pages[at / bytes];
+        page->objects++;
+        page->live_bytes += (uint32_t)(min_size(to, at + bytes) - max_size(from, at));
     }
-    const size_t filled = round_up((size_t)min_size(full, CHUNK_GRANULES) << GRANULE_SHIFT, os_page_bytes());
-    page.bytes = (uint32_t)min_size(max_size(filled, live), CHUNK_BYTES);
-    page.live_bytes = (uint32_t)min_size(live, page.bytes);
-    return page;
+}
+
+/* While a thread fills the chunk, its pages have no objects. */
+static void pages_of_chunk(uint32_t first, struct page *pages)
+{
+    const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(arena_address(first));
+    invariant(CHUNK_BYTES / chunk_page_bytes() <= CHUNK_PAGES);
+    for (size_t i = 0; i < PAGES_OF_CHUNK; i++) {
+        pages[i] = (struct page){ .bytes = i == SIDE_PAGE ? SIDE_BYTES : (uint32_t)chunk_page_bytes() };
+    }
+    if (load_plain(&arena.runs[first].live) > CHUNK_GRANULES) {
+        return;
+    }
+    for (size_t at = 0; at < CHUNK_GRANULES; at++) {
+        if (at % sizeof *codes == 0 && load_plain(&codes[at / sizeof *codes]) == 0) {
+            at += sizeof *codes - 1;
+            continue;
+        }
+        const unsigned code = load_plain(size_code_at(arena_address(first) + (at << GRANULE_SHIFT)));
+        if (code != 0) {
+            add_object(pages, at << GRANULE_SHIFT, (at << GRANULE_SHIFT) + size_code_bytes(code));
+        }
+    }
+    for (size_t i = 0; i < PAGES_OF_CHUNK; i++) { /* it may be another run by now */
+        pages[i].live_bytes = (uint32_t)min_size(pages[i].live_bytes, pages[i].bytes);
+    }
 }
 
 static void keep_page(struct kept *kept, const struct page *page)
@@ -238,9 +276,12 @@ void profile_kept(struct kept *by_class)
 {
     memset(by_class, 0, CLASS_LIMIT * sizeof *by_class);
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        struct page pages[PAGES_OF_CHUNK];
         if (run.kind == CENSUS_CHUNK) {
-            const struct page page = page_of_chunk(run.first);
-            keep_page(&by_class[CLASS_NONE], &page);
+            pages_of_chunk(run.first, pages);
+            for (size_t i = 0; i < PAGES_OF_CHUNK; i++) {
+                keep_page(&by_class[CLASS_NONE], &pages[i]);
+            }
         }
         for (size_t at = 0; run.kind == CENSUS_SLAB && at < (size_t)run.units << UNIT_SHIFT; at += os_page_bytes()) {
             const struct page page = page_at(run.first, run.class, at);
@@ -266,8 +307,14 @@ struct kept profile_kept_by(const struct sample *sample)
     const size_t from = (size_t)((const char *)sample->address - arena_address(sample->run));
     invariant(from < (size_t)64 << UNIT_SHIFT);
     if (sample->class == CLASS_NONE) {
-        const struct page page = page_of_chunk(sample->run);
-        charge_page(&kept, &page);
+        struct page pages[PAGES_OF_CHUNK];
+        const size_t bytes = chunk_page_bytes();
+        const size_t to = from + size_code_bytes(load_plain(size_code_at((const char *)sample->address)));
+        pages_of_chunk(sample->run, pages);
+        for (size_t at = round_down(from, bytes); at < to && at < CHUNK_BYTES; at += bytes) {
+            charge_page(&kept, &pages[at / bytes]);
+        }
+        charge_page(&kept, &pages[SIDE_PAGE]);
         return kept;
     }
     for (size_t at = round_down(from, os_page_bytes()); at < from + class_geometry[sample->class].size;

@@ -2,9 +2,8 @@
  *
  * A page is kept when objects live on it, and it is sparse when they have no more than half of it: if they were gone,
  * more would go back to the system than they use. All objects on a sparse page keep it together, so each is charged an
- * equal part of the page. In a slab that is a page of the system's; in a chunk that nobody fills it is all of what was
- * filled. The sums over all objects are exact: a walk over all slabs and chunks gives them. A sample tells its own part
- * of them.
+ * equal part of the page. Pages of a chunk that a thread fills are not sparse: it may fill them. The sums over all
+ * objects are exact: a walk over all slabs and chunks gives them. A sample tells its own part of them.
  *
  * A slot that waits in a cache of a thread counts as an object here: it keeps its page, too.
  *

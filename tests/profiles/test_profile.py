@@ -1,6 +1,6 @@
 """Profiles of whole programs, as `tslab profile` shows them.
 
-usage: test_profile.py DROPIN PLANTED WORK Programs|Browser|Go
+usage: test_profile.py DROPIN PLANTED WORK PROMISE Programs|Browser|Go
 """
 
 import gzip
@@ -25,7 +25,7 @@ try:
 except ImportError:
     webdriver = None
 
-DROPIN, PLANTED, WORK = (Path(word).resolve() for word in sys.argv[1:4])
+DROPIN, PLANTED, WORK, PROMISE = (Path(word).resolve() for word in sys.argv[1:5])
 MIB = 1 << 20
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_BROWSER = "apt-get install chromium chromium-driver python3-selenium: no browser looks at the page without"
@@ -78,6 +78,28 @@ class Programs(Case):
         code, said = tool(self.directory / f"{PLANTED.name}.0", "--pins")
         self.assertEqual(code, 0)
         self.assertRegex(said, r"^1 site keeps (9[5-9]|100) % of 1[23]\d\.\d MiB of retained pages\n")
+
+    def promised(self, shape):
+        """What freeing the objects of the culprit, and of all, is to bring, and what it did, in bytes."""
+        path = self.directory / shape
+        came = [int(word) * 1024 for word in self.run_program(PROMISE, shape, path, profile="1", profile_file="").split()]
+        profile = written.read(path)
+        sites = dict(figures.by_site(figures.kept(profile), symbols.Symbols(profile)))
+        by = {site.split()[0]: found.bytes for site, found in sites.items()}
+        return (by["by_culprit"], sum(by.values())), came
+
+    def test_what_was_promised_comes_back(self):
+        for shape in ("one_on_each_page", "used_again", "one_in_each_chunk", "many_in_each_chunk", "scattered"):
+            with self.subTest(shape):
+                promised, came = self.promised(shape)
+                self.assertAlmostEqual(came[0] / promised[0], 1, delta=0.1)
+                self.assertAlmostEqual(came[1] / promised[1], 1, delta=0.1)
+
+    def test_pages_of_two_sites_come_back_without_both(self):
+        promised, came = self.promised("both_on_each_page")
+        self.assertAlmostEqual(promised[0] / promised[1], 0.5, delta=0.01)
+        self.assertLess(came[0], 0.02 * came[1])
+        self.assertAlmostEqual(came[1] / promised[1], 1, delta=0.1)
 
     def test_stacks_and_estimates(self):
         self.run_program(WORK)
@@ -243,4 +265,4 @@ class Go(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest=sys.argv[4])
+    unittest.main(argv=sys.argv[:1], defaultTest=sys.argv[5])
