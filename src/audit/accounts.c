@@ -2,6 +2,7 @@
 #include "audit/accounts.h"
 
 #include "audit/census.h"
+#include "audit/resident.h"
 #include "common/metadata.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -51,7 +52,8 @@ struct use_tally {
     uint64_t used_slot_bytes; /* of slabs: not in the bitmap */
     uint64_t open_live_bytes; /* in chunks that have a cursor */
     uint64_t claimed_gone_bytes;
-    uint64_t there_bytes; /* of all runs, as the bits of pages say */
+    uint64_t there_bytes;     /* of all runs, on pages that are there */
+    uint64_t bare_slab_bytes; /* of slabs, on pages that were handed out and not touched */
     uint64_t slab_units, chunk_units, large_units;
     uint64_t handle_units; /* of slabs with handles */
     uint64_t large_runs;
@@ -94,28 +96,37 @@ static void add_chunk(struct tslab_accounts *accounts, struct use_tally *tally, 
     }
 }
 
-static void add_large(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+static void add_large(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run,
+                      size_t bare_bytes)
 {
     invariant(run->large_bytes != 0 && run->large_bytes <= (uint64_t)run->units << UNIT_SHIFT);
-    account_add(&accounts->live_large, run->large_bytes, 0);
+    account_add(&accounts->live_large, run->large_bytes, min_size(bare_bytes, run->large_bytes));
     account_add(&accounts->large_tails, ((uint64_t)run->units << UNIT_SHIFT) - run->large_bytes, 0);
     tally->large_units += run->units;
     tally->large_runs++;
 }
 
-static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally)
+static size_t there_bytes(struct resident *resident, size_t first, size_t n)
+{
+    return resident == NULL ? pages_there_bytes(first, n) : resident_bytes(resident, first, n);
+}
+
+static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally, struct resident *resident)
 {
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
-        tally->there_bytes += pages_there_bytes(run.first, run.units);
+        const size_t there = there_bytes(resident, run.first, run.units);
+        const size_t bare = resident == NULL ? 0 : not_below_zero(pages_there_bytes(run.first, run.units), there);
+        tally->there_bytes += there;
         switch (run.kind) {
         case CENSUS_SLAB:
             add_slab(accounts, tally, &run);
+            tally->bare_slab_bytes += bare;
             break;
         case CENSUS_CHUNK:
             add_chunk(accounts, tally, &run);
             break;
         case CENSUS_LARGE:
-            add_large(accounts, tally, &run);
+            add_large(accounts, tally, &run, bare);
             break;
         }
     }
@@ -298,17 +309,19 @@ static struct tslab_account idle_account(uint64_t bytes, uint64_t *there)
     return (struct tslab_account){ bytes, bytes - own };
 }
 
-struct accounts_gap accounts_take(struct tslab_accounts *accounts)
+struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct resident *resident)
 {
     struct use_tally tally = { .slab_units = 0 };
     memset(accounts, 0, sizeof *accounts);
     const uint64_t cached = add_cached(accounts);
-    add_runs(accounts, &tally);
+    add_runs(accounts, &tally, resident);
     add_cursors(accounts, &tally);
     accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
-    accounts->live_slots = none_of(not_below_zero(tally.used_slot_bytes, cached));
+    const uint64_t live = not_below_zero(tally.used_slot_bytes, cached);
+    const uint64_t bare = not_below_zero(tally.bare_slab_bytes, accounts->magazines.untouched_bytes);
+    accounts->live_slots = (struct tslab_account){ live, min_size(bare, live) };
     accounts->trapped_runs = all_of((uint64_t)counter_get(&trap_units) << UNIT_SHIFT);
-    const uint64_t there = pages_there_bytes(1, load_acquire(&arena.committed_units) - 1);
+    const uint64_t there = there_bytes(resident, 1, load_acquire(&arena.committed_units) - 1);
     uint64_t idle = not_below_zero(there, tally.there_bytes);
     accounts->hot_runs = idle_account(hot_runs_bytes(), &idle);
     accounts->stuck_runs = idle_account(kind_bytes(RUN_STUCK), &idle);
@@ -335,4 +348,12 @@ struct accounts_gap accounts_take(struct tslab_accounts *accounts)
     (void)sum;
     return (struct accounts_gap){ .runs = (int64_t)(used - found - purging),
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
+}
+
+void accounts_take_resident(struct tslab_accounts *accounts)
+{
+    struct resident resident;
+    resident_open(&resident);
+    (void)accounts_take(accounts, &resident);
+    resident_close(&resident);
 }

@@ -13,6 +13,7 @@
 #ifndef TSLAB_AUDIT_ACCOUNTS_H
 #define TSLAB_AUDIT_ACCOUNTS_H
 
+#include "audit/resident.h"
 #include "thread/heap.h"
 
 #include <tslab/tslab.h>
@@ -77,8 +78,12 @@ struct accounts_gap {
     int64_t slots; /* cached slots beyond those that slabs have lent */
 };
 
-/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. */
-struct accounts_gap accounts_take(struct tslab_accounts *accounts);
+/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. NULL for
+ * `resident`: all pages that were handed out count as touched. */
+struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct resident *resident);
+
+/* The same for a report: pages that the program has not touched are told apart, where the kernel tells. */
+void accounts_take_resident(struct tslab_accounts *accounts);
 
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);

@@ -25,7 +25,7 @@ static void note_accounts(uint64_t now_ns)
 {
     struct tslab_accounts accounts;
     invariant(timeline_is_on());
-    (void)accounts_take(&accounts);
+    (void)accounts_take(&accounts, NULL);
     for (unsigned first = 0; first < ACCOUNTS; first += RING_WORDS) {
         uint64_t words[RING_WORDS];
         const unsigned count = first + RING_WORDS <= ACCOUNTS ? RING_WORDS : ACCOUNTS - first;

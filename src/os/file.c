@@ -1,6 +1,8 @@
 /* Files. A failing write raises no signal, and room for a mapping is reserved before it is mapped. */
 #include "os/file.h"
 
+#include "base/bits.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-int os_open_to_read(const char *path)
+noinline int os_open_to_read(const char *path)
 {
     const int saved = errno;
     const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -20,13 +22,19 @@ int os_open_to_read(const char *path)
     return fd < 0 ? -1 : (int)fd;
 }
 
-size_t os_read_again(int fd, char *buffer, size_t bytes)
+noinline size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes)
 {
     const int saved = errno;
-    const ssize_t length = syscall(SYS_pread64, fd, buffer, bytes - 1, 0L);
+    const ssize_t length = syscall(SYS_pread64, fd, buffer, bytes, offset);
     errno = saved;
-    buffer[length < 0 ? 0 : length] = 0;
     return length < 0 ? 0 : (size_t)length;
+}
+
+size_t os_read_again(int fd, char *buffer, size_t bytes)
+{
+    const size_t length = os_read_at(fd, 0, buffer, bytes - 1);
+    buffer[length] = 0;
+    return length;
 }
 
 size_t os_read_file(const char *path, char *buffer, size_t bytes)

@@ -18,6 +18,9 @@ size_t os_read_file(const char *path, char *buffer, size_t bytes);
 
 /* Opens a file of the kernel's for os_read_again, which reads the start of what it says now. -1: that is refused. */
 int os_open_to_read(const char *path);
+
+/* Reads bytes of a file from an offset on. Returns how many; 0: none are there, or they cannot be read. */
+size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes);
 size_t os_read_again(int fd, char *buffer, size_t bytes);
 
 /* Writes all of a file of the kernel's to a descriptor. False when it could not. */

@@ -20,7 +20,7 @@ TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *acco
         return TSLAB_INVALID;
     }
     struct tslab_accounts found;
-    (void)accounts_take(&found);
+    (void)accounts_take(&found, NULL);
     sized_give(accounts, size, &found, sizeof found);
     return TSLAB_OK;
 }
@@ -52,7 +52,7 @@ void accounts_print(int fd)
     char buffer[LINES_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct tslab_accounts accounts;
-    (void)accounts_take(&accounts);
+    accounts_take_resident(&accounts);
     text_string(&text, "accounts of memory\n  ");
     text_column(&text, "", NAME_COLUMNS);
     text_right(&text, "bytes", BYTE_COLUMNS);

@@ -324,7 +324,7 @@ static void fill(struct board_copy *copy)
     struct label_group group;
     uint64_t collection = 0;
     struct tslab_accounts accounts;
-    (void)accounts_take(&accounts);
+    (void)accounts_take(&accounts, NULL);
     *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0 } };
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);

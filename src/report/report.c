@@ -194,7 +194,7 @@ static void json_slabs(struct json *json, const struct tslab_class_stats *stats)
 static noinline void json_accounts(struct json *json)
 {
     struct tslab_accounts accounts;
-    (void)accounts_take(&accounts);
+    accounts_take_resident(&accounts);
     json_open(json, "accounts", "{");
     json_number(json, "committed_bytes", accounts.committed_bytes);
     json_number(json, "untouched_bytes", accounts.untouched_bytes);

@@ -108,12 +108,12 @@ void summary_terms(const struct tslab_accounts *accounts, uint64_t sums[TERMS])
 static noinline void sum_terms(uint64_t sums[TERMS])
 {
     struct tslab_accounts accounts;
-    (void)accounts_take(&accounts);
+    accounts_take_resident(&accounts);
     summary_terms(&accounts, sums);
 }
 
-/* What remains of the RSS may be less than nothing: an object counts with all of its pages, also those that the program
- * has never touched. */
+/* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
+ */
 static noinline void print_memory(int fd)
 {
     static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },

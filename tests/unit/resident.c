@@ -5,6 +5,7 @@
 #include "audit/accounts.h"
 #include "common/metadata.h"
 #include "os/os.h"
+#include "report/summary.h"
 
 #include <sys/mman.h>
 #include <tslab/tslab.h>
@@ -90,6 +91,28 @@ static void check_resident(const char *when, int what)
     }
 }
 
+/* The part of the RSS that is not the library's, as the summary has it. */
+static int64_t not_ours(void)
+{
+    struct tslab_accounts accounts;
+    uint64_t sums[TERMS];
+    accounts_take_resident(&accounts);
+    summary_terms(&accounts, sums);
+    int64_t rest = (int64_t)os_resident_bytes();
+    for (unsigned i = 0; i < TERMS; i++) {
+        rest -= (int64_t)sums[i];
+    }
+    return rest;
+}
+
+/* It is what it was before the program had objects: its own code, data and stack. */
+static void check_not_ours(const char *when, int64_t before)
+{
+    const int64_t now = not_ours();
+    CHECK_SAY(now >= 0 && llabs(now - before) <= 2 << 20, "%s: %lld KiB are not the library's, and were %lld", when,
+              (long long)now / 1024, (long long)before / 1024);
+}
+
 enum { OBJECTS = 200000, LARGE = 40, LARGE_BYTES = 1 << 20 };
 static char *objects[OBJECTS], *large[LARGE];
 
@@ -172,6 +195,67 @@ static void hardly_filled(const void *unused)
     check_resident("half released and trimmed", UNITS_ALONE);
 }
 
+/* Closed epochs that drain: of each, a few objects live in a chunk that is filled in part. */
+static void epochs_drain(const void *unused)
+{
+    (void)unused;
+    enum { EPOCHS = 1000, EACH = 40, STEP = 8 };
+    static char *in_epochs[EPOCHS][EACH];
+    const int64_t before = not_ours();
+    for (size_t i = 0; i < EPOCHS; i++) {
+        const tslab_epoch epoch = tslab_epoch_open(NULL);
+        for (size_t at = 0; at < EACH; at++) {
+            in_epochs[i][at] = tslab_epoch_malloc(epoch, 1000);
+            CHECK(in_epochs[i][at] != NULL);
+            memset(in_epochs[i][at], 1, 1000);
+        }
+        for (size_t at = 0; at < EACH; at++) {
+            if (at % STEP != 0) {
+                tslab_free(in_epochs[i][at]);
+            }
+        }
+        CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
+    }
+    check_resident("draining", ALL);
+    check_not_ours("draining", before);
+    (void)tslab_trim();
+    check_resident("draining, trimmed", ALL);
+    check_not_ours("draining, trimmed", before);
+    for (size_t i = 0; i < EPOCHS; i++) {
+        for (size_t at = 0; at < EACH; at += STEP) {
+            tslab_free(in_epochs[i][at]);
+        }
+    }
+    check_not_ours("drained", before);
+    (void)tslab_trim();
+    check_not_ours("drained, trimmed", before);
+}
+
+/* Objects that the program has not written, or only at their start: large ones, and slots of several pages. */
+static void half_touched(const void *unused)
+{
+    (void)unused;
+    const int64_t before = not_ours();
+    for (size_t i = 0; i < LARGE; i++) {
+        large[i] = tslab_malloc(LARGE_BYTES);
+        CHECK(large[i] != NULL);
+        memset(large[i], 1, LARGE_BYTES / 2);
+    }
+    for (size_t i = 0; i < LARGE; i++) {
+        objects[i] = tslab_malloc(100000);
+        CHECK(objects[i] != NULL);
+        objects[i][0] = 1;
+    }
+    check_not_ours("half touched", before);
+    for (size_t i = 0; i < LARGE; i++) {
+        tslab_free(large[i]);
+        tslab_free(objects[i]);
+    }
+    check_not_ours("cached", before);
+    (void)tslab_trim();
+    check_not_ours("half touched and trimmed", before);
+}
+
 /* Objects die at random, in the process and in epochs that stay or are closed, while the program trims now and then,
  * and others take their places. */
 static void any_history(const void *seed)
@@ -227,6 +311,18 @@ static void what_nobody_had_is_not_resident(void **state)
     run(hardly_filled);
 }
 
+static void what_epochs_that_drain_have_is_resident(void **state)
+{
+    (void)state;
+    run(epochs_drain);
+}
+
+static void what_the_program_left_untouched_is_not_resident(void **state)
+{
+    (void)state;
+    run(half_touched);
+}
+
 static void histories_agree_with_the_kernel(void **state)
 {
     (void)state;
@@ -258,6 +354,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_committed_and_touched_is_resident),
         cmocka_unit_test(what_nobody_had_is_not_resident),
+        cmocka_unit_test(what_epochs_that_drain_have_is_resident),
+        cmocka_unit_test(what_the_program_left_untouched_is_not_resident),
         cmocka_unit_test(histories_agree_with_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
