@@ -1,19 +1,18 @@
-/* The company that the library has in its process: the program's threads, counted, and the keeper (keeper.h), whose
- * life hangs on them.
+/* The number of the program's threads, and the start and end of the keeper (keeper.h), which depend on it.
  *
- * There is a keeper exactly while the program has two threads or more (option keeper=1), one or more (2), or never (0).
- * It is started by the thread that makes another one, and outside of malloc. The thread whose end leaves too few waits
- * until the keeper has ended. So a process ends with its last thread, and what the system does only for a process with
- * one thread it does as soon as the program has one.
+ * The option `keeper` says how many threads the program must have so that there is a keeper: two (keeper=1) or one (2).
+ * With 0 there is never one. The thread that makes the second thread also starts the keeper, outside of malloc. The
+ * thread whose end leaves too few threads ends the keeper and waits until it is gone. So a process still ends with the
+ * program's last thread. The system also treats the process as single-threaded as soon as the program has one thread.
  *
- * A thread is counted from before it is made until its thread-specific destructor runs. The drop-in makes that known
- * for each thread that the program makes (api/threads.c). Without it nobody does, and the thread that has started the
- * library counts alone, where the option is 2.
+ * A thread counts from just before it is made until its thread-specific destructor runs. The drop-in reports each
+ * thread that the program makes (api/threads.c). Without the drop-in, no thread is reported. With keeper=2, the thread
+ * that started the library then counts as the only one.
  *
- * `lock` is held while the keeper is started or ended, and by a fork. The keeper never takes it. Who holds it may have
- * libc allocate and free.
+ * A thread holds `lock` while it starts or ends the keeper, and while it forks. The keeper never takes it. While a
+ * thread holds it, libc may call malloc and free in that thread.
  *
- * Invariants: a thread that counts is not counted twice; the keeper does not count.
+ * Invariants: no thread counts twice; the keeper does not count.
  *
  * Threads: any; outside of all gates, locks and signal handlers. */
 #ifndef TSLAB_MALLOC_PROGRAM_THREADS_H
@@ -34,14 +33,14 @@ enum keeper_wanted { KEEPER_NEVER, KEEPER_BESIDE_THREADS, KEEPER_ALWAYS };
 
 struct program_threads {
     struct lock lock;
-    atomic_u32 threads;   /* of the program */
+    atomic_u32 threads;   /* the number of the program's threads */
     atomic_u32 is_kept;   /* 1: there is a keeper */
-    atomic_u32 is_barred; /* 1: none may come as long as there are threads, for the system refuses more of them */
-    atomic_u32 is_over;   /* 1: none will come any more */
+    atomic_u32 is_barred; /* 1: the system refused a thread, so no keeper starts while the program has threads */
+    atomic_u32 is_over;   /* 1: no keeper will start any more */
     bool begins_late;     /* the library's constructor cannot make a thread */
     pthread_t keeper;
 
-    /* Libc's own, where the program calls ours by these names. */
+    /* libc's functions, where the drop-in's replace them for the program. */
     program_threads_create *create;
     int (*join)(pthread_t thread, void **result);
 };
@@ -51,23 +50,23 @@ extern struct program_threads company;
 /* Whether the calling thread counts. */
 extern per_thread bool program_threads_counts_me;
 
-/* A thread is about to be made, or is found that did not count. */
+/* Counts a thread: one that is about to be made, or one that runs and did not count yet. */
 void program_threads_grow(void);
 
-/* It could not be made, or it ends. Ends the keeper with the last but one. */
+/* Stops counting a thread that could not be made or that ends. Ends the keeper if too few threads are left. */
 void program_threads_shrink(void);
 
-/* Starts or ends the keeper, if it should be so. */
+/* Starts or ends the keeper, as the number of threads and the option demand. */
 void program_threads_settle(void);
 
-/* The system has refused the program a thread. Ends the keeper, which may have had the last one, and bars it. False:
- * there was none. */
+/* Called when the system has refused the program a thread. Ends the keeper, so that the program can have its thread,
+ * and bars another keeper. False: there was no keeper. */
 bool program_threads_make_room(void);
 
 /* Ends the keeper and starts another one, which sees the options that were set. */
 void program_threads_renew_keeper(void);
 
-/* In the child of a fork, with the lock: there is the calling thread alone. */
+/* Called in the child of a fork, with the lock held: only the calling thread is left. */
 void program_threads_is_gone(void);
 
 #endif

@@ -1,30 +1,32 @@
 /* Epochs: their records. What belongs to each is in epoch_runs.h, and what users do with epochs in scope.h.
  *
- * An epoch's word is one atomic that holds its generation, a count and its state. The count is the number of holds that
- * are not emptied, plus one for the thread that will close the epoch. Every change of state is a compare-and-swap of
- * that word, or is made by the thread that brought the count to 0.
+ * The word of an epoch is one atomic with its generation, its state and a count. The count is the number of holds that
+ * are not emptied yet, plus one for the thread that will close the epoch. A thread changes the state by a
+ * compare-and-swap of the word. The thread that brings the count to 0 may also change the state by a store.
  *
  *   FREE       no epoch; the record is in the pool, or a thread keeps it warm
  *   OPEN       allocates and frees
  *   CLOSED     allocates no more; its holds are being emptied
- *   FINISHING  all holds are empty; the thread that emptied the last one treats the survivors
- *   DRAINING   waits for the frees of its survivors; the last pin retires the record
+ *   FINISHING  all holds are empty; the thread that emptied the last one ends, counts or keeps the survivors
+ *   DRAINING   waits for the frees of its survivors; the record retires when its last pin is dropped
  *
- * A hold is a place from which one thread at a time allocates in an epoch. It has a cursor in a chunk, or, when the
- * epoch proved long-lived, a heap. Its `holder` is that thread, or HOLD_IDLE, or HOLD_TAKEN when the hold was emptied
- * or is about to be.
+ * A hold is a place from which one thread at a time allocates in an epoch. It has a cursor in a chunk. When the epoch
+ * has proved long-lived, it has a heap instead. `holder` is the thread that has the hold. HOLD_IDLE means that no
+ * thread has it. HOLD_TAKEN means that the hold is emptied, or that a closing thread is about to empty it.
  *
- * Owns: the table of records, the pool of idle ones, and a bit for each record that is out of the pool. Records and
- * holds are never unmapped, and a hold stays with its record, so a thread that comes late may still look at them. Pages
- * of idle records may be given back: they read as zero, which is a FREE record of generation 0, and the next life
- * begins above all generations that such pages ever held. Only the holds that this life of the record needed are
- * linked. The value that names an epoch to users consists of
- * generation and index. A value of another generation is stale.
+ * Owns: the table of records, the pool of idle records, and a bit for each record that is not in the pool. Records and
+ * holds are never unmapped, and a hold stays with its record. So a thread that still has an old value of an epoch can
+ * read both.
  *
- * pins: one until DRAINING, and one for each run that is linked. A run is linked before any thread could find it empty.
+ * The pages of idle records may go back to the system. Such a record then reads as zero: FREE, of generation 0. Its
+ * next use begins with a generation above all those that such pages ever held. A record links only the holds that its
+ * present epoch needed. Users name an epoch by a value of generation and index. A value of another generation is stale.
  *
- * Invariants: a record in the pool is FREE, without runs, without chunks, and its holds are TAKEN; a finished epoch has
- * no holder.
+ * Pins keep a record from retiring. An epoch has one pin until it is DRAINING, and one for each linked run. A run is
+ * linked before any thread can find it empty.
+ *
+ * Invariants: a record in the pool is FREE, has no runs and no chunks, and its holds are TAKEN; a finished epoch has no
+ * holder.
  *
  * The card of the protocol is docs/protocols/epoch.md. Threads: any, inside a gate, except where a function says
  * otherwise. */
@@ -59,8 +61,9 @@ enum {
 #define HOLD_TAKEN ((struct thread *)0) /* as in a record whose pages were given back */
 #define HOLD_IDLE  ((struct thread *)1)
 
-/* A thread that enters its innermost epoch once more only counts. If there is another scope in between, it puts an
- * *echo* on top: a struct hold that belongs to the thread alone and stands for the hold that `real` names. */
+/* A hold, or an echo of one. A thread that enters its innermost epoch once more only counts in the hold. If the thread
+ * has entered another epoch in between, it puts an *echo* on top of its scopes. An echo is a struct hold that belongs
+ * to this thread alone, and stands for the hold that `real` names. */
 struct hold {
     /* What other threads look at, and what changes rarely. */
     _Alignas(CACHE_LINE) _Atomic(struct thread *) holder;

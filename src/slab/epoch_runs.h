@@ -1,6 +1,7 @@
-/* The runs of an epoch, and the pins of its record: each linked run is one.
+/* The runs of an epoch: its slabs, chunks and large blocks, linked in its record. Each linked run pins the record: the
+ * record cannot be used for another epoch while it has a pin.
  *
- * Owns: the list of runs, under the epoch's lock, and the end of a record whose last pin is dropped.
+ * Owns: the list of runs, which the epoch's lock protects, and the retiring of a record whose last pin is dropped.
  *
  * Invariants: a run is linked before any thread could find it empty, and is unlinked before it goes to the depot.
  *
@@ -13,13 +14,13 @@
 /* Links a used run to the epoch. The run pins the epoch. */
 void epoch_link_run(struct epoch *epoch, uint32_t first);
 
-/* Unlinks a run that is empty and the caller's. It still pins the epoch. */
+/* Unlinks an empty run that the caller owns. The run still pins the epoch. */
 void epoch_unlink_run(struct epoch *epoch, uint32_t first);
 
-/* Unlinks a run, recycles it, and drops its pin. The run is empty, has no tags any more, and is the caller's. */
+/* Unlinks a run, recycles it, and drops its pin. The run is empty, has no tags, and belongs to the caller. */
 void epoch_recycle_run(struct epoch *epoch, uint32_t first);
 
-/* The same for a chunk. Clears its tags. */
+/* The same for a chunk, whose tags it clears first. */
 void epoch_recycle_chunk(struct epoch *epoch, uint32_t first);
 
 /* Drops a pin. The last one retires the record. */

@@ -1,13 +1,13 @@
-/* The budget of caches: what magazines, stocks, outboxes and the exchange may hold together. A heap takes bytes out of
- * it when a class needs more, and puts them back when the class is idle or the heap ends. So the budget goes to the
- * threads that use it. Once half of it is taken, a class of a thread begins with a share, which is the smaller the more
- * threads there are. Where nothing is left, a magazine holds one slot.
+/* The cache budget: how many bytes magazines, stocks, outboxes and the exchange may hold together. A heap takes bytes
+ * from the budget when a class needs more, and puts them back when the class is idle or the heap ends. So busy threads
+ * get most of it. Once half of the budget is taken, a class that a thread begins to use gets a share of it. The more
+ * threads there are, the smaller the share. When the budget is used up, a magazine holds one slot.
  *
- * Hot runs (hot_runs.h) are not counted, because that would cost more than they save. Where the option sets the budget,
- * they have a quarter of it, in equal parts for all threads. The exchange is counted where the option sets the budget.
+ * The option cache_bytes sets the budget. The default is the largest of 64 MiB, an eighth of the memory in use,
+ * and the memory that the purger has learned to keep (reclaim.h), which stays in the process anyway.
  *
- * The option cache_bytes sets it. By default it is 64 MiB, or an eighth of the memory in use if that is more. It gives
- * way to what the purger has learned to keep (reclaim.h), because that memory stays in the process anyway.
+ * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. If the
+ * option is set, all threads' hot runs together get a quarter of the budget, in equal parts, and the exchange counts.
  *
  * Threads: any. */
 #ifndef TSLAB_THREAD_CACHE_BUDGET_H
@@ -19,15 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most that a class of one of so many threads gets at first, and the most that its hot runs may have. */
+/* With this many threads: the bytes that a class of a thread gets at first, and the most bytes of its hot runs. */
 size_t cache_budget_share(uint32_t threads);
 size_t cache_budget_hot(uint32_t threads);
 
 /* Whether the option sets the budget. */
 bool cache_budget_is_set(void);
 
-/* Whether there are so many bytes left. Threads that ask at the same moment may then take a little more than there
- * is. */
+/* Whether at least this many bytes are left. Threads that ask at the same moment may together take a little more than
+ * the budget. */
 bool cache_budget_has(size_t bytes);
 
 void cache_budget_take(size_t bytes);
