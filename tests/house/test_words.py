@@ -1,0 +1,31 @@
+"""The rules of words find what breaks them."""
+
+import unittest
+
+import words
+
+
+class Words(unittest.TestCase):
+    def test_files(self):
+        known = {"heap.h", "fast.c", "src/malloc/fast.c"}
+        self.assertEqual([], list(words.missing_files("as in heap.h and malloc/fast.c; see <stdio.h>, main.c", known)))
+        self.assertEqual(["ahead.h"], list(words.missing_files("the second row (ahead.h)", known)))
+
+    def test_functions(self):
+        text = "`heap_take()` and `heap_gone`, `page`, `--an-option`"
+        self.assertEqual(["heap_gone"], list(words.missing_functions(text, {"heap_take"})))
+
+    def test_what(self):
+        self.assertEqual([], list(words.whats("| What is it? | yes |\n\nSay what it is. What-if.\n\n| What | how |")))
+        self.assertEqual(["What waits goes back."], list(words.whats("It waits. What waits goes back.")))
+        self.assertEqual(1, len(list(words.whats("/* What a thread\n has done. */"))))
+
+    def test_subjects(self):
+        good = "heap: do not touch unused classes"
+        self.assertEqual([], list(words.bad_subjects([good, "tests, lab: share what both need"])))
+        long = "heap: " + "x" * 60
+        self.assertEqual([long, "Heap is better", "heap: Capital"], list(words.bad_subjects([long, "Heap is better", "heap: Capital"])))
+
+
+if __name__ == "__main__":
+    unittest.main()
