@@ -42,7 +42,6 @@ test-more: ## Build and run the other tests but the slow and the long ones, and 
 test-slow: ## Run the slow tests (among them those that wait for browsers and servers), and with every check on all but the long
 	@tools/setup.sh test-slow
 	@$(call run_tests,release-clang debug,-LE '^long$$')
-	@$(call slow_programs)
 	@$(call run_tests,release,-L '^slow$$')
 
 test-aarch64: ## Build for 64-bit ARM with Debian's cross compiler and run the engine's tests under qemu
@@ -62,7 +61,6 @@ coverage: ## Say which lines and branches the tests reach; fails when it is less
 
 test-all: ## Build and run all tests, also the slow and the long ones
 	@tools/setup.sh test-all
-	@$(call slow_programs)
 	@$(call run_tests,release-clang debug $(TEST_PRESETS),)
 
 demo: ## Compare real programs on the system's malloc and on tslab
@@ -79,9 +77,7 @@ bench: ## Compare tslab with Debian's other allocators where it is held to limit
 requests: ## Compare a request server on tslab's policies and Debian's other allocators (REQUESTS=options)
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(call configure,deferred)
-	@cmake --build build/deferred --target tslab-malloc
-	@$(TSLAB) requests --deferred build/deferred/libtslab-malloc.so $(REQUESTS)
+	@$(TSLAB) requests --deferred $(REQUESTS)
 
 epochs: ## Measure what epochs cost and weigh, against pools and other allocators (EPOCHS=options)
 	@tools/setup.sh lab
@@ -172,9 +168,6 @@ clean: ## Remove everything that was built
 
 # Problems are said on stderr; what CMake says when all is well is of no interest.
 configure = cmake --preset $(1) -DTSLAB_WERROR=$(WERROR) $(2) >/dev/null
-
-# What only slow tests need, and takes long to build.
-slow_programs = $(call configure,release,-DTSLAB_TESTS=ON); cmake --build build/release --target slow_programs
 
 # run_tests(presets,options of ctest)
 run_tests = set -e; for preset in $(1); do \

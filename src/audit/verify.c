@@ -9,7 +9,6 @@
 #include "space/live_bits.h"
 #include "space/pages.h"
 #include "thread/exchange.h"
-#include "thread/mailbox.h"
 
 #include <string.h>
 
@@ -107,23 +106,6 @@ static uint64_t visit_trays(const struct tray *trays, unsigned class, verify_vis
     return sum;
 }
 
-/* Those that are posted, or the others, of the heap with this number. Returns how many slots there are. */
-/* uncounted: only builds of the lab call it */
-static uint64_t visit_letters(uint32_t affinity, unsigned class, bool posted, verify_visit *visit, void *context)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < LETTERS * MAILBOX_OUTGOING; i++) {
-        uint32_t count;
-        const struct letter *const letter = mailbox_letter(mailbox_home(affinity), i, class, &count);
-        const uint32_t slots = letter != NULL && (count == LETTER_SLOTS) == posted ? count : 0;
-        for (uint32_t at = 0; at < slots; at++) {
-            visit(letter->slots[at], class, context);
-        }
-        sum += slots;
-    }
-    return sum;
-}
-
 static void visit_class(const struct heap *heap, unsigned class, verify_visit *visit, void *context)
 {
     const struct heap_class *hc = heap_part(heap, class);
@@ -135,9 +117,6 @@ static void visit_class(const struct heap *heap, unsigned class, verify_visit *v
     invariant(visit_trays(hc->stock.trays, class, visit, context) == counter_get(&hc->stock.slots));
     invariant(counter_get(&hc->outbox_slots) <= hc->outbox_limit);
     visit_places(hc->outbox, counter_get(&hc->outbox_slots), class, visit, context);
-    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
-        (void)visit_letters(heap->affinity, class, false, visit, context);
-    }
     invariant(visit_trays(hc->retired, class, visit, context) == counter_get(&hc->retired_slots));
     for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
         visit(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, class, context);
@@ -155,10 +134,6 @@ void verify_exchange(verify_visit *visit, void *context)
 {
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         invariant(visit_trays(exchange_first(c), c, visit, context) == exchange_slots(c));
-        for (uint32_t home = 0; home < MAILBOX_HOMES && (TSLAB_REMOTE & REMOTE_MAILBOX) != 0; home++) {
-            const uint64_t slots = visit_letters(AFFINITY_FIRST_HEAP + home, c, true, visit, context);
-            invariant(slots % LETTER_SLOTS == 0);
-        }
     }
 }
 
@@ -487,7 +462,7 @@ static size_t verify_slots(const struct run *slab)
         lost += !bit && !elsewhere;
     }
     invariant(state != SLAB_FULL || !slab_has_any(slab, geometry));
-    invariant(state != SLAB_PARTIAL || TSLAB_DEFERRED || !slab_has_all(slab, geometry));
+    invariant(state != SLAB_PARTIAL || !slab_has_all(slab, geometry));
     return lost;
 }
 

@@ -37,7 +37,7 @@ void verify_heap(const struct heap *heap);
 typedef void verify_visit(void *slot, unsigned class, void *context);
 void verify_cached(const struct heap *heap, verify_visit *visit, void *context);
 
-/* The same for what waits in the exchange, and in letters that are posted. Nobody else runs. */
+/* The same for what waits in the exchange. Nobody else runs. */
 void verify_exchange(verify_visit *visit, void *context);
 
 /* The depot. The runs of the arena, and gaps, whose `first` is 0, lie side by side from unit 1 to the end; the last

@@ -31,11 +31,6 @@
 #define TSLAB_SIM 0
 #endif
 
-/* 1, for comparisons in the lab alone: an empty slab is recycled only when its epoch is closed. */
-#ifndef TSLAB_DEFERRED
-#define TSLAB_DEFERRED 0
-#endif
-
 /* 1: probes for tracers (base/probe.h). By default, where their header is. */
 #ifndef TSLAB_PROBES
 #define TSLAB_PROBES 0

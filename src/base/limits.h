@@ -6,21 +6,6 @@
 
 #include "base/build.h"
 
-/* How slots come back that another thread frees than the one whose slab they lie in: by the outbox, by the exchange,
- * adopted whatever their size, or by a mailbox that the home of the slab looks into. Otherwise they go straight to
- * their slabs. The lab compares the choices (docs/decisions/remote-frees.md). */
-enum { REMOTE_OUTBOX = 1, REMOTE_EXCHANGE = 2, REMOTE_ADOPTED = 4, REMOTE_MAILBOX = 8 };
-#ifndef TSLAB_REMOTE
-#define TSLAB_REMOTE (REMOTE_OUTBOX | REMOTE_EXCHANGE)
-#endif
-
-/* Whether slots of the process go past the magazines: freed ones straight to their slabs, allocated ones straight out
- * of them. The lab compares (docs/decisions/bypass.md); the option magazines=0 does both at run time. */
-enum { BYPASS_FREES = 1, BYPASS_ALLOCS = 2 };
-#ifndef TSLAB_BYPASS
-#define TSLAB_BYPASS 0
-#endif
-
 /* Objects of up to this size are slots: a power of two and a cache line (common/size_class.h). In the library that
  * users run as `checked`, objects above 32 KiB have runs of their own, with a page without access behind each. */
 #if TSLAB_CHECKED > 1

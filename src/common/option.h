@@ -90,12 +90,6 @@ static inline uint64_t option_get(enum option option)
     return load_plain(&option_values[option]);
 }
 
-/* Whether slots go past the magazines that way: BYPASS_FREES or BYPASS_ALLOCS. */
-static inline bool option_bypasses(unsigned way)
-{
-    return (TSLAB_BYPASS & way) != 0 || option_get(OPTION_MAGAZINES) == 0;
-}
-
 /* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };

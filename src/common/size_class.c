@@ -1,9 +1,8 @@
 /* The tables about size classes, all generated from CLASS_TABLE, and checked when they are compiled. */
 #include "common/size_class.h"
 
-#define SHARES_LINES(bytes)                                                                                            \
-    ((bytes) < SHARED_LINES_BELOW && (bytes) % CACHE_LINE != 0 && (TSLAB_REMOTE & REMOTE_ADOPTED) == 0)
-#define SLOTS(size, units) ((units)*UNIT_BYTES / (size))
+#define SHARES_LINES(bytes) ((bytes) < SHARED_LINES_BELOW && (bytes) % CACHE_LINE != 0)
+#define SLOTS(size, units)  ((units)*UNIT_BYTES / (size))
 
 /* clang-format off */
 #define GEOMETRY(a, bytes, unit_count)                                     \

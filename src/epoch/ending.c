@@ -117,28 +117,6 @@ static void add_report(struct tslab_epoch_report *report, const struct tslab_epo
     report->recycled_bytes += part->recycled_bytes;
 }
 
-/* Recycles slabs that emptied before the close (uncounted: only a build of the lab's lets recycling wait for it). */
-static void recycle_at_last(struct epoch *epoch)
-{
-    enum { AT_ONCE = 64 };
-    struct run *empty[AT_ONCE];
-    unsigned n;
-    do {
-        n = 0;
-        lock_acquire(epoch_lock(epoch));
-        for (uint32_t run = epoch->runs; run != 0 && n < AT_ONCE; run = arena.runs[run].of_epoch.next) {
-            const unsigned class = word_class(load_plain(&arena.runs[run].word));
-            if (class != CLASS_NONE && slab_has_all(&arena.runs[run], &class_geometry[class])) {
-                empty[n++] = &arena.runs[run];
-            }
-        }
-        lock_release(epoch_lock(epoch));
-        for (unsigned i = 0; i < n; i++) {
-            partial_evaluate(empty[i]);
-        }
-    } while (n == AT_ONCE);
-}
-
 /* Counts the survivors, writes the line about them, and ends them, as the policy says. of_handles: what the epoch that
  * served the handles has reported; NULL: there was none. */
 static void treat_survivors(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report,
@@ -165,8 +143,6 @@ static void treat_survivors(struct thread *thread, struct epoch *epoch, struct t
     }
     if (epoch_is_doomed(epoch)) {
         survivors_end(epoch);
-    } else if (TSLAB_DEFERRED) {
-        recycle_at_last(epoch);
     }
 }
 

@@ -36,7 +36,7 @@ always_inline void *fast_alloc_or(size_t size, void *(*slow)(size_t))
     }
     if (likely(size <= SMALL_MAX)) {
         struct magazine *m = front_magazine(front_current, class_scaled_of_size(size));
-        void *p = (TSLAB_BYPASS & BYPASS_ALLOCS) == 0 ? magazine_pop(m) : NULL;
+        void *p = magazine_pop(m);
         if (likely(p != NULL)) {
             return p;
         }
@@ -66,8 +66,7 @@ always_inline void fast_free(void *p)
         const uint32_t tag = load_plain(&arena.units[unit].tag);
         struct magazine *m = front_magazine(front_current, (size_t)tag_class(tag) << CLASS_SCALE);
         /* If the slot freed last is freed again, the slow path reports it. */
-        if (likely(tag == m->tag && !magazine_is_full(m) && !magazine_has_last(m, p)) &&
-            (TSLAB_BYPASS & BYPASS_FREES) == 0) {
+        if (likely(tag == m->tag && !magazine_is_full(m) && !magazine_has_last(m, p))) {
             magazine_push(m, p);
             return;
         }

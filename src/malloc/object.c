@@ -120,7 +120,7 @@ noinline void *object_alloc_slow(size_t size)
         return object_alloc_ambient(size, 1, CLASS_NONE, &zero);
     }
     const unsigned class = class_of_size(size);
-    const bool bypasses = option_bypasses(BYPASS_ALLOCS) && !samples_are_on();
+    const bool bypasses = option_get(OPTION_MAGAZINES) == 0 && !samples_are_on();
     void *p = bypasses ? refill_alloc_claimed(front_current->heap, class) : NULL;
     return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
 }
@@ -150,13 +150,12 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
     if (unlikely(tag_has_handles(tag))) {
         freed_without_handle(p);
     }
-    const bool bypasses = GUARDED || (TSLAB_BYPASS & BYPASS_FREES) != 0;
     struct heap *const heap = heap_accepting(thread, tag);
-    if (heap == NULL && !bypasses && overflow_may_wait(tag)) {
+    if (heap == NULL && !GUARDED && overflow_may_wait(tag)) {
         overflow_free_remote(&thread->heap, class, p);
         return;
     }
-    if (bypasses || heap == NULL) {
+    if (GUARDED || heap == NULL) {
         heap_use(&thread->heap, class);
         struct class_counters *const counters = &heap_part(&thread->heap, class)->counters;
         counter_add(heap != NULL ? &counters->bypassed_frees : &counters->remote_frees, 1);

@@ -103,13 +103,6 @@ struct afterwards {
     struct run *followed; /* slabs from the queue that belong to another list by now, linked by queue_next */
 };
 
-/* In TSLAB_DEFERRED builds, which only the lab uses, an emptied slab is recycled when its epoch is closed, to show what
- * that costs. */
-static bool recycles_now(uint32_t word)
-{
-    return !TSLAB_DEFERRED || !epoch_is_open(epoch_existing(word_epoch(word)));
-}
-
 /* The protocol's table. Under the lock that `word`, the slab's word, names. */
 static void partial_evaluate_locked(struct partial_list *partial, struct run *slab, uint32_t word,
                                     struct afterwards *after)
@@ -122,7 +115,7 @@ static void partial_evaluate_locked(struct partial_list *partial, struct run *sl
         partial_link(partial, slab);
         state = SLAB_PARTIAL;
     }
-    if (state == SLAB_PARTIAL && slab_has_all(slab, geometry) && recycles_now(word)) {
+    if (state == SLAB_PARTIAL && slab_has_all(slab, geometry)) {
         partial_unlink(partial, slab);
         /* No thread gives to it, for none has a slot of it. A thread that still comes to look finds EMPTY. */
         store_seq_cst(&slab->word, word_with_state(word, SLAB_EMPTY));

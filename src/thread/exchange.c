@@ -134,7 +134,6 @@ static void give_back(unsigned class, bool all)
 bool exchange_look(uint64_t now_ms)
 {
     enum { LOOK_MS = 250 };
-    invariant((TSLAB_REMOTE & REMOTE_EXCHANGE) != 0 || exchange_slots(CLASS_LIMIT - 1) == 0);
     static atomic_u64 looked_ms;
     bool has_some = false;
     if (now_ms - load_relaxed(&looked_ms) >= LOOK_MS) {

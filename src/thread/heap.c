@@ -12,7 +12,6 @@
 #include "thread/cache_budget.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
-#include "thread/mailbox.h"
 
 #include <string.h>
 
@@ -147,11 +146,6 @@ static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
            bit_count(load_plain(&hc->claimed));
 }
 
-static uint64_t mailed(const struct heap *heap, unsigned class)
-{
-    return (TSLAB_REMOTE & REMOTE_MAILBOX) != 0 ? mailbox_slots(heap->affinity, class) : 0;
-}
-
 /* The pages of n slots side by side that were never touched. Where pages are no parts of slots, those at the ends may
  * have been touched with their neighbours. */
 static uint64_t never_touched(unsigned class, uint64_t n)
@@ -175,7 +169,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && claimed <= WORD_SLOTS);
     held->magazine += traffic.slots;
     held->stock += counter_get(&hc->stock.slots);
-    held->outbox += counter_get(&hc->outbox_slots) + mailed(heap, class);
+    held->outbox += counter_get(&hc->outbox_slots);
     held->claimed += claimed;
     held->retired += counter_get(&hc->retired_slots);
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
@@ -183,9 +177,7 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
 
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
-    return heap_uses(heap, class)
-               ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) + mailed(heap, class)
-               : 0;
+    return heap_uses(heap, class) ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) : 0;
 }
 
 void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
@@ -201,7 +193,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     const uint64_t remote_frees = counter_get(&counters->remote_frees);
     sums->allocs += traffic.allocs + bypassed_allocs;
     sums->frees += traffic.frees + bypassed_frees + remote_frees;
-    sums->cached += cached_with(hc, traffic.slots) + mailed(heap, class);
+    sums->cached += cached_with(hc, traffic.slots);
     sums->refills += counter_get(&counters->refills);
     sums->refilled += counter_get(&counters->refilled);
     sums->flushes += counter_get(&counters->flushes);
@@ -454,23 +446,11 @@ void heap_detach_slab(struct heap *heap, unsigned class)
     }
 }
 
-/* uncounted: only builds of the lab call it */
-static inline void flush_mailboxes(struct heap *heap, unsigned class)
-{
-    const size_t slots = mailbox_flush(heap->affinity, class);
-    if (slots != 0) {
-        count_flush(heap_part(heap, class), slots);
-    }
-}
-
 static void empty_class(struct heap *heap, unsigned class)
 {
     heap_flush_magazine(heap, class);
     flush_stock(heap, class);
     heap_flush_outbox(heap, class);
-    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
-        flush_mailboxes(heap, class);
-    }
     heap_detach_slab(heap, class);
     put_trays(heap, class);
 }

@@ -9,15 +9,13 @@
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
-#include "thread/mailbox.h"
 
 #include <errno.h>
 
 /* Whether slots of the class may go from thread to thread by way of the exchange. */
 static bool is_exchanged(const struct heap *heap, unsigned class)
 {
-    return (TSLAB_REMOTE & REMOTE_EXCHANGE) != 0 && heap->epoch == &epoch_process &&
-           !class_geometry[class].shares_lines && os_has_threads();
+    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads();
 }
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
@@ -32,7 +30,7 @@ static bool hand_over(struct heap *heap, unsigned class)
     struct heap_class *const hc = heap_part(heap, class);
     struct tray *const full = tray_of(magazine_places(m));
     struct tray *empty = NULL;
-    if (full == &hc->first.tray /* there was no longer one */ || (TSLAB_BYPASS & BYPASS_ALLOCS) != 0) {
+    if (full == &hc->first.tray /* there was no longer one */) {
         return false;
     }
     const unsigned slots = magazine_slots(m);
@@ -78,7 +76,7 @@ static void make_room(struct heap *heap, unsigned class)
 void overflow_free(struct heap *heap, unsigned class, void *p)
 {
     invariant(magazine_is_full(&heap->front.magazine[class]));
-    if (unlikely(option_bypasses(BYPASS_FREES))) {
+    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         heap_use(heap, class);
         counter_add(&heap_part(heap, class)->counters.bypassed_frees, 1);
         overflow_free_direct(heap, class, p);
@@ -109,12 +107,6 @@ void overflow_free_remote(struct heap *heap, unsigned class, void *p)
     heap_use(heap, class);
     struct heap_class *const hc = heap_part(heap, class);
     counter_add(&hc->counters.remote_frees, 1);
-    if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0) {
-        if (option_get(OPTION_MAGAZINES) == 0 || !mailbox_put(heap->gate, heap->affinity, arena_tag(p), p)) {
-            overflow_free_direct(heap, class, p);
-        }
-        return;
-    }
     if (unlikely(counter_get(&hc->outbox_slots) == hc->outbox_limit) &&
         (option_get(OPTION_MAGAZINES) == 0 || !outbox_renew(heap, class))) {
         overflow_free_direct(heap, class, p);

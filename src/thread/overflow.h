@@ -20,8 +20,7 @@ void overflow_free_direct(struct heap *heap, unsigned class, void *p);
  * wait: their memory is to come back at once. */
 always_inline bool overflow_may_wait(uint32_t tag)
 {
-    return (TSLAB_REMOTE & (REMOTE_OUTBOX | REMOTE_MAILBOX)) != 0 &&
-           (tag >> AFFINITY_SHIFT & (AFFINITY_EPOCH | AFFINITY_OF_EPOCH)) == 0;
+    return (tag >> AFFINITY_SHIFT & (AFFINITY_EPOCH | AFFINITY_OF_EPOCH)) == 0;
 }
 
 #endif

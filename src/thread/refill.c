@@ -11,7 +11,6 @@
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
-#include "thread/mailbox.h"
 
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
  * back at once: threads that need little of a class share its slabs, and each weighs what it uses
@@ -178,35 +177,14 @@ static bool load_exchanged(struct heap *heap, unsigned class)
     return full != NULL;
 }
 
-/* Fills the empty magazine with what other threads have freed of the heap's own slots. False: there is nothing. */
-/* uncounted: only builds of the lab call it */
-static inline bool load_mail(struct heap *heap, unsigned class)
-{
-    struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
-    if (!class_geometry[class].shares_lines || !mailbox_has_mail(heap->affinity, class)) {
-        return false;
-    }
-    if (m->limit < LETTER_SLOTS) {
-        heap_lengthen(heap, class, LETTER_SLOTS);
-    }
-    invariant(magazine_slots(m) == 0);
-    void **const places = magazine_places(m);
-    const unsigned limit = m->limit, n = mailbox_take(heap->affinity, class, places + 1, limit);
-    magazine_set(m, places, limit, n);
-    hc->fresh = UINT64_MAX;
-    counter_sub(&hc->moved, n);
-    return n != 0;
-}
-
 /* The magazine is empty. In the gate. */
 static void *refill(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];
-    invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_bypasses(BYPASS_ALLOCS)));
+    invariant(heap->gate->is_inside && (magazine_slots(m) == 0 || option_get(OPTION_MAGAZINES) == 0));
     heap_use(heap, class);
     struct heap_class *const hc = heap_part(heap, class);
-    if (unlikely(option_bypasses(BYPASS_ALLOCS))) {
+    if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
@@ -216,9 +194,6 @@ static void *refill(struct heap *heap, unsigned class)
         counter_add(&hc->counters.from_stock, 1);
     } else {
         stock_learn(&heap->stock, &hc->stock);
-        if ((TSLAB_REMOTE & REMOTE_MAILBOX) != 0 && load_mail(heap, class)) {
-            return magazine_pop(m);
-        }
         if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
             return NULL;
         }

@@ -203,7 +203,7 @@ noinline void *sampling_alloc_slot(struct heap *heap, unsigned class)
     if (p != NULL) {
         return p;
     }
-    p = option_bypasses(BYPASS_ALLOCS) ? NULL : magazine_pop(m);
+    p = option_get(OPTION_MAGAZINES) == 0 ? NULL : magazine_pop(m);
     p = p != NULL ? p : refill_alloc(heap, class);
     struct ahead *const ahead = p == NULL ? NULL : ahead_of(heap);
     if (ahead == NULL) {

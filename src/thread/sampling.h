@@ -28,7 +28,7 @@ always_inline void *sampling_slot(struct heap *heap, unsigned class)
     if (samples_are_on()) {
         return sampling_alloc_slot(heap, class);
     }
-    void *const p = (TSLAB_BYPASS & BYPASS_ALLOCS) == 0 ? magazine_pop(&heap->front.magazine[class]) : NULL;
+    void *const p = magazine_pop(&heap->front.magazine[class]);
     return p != NULL ? p : refill_alloc(heap, class);
 }
 

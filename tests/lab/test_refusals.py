@@ -72,7 +72,7 @@ REFUSED = (
     (2, "--session-percent must be from 0 to 100", "requests --session-percent 101"),
     (2, "--requests at this --rate take longer than 80 s", "requests --rate 1000 --requests 90000"),
     (2, "--check needs --rounds of at least 6", "requests --rounds 1 --check"),
-    (2, "--deferred is compared with tslab", "requests --allocators glibc --deferred {ours}"),
+    (2, "--deferred is compared with tslab", "requests --allocators glibc --deferred"),
     (2, "cannot write /nowhere/page.md", "requests --markdown /nowhere/page.md"),
     (2, "invalid choice: 'other'", "requests --preset other"),
     (1, "There is no library /nowhere/lib.so. Run `make build`", "requests --library /nowhere/lib.so"),

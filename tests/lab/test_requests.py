@@ -64,7 +64,7 @@ class Command(RequestsTest):
     def test_all_policies_and_both_scenarios(self):
         page = self.own / "page.md"
         files = ("--output", "out", "--markdown", page)
-        done = self.command("--allocators", "glibc,tslab", "--deferred", self.library, *files)
+        done = self.command("--allocators", "glibc,tslab", "--deferred", *files)
         self.require_clean(done)
         found = self.found("out")
         policies = ("never", "per-request", "batch-16", "interval-50", "manual", "inside")

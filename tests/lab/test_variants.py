@@ -1,6 +1,6 @@
 """`tslab variants`: its questions, its tables from figures that are known, and what it refuses. usage: test_variants.py LIBRARY"""
 
-import re
+import subprocess
 import types
 import unittest
 
@@ -27,11 +27,21 @@ def results(columns):
 
 
 class Questions(unittest.TestCase):
-    def test_settings_are_those_of_the_build(self):
-        known = re.findall(r"^set\((TSLAB_\w+) ", (ROOT / "CMakeLists.txt").read_text(), re.M)
+    def test_each_patch_fits_the_sources(self):
+        patches = {path.stem for path in variants.PATCHES.glob("*.patch")}
+        every = [variants.DEFERRED, *(one for question in command.QUESTIONS.values() for one in question.variants)]
+        self.assertEqual({variant.patch for variant in every if variant.patch}, patches)
+        for name in patches:
+            argv = ["patch", "--dry-run", "-d", ROOT, "-p1", "-s", "-f", "-i", variants.PATCHES / f"{name}.patch"]
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), name)
+
+    def test_each_number_is_one_that_its_patch_reads(self):
         for question in command.QUESTIONS.values():
             for variant in question.variants:
-                self.assertLessEqual(variant.settings.keys(), set(known))
+                if variant.number is not None:
+                    name = variant.definition.partition("=")[0]
+                    self.assertIn(f"({name} & ", (variants.PATCHES / f"{variant.patch}.patch").read_text())
 
     def test_each_has_ours_and_differs_from_it(self):
         for question in command.QUESTIONS.values():

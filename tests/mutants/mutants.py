@@ -85,9 +85,6 @@ SLAB_FILES = set(SCHEDULED) & {
     *"thread/magazine.h thread/overflow.c malloc/current_thread.c report/statistics.c".split(),
 }
 
-# Only the engine with mailboxes has these.
-MAILBOX_FILES = {"thread/mailbox.c", "thread/mailbox.h"}
-
 # Left out for time where loads may return older values. The engine as it is passes them (sim-weak-long).
 NOT_WEAK = {"depot", "large", "tight", "sweep", "trap", "reclaim", "work", "fork-large"}
 
@@ -121,10 +118,6 @@ builds = Builds()
 
 def plan_of(mutant):
     """(build, tests) to try in turn."""
-    if mutant.file in MAILBOX_FILES:
-        if mutant.kind == "order":
-            return [("release", ["sim-mailbox-weak"])]
-        return [("debug", ["unit-mailbox"]), ("release", ["sim-mailbox"])]
     scheduled = [f"sim-{name}" for name in SCHEDULED.get(mutant.file, EPOCH).split()]
     stress, cases = (SLAB_STRESS, SLAB_CASES) if mutant.file in SLAB_FILES else (EPOCH_STRESS, EPOCH_CASES)
     if mutant.kind == "comparison":

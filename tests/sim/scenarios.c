@@ -167,26 +167,6 @@ const struct scenario scenarios[] = {
     { "outbox", "a magazine is flushed", { "@0 a2>1 " SIX_OF_2 SIX_OF_2 "a2>1 " SIX_OF_2 "ffffffffffffffff", MAGAZINES }, { "f a2 a2 a2", "f f" }, 2, 3 },
     { "outbox", "fork, the parent goes on", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "K a2 f", "f f f e" }, 3, 4 },
 
-    /* The same where homes look for their mail (sim_mailbox). */
-    { "mailbox", "beside the home's refill", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "a2 a2 f", "f f f" }, 3, 4 },
-    { "mailbox", "the writer fills a letter that is taken", { "@0 " TEN_OF_2_FOR_1 "@1 f f", MAGAZINES }, { "a2 a2", "f f f f" }, 3, 4 },
-    { "mailbox", "more than all letters hold", { "@0 " TEN_OF_2_FOR_1, MAGAZINES }, { "a2 a2 f", "f f f f f f" }, 2, 3 },
-    { "mailbox", "two write", { "@0 a2>1 a2>2 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "a2 a2", "f f f", "f f f" }, 2, 2 },
-    { "mailbox", "one writes to two", { "@0 a2>2 a2>2 @1 a2>2 a2>2", MAGAZINES }, { "a2 a2", "a2 a2", "f f f f" }, 2, 2 },
-    { "mailbox", "each writes to the other", { "@0 a2>1 a2>1 a2>1 @1 a2>0 a2>0 a2>0", MAGAZINES }, { "f f a2 f", "f f a2 f" }, 3, 4 },
-    { "mailbox", "beside the home's exit", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x", "f f f" }, 3, 5 },
-    { "mailbox", "the writer ends beside the home's refill", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "a2 a2", "f f f x" }, 3, 4 },
-    { "mailbox", "both end", { "@0 a2>1 a2>1 a2", MAGAZINES }, { "f x", "f f x" }, 3, 4 },
-    { "mailbox", "frees after the end", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x f a2", "f x f f" }, 2, 3 },
-    { "mailbox", "another has the home's record", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "x", "f f f", "x a2 a2 f" }, 2, 3 },
-    { "mailbox", "the slab has another home meanwhile", { "@0 a2>1 a2>1 a2>1 a2", MAGAZINES }, { "f x a2", "f f e", "a2 F e" }, 2, 3 },
-    { "mailbox", "the writer trims", { "@0 a1>1 a1>1 a1>1 a1", MAGAZINES }, { "a1 f t", "f f t f" }, 2, 3 },
-    { "mailbox", "statistics beside frees", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "i a2", "f f f" }, 2, 3 },
-    { "mailbox", "fork in a free", { "@0 " TEN_OF_2_FOR_1 "a2>1 a2 @1 fffffff", MAGAZINES }, { "k f a2 e", "f f f f" }, 3, 4 },
-    { "mailbox", "fork, and the child reads its mail", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "k a2 a2 e", "f f f" }, 4, 5 },
-    { "mailbox", "fork beside a refill", { "@1 a2>2 a2>2 a2>0", MAGAZINES }, { "k f a2 x", "a2 a2", "f f" }, 2, 3 },
-    { "mailbox", "fork beside the writer's exit", { "@0 a2>1 a2>2 a2>1 a2>2", MAGAZINES }, { "k a2 f x", "f f x", "f f" }, 2, 3 },
-    { "mailbox", "fork, the parent goes on", { "@0 a2>1 a2>1 a2>1", MAGAZINES }, { "K a2 f", "f f f e" }, 3, 4 },
 
     /* Fork cuts the others anywhere outside their gates. */
     { "fork", "in a give", { TWO_OF_3, DIRECT }, { "k f a3 x", "f" }, 4, 6 },

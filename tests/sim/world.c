@@ -18,7 +18,6 @@
 #include "system.h"
 #include "thread/exchange.h"
 #include "thread/keeper.h"
-#include "thread/mailbox.h"
 #include "thread/overflow.h"
 
 #include <stdio.h>
@@ -406,29 +405,11 @@ void world_land(struct flight *flight)
     flight->on = false;
 }
 
-/* Only the engine with mailboxes has these. */
-#pragma weak mailbox_homes
-
-/* Whether the slot is in a letter that is posted: its home may take it before the free returns. */
-static bool is_posted(const void *p, unsigned class)
-{
-    bool found = false;
-    for (unsigned i = 0; mailbox_homes != NULL && i < world_record_count; i++) {
-        for (unsigned number = 0; number < LETTERS * MAILBOX_OUTGOING; number++) {
-            uint32_t count;
-            const struct letter *const letter =
-                mailbox_letter(mailbox_home(world_records[i]->heap.affinity), number, class, &count);
-            found |= count == LETTER_SLOTS && letter->slots[LETTER_SLOTS - 1] == p;
-        }
-    }
-    return found;
-}
-
 bool flight_has_landed(const struct flight *flight)
 {
     const void *const p = flight->frees->address;
     if (flight->word != NULL) {
-        return (load_plain(flight->word) & flight->mask) != 0 || is_posted(p, tag_class(flight->frees->tag));
+        return (load_plain(flight->word) & flight->mask) != 0;
     }
     return flight->frees->tag == TAG_CHUNK ? load_plain(size_code_at(p)) == 0
                                            : load_plain(&arena.units[arena_unit(p)].tag) != flight->frees->tag;

@@ -1,28 +1,47 @@
-"""Builds of tslab that decide a question in another way, for comparisons in the lab alone (src/base/limits.h)."""
+"""Builds of tslab that decide a question in another way, for comparisons in the lab alone: a copy of the sources with a patch
+of lab/variants."""
 
+import filecmp
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import places, processes
 
 COUNTER = "golden-locked"  # prints what operations cost in locked instructions and locks; a test's program
+PATCHES = places.ROOT / "lab/variants" if places.ROOT else None
+LEFT_OUT = shutil.ignore_patterns("build", "docs", "lab", ".*", "__pycache__", "node_modules", "target")
 
 
 @dataclass(frozen=True)
 class Variant:
-    """`settings`: of CMake. `environment`: of the programs that run on it."""
+    """`patch`: its name in lab/variants; none: the sources as they are. `number`: which of the ways that the patch has.
+    `environment`: of the programs that run on it."""
 
     name: str
-    settings: dict = field(default_factory=dict, hash=False)
+    patch: str = ""
+    number: int | None = None
     environment: dict = field(default_factory=dict, hash=False)
 
     @property
     def folder(self):
-        """Variants with the same settings share a build."""
-        words = [f"{key}-{value}".lower().removeprefix("tslab_") for key, value in sorted(self.settings.items())]
-        return places.BUILT / "variants" / ("_".join(words) or "default")
+        """Variants that are built alike share a build."""
+        return places.BUILT / "variants" / f"{self.patch or 'default'}{'' if self.number is None else self.number}"
+
+    @property
+    def library(self):
+        return self.folder / installed.DROP_IN
+
+    @property
+    def definition(self):
+        return f"TSLAB_{self.patch.upper()}={self.number}" if self.number is not None else ""
+
+
+DEFERRED = Variant("deferred", "deferred")
 
 
 def build(variants, counted):
@@ -30,18 +49,47 @@ def build(variants, counted):
     too, which needs what the tests need."""
     if not places.ROOT:
         raise processes.Failure("Variants are built from the sources, and this lab was installed without them.")
-    for folder, settings in {variant.folder: variant.settings for variant in variants}.items():
-        every = settings | {"CMAKE_BUILD_TYPE": "Release", "TSLAB_TESTS": "ON" if counted else "OFF"}
-        _run(["cmake", "-S", places.ROOT, "-B", folder, "-G", "Ninja", *(f"-D{k}={v}" for k, v in every.items())])
-        _run(["cmake", "--build", folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])
+    sources = {patch: patched(patch) if patch else places.ROOT for patch in {variant.patch for variant in variants}}
+    for variant in {variant.folder: variant for variant in variants}.values():
+        settings = {"CMAKE_BUILD_TYPE": "Release", "TSLAB_INSTALL": "OFF", "TSLAB_TWINS": "OFF"}
+        settings["TSLAB_TESTS"] = "ON" if counted else "OFF"
+        settings["CMAKE_C_FLAGS"] = f"-D{variant.definition}" if variant.definition else ""
+        options = [f"-D{key}={value}" for key, value in settings.items()]
+        _run(["cmake", "-S", sources[variant.patch], "-B", variant.folder, "-G", "Ninja", *options])
+        _run(["cmake", "--build", variant.folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])
+
+
+def patched(name):
+    """The folder of the sources with this patch, and with the files that belong to it. What has not changed there keeps its
+    time, so that it is not compiled again."""
+    kept = places.BUILT / "variants/sources" / name
+    with tempfile.TemporaryDirectory(prefix="tslab-variants-") as directory:
+        fresh = Path(directory) / name
+        shutil.copytree(places.ROOT, fresh, symlinks=True, ignore=LEFT_OUT)
+        if (PATCHES / name).is_dir():
+            shutil.copytree(PATCHES / name, fresh, dirs_exist_ok=True)
+        _run(["patch", "-d", fresh, "-p1", "-s", "-f", "--no-backup-if-mismatch", "-i", PATCHES / f"{name}.patch"])
+        _bring(fresh, kept)
+    return kept
+
+
+def _bring(fresh, kept):
+    """Makes one folder's files those of the other."""
+    wanted = {path.relative_to(fresh) for path in fresh.rglob("*") if not path.is_dir()}
+    for path in [path for path in kept.rglob("*") if not path.is_dir() and path.relative_to(kept) not in wanted]:
+        path.unlink()
+    for path in wanted:
+        if not (kept / path).is_file() or not filecmp.cmp(fresh / path, kept / path, shallow=False):
+            (kept / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(fresh / path, kept / path, follow_symlinks=False)
 
 
 def libraries(variants):
     """dict name -> Library, of what was built."""
     found = {}
     for variant in variants:
-        here, _ = installed.found([OURS], variant.folder / installed.DROP_IN)
-        source = " ".join(f"{key}={value}" for key, value in variant.settings.items()) or "built as users get it"
+        here, _ = installed.found([OURS], variant.library)
+        source = f"lab/variants/{variant.patch}.patch {variant.definition}".strip() if variant.patch else "built as users get it"
         found[variant.name] = replace(
             here[OURS], name=variant.name, title=variant.name, source=source, environment=variant.environment
         )

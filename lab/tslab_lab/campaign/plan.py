@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tslab_lab.allocators.catalogue import ALLOCATORS, OURS, SYSTEM
-from tslab_lab.allocators.variants import Variant
+from tslab_lab.allocators.variants import DEFERRED, Variant
 from tslab_lab.campaign import seconds
 from tslab_lab.epoch_cost import cases as epoch_cases
 from tslab_lab.workloads import catalogue, named
@@ -11,7 +11,6 @@ from tslab_lab.workloads import catalogue, named
 ROUNDS = 10
 LATENCY_ROUNDS = 6  # all their operations, millions, are one histogram
 ALL = ("--allocators", "all")
-DEFERRED = ("--deferred", "build/deferred/libtslab-malloc.so")
 CHECKED = "build/release/libtslab-malloc-checked.so"
 SOAK = "soak"  # a target of make, not a command of the lab
 PROGRAMS = ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
@@ -19,23 +18,22 @@ THREADS = (1, 2, 4, 8, 16)
 ORDER = ("requests", "epochs", "study-caches", "study-memory", "demo", "matrix", "study-requests", "checked", "rss", "boundaries",
          "study-mailbox", "latency", "patterns", "soak")  # fmt: skip
 REMOTE = tuple(
-    Variant(name, {"TSLAB_REMOTE": number})
+    Variant(name, "remote", number)
     for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
 )
-BYPASS = tuple(Variant(name, {"TSLAB_BYPASS": number}) for name, number in (("frees", 1), ("allocations", 2), ("both", 3)))
+BYPASS = tuple(Variant(name, "bypass", number) for name, number in (("frees", 1), ("allocations", 2), ("both", 3)))
 BOTH = f"{OURS},{OURS}@magazines=0"
 
 
 @dataclass(frozen=True)
 class Piece:
     """`words`: of the command. `minutes`: how long it takes on two processors where nothing disturbs it. `builds`: variants
-    that it needs; `deferred`: whether it needs the build that recycles only at close."""
+    that it needs."""
 
     name: str
     words: tuple
     minutes: float
     builds: tuple = ()
-    deferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,12 +74,12 @@ def _pattern_groups():
 
 
 def _sides(variants):
-    return ",".join([OURS, *(f"{variant.name}={variant.folder / 'libtslab-malloc.so'}" for variant in variants)])
+    return ",".join([OURS, *(f"{variant.name}={variant.library}" for variant in variants)])
 
 
 def _requests(name, words, columns, of_one):
     minutes = seconds.minutes_of(of_one, columns, ROUNDS)
-    return Piece(name, ("requests", *words, *_long(), "--no-figures"), minutes, deferred="--deferred" in words)
+    return Piece(name, ("requests", *words, *_long(), "--no-figures"), minutes, (DEFERRED,) if "--deferred" in words else ())
 
 
 def _rss(name, workload, allocators, sides):
@@ -112,7 +110,7 @@ def comparisons():
         for group in epoch_cases.GROUPS
     )
     requests = (
-        _requests("server", ("--scenarios", "server", *ALL, *DEFERRED), every + 6, seconds.SERVER),
+        _requests("server", ("--scenarios", "server", *ALL, "--deferred"), every + 6, seconds.SERVER),
         _requests("scattered", ("--scenarios", "scattered", *ALL), every + 1, seconds.SCATTERED),
     )
     steps = ("boundaries", *ALL, *_long(), "--no-figures")
@@ -146,7 +144,7 @@ def studies():
     both, two = ("--allocators", BOTH), ("--allocators", f"{SYSTEM},{OURS}")
     many = ("--requests", "100000", "--rate", "4000", "--workers", "16", "--policies", "never,batch-256")
     requests = (
-        _requests("study", ("--preset", "study", *two, *DEFERRED), 3, seconds.STUDY),
+        _requests("study", ("--preset", "study", *two, "--deferred"), 3, seconds.STUDY),
         _requests("batch", ("--scenarios", "server", *many, *two), 3, seconds.BATCH),
     )
     bypass = ("latency", *local, "--allocators", _sides(BYPASS), *_long(), "--no-figures")

@@ -154,9 +154,6 @@ def prepare(pieces):
         raise processes.Failure("The sources have changes that are not committed: nobody can build the same library again.")
     _build(("cmake", "--preset", "release"))
     _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
-    if any(piece.deferred for piece in pieces):
-        _build(("cmake", "--preset", "deferred"))
-        _build(("cmake", "--build", "build/deferred", "--target", "tslab-malloc"))
     variants.build(list(dict.fromkeys(variant for piece in pieces for variant in piece.builds)), False)
     if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
         _, missing = installed.found(["all"])

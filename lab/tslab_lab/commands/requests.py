@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tslab_lab.allocators import installed, sides
+from tslab_lab.allocators import installed, sides, variants
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
 from tslab_lab.display import layout
@@ -24,7 +24,6 @@ POLICIES = ("never", "per-request", "batch-16", "interval-50", "manual", INSIDE)
 POLICY = re.compile(r"never|per-request|batch-[1-9][0-9]*|interval-[1-9][0-9]*|manual|inside")
 SERVER, SCATTERED = outcomes.SERVER, outcomes.SCATTERED
 STUDY = {"requests": 1200, "workers": 4, "session_percent": 0, "policies": ["never"], "scenarios": [SERVER]}
-HOW_DEFERRED = "cmake --preset deferred && cmake --build --preset deferred makes build/deferred/libtslab-malloc.so"
 LONGEST_SECONDS = 80  # of one load: what runs longer counts as hung
 PACKAGES = ("nghttp2-client", "libmicrohttpd12")
 ROUNDS = (10, 1)
@@ -48,7 +47,7 @@ def add_arguments(parser):
     shift = "ask for rows of one band of sizes after the other, instead of all sizes at all times"
     add("--shift", action="store_true", help=shift)
     add("--brief", action="store_true", help="show one table and no notes")
-    add("--deferred", type=Path, metavar="PATH", help=f"a build that recycles only at close: {HOW_DEFERRED}")
+    add("--deferred", action="store_true", help="also a build that recycles only at close, which this makes (lab/variants)")
     add("--figures", type=Path, metavar="DIR", help="where to draw (default: beside the page, or the results)")
     add("--no-figures", action="store_true", help="draw nothing")
     measurement.add_page(parser)
@@ -208,7 +207,11 @@ def draw(told, folder):
 
 def prepare(arguments):
     """The libraries, and the environment for each, when all that is needed is there."""
-    found = sides.here(sides.with_base(arguments.allocators, arguments.deferred), arguments.library)
+    if arguments.deferred:
+        print("Building the variant that recycles only at close ...", flush=True)
+        variants.build((variants.DEFERRED,), False)
+    deferred = variants.DEFERRED.library if arguments.deferred else None
+    found = sides.here(sides.with_base(arguments.allocators, deferred), arguments.library)
     driver.require_h2load()
     for program in (compiled.SERVER, compiled.SCATTERED):
         compiled.build(program)

@@ -13,7 +13,8 @@ from tslab_lab.report import variant_tables
 NAME = "variants"
 HELP = "builds of tslab that decide a question of its design in other ways"
 DESCRIPTION = (
-    "Builds tslab in several ways, below build/lab/variants, runs them interleaved, and prints tables in Markdown: time "
+    "Builds tslab in several ways, below build/lab/variants, each from a copy of the sources with a patch of "
+    "lab/variants, runs them interleaved, and prints tables in Markdown: time "
     f"against {OURS} as it is, round by round, as the median with its 95 % interval; locked instructions and locks "
     "for each operation; and percentiles of single operations, where the question is about these. QUESTION is one of: "
     "remote (docs/decisions/remote-frees.md), bypass (docs/decisions/bypass.md)."
@@ -45,11 +46,11 @@ HANDED = [
 QUESTIONS = {
     "remote": Question(
         variants=(
-            Variant("straight", {"TSLAB_REMOTE": 0}),
-            Variant("outbox", {"TSLAB_REMOTE": 1}),
+            Variant("straight", "remote", 0),
+            Variant("outbox", "remote", 1),
             Variant(OURS),  # outbox and exchange
-            Variant("adopted", {"TSLAB_REMOTE": 6}),
-            Variant("mailbox", {"TSLAB_REMOTE": 10}),
+            Variant("adopted", "remote", 6),
+            Variant("mailbox", "remote", 10),
         ),
         workloads=(*SHARED, *HANDED, "cache-scratch:size=48", "larson"),
         counted=("two replace", "producer of"),
@@ -57,9 +58,9 @@ QUESTIONS = {
     "bypass": Question(
         variants=(
             Variant(OURS),
-            Variant("frees", {"TSLAB_BYPASS": 1}),
-            Variant("allocations", {"TSLAB_BYPASS": 2}),
-            Variant("both", {"TSLAB_BYPASS": 3}),
+            Variant("frees", "bypass", 1),
+            Variant("allocations", "bypass", 2),
+            Variant("both", "bypass", 3),
             Variant("magazines=0", environment={"TSLAB_MAGAZINES": "0"}),
         ),
         workloads=(

@@ -1,5 +1,5 @@
-/* Mailboxes: the way of slots from the thread that frees them straight to the heap that their slab is home to. Only in
- * builds of the lab (REMOTE_MAILBOX, limits.h), which compare it with the other ways (docs/decisions/remote-frees.md).
+/* Mailboxes: the way of slots from the thread that frees them straight to the heap that their slab is home to
+ * (docs/decisions/remote-frees.md).
  *
  * The mail stays with its writer until its home comes for it. A mailbox has the slots of one class on their way from
  * one heap to one home, in a few letters. The writer fills a letter without a lock. The count that makes the letter
@@ -12,7 +12,10 @@
  * Invariants: the slots of a letter are in no bitmap and no other place. A letter has one owner at a time: the writer
  * while it is not full, and then whoever claims it by compare-and-swap, the home or the writer.
  *
- * Threads: the holder of the heap whose number comes first. The card of the protocol is docs/protocols/caches.md. */
+ * Orders: the count of the last slot posts a letter by release, and the claim acquires. Who emptied a letter stores 0
+ * by release, and the writer acquires that. A letter that a fork cuts holds what it counts.
+ *
+ * Threads: the holder of the heap whose number comes first. */
 #ifndef TSLAB_THREAD_MAILBOX_H
 #define TSLAB_THREAD_MAILBOX_H
 

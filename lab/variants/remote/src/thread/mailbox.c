@@ -1,5 +1,4 @@
-/* A letter is an array and a count. The count tells whose the letter is, so a fork that cuts the writer anywhere leaves
- * a letter that holds what it counts. */
+/* A letter is an array and a count. The count tells whose the letter is. */
 #include "thread/mailbox.h"
 
 #include "common/metadata.h"
