@@ -59,6 +59,7 @@ NAVIGATION = {
     "Results": ["docs/results/README.md", "docs/results/*", "docs/lab.md", "docs/results-format.md"],
     "Understand": [
         "docs/ARCHITECTURE.md",
+        "docs/origins.md",
         "docs/verification.md",
         {"Decisions": ["docs/decisions/README.md", "docs/decisions/*"]},
         {"Protocols": ["docs/protocols/README.md", "docs/protocols/*"]},

@@ -16,7 +16,6 @@ report          what was found, for readers: tables, pages of Markdown, the HTML
 request_server  `tslab requests`: an HTTP server under load
 epoch_cost      `tslab epochs`: what epochs cost and weigh
 profiles        `tslab profile`: heap profiles that the library has written
-studies         pages about claims of the earlier work, from the results of a campaign
 campaign        what a campaign measures, and its raw results
 commands        one file for each sub-command
 """

@@ -17,7 +17,7 @@ from tslab_lab.results import merging, published, storage
 class Plans(unittest.TestCase):
     def test_all_pages_have_a_step_and_an_age(self):
         steps = plan.full()
-        self.assertEqual(sorted(step.name for step in steps), sorted(published.CHANGES))
+        self.assertEqual(sorted(step.name for step in steps if step.page), sorted(published.CHANGES))
         for step in steps:
             names = [piece.name for piece in step.pieces]
             self.assertEqual(len(set(names)), len(names))

@@ -220,9 +220,9 @@ def wait_until_quiet(name, end):
 
 
 def whole(step, raw):
-    """Whether all pieces are there, all of one engine."""
+    """Whether all pieces of a page are there, all of one engine."""
     known = [raw.of(step.name, piece.name) for piece in step.pieces]
-    return None not in known and len({one["engine"] for one in known}) == 1
+    return step.page and None not in known and len({one["engine"] for one in known}) == 1
 
 
 def write(step, pages, folder):
@@ -236,12 +236,9 @@ def write(step, pages, folder):
             processes.run(argv, processes.environment(), "the soak's page")
         return
     found = raw.read(step.name, [piece.name for piece in step.pieces])
-    if step.study:
-        text = importlib.import_module(f"tslab_lab.studies.{step.study}").page(found)
-    else:
-        together = merging.merged(list(found.values()))
-        command = importlib.import_module(f"tslab_lab.commands.{together.header['command']}")
-        text = command.page(together, folder / f"{step.name}.md")
+    together = merging.merged(list(found.values()))
+    command = importlib.import_module(f"tslab_lab.commands.{together.header['command']}")
+    text = command.page(together, folder / f"{step.name}.md")
     (folder / f"{step.name}.md").write_text(text, encoding="utf-8")
 
 
