@@ -607,34 +607,32 @@ TSLAB_API enum tslab_status tslab_work_resume(void);
 /* Statistics. They are exact while other threads are at rest. What other threads do meanwhile may be counted or not.
  * Members are bytes unless their name or comment says otherwise. */
 struct tslab_stats {
-    size_t live_objects;      /* small ones, allocated and not freed; without those in chunks of epochs */
-    size_t live_bytes;        /* of these, in their size classes */
-    size_t large_bytes;       /* used by runs of large objects */
-    size_t cached_bytes;      /* free, in thread caches */
-    size_t slab_bytes;        /* all slabs */
-    size_t chunk_bytes;       /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
-    size_t dirty_bytes;       /* empty, with pages: waiting for reuse or a purge */
-    size_t clean_bytes;       /* empty, without pages; memory that lost its addresses, too, is counted nowhere */
-    size_t committed_bytes;   /* addresses that are accessible, with or without pages */
-    size_t reserved_bytes;    /* addresses that the library may grow to; none is taken before it is needed */
-    size_t metadata_bytes;    /* the engine's own records, without side tables */
-    uint64_t allocations;     /* of small objects, since the start */
-    uint64_t frees;           /* of small objects, since the start */
-    uint64_t refills;         /* batches of slots taken from slabs */
-    uint64_t flushes;         /* magazines, outboxes and trays given back to slabs */
-    uint64_t bypassed_allocs; /* slots that went straight from slab to caller: the option magazines=0 */
-    uint64_t bypassed_frees;  /* slots that went straight back to their slab: the option magazines=0 */
-    uint64_t remote_frees;    /* slots freed that the freeing thread may not keep */
-    uint64_t slabs_opened;    /* slabs taken from the depot */
-    uint64_t slabs_recycled;  /* slabs that emptied and are back in the depot */
-    uint64_t harvests;        /* revisit queues that were harvested */
-    uint64_t harvested;       /* slabs found on them */
-    uint64_t queue_longest;   /* slabs on one such queue, at most */
-    uint64_t purge_calls;     /* calls of madvise */
-    uint64_t purged_bytes;    /* given back to the system, since the start */
-    uint64_t purge_refusals;  /* calls of madvise that the system refused: locked memory, a sandbox */
-    uint32_t threads;         /* threads that use the library now */
-    uint32_t thread_records;  /* most that were ever needed at once */
+    size_t live_objects;     /* small ones, allocated and not freed; without those in chunks of epochs */
+    size_t live_bytes;       /* of these, in their size classes */
+    size_t large_bytes;      /* used by runs of large objects */
+    size_t cached_bytes;     /* free, in thread caches */
+    size_t slab_bytes;       /* all slabs */
+    size_t chunk_bytes;      /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
+    size_t dirty_bytes;      /* empty, with pages: waiting for reuse or a purge */
+    size_t clean_bytes;      /* empty, without pages; memory that lost its addresses, too, is counted nowhere */
+    size_t committed_bytes;  /* addresses that are accessible, with or without pages */
+    size_t reserved_bytes;   /* addresses that the library may grow to; none is taken before it is needed */
+    size_t metadata_bytes;   /* the engine's own records, without side tables */
+    uint64_t allocations;    /* of small objects, since the start */
+    uint64_t frees;          /* of small objects, since the start */
+    uint64_t refills;        /* batches of slots taken from slabs */
+    uint64_t flushes;        /* magazines, outboxes and trays given back to slabs */
+    uint64_t remote_frees;   /* slots freed that the freeing thread may not keep */
+    uint64_t slabs_opened;   /* slabs taken from the depot */
+    uint64_t slabs_recycled; /* slabs that emptied and are back in the depot */
+    uint64_t harvests;       /* revisit queues that were harvested */
+    uint64_t harvested;      /* slabs found on them */
+    uint64_t queue_longest;  /* slabs on one such queue, at most */
+    uint64_t purge_calls;    /* calls of madvise */
+    uint64_t purged_bytes;   /* given back to the system, since the start */
+    uint64_t purge_refusals; /* calls of madvise that the system refused: locked memory, a sandbox */
+    uint32_t threads;        /* threads that use the library now */
+    uint32_t thread_records; /* most that were ever needed at once */
     uint32_t epochs_open;
     uint32_t epochs_draining; /* closed, and survivors keep memory */
     uint64_t epochs_opened;   /* since the start, also by units of work and instances */
@@ -731,13 +729,12 @@ struct tslab_class_stats {
     size_t size; /* of a slot */
     /* Since the start. */
     uint64_t allocations, frees;
-    uint64_t slabs_opened, slabs_recycled;                  /* slabs taken from the depot; emptied and put back */
-    uint64_t slabs_attached;                                /* partly used slabs that a thread took over */
-    uint64_t refills, refilled;                             /* batches of slots taken from slabs; slots in them */
-    uint64_t flushes, flushed;                              /* the same back to slabs */
-    uint64_t stocked, exchanged;                            /* full trays handed to a thread's stock; to the exchange */
-    uint64_t bypassed_allocs, bypassed_frees, remote_frees; /* as in struct tslab_stats */
-    uint64_t harvests, harvested, queue_longest;            /* as in struct tslab_stats */
+    uint64_t slabs_opened, slabs_recycled; /* slabs taken from the depot; emptied and put back */
+    uint64_t slabs_attached;               /* partly used slabs that a thread took over */
+    uint64_t refills, refilled;            /* batches of slots taken from slabs; slots in them */
+    uint64_t flushes, flushed;             /* the same back to slabs */
+    uint64_t stocked, exchanged;           /* full trays handed to a thread's stock; to the exchange */
+    uint64_t remote_frees, harvests, harvested, queue_longest; /* as in struct tslab_stats */
     /* Now, by a look at each slab. Free slots are in the slab; used ones are objects', or cached. */
     uint64_t live_objects; /* used slots without the cached ones */
     uint64_t slabs;        /* those below add up to it */

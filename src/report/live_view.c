@@ -68,8 +68,6 @@ enum {
     X(frees)                                                                                                           \
     X(refills)                                                                                                         \
     X(flushes)                                                                                                         \
-    X(bypassed_allocs)                                                                                                 \
-    X(bypassed_frees)                                                                                                  \
     X(remote_frees)                                                                                                    \
     X(slabs_opened)                                                                                                    \
     X(slabs_recycled)                                                                                                  \

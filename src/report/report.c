@@ -140,8 +140,6 @@ static noinline void json_totals(struct json *json)
     json_number(json, "frees", stats.frees);
     json_number(json, "refills", stats.refills);
     json_number(json, "flushes", stats.flushes);
-    json_number(json, "bypassed_allocations", stats.bypassed_allocs);
-    json_number(json, "bypassed_frees", stats.bypassed_frees);
     json_number(json, "remote_frees", stats.remote_frees);
     json_number(json, "slabs_opened", stats.slabs_opened);
     json_number(json, "slabs_recycled", stats.slabs_recycled);
@@ -237,8 +235,6 @@ static noinline void json_class_entry(struct json *json, unsigned class)
     json_number(json, "queue_longest", stats.queue_longest);
     json_number(json, "queue_length", stats.queue_length);
     json_number(json, "cached_bytes", stats_cached_slots(&stats) * stats.size);
-    json_number(json, "bypassed_allocations", stats.bypassed_allocs);
-    json_number(json, "bypassed_frees", stats.bypassed_frees);
     json_number(json, "remote_frees", stats.remote_frees);
     json_slabs(json, &stats);
     json_close(json, "}");

@@ -70,8 +70,6 @@ static void add_class(struct tslab_stats *stats, const struct class_sums *sums, 
     stats->frees += sums->frees;
     stats->refills += sums->refills;
     stats->flushes += sums->flushes;
-    stats->bypassed_allocs += sums->bypassed_allocs;
-    stats->bypassed_frees += sums->bypassed_frees;
     stats->remote_frees += sums->remote_frees;
     stats->slabs_opened += sums->opened;
     stats->slabs_recycled += sums->recycled;
@@ -194,8 +192,6 @@ void stats_class_get(unsigned class, struct tslab_class_stats *stats)
         .flushed = sums.flushed,
         .stocked = sums.stocked,
         .exchanged = sums.exchanged,
-        .bypassed_allocs = sums.bypassed_allocs,
-        .bypassed_frees = sums.bypassed_frees,
         .remote_frees = sums.remote_frees,
         .harvests = sums.harvests,
         .harvested = sums.harvested,
@@ -238,7 +234,7 @@ static const struct {
                               { "misses", 9 },        { "from_stock", 11 },     { "from_exchange", 14 },
                               { "refills", 9 },       { "slabs_attached", 15 }, { "slabs_new", 10 },
                               { "stocked", 9 },       { "exchanged", 10 },      { "flushes", 9 },
-                              { "remote_frees", 13 }, { "bypassed", 10 },       { "slabs_recycled", 15 } };
+                              { "remote_frees", 13 }, { "slabs_recycled", 15 } };
 
 static void print_line(struct text *text, const char *label, uint64_t number, const char *unit)
 {
@@ -270,7 +266,6 @@ static void print_class(struct text *text, unsigned class)
         sums.exchanged,
         sums.flushes,
         sums.remote_frees,
-        sums.bypassed_allocs + sums.bypassed_frees,
         sums.recycled,
     };
     for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {

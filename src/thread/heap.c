@@ -200,8 +200,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->flushed += counter_get(&counters->flushed);
     sums->stocked += counter_get(&counters->stocked);
     sums->exchanged += counter_get(&counters->exchanged);
-    sums->bypassed_allocs += bypassed_allocs;
-    sums->bypassed_frees += bypassed_frees;
+    sums->bypassed += bypassed_allocs + bypassed_frees;
     sums->remote_frees += remote_frees;
     sums->opened += counter_get(&counters->opened);
     sums->attached += counter_get(&counters->attached);

@@ -60,7 +60,7 @@ struct class_held {
 struct class_sums {
     uint64_t allocs, frees; /* by all ways */
     uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
-    uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed_allocs, bypassed_frees, remote_frees;
+    uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed, remote_frees;
     uint64_t opened, attached, recycled, harvests, harvested, queue_longest, queue_length;
     uint64_t from_stock, from_exchange;
 };
@@ -69,7 +69,7 @@ struct class_sums {
 static inline uint64_t class_sums_misses(const struct class_sums *sums)
 {
     return sums->refills + sums->from_stock + sums->from_exchange + sums->flushes + sums->stocked + sums->exchanged +
-           sums->bypassed_allocs + sums->bypassed_frees;
+           sums->bypassed;
 }
 
 /* The tray that a magazine starts with lies in the heap, and never leaves it. */

@@ -58,8 +58,7 @@ static void class_sums_add(struct class_sums *sums, const struct class_sums *mor
     sums->from_stock += more->from_stock;
     sums->from_exchange += more->from_exchange;
     sums->exchanged += more->exchanged;
-    sums->bypassed_allocs += more->bypassed_allocs;
-    sums->bypassed_frees += more->bypassed_frees;
+    sums->bypassed += more->bypassed;
     sums->remote_frees += more->remote_frees;
     sums->opened += more->opened;
     sums->attached += more->attached;

@@ -4,7 +4,7 @@ import json
 
 SCHEMA = "tslab-statistics"
 CLASSES_KEPT = 8
-TRAFFIC = ("allocations", "frees", "refills", "flushes", "bypassed_allocations", "bypassed_frees", "remote_frees")
+TRAFFIC = ("allocations", "frees", "refills", "flushes", "remote_frees")
 
 
 def waste(entry):
