@@ -787,13 +787,13 @@ TSLAB_INLINE enum tslab_status tslab_thread_stats_get(struct tslab_thread_stats 
     return tslab_thread_stats_get_sized(stats, sizeof *stats);
 }
 
-/* Writes the statistics as text to a file descriptor, with a table of the size classes in use and a table of epochs by
+/* Writes a summary for people to a file descriptor: memory by use, the size classes with most memory, and epochs by
  * label. It does not allocate.
  *
  * Cost: as tslab_stats_get, a look at every run of the epochs in use, and writing. */
 TSLAB_API void tslab_stats_print(int fd);
 
-/* Writes the statistics as JSON to a file descriptor. docs/statistics.md describes the members. It does not allocate.
+/* Writes all statistics as JSON to a file descriptor. docs/statistics.md describes the members. It does not allocate.
  *
  * Cost: as tslab_stats_print. */
 TSLAB_API void tslab_stats_json(int fd);

@@ -3,6 +3,7 @@
 
 #include <tslab/tslab.h>
 
+#include "audit/accounts.h"
 #include "audit/gauges.h"
 #include "common/option.h"
 #include "malloc/alloc.h"
@@ -10,8 +11,6 @@
 #include "malloc/exit_check.h"
 #include "malloc/fast.h"
 #include "os/sink.h"
-#include "report/accounts_text.h"
-#include "report/epoch_list.h"
 #include "report/live_view.h"
 #include "report/profile.h"
 #include "report/profile_text.h"
@@ -106,6 +105,28 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
     return TSLAB_OK;
 }
 
+TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *accounts, size_t size)
+{
+    if (accounts == NULL || !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct tslab_accounts found;
+    (void)accounts_take(&found, NULL);
+    sized_give(accounts, size, &found, sizeof found);
+    return TSLAB_OK;
+}
+
+TSLAB_API enum tslab_status tslab_class_stats_get_sized(uint32_t number, struct tslab_class_stats *stats, size_t size)
+{
+    if (number >= CLASS_LIMIT - 1 || stats == NULL || !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct tslab_class_stats found;
+    stats_class_get(number + 1, &found);
+    sized_give(stats, size, &found, sizeof found);
+    return TSLAB_OK;
+}
+
 TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_stats *stats, size_t size)
 {
     if (stats == NULL || !sized_is_valid(size)) {
@@ -125,10 +146,6 @@ TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_sta
 TSLAB_API void tslab_stats_print(int fd)
 {
     summary_print(fd);
-    stats_print(fd);
-    accounts_print(fd);
-    classes_print(fd);
-    epochs_print(fd);
 }
 
 TSLAB_API const char *tslab_version(void)
@@ -150,8 +167,6 @@ static void write_statistics(uint32_t number)
     }
     if (form == STATS_JSON) {
         tslab_stats_json(fd);
-    } else if (form == STATS_ALL) {
-        tslab_stats_print(fd);
     } else {
         summary_print(fd);
     }

@@ -33,7 +33,4 @@ struct label_group {
  * belongs to the caller and is the same variable for all groups of one report. False: there are no more. */
 bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group);
 
-/* Writes a table of the epochs by label as text, if there are any epochs. */
-void epochs_print(int fd);
-
 #endif

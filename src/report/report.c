@@ -1,10 +1,11 @@
-/* Statistics as JSON, and the table of epochs by label as text. docs/statistics.md describes the fields. SCHEMA_VERSION
+/* Statistics as JSON. docs/statistics.md describes the fields. SCHEMA_VERSION
  * grows when a field changes its meaning or goes away. */
 #include "base/build.h"
 
 #include <tslab/tslab.h>
 
 #include "audit/accounts.h"
+#include "common/option.h"
 #include "common/quota.h"
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
@@ -18,7 +19,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4, GROUP_COLUMNS = 12 };
+enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4 };
 
 struct json {
     int fd;
@@ -97,6 +98,7 @@ static void json_string(struct json *json, const char *name, const char *value)
     text_string(&json->text, "\"");
     for (const unsigned char *c = (const unsigned char *)value; *c != 0;) {
         const size_t bytes = sign_bytes(c);
+        text_send_part(&json->text, json->fd);
         if (bytes == 0) {
             text_string(&json->text, "\\ufffd");
         } else if (*c < 0x20 || *c == 0x7f || *c == '"' || *c == '\\') {
@@ -352,50 +354,19 @@ static noinline void json_label_limits(struct json *json)
     json_close(json, "]");
 }
 
-static void group_line(struct text *text, const struct label_group *group)
+/* The options by name, with their values as tslab_option_get tells them. */
+static noinline void json_options(struct json *json)
 {
-    const uint64_t cells[] = { group_epochs(group),
-                               group->states[TSLAB_EPOCH_OPEN],
-                               group->states[TSLAB_EPOCH_CLOSING],
-                               group->states[TSLAB_EPOCH_DRAINING],
-                               group->oldest_ms,
-                               group->live_objects,
-                               group->live_bytes,
-                               group->memory_bytes };
-    for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {
-        text_number(text, cells[i], GROUP_COLUMNS);
+#define OPTION_STRING(constant, name, ...) #name,
+    static const char *const names[] = { OPTION_TABLE(OPTION_STRING) };
+    json_open(json, "options", "{");
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        char value[OPTION_PATH_MOST + 1];
+        const bool told = tslab_option_get(names[i], value, sizeof value) == TSLAB_OK;
+        invariant(told);
+        json_string(json, names[i], told ? value : "");
     }
-    text_string(text, "  ");
-    if (group->labels > 1) {
-        text_string(text, "... ");
-        text_number(text, group->labels, 0);
-        text_string(text, " more labels");
-    } else {
-        text_foreign(text, group->label[0] == 0 ? "(no label)" : group->label);
-    }
-    text_string(text, "\n");
-}
-
-void epochs_print(int fd)
-{
-    static const char *const heads[] = { "epochs",    "open", "closing",    "draining",
-                                         "oldest ms", "live", "live bytes", "memory" };
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    struct label_group group;
-    uint64_t collection = 0;
-    for (uint32_t rank = 0; epochs_label(rank, &collection, &group); rank++) {
-        text_string(&text, rank == 0 ? "epochs by label\n" : "");
-        for (unsigned i = 0; i < sizeof heads / sizeof heads[0] && rank == 0; i++) {
-            text_right(&text, heads[i], GROUP_COLUMNS);
-        }
-        text_string(&text, rank == 0 ? "  label\n" : "");
-        group_line(&text, &group);
-        text_send_part(&text, fd);
-    }
-    if (text.length > 0) {
-        text_send(&text, fd);
-    }
+    json_close(json, "}");
 }
 
 TSLAB_API void tslab_stats_json(int fd)
@@ -414,6 +385,7 @@ TSLAB_API void tslab_stats_json(int fd)
     json_number(&json, "peak_rss_bytes", max_size(os_peak_resident_bytes(), resident));
     json_totals(&json);
     json_accounts(&json);
+    json_options(&json);
     json_open(&json, "classes", "[");
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         json_class_entry(&json, class);

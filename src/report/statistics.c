@@ -5,11 +5,9 @@
 #include "audit/accounts.h"
 #include "audit/census.h"
 #include "common/metadata.h"
-#include "common/option.h"
 #include "epoch/scope.h"
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
-#include "os/text.h"
 #include "space/depot.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
@@ -223,113 +221,4 @@ void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats)
     stats->allocations = not_below_zero(stats->allocations, counter_get(&thread->before.allocations));
     stats->frees = not_below_zero(stats->frees, counter_get(&thread->before.frees));
     stats->misses = not_below_zero(stats->misses, counter_get(&thread->before.misses));
-}
-
-enum { LABEL_COLUMNS = 22, NUMBER_COLUMNS = 14 };
-
-static const struct {
-    const char *head;
-    unsigned width;
-} class_columns_of_text[] = { { "size", 7 },          { "allocations", 13 },    { "frees", 13 },
-                              { "misses", 9 },        { "from_stock", 11 },     { "from_exchange", 14 },
-                              { "refills", 9 },       { "slabs_attached", 15 }, { "slabs_new", 10 },
-                              { "stocked", 9 },       { "exchanged", 10 },      { "flushes", 9 },
-                              { "remote_frees", 13 }, { "slabs_recycled", 15 } };
-
-static void print_line(struct text *text, const char *label, uint64_t number, const char *unit)
-{
-    text_string(text, "  ");
-    text_column(text, label, LABEL_COLUMNS);
-    text_number(text, number, NUMBER_COLUMNS);
-    text_string(text, unit);
-    text_string(text, "\n");
-}
-
-static void print_class(struct text *text, unsigned class)
-{
-    struct class_sums sums;
-    stats_class(class, &sums);
-    if (sums.allocs == 0) {
-        return;
-    }
-    const uint64_t cells[] = {
-        class_geometry[class].size,
-        sums.allocs,
-        sums.frees,
-        class_sums_misses(&sums),
-        sums.from_stock,
-        sums.from_exchange,
-        sums.refills,
-        sums.attached,
-        sums.opened,
-        sums.stocked,
-        sums.exchanged,
-        sums.flushes,
-        sums.remote_frees,
-        sums.recycled,
-    };
-    for (unsigned i = 0; i < sizeof cells / sizeof cells[0]; i++) {
-        text_number(text, cells[i], class_columns_of_text[i].width);
-    }
-    text_string(text, "\n");
-}
-
-static const char legend[] =
-    "  misses: allocations and frees that the magazines alone did not serve. Allocations: full trays\n"
-    "  from_stock and from_exchange, refills from slabs (slabs_attached were partly used, slabs_new are new).\n"
-    "  Frees: full trays stocked and exchanged, flushes to slabs. docs/statistics.md has all columns.\n";
-
-void stats_print(int fd)
-{
-    char buffer[REPORT_BYTES];
-    struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    struct tslab_stats stats;
-    stats_get(&stats);
-    text_string(&text, "totals\n");
-    print_line(&text, "live, small", stats.live_bytes, " bytes");
-    print_line(&text, "live objects, small", stats.live_objects, "");
-    print_line(&text, "large", stats.large_bytes, " bytes");
-    print_line(&text, "cached by threads", stats.cached_bytes, " bytes");
-    print_line(&text, "slabs", stats.slab_bytes, " bytes");
-    print_line(&text, "empty, dirty", stats.dirty_bytes, " bytes");
-    print_line(&text, "empty, purged", stats.clean_bytes, " bytes");
-    print_line(&text, "committed", stats.committed_bytes, " bytes");
-    print_line(&text, "metadata", stats.metadata_bytes, " bytes");
-    print_line(&text, "allocations, small", stats.allocations, "");
-    print_line(&text, "slabs recycled", stats.slabs_recycled, "");
-    print_line(&text, "harvests", stats.harvests, "");
-    print_line(&text, "slabs harvested", stats.harvested, "");
-    print_line(&text, "longest queue", stats.queue_longest, "");
-    print_line(&text, "queued now", stats.queue_length, "");
-    print_line(&text, "purged", stats.purged_bytes, " bytes");
-    print_line(&text, "purge calls", stats.purge_calls, "");
-    print_line(&text, "purge calls refused", stats.purge_refusals, "");
-    print_line(&text, "threads", stats.threads, "");
-    print_line(&text, "chunks of epochs", stats.chunk_bytes, " bytes");
-    print_line(&text, "epochs, open", stats.epochs_open, "");
-    print_line(&text, "epochs, draining", stats.epochs_draining, "");
-    print_line(&text, "epochs opened", stats.epochs_opened, "");
-    print_line(&text, "epochs closed", stats.epochs_closed, "");
-    print_line(&text, "epochs drained", stats.epochs_drained, "");
-    print_line(&text, "allocated in chunks", stats.epoch_bytes, " bytes");
-    print_line(&text, "units of work", stats.work_units, "");
-    print_line(&text, "purged by mistake", stats.purge_mistakes, " bytes");
-    print_line(&text, "offered", stats.offered_bytes, " bytes");
-    print_line(&text, "refused by the limit", stats.limit_refusals, "");
-    print_line(&text, "looks of the keeper", stats.keeper_looks, "");
-    text_send(&text, fd);
-    text_string(&text, "options\n");
-    option_describe(&text, fd);
-    text_send(&text, fd);
-    text_string(&text, "size classes\n");
-    for (unsigned i = 0; i < sizeof class_columns_of_text / sizeof class_columns_of_text[0]; i++) {
-        text_right(&text, class_columns_of_text[i].head, class_columns_of_text[i].width);
-    }
-    text_string(&text, "\n");
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        print_class(&text, c);
-        text_send_part(&text, fd);
-    }
-    text_string(&text, legend);
-    text_send(&text, fd);
 }

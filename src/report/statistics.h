@@ -31,7 +31,4 @@ void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats)
 /* Fills in *stats. */
 void stats_get(struct tslab_stats *stats);
 
-/* Writes the totals, the options and the size classes as text. */
-void stats_print(int fd);
-
 #endif

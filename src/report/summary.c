@@ -13,7 +13,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
-#include "report/accounts_text.h"
 #include "report/epoch_list.h"
 #include "report/statistics.h"
 #include "slab/large.h"
@@ -212,6 +211,16 @@ static void print_large(struct text *text)
         text_percent(text, live_bytes, run_bytes, column++->width);
         text_string(text, "\n");
     }
+}
+
+static unsigned class_with_most(const uint64_t bytes[CLASS_LIMIT])
+{
+    unsigned most = CLASS_NONE;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        most = bytes[c] > bytes[most] ? c : most;
+    }
+    invariant(bytes[CLASS_NONE] == 0);
+    return most;
 }
 
 static noinline void print_classes(int fd)

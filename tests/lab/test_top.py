@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -238,6 +239,25 @@ class Commands(Live):
         self.assertLess(names, metrics.names())
         self.assertGreater(names, {"tslab_rss_bytes", "tslab_allocations_total", "tslab_class_misses_total"})
         self.assertEqual(json.loads(self.tslab("stat", busy.pid, "--json").stdout)["pid"], busy.pid)
+
+    def test_stat_of_a_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/report"
+            for size in (300, 3000):
+                source = f"x = [bytes({size}) for _ in range(9000)]"
+                environment = self.environment | {"LD_PRELOAD": self.library, "TSLAB_STATS": "2", "TSLAB_STATS_FILE": path, "TSLAB_PURGE": "eager"}
+                self.assertEqual(self.run_argv(["/usr/bin/python3", "-c", source], env=environment).returncode, 0)
+            done = self.tslab("stat", path)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^python3[\d.]*, process \d+, tslab [\d.]+, up ")
+            for line in ("totals", "options", "accounts of memory", "size classes", "size classes that waste most", "threads"):
+                self.assertIn(f"\n{line}\n", done.stdout)
+            self.assertRegex(done.stdout, r"(?m)^purge +eager$")
+            self.assertRegex(done.stdout, r"(?m)^3,\d\d\d +9,\d\d\d ", "the newest report is not the one shown")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("tslab statistics\n")
+            self.assertIn("no whole report", self.tslab("stat", path).stderr)
+        self.assertIn("No such file", self.tslab("stat", path).stderr)
 
     def test_refusals(self):
         for words, said in ((("stat", 4194305), "no process 4194305"), (("top", 4194305, "--once"), "no process")):

@@ -4,7 +4,9 @@ drop-ins. usage: every_option.py PROGRAM LIBRARY...
 The options are those that the library tells of itself, so a new one is among them."""
 
 import concurrent.futures
+import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -17,17 +19,14 @@ LONGEST_S = 60
 
 
 def options_of(library):
-    """Each option, and the values to try: numbers, and the words and paths of its line."""
-    said = subprocess.run(["/bin/true"], env={"LD_PRELOAD": library, "TSLAB_STATS": "3"}, capture_output=True, text=True, check=True)
-    lines = said.stderr.split("\noptions\n", 1)[1].splitlines()
+    """Each option, and the values to try: numbers, and the words and paths of its row in the page of options."""
+    said = subprocess.run(["/bin/true"], env={"LD_PRELOAD": library, "TSLAB_STATS": "2"}, capture_output=True, text=True, check=True)
+    page = (pathlib.Path(__file__).parents[2] / "docs/options.md").read_text(encoding="utf-8")
     options = {}
-    for line in lines:
-        found = re.match(r"  ([a-z_]+) +\S+ (.*)", line)
-        if found is None:
-            break
-        name, about = found.groups()
-        words = [word.replace("-N", "-8").replace("-MS", "-5") for word in re.findall(r"(?:: |, )([a-z]+(?:-[a-zA-Z]+)?)(?=,| \(|$)", about)]
-        paths = ["%s/file-%%p"] if "the path of the file" in about else []
+    for name in json.loads(said.stderr)["options"]:
+        about = re.search(rf"^\| `{name}` \|[^|]*\|([^|]*\|[^|]*)", page, re.MULTILINE)[1]
+        words = [word.replace("-N", "-8").replace("-MS", "-5") for word in re.findall(r"`([a-z]+(?:-[a-zA-Z]+)?)`", about.partition("|")[0])]
+        paths = ["%s/file-%%p"] if "a path of" in about else []
         limits = ["a=1M:b=64K"] if "LABEL=" in about else []
         options[name] = NUMBERS + words + paths + limits
     return options

@@ -179,7 +179,7 @@ static void *work(void *argument)
 /* Reads the statistics: of none may a part be missing, since its write was interrupted. */
 static void *drain(void *unused)
 {
-    static const char *const parts[] = { "tslab statistics\n", "options\n", "size classes\n" };
+    static const char *const parts[] = { "tslab statistics\n", "size classes with most memory, and large objects\n" };
     size_t found[COUNT_OF(parts)] = { 0 };
     char line[512];
     FILE *const stream = fdopen(pipe_ends[0], "r");

@@ -24,7 +24,7 @@ _PURGES = ("adaptive", "delayed", "eager", "lazy", "never")
 _HUGE_PAGES = ("adaptive", "always", "never")
 _POLICIES = {"never": 0, "per-request": 0, "batch-": 1000000, "interval-": 86400000, "manual": 0}  # largest number
 _SIGNALS = ("USR1", "USR2", "TERM", "INT", "QUIT", "HUP", "URG", "IO", "WINCH")
-_STATS = {"text": "1", "json": "2", "all": "3"}
+_STATS = {"text": "1", "json": "2"}
 
 
 def _value(text):
@@ -84,7 +84,7 @@ def signal_name(text):
 
 def stats(text):
     if text not in _STATS:
-        raise argparse.ArgumentTypeError(f"'{text}' is none of text, json, all; before a program, write --")
+        raise argparse.ArgumentTypeError(f"'{text}' is none of text, json; before a program, write --")
     return _STATS[text]
 
 
@@ -104,7 +104,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("stats", "text|json|all", stats, "statistics on stderr when the program ends (default: text)", "text"),
+    Option("stats", "text|json", stats, "statistics on stderr when the program ends (default: text)", "text"),
     Option("stats_file", "PATH", path, "where statistics go instead: %%p is the process, %%e the program, %%n a count"),
     Option("stats_signal", "NAME", signal_name, "the signal that asks for statistics; TERM, INT, QUIT and HUP then end the program"),
     Option("stats_interval_ms", "N", number(0, 86400000), "how often statistics are written while the program allocates"),
