@@ -444,22 +444,3 @@ unsigned option_describe_changed(struct text *text)
     text_string(text, changed != 0 ? "\n" : "");
     return changed;
 }
-
-void option_describe(struct text *text, int fd)
-{
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        text_string(text, "  ");
-        text_column(text, rows[i].name, 16);
-        char buffer[OPTION_PATH_MOST + 1];
-        struct text value = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-        option_tell(&value, i, option_get(i));
-        invariant(value.length < sizeof buffer && (value.length > 0 || option_get(i) == 0));
-        buffer[value.length] = 0;
-        text_right(text, buffer, 14);
-        text_string(text, " ");
-        text_column(text, rows[i].unit, 6);
-        text_string(text, rows[i].doc);
-        text_string(text, "\n");
-        text_send_part(text, fd);
-    }
-}

@@ -59,7 +59,7 @@ extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
       "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
       "more")                                                                                                          \
     X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
-    X(STATS, stats, 0, 0, 3, "", "statistics when the program exits: 1 a summary, 2 JSON, 3 text with all tables")     \
+    X(STATS, stats, 0, 0, 2, "", "statistics when the program exits: 1 a summary, 2 JSON")                             \
     X(STATS_FILE, stats_file, 0, 0, 255, "bytes",                                                                      \
       "the path of the file that statistics go to, instead of stderr: %p is the process, %e the program, %n a count")  \
     X(STATS_SIGNAL, stats_signal, 0, 0, 64, "",                                                                        \
@@ -96,7 +96,7 @@ enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURG
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { WORD_SHIFT = 3 };
 
-enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON, STATS_ALL };
+enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON };
 
 static inline unsigned option_word_of(uint64_t value)
 {
@@ -133,9 +133,6 @@ bool option_set(enum option option, const char *value);
 
 /* Appends the value of an option as option_set takes it. */
 void option_tell(struct text *text, enum option option, uint64_t value);
-
-/* Appends a line for each option: name, value, unit, and what it does. Sends what does not fit (text_send_part). */
-void option_describe(struct text *text, int fd);
 
 /* Appends name=value for each option that has not its default, in lines. Returns how many. */
 unsigned option_describe_changed(struct text *text);

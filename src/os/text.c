@@ -64,12 +64,6 @@ void text_hex(struct text *text, uintptr_t number)
     text_digits(text, number, 16, 0);
 }
 
-void text_column(struct text *text, const char *string, unsigned width)
-{
-    text_string(text, string);
-    text_spaces(text, strlen(string), width);
-}
-
 void text_right(struct text *text, const char *string, unsigned width)
 {
     text_spaces(text, strlen(string), width);

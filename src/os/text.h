@@ -26,8 +26,6 @@ void text_number(struct text *text, uint64_t number, unsigned width);
 void text_mib(struct text *text, uint64_t bytes, unsigned width);
 /* A hexadecimal number behind 0x. */
 void text_hex(struct text *text, uintptr_t number);
-/* A string, left-aligned in width columns. */
-void text_column(struct text *text, const char *string, unsigned width);
 /* A string, right-aligned in width columns. */
 void text_right(struct text *text, const char *string, unsigned width);
 

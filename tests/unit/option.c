@@ -290,32 +290,6 @@ static void loading_is_silent(void **state)
     child_succeeds(load_in_silence, NULL, "");
 }
 
-static void the_description_names_all(void **state)
-{
-    (void)state;
-    static char part[REPORT_BYTES], buffer[2 * OPTION_COUNT * REPORT_BYTES / 8];
-    struct text text = { .buffer = part, .capacity = sizeof part };
-    FILE *const file = tmpfile();
-    assert_non_null(file);
-    option_describe(&text, fileno(file));
-    text_send(&text, fileno(file));
-    assert_true(pread(fileno(file), buffer, sizeof buffer - 1, 0) > 0);
-    assert_int_equal(fclose(file), 0);
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        char start[128];
-        if (i == OPTION_EPOCH_POLICY || i == OPTION_PURGE || i == OPTION_HUGE_PAGES) {
-            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name,
-                     i == OPTION_EPOCH_POLICY ? "never" : "adaptive");
-        } else if (i == OPTION_EPOCH_LIMITS || i == OPTION_STATS_FILE || i == OPTION_TRACE ||
-                   i == OPTION_PROFILE_FILE) {
-            snprintf(start, sizeof start, "  %-16s%14s ", options[i].name, "");
-        } else {
-            snprintf(start, sizeof start, "  %-16s%14llu ", options[i].name, (unsigned long long)option_values[i]);
-        }
-        assert_non_null(strstr(buffer, start));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,7 +301,6 @@ int main(void)
         cmocka_unit_test(limits_by_label_are_read),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),
         cmocka_unit_test(loading_is_silent),
-        cmocka_unit_test(the_description_names_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
