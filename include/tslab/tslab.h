@@ -605,46 +605,24 @@ TSLAB_API void tslab_work_pause(void);
 TSLAB_API enum tslab_status tslab_work_resume(void);
 
 /* Statistics. They are exact while other threads are at rest. What other threads do meanwhile may be counted or not.
- * Members are bytes unless their name or comment says otherwise. */
+ *
+ * struct tslab_stats has the figures that are asked for most. docs/statistics.md lists all: tslab_stat_get tells one by
+ * its name, tslab_stats_json writes all of them. Figures are bytes unless their name or comment says otherwise. */
 struct tslab_stats {
-    size_t live_objects;     /* small ones, allocated and not freed; without those in chunks of epochs */
-    size_t live_bytes;       /* of these, in their size classes */
-    size_t large_bytes;      /* used by runs of large objects */
-    size_t cached_bytes;     /* free, in thread caches */
-    size_t slab_bytes;       /* all slabs */
-    size_t chunk_bytes;      /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
-    size_t dirty_bytes;      /* empty, with pages: waiting for reuse or a purge */
-    size_t clean_bytes;      /* empty, without pages; memory that lost its addresses, too, is counted nowhere */
-    size_t committed_bytes;  /* addresses that are accessible, with or without pages */
-    size_t reserved_bytes;   /* addresses that the library may grow to; none is taken before it is needed */
-    size_t metadata_bytes;   /* the engine's own records, without side tables */
-    uint64_t allocations;    /* of small objects, since the start */
-    uint64_t frees;          /* of small objects, since the start */
-    uint64_t refills;        /* batches of slots taken from slabs */
-    uint64_t flushes;        /* magazines, outboxes and trays given back to slabs */
-    uint64_t remote_frees;   /* slots freed that the freeing thread may not keep */
-    uint64_t slabs_opened;   /* slabs taken from the depot */
-    uint64_t slabs_recycled; /* slabs that emptied and are back in the depot */
-    uint64_t harvests;       /* revisit queues that were harvested */
-    uint64_t harvested;      /* slabs found on them */
-    uint64_t queue_longest;  /* slabs on one such queue, at most */
-    uint64_t purge_calls;    /* calls of madvise */
-    uint64_t purged_bytes;   /* given back to the system, since the start */
-    uint64_t purge_refusals; /* calls of madvise that the system refused: locked memory, a sandbox */
-    uint32_t threads;        /* threads that use the library now */
-    uint32_t thread_records; /* most that were ever needed at once */
-    uint32_t epochs_open;
-    uint32_t epochs_draining; /* closed, and survivors keep memory */
-    uint64_t epochs_opened;   /* since the start, also by units of work and instances */
-    uint64_t epochs_closed;   /* closed or released */
-    uint64_t epochs_drained;  /* of these: had survivors, and are gone */
-    uint64_t epoch_bytes;     /* allocated in chunks of epochs, since the start; objects there are not counted */
-    uint64_t work_units;      /* units that ended, whatever the policy */
-    uint64_t purge_mistakes;  /* bytes that were purged, and wanted again within a second */
-    uint64_t offered_bytes;   /* offered to the system, since the start (purge=lazy) */
-    uint64_t limit_refusals;  /* slabs, chunks and large blocks that the hard limit refused; some came after a purge */
-    uint64_t keeper_looks;    /* looks of the keeper, since the start */
-    uint64_t queue_length;    /* slabs that wait on revisit queues, now */
+    uint64_t live_objects;    /* small ones, allocated and not freed; without those in chunks of epochs */
+    uint64_t live_bytes;      /* of these, in their size classes */
+    uint64_t large_bytes;     /* used by runs of large objects */
+    uint64_t cached_bytes;    /* free, in thread caches */
+    uint64_t slab_bytes;      /* all slabs */
+    uint64_t chunk_bytes;     /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
+    uint64_t dirty_bytes;     /* empty, with pages: waiting for reuse or a purge */
+    uint64_t committed_bytes; /* addresses that are accessible, with or without pages */
+    uint64_t metadata_bytes;  /* the engine's own records, without side tables */
+    uint64_t allocations;     /* of small objects, since the start */
+    uint64_t frees;           /* of small objects, since the start */
+    uint64_t threads;         /* threads that use the library now */
+    uint64_t epochs_open;
+    uint64_t epochs_draining; /* closed, and survivors keep memory */
 };
 
 /* Fills in all of *stats.
@@ -658,134 +636,22 @@ TSLAB_INLINE enum tslab_status tslab_stats_get(struct tslab_stats *stats)
     return tslab_stats_get_sized(stats, sizeof *stats);
 }
 
-/* The accounts: which use each committed byte has. Each byte is in one account, and the accounts add up to
- * committed_bytes: exactly while nothing runs, and within what is in motion while something does. docs/statistics.md
- * says what each account is, and what makes it smaller. */
-struct tslab_account {
-    uint64_t bytes;
-    uint64_t untouched_bytes; /* of these, known to have no pages: never touched, or purged */
-};
-
-struct tslab_accounts {
-    /* All accounts together. What is committed and not untouched is the part of the RSS that is the library's. */
-    uint64_t committed_bytes;
-    uint64_t untouched_bytes;
-    /* Objects: in slabs, in the sizes of their classes; in chunks; large ones, in whole pages. */
-    struct tslab_account live_slots;
-    struct tslab_account live_chunks;
-    struct tslab_account live_large;
-    /* Free slots in caches: of threads, and of all of them together. */
-    struct tslab_account magazines;
-    struct tslab_account stocks;
-    struct tslab_account outboxes;
-    struct tslab_account exchange;
-    struct tslab_account claimed;
-    struct tslab_account retired;
-    /* Slabs: free slots of slabs that no thread holds, and of slabs that one does; ends too short for a slot. */
-    struct tslab_account partial_slabs;
-    struct tslab_account attached_slabs;
-    struct tslab_account slab_tails;
-    /* Chunks of epochs: freed objects and gaps; ends not filled yet; chunks kept for the next epochs. */
-    struct tslab_account dead_in_chunks;
-    struct tslab_account unfilled_chunks;
-    struct tslab_account warm_chunks;
-    /* Runs: ends of large objects' runs; runs kept by threads; trapped ones; empty ones, by kind; between two uses. */
-    struct tslab_account large_tails;
-    struct tslab_account hot_runs;
-    struct tslab_account trapped_runs;
-    struct tslab_account dirty_runs;
-    struct tslab_account stuck_runs;
-    struct tslab_account clean_runs;
-    struct tslab_account moving_runs;
-    struct tslab_account unopened_units;
-    /* Metadata: side tables, and the engine's own records. */
-    struct tslab_account tag_table;
-    struct tslab_account run_table;
-    struct tslab_account revisit_table;
-    struct tslab_account code_table;
-    struct tslab_account check_table;
-    struct tslab_account tray_records;
-    struct tslab_account thread_records;
-    struct tslab_account heap_records;
-    struct tslab_account epoch_records;
-    struct tslab_account unused_records;
-};
-
-/* Fills in all of *accounts.
+/* Tells one figure by its name. docs/statistics.md lists the names:
  *
- * Returns: TSLAB_OK. TSLAB_INVALID: accounts is NULL.
- * Threads: any. It takes no lock, so that no other thread waits for it.
- * Cost: a look at every unit (16 KiB) of the arena, at every slab and every chunk in use, and at the records of all
- *   threads and of the epochs in use. */
-TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *accounts, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_accounts_get(struct tslab_accounts *accounts)
-{
-    return tslab_accounts_get_sized(accounts, sizeof *accounts);
-}
-
-/* A size class. */
-struct tslab_class_stats {
-    size_t size; /* of a slot */
-    /* Since the start. */
-    uint64_t allocations, frees;
-    uint64_t slabs_opened, slabs_recycled; /* slabs taken from the depot; emptied and put back */
-    uint64_t slabs_attached;               /* partly used slabs that a thread took over */
-    uint64_t refills, refilled;            /* batches of slots taken from slabs; slots in them */
-    uint64_t flushes, flushed;             /* the same back to slabs */
-    uint64_t stocked, exchanged;           /* full trays handed to a thread's stock; to the exchange */
-    uint64_t remote_frees, harvests, harvested, queue_longest; /* as in struct tslab_stats */
-    /* Now, by a look at each slab. Free slots are in the slab; used ones are objects', or cached. */
-    uint64_t live_objects; /* used slots without the cached ones */
-    uint64_t slabs;        /* those below add up to it */
-    uint64_t slabs_full;   /* without a free slot */
-    uint64_t slabs_partial;
-    uint64_t slabs_empty; /* without a used slot: a thread holds them */
-    uint64_t slabs_held;  /* of all slabs: a thread allocates from them */
-    uint64_t used_slots, free_slots;
-    uint64_t magazine_slots, stock_slots, outbox_slots, exchange_slots, claimed_slots, retired_slots; /* cached */
-    uint64_t slab_bytes;                                                                              /* of all slabs */
-    uint64_t tail_bytes;                               /* of these, behind the last slots */
-    uint64_t untouched_bytes;                          /* of these, known to have no pages */
-    uint64_t pages;                                    /* of all slabs */
-    uint64_t pages_free;                               /* without a used slot */
-    uint64_t pages_kept_1, pages_kept_2, pages_kept_4; /* with a free slot and at most 1, 2, 4 used ones */
-    /* Since the start, too: why magazines did not serve. */
-    uint64_t from_stock, from_exchange; /* full trays taken from a thread's stock; from the exchange */
-    uint64_t misses;                    /* allocations and frees that the magazines alone did not serve */
-    uint64_t queue_length;              /* as in struct tslab_stats: now */
-};
-
-/* Describes a size class in *stats. The classes have the numbers from 0 on, the smallest first.
+ *   purged_bytes                     a total of the process
+ *   process.rss_bytes                the process as the system sees it, and the terms of its RSS
+ *   account.dirty_runs.bytes         an account of memory; also account.NAME.untouched_bytes
+ *   class.64.live                    a size class, by the size of its slots
+ *   thread.allocations               the calling thread
+ *   label.request.live_bytes         the epochs with a label, and its limit; all are 0 where there are none
  *
- * Returns: TSLAB_OK. TSLAB_INVALID: there is no class of this number, or stats is NULL.
- * Threads: any.
- * Cost: a look at every unit of the arena, at every slot of the class, and at the records of all threads. */
-TSLAB_API enum tslab_status tslab_class_stats_get_sized(uint32_t number, struct tslab_class_stats *stats, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_class_stats_get(uint32_t number, struct tslab_class_stats *stats)
-{
-    return tslab_class_stats_get_sized(number, stats, sizeof *stats);
-}
-
-/* A thread, since it first used the library. Objects in epochs are not counted. */
-struct tslab_thread_stats {
-    uint64_t thread;             /* its number, as gettid tells it */
-    uint64_t allocations, frees; /* of small objects */
-    uint64_t misses;             /* of these, those that its magazines alone did not serve */
-    uint64_t cached_bytes;       /* free slots and large runs that it keeps for its next objects */
-};
-
-/* Describes the calling thread in *stats.
- *
- * Returns: TSLAB_OK. TSLAB_INVALID: stats is NULL. TSLAB_NO_MEMORY: there is no memory for the thread's record.
- * Cost: a walk over the thread's size classes. */
-TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_stats *stats, size_t size);
-
-TSLAB_INLINE enum tslab_status tslab_thread_stats_get(struct tslab_thread_stats *stats)
-{
-    return tslab_thread_stats_get_sized(stats, sizeof *stats);
-}
+ * Returns: TSLAB_OK. TSLAB_INVALID: there is no such figure, or an argument is NULL; *value is as it was.
+ *   TSLAB_NO_MEMORY: of a label or the thread, there is no memory for the thread's record.
+ * Threads: any. Two figures are of two moments.
+ * Cost: some compares of strings, and a walk: for totals as tslab_stats_get; for accounts and the terms of the RSS a
+ *   look at every unit (16 KiB) of the arena, at every slab and every chunk in use; for a class that, and a look at
+ *   every slot of the class; for a thread its size classes; for a label every run of the epochs in use. */
+TSLAB_API enum tslab_status tslab_stat_get(const char *name, uint64_t *value);
 
 /* Writes a summary for people to a file descriptor: memory by use, the size classes with most memory, and epochs by
  * label. It does not allocate.

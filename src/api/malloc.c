@@ -249,8 +249,8 @@ TSLAB_API struct mallinfo2 mallinfo2(void);
 
 TSLAB_API struct mallinfo2 mallinfo2(void)
 {
-    struct tslab_stats stats;
-    stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     const size_t used = stats.live_bytes + stats.large_bytes;
     const size_t total = stats.slab_bytes + stats.large_bytes + stats.dirty_bytes;
     return (struct mallinfo2){
@@ -289,8 +289,8 @@ TSLAB_API int malloc_info(int options, FILE *stream)
     if (options != 0) {
         return EINVAL;
     }
-    struct tslab_stats stats;
-    stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     const size_t free_bytes = stats.slab_bytes - min_size(stats.slab_bytes, stats.live_bytes) + stats.dirty_bytes;
     fprintf(stream,
             "<malloc version=\"1\">\n"

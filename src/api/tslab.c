@@ -3,7 +3,6 @@
 
 #include <tslab/tslab.h>
 
-#include "audit/accounts.h"
 #include "audit/gauges.h"
 #include "common/option.h"
 #include "malloc/alloc.h"
@@ -99,46 +98,24 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
     if (stats == NULL || !sized_is_valid(size)) {
         return TSLAB_INVALID;
     }
-    struct tslab_stats found;
-    stats_get(&found);
-    sized_give(stats, size, &found, sizeof found);
-    return TSLAB_OK;
-}
-
-TSLAB_API enum tslab_status tslab_accounts_get_sized(struct tslab_accounts *accounts, size_t size)
-{
-    if (accounts == NULL || !sized_is_valid(size)) {
-        return TSLAB_INVALID;
-    }
-    struct tslab_accounts found;
-    (void)accounts_take(&found, NULL);
-    sized_give(accounts, size, &found, sizeof found);
-    return TSLAB_OK;
-}
-
-TSLAB_API enum tslab_status tslab_class_stats_get_sized(uint32_t number, struct tslab_class_stats *stats, size_t size)
-{
-    if (number >= CLASS_LIMIT - 1 || stats == NULL || !sized_is_valid(size)) {
-        return TSLAB_INVALID;
-    }
-    struct tslab_class_stats found;
-    stats_class_get(number + 1, &found);
-    sized_give(stats, size, &found, sizeof found);
-    return TSLAB_OK;
-}
-
-TSLAB_API enum tslab_status tslab_thread_stats_get_sized(struct tslab_thread_stats *stats, size_t size)
-{
-    if (stats == NULL || !sized_is_valid(size)) {
-        return TSLAB_INVALID;
-    }
-    struct thread *const thread = current_thread_get();
-    if (thread == NULL) {
-        return TSLAB_NO_MEMORY;
-    }
-    struct tslab_thread_stats found;
-    stats_thread(thread, &found);
-    current_thread_put(thread);
+    struct total_figures totals;
+    stats_totals(&totals);
+    const struct tslab_stats found = {
+        .live_objects = totals.live_objects,
+        .live_bytes = totals.live_bytes,
+        .large_bytes = totals.large_bytes,
+        .cached_bytes = totals.cached_bytes,
+        .slab_bytes = totals.slab_bytes,
+        .chunk_bytes = totals.chunk_bytes,
+        .dirty_bytes = totals.dirty_bytes,
+        .committed_bytes = totals.committed_bytes,
+        .metadata_bytes = totals.metadata_bytes,
+        .allocations = totals.allocations,
+        .frees = totals.frees,
+        .threads = totals.threads,
+        .epochs_open = totals.epochs_open,
+        .epochs_draining = totals.epochs_draining,
+    };
     sized_give(stats, size, &found, sizeof found);
     return TSLAB_OK;
 }

@@ -15,31 +15,22 @@
 
 #include <string.h>
 
-#define ACCOUNT_NAME(name) #name,
-const char *const account_names[ACCOUNTS] = { ACCOUNT_LIST(ACCOUNT_NAME) };
+#define ACCOUNT_NAME(name, ...) #name,
+const char *const account_names[ACCOUNTS] = { ACCOUNT_FIGURES(ACCOUNT_NAME) };
+_Static_assert(sizeof(struct accounts) == offsetof(struct accounts, live_slots) + ACCOUNTS * sizeof(struct account),
+               "the accounts are in a row");
 
-#define ACCOUNT_PLACE(name) PLACE_##name,
-enum { ACCOUNT_LIST(ACCOUNT_PLACE) };
-#define ACCOUNT_IS_THERE(name)                                                                                         \
-    _Static_assert(offsetof(struct tslab_accounts, name) ==                                                            \
-                       offsetof(struct tslab_accounts, live_slots) + PLACE_##name * sizeof(struct tslab_account),      \
-                   "the list has the order of the struct");
-ACCOUNT_LIST(ACCOUNT_IS_THERE)
-_Static_assert(sizeof(struct tslab_accounts) ==
-                   offsetof(struct tslab_accounts, live_slots) + ACCOUNTS * sizeof(struct tslab_account),
-               "the list has all of the struct");
-
-static struct tslab_account all_of(uint64_t bytes)
+static struct account all_of(uint64_t bytes)
 {
-    return (struct tslab_account){ bytes, bytes };
+    return (struct account){ bytes, bytes };
 }
 
-static struct tslab_account none_of(uint64_t bytes)
+static struct account none_of(uint64_t bytes)
 {
-    return (struct tslab_account){ bytes, 0 };
+    return (struct account){ bytes, 0 };
 }
 
-static void account_add(struct tslab_account *account, uint64_t bytes, uint64_t untouched)
+static void account_add(struct account *account, uint64_t bytes, uint64_t untouched)
 {
     invariant(untouched <= bytes);
     account->bytes += bytes;
@@ -59,7 +50,7 @@ struct use_tally {
     uint64_t large_runs;
 };
 
-static void add_slab(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+static void add_slab(struct accounts *accounts, struct use_tally *tally, const struct census_run *run)
 {
     const struct class_geometry *const geometry = &class_geometry[run->class];
     struct census_slab slab;
@@ -75,7 +66,7 @@ static void add_slab(struct tslab_accounts *accounts, struct use_tally *tally, c
 }
 
 /* What a chunk with a cursor has beside living objects, its cursor tells. */
-static void add_chunk(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run)
+static void add_chunk(struct accounts *accounts, struct use_tally *tally, const struct census_run *run)
 {
     const uint32_t full = load_plain(&arena.runs[run->first].full);
     const bool open = load_plain(&arena.runs[run->first].live) > CHUNK_GRANULES;
@@ -96,7 +87,7 @@ static void add_chunk(struct tslab_accounts *accounts, struct use_tally *tally, 
     }
 }
 
-static void add_large(struct tslab_accounts *accounts, struct use_tally *tally, const struct census_run *run,
+static void add_large(struct accounts *accounts, struct use_tally *tally, const struct census_run *run,
                       size_t bare_bytes)
 {
     invariant(run->large_bytes != 0 && run->large_bytes <= (uint64_t)run->units << UNIT_SHIFT);
@@ -111,7 +102,7 @@ static size_t there_bytes(struct resident *resident, size_t first, size_t n)
     return resident == NULL ? pages_there_bytes(first, n) : resident_bytes(resident, first, n);
 }
 
-static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally, struct resident *resident)
+static void add_runs(struct accounts *accounts, struct use_tally *tally, struct resident *resident)
 {
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
         const size_t there = there_bytes(resident, run.first, run.units);
@@ -134,7 +125,7 @@ static void add_runs(struct tslab_accounts *accounts, struct use_tally *tally, s
 
 /* The chunks that have a cursor. A record that is FREE and has a chunk is a warm one, or about to be. */
 
-static void add_cursor(struct tslab_accounts *accounts, struct use_tally *tally, const struct cursor *cursor, bool warm,
+static void add_cursor(struct accounts *accounts, struct use_tally *tally, const struct cursor *cursor, bool warm,
                        uint64_t *filled_bytes)
 {
     const uint64_t start = load_plain(&cursor->start), at = load_plain(&cursor->at);
@@ -156,7 +147,7 @@ static void add_cursor(struct tslab_accounts *accounts, struct use_tally *tally,
     tally->chunk_units += CHUNK_UNITS;
 }
 
-static void add_cursors(struct tslab_accounts *accounts, struct use_tally *tally)
+static void add_cursors(struct accounts *accounts, struct use_tally *tally)
 {
     uint64_t filled = 0;
     uint32_t at = 0;
@@ -212,7 +203,7 @@ static uint64_t hot_runs_bytes(void)
 }
 
 /* Returns the bytes of all cached slots. */
-static uint64_t add_cached(struct tslab_accounts *accounts)
+static uint64_t add_cached(struct accounts *accounts)
 {
     uint64_t cached = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -233,14 +224,14 @@ static uint64_t add_cached(struct tslab_accounts *accounts)
 
 /* Metadata. How much of a side table has pages is an estimate, from the entries that what is there now has written. */
 
-static struct tslab_account table_account(enum arena_table table, uint64_t written_bytes)
+static struct account table_account(enum arena_table table, uint64_t written_bytes)
 {
     const uint64_t mapped = arena_table_bytes(table);
     invariant(mapped % os_page_bytes() == 0);
-    return (struct tslab_account){ mapped, not_below_zero(mapped, round_up(written_bytes, os_page_bytes())) };
+    return (struct account){ mapped, not_below_zero(mapped, round_up(written_bytes, os_page_bytes())) };
 }
 
-static void add_tables(struct tslab_accounts *accounts, const struct use_tally *tally, uint64_t used_units,
+static void add_tables(struct accounts *accounts, const struct use_tally *tally, uint64_t used_units,
                        uint64_t dirty_units)
 {
     const uint64_t granules = UNIT_BYTES / GRANULE_BYTES, touched = used_units + dirty_units;
@@ -248,7 +239,7 @@ static void add_tables(struct tslab_accounts *accounts, const struct use_tally *
     const uint64_t inside =
         not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / sizeof(struct run)));
     accounts->tag_table = table_account(TABLE_TAGS, touched * sizeof(struct unit));
-    const struct tslab_account pages = table_account(TABLE_PAGES, touched);
+    const struct account pages = table_account(TABLE_PAGES, touched);
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
     accounts->run_table = table_account(TABLE_RUNS, not_below_zero(touched, inside) * sizeof(struct run));
     accounts->revisit_table = table_account(TABLE_REVISITS, tally->handle_units * sizeof(struct revisit));
@@ -258,7 +249,7 @@ static void add_tables(struct tslab_accounts *accounts, const struct use_tally *
 #endif
 }
 
-static void add_records(struct tslab_accounts *accounts)
+static void add_records(struct accounts *accounts)
 {
     const struct thread *const last = owned_load(&registry.last);
     const uint64_t mapped = counter_get(&metadata_mapped_bytes), bytes = counter_get(&meta_bytes);
@@ -282,7 +273,7 @@ static void add_records(struct tslab_accounts *accounts)
 
 /* Puts the parts together. */
 
-static uint64_t sum_of(const struct tslab_accounts *accounts, uint64_t *untouched)
+static uint64_t sum_of(const struct accounts *accounts, uint64_t *untouched)
 {
     uint64_t sum = 0;
     *untouched = 0;
@@ -301,15 +292,15 @@ static uint64_t kind_bytes(enum run_kind kind)
 
 /* Takes the pages of an account of runs that nobody uses out of those that are there of all such runs. Which of them
  * has them, is known only of all together. */
-static struct tslab_account idle_account(uint64_t bytes, uint64_t *there)
+static struct account idle_account(uint64_t bytes, uint64_t *there)
 {
     const uint64_t own = min_size(bytes, *there);
     invariant(bytes % UNIT_BYTES == 0);
     *there -= own;
-    return (struct tslab_account){ bytes, bytes - own };
+    return (struct account){ bytes, bytes - own };
 }
 
-struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct resident *resident)
+struct accounts_gap accounts_take(struct accounts *accounts, struct resident *resident)
 {
     struct use_tally tally = { .slab_units = 0 };
     memset(accounts, 0, sizeof *accounts);
@@ -319,7 +310,7 @@ struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct reside
     accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
     const uint64_t live = not_below_zero(tally.used_slot_bytes, cached);
     const uint64_t bare = not_below_zero(tally.bare_slab_bytes, accounts->magazines.untouched_bytes);
-    accounts->live_slots = (struct tslab_account){ live, min_size(bare, live) };
+    accounts->live_slots = (struct account){ live, min_size(bare, live) };
     accounts->trapped_runs = all_of((uint64_t)counter_get(&trap_units) << UNIT_SHIFT);
     const uint64_t there = there_bytes(resident, 1, load_acquire(&arena.committed_units) - 1);
     uint64_t idle = not_below_zero(there, tally.there_bytes);
@@ -350,7 +341,7 @@ struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct reside
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
 }
 
-void accounts_take_resident(struct tslab_accounts *accounts)
+void accounts_take_resident(struct accounts *accounts)
 {
     struct resident resident;
     resident_open(&resident);

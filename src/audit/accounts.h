@@ -1,4 +1,4 @@
-/* The accounts: which use each committed byte has (struct tslab_accounts).
+/* The accounts: which use each committed byte has (struct accounts).
  *
  * The law: each committed byte is in one account, and the accounts add up to what is committed: exactly while nothing
  * runs, and within what is in motion while something does. What is committed is counted where it is committed: by the
@@ -14,53 +14,26 @@
 #define TSLAB_AUDIT_ACCOUNTS_H
 
 #include "audit/resident.h"
+#include "common/figures.h"
 #include "thread/heap.h"
 
-#include <tslab/tslab.h>
+struct account {
+    uint64_t bytes;
+    uint64_t untouched_bytes; /* of these, known to have no pages: never touched, or purged */
+};
 
-/* All accounts, in the order of the struct. */
-#define ACCOUNT_LIST(X)                                                                                                \
-    X(live_slots)                                                                                                      \
-    X(live_chunks)                                                                                                     \
-    X(live_large)                                                                                                      \
-    X(magazines)                                                                                                       \
-    X(stocks)                                                                                                          \
-    X(outboxes)                                                                                                        \
-    X(exchange)                                                                                                        \
-    X(claimed)                                                                                                         \
-    X(retired)                                                                                                         \
-    X(partial_slabs)                                                                                                   \
-    X(attached_slabs)                                                                                                  \
-    X(slab_tails)                                                                                                      \
-    X(dead_in_chunks)                                                                                                  \
-    X(unfilled_chunks)                                                                                                 \
-    X(warm_chunks)                                                                                                     \
-    X(large_tails)                                                                                                     \
-    X(hot_runs)                                                                                                        \
-    X(trapped_runs)                                                                                                    \
-    X(dirty_runs)                                                                                                      \
-    X(stuck_runs)                                                                                                      \
-    X(clean_runs)                                                                                                      \
-    X(moving_runs)                                                                                                     \
-    X(unopened_units)                                                                                                  \
-    X(tag_table)                                                                                                       \
-    X(run_table)                                                                                                       \
-    X(revisit_table)                                                                                                   \
-    X(code_table)                                                                                                      \
-    X(check_table)                                                                                                     \
-    X(tray_records)                                                                                                    \
-    X(thread_records)                                                                                                  \
-    X(heap_records)                                                                                                    \
-    X(epoch_records)                                                                                                   \
-    X(unused_records)
+#define ACCOUNT_MEMBER(name, ...) struct account name;
+struct accounts {
+    uint64_t committed_bytes, untouched_bytes; /* of all accounts together */
+    ACCOUNT_FIGURES(ACCOUNT_MEMBER)
+};
 
-#define ACCOUNT_NUMBER(name) ACCOUNT_OF_##name,
-enum { ACCOUNT_LIST(ACCOUNT_NUMBER) ACCOUNTS };
+enum { ACCOUNTS = ACCOUNT_FIGURES(FIGURE_ONE) };
 
 extern const char *const account_names[ACCOUNTS];
 
-/* The account of this number. */
-static inline const struct tslab_account *account_of(const struct tslab_accounts *accounts, unsigned number)
+/* The account of this number, in the order of the list. */
+static inline const struct account *account_of(const struct accounts *accounts, unsigned number)
 {
     invariant(number < ACCOUNTS);
     return &accounts->live_slots + number;
@@ -80,10 +53,10 @@ struct accounts_gap {
 
 /* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. NULL for
  * `resident`: all pages that were handed out count as touched. */
-struct accounts_gap accounts_take(struct tslab_accounts *accounts, struct resident *resident);
+struct accounts_gap accounts_take(struct accounts *accounts, struct resident *resident);
 
 /* The same for a report: pages that the program has not touched are told apart, where the kernel tells. */
-void accounts_take_resident(struct tslab_accounts *accounts);
+void accounts_take_resident(struct accounts *accounts);
 
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);

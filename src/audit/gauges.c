@@ -10,8 +10,8 @@
 
 enum { WALK_NS = 100000000, WALK_SHARE = 50 };
 
-#define NAME_AND_LINE_END(name) #name "\n"
-static const char sampled_names[] = ACCOUNT_LIST(NAME_AND_LINE_END);
+#define NAME_AND_LINE_END(name, ...) #name "\n"
+static const char sampled_names[] = ACCOUNT_FIGURES(NAME_AND_LINE_END);
 _Static_assert(sizeof sampled_names <= RING_NAMES_BYTES, "the file has room for them");
 
 static atomic_u64 next_walk_ns;
@@ -23,7 +23,7 @@ static uint64_t bytes_of(enum run_kind kind)
 
 static void note_accounts(uint64_t now_ns)
 {
-    struct tslab_accounts accounts;
+    struct accounts accounts;
     invariant(timeline_is_on());
     (void)accounts_take(&accounts, NULL);
     for (unsigned first = 0; first < ACCOUNTS; first += RING_WORDS) {

@@ -399,7 +399,7 @@ void verify_shared(void)
 
 void verify_accounts(void)
 {
-    struct tslab_accounts accounts;
+    struct accounts accounts;
     const struct accounts_gap gap = accounts_take(&accounts, NULL);
     uint64_t sum = 0;
     for (unsigned i = 0; i < ACCOUNTS; i++) {

@@ -14,6 +14,7 @@
 #define TSLAB_COMMON_QUOTA_H
 
 #include "base/atomic.h"
+#include "common/figures.h"
 #include "common/slice.h"
 #include "os/fatal.h"
 
@@ -81,7 +82,7 @@ bool label_limits_set(struct slice list);
 /* What a label with a place may have, and what its epochs have. */
 struct label_limit {
     const char *label;
-    uint64_t limit_bytes, used_bytes, refusals; /* limit_bytes is 0: it has none any more */
+    LABEL_LIMIT_FIGURES(FIGURE_MEMBER)
 };
 
 /* The limit in this place of the table. False: there are no more. */

@@ -8,6 +8,8 @@
 
 #include <tslab/tslab.h>
 
+#include "common/figures.h"
+
 #include <stdbool.h>
 
 /* Describes at most `capacity` epochs whose index is at least *from, and sets *from behind the last one. Returns how
@@ -24,13 +26,14 @@ enum { LABELS_TOLD = 20 };
  * is empty. */
 struct label_group {
     char label[32];
-    uint64_t live_objects, live_bytes, memory_bytes, oldest_ms;
-    uint32_t states[TSLAB_EPOCH_DRAINING + 1]; /* how many epochs are in each state */
-    uint32_t labels;                           /* how many labels the group has, at least */
+    LABEL_FIGURES(FIGURE_MEMBER)
 };
 
 /* The group with this rank. Rank 0 has the most memory, and the group of all other labels comes last. *collection
  * belongs to the caller and is the same variable for all groups of one report. False: there are no more. */
 bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group);
+
+/* The epochs with this label. All figures are 0: there are none. False: there is no memory for the thread's record. */
+bool epochs_with_label(const char *label, struct label_group *group);
 
 #endif

@@ -24,14 +24,10 @@ static struct {
 
 static void add_group(struct label_group *sum, const struct label_group *group)
 {
-    sum->labels += group->labels;
-    for (size_t state = 0; state < sizeof sum->states / sizeof sum->states[0]; state++) {
-        sum->states[state] += group->states[state];
-    }
-    sum->live_objects += group->live_objects;
-    sum->live_bytes += group->live_bytes;
-    sum->memory_bytes += group->memory_bytes;
-    sum->oldest_ms = group->oldest_ms > sum->oldest_ms ? group->oldest_ms : sum->oldest_ms;
+#define ADD_TO_GROUP(name, ...) sum->name += group->name;
+    const uint64_t oldest_ms = max_size(sum->oldest_ms, group->oldest_ms);
+    LABEL_FIGURES(ADD_TO_GROUP)
+    sum->oldest_ms = oldest_ms;
 }
 
 static struct label_group *group_of(const char *label)
@@ -50,16 +46,18 @@ static struct label_group *group_of(const char *label)
     return group;
 }
 
-static void add_epoch(const struct tslab_epoch_stats *stats)
+static void add_epoch(struct label_group *group, const struct tslab_epoch_stats *stats)
 {
-    struct label_group *group = group_of(stats->label);
-    invariant((size_t)stats->state < sizeof group->states / sizeof group->states[0]);
+    invariant(stats->state <= TSLAB_EPOCH_DRAINING);
     group->labels = 1;
-    group->states[stats->state]++;
+    group->epochs++;
+    group->open += stats->state == TSLAB_EPOCH_OPEN;
+    group->closing += stats->state == TSLAB_EPOCH_CLOSING;
+    group->draining += stats->state == TSLAB_EPOCH_DRAINING;
+    group->oldest_ms = max_size(group->oldest_ms, stats->age_ms);
     group->live_objects += stats->live_objects;
     group->live_bytes += stats->live_bytes;
     group->memory_bytes += stats->memory_bytes;
-    group->oldest_ms = stats->age_ms > group->oldest_ms ? stats->age_ms : group->oldest_ms;
 }
 
 /* Moves the groups with the most memory to the front, and makes one group of all beyond those that are told. */
@@ -96,7 +94,7 @@ static void labels_collect(void)
     label_table.known = 0;
     memset(&label_table.groups[LABELS_KNOWN], 0, sizeof label_table.groups[LABELS_KNOWN]);
     for (uint32_t from = 0; epochs_next(&from, &stats);) {
-        add_epoch(&stats);
+        add_epoch(group_of(stats.label), &stats);
     }
     order_groups();
     label_table.collection++;
@@ -122,4 +120,23 @@ bool epochs_label(uint32_t rank, uint64_t *collection, struct label_group *group
     gate_unlock(&thread->gate);
     current_thread_put(thread);
     return found;
+}
+
+bool epochs_with_label(const char *label, struct label_group *group)
+{
+    struct thread *thread = current_thread_get();
+    if (thread == NULL) {
+        return false;
+    }
+    struct tslab_epoch_stats stats;
+    memset(group, 0, sizeof *group);
+    gate_lock(&thread->gate);
+    for (uint32_t from = 0; epochs_next(&from, &stats);) {
+        if (strcmp(stats.label, label) == 0) {
+            add_epoch(group, &stats);
+        }
+    }
+    gate_unlock(&thread->gate);
+    current_thread_put(thread);
+    return true;
 }

@@ -1,4 +1,4 @@
-/* Cells are written one after another, in the order of the lists of names. */
+/* Figures are copied as they lie in their structs, which have the order of the lists of names. */
 #include "report/live_view.h"
 
 #include "base/build.h"
@@ -7,14 +7,12 @@
 
 #include "audit/accounts.h"
 #include "common/option.h"
-#include "malloc/engine.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/shared_memory.h"
 #include "report/epoch_list.h"
 #include "report/report_timer.h"
 #include "report/statistics.h"
-#include "report/summary.h"
 #include "space/limit.h"
 
 #include <stddef.h>
@@ -35,120 +33,29 @@ enum {
     RETRY_MS = 10000, /* where there is no memory for a board */
 };
 
-/* The figures of the process that are not those of tslab_stats_get. */
-#define OWN_LIST(X)                                                                                                    \
-    X(written_ms)                                                                                                      \
-    X(uptime_ms)                                                                                                       \
-    X(took_ms)                                                                                                         \
-    X(rss_bytes)                                                                                                       \
-    X(peak_rss_bytes)                                                                                                  \
-    X(hard_limit_bytes)                                                                                                \
-    X(soft_limit_bytes)                                                                                                \
-    X(soft_pressure)                                                                                                   \
-    X(container_pressure)                                                                                              \
-    X(live)                                                                                                            \
-    X(waste)                                                                                                           \
-    X(caches)                                                                                                          \
-    X(retained)                                                                                                        \
-    X(metadata)
-
-#define TOTAL_LIST(X)                                                                                                  \
-    X(live_objects)                                                                                                    \
-    X(live_bytes)                                                                                                      \
-    X(large_bytes)                                                                                                     \
-    X(cached_bytes)                                                                                                    \
-    X(slab_bytes)                                                                                                      \
-    X(chunk_bytes)                                                                                                     \
-    X(dirty_bytes)                                                                                                     \
-    X(clean_bytes)                                                                                                     \
-    X(committed_bytes)                                                                                                 \
-    X(reserved_bytes)                                                                                                  \
-    X(metadata_bytes)                                                                                                  \
-    X(allocations)                                                                                                     \
-    X(frees)                                                                                                           \
-    X(refills)                                                                                                         \
-    X(flushes)                                                                                                         \
-    X(remote_frees)                                                                                                    \
-    X(slabs_opened)                                                                                                    \
-    X(slabs_recycled)                                                                                                  \
-    X(harvests)                                                                                                        \
-    X(harvested)                                                                                                       \
-    X(queue_longest)                                                                                                   \
-    X(purge_calls)                                                                                                     \
-    X(purged_bytes)                                                                                                    \
-    X(purge_refusals)                                                                                                  \
-    X(threads)                                                                                                         \
-    X(thread_records)                                                                                                  \
-    X(epochs_open)                                                                                                     \
-    X(epochs_draining)                                                                                                 \
-    X(epochs_opened)                                                                                                   \
-    X(epochs_closed)                                                                                                   \
-    X(epochs_drained)                                                                                                  \
-    X(epoch_bytes)                                                                                                     \
-    X(work_units)                                                                                                      \
-    X(purge_mistakes)                                                                                                  \
-    X(offered_bytes)                                                                                                   \
-    X(limit_refusals)                                                                                                  \
-    X(keeper_looks)                                                                                                    \
-    X(queue_length)
-
-#define CLASS_LIST(X)                                                                                                  \
-    X(size)                                                                                                            \
-    X(allocations)                                                                                                     \
-    X(frees)                                                                                                           \
-    X(live)                                                                                                            \
-    X(cached_bytes)                                                                                                    \
-    X(slab_bytes)                                                                                                      \
-    X(misses)                                                                                                          \
-    X(refills)                                                                                                         \
-    X(flushes)                                                                                                         \
-    X(remote_frees)                                                                                                    \
-    X(slabs_new)                                                                                                       \
-    X(slabs_recycled)
-
-#define LABEL_LIST(X)                                                                                                  \
-    X(labels)                                                                                                          \
-    X(open)                                                                                                            \
-    X(closing)                                                                                                         \
-    X(draining)                                                                                                        \
-    X(oldest_ms)                                                                                                       \
-    X(live_objects)                                                                                                    \
-    X(live_bytes)                                                                                                      \
-    X(memory_bytes)
-
-#define BOARD_STRING(name)   #name "\0"
-#define ACCOUNT_STRING(name) #name "\0" #name "_untouched\0"
-#define OWN_PLACE(name)      OWN_PLACE_##name,
-#define TOTAL_PLACE(name)    TOTAL_PLACE_##name,
-#define CLASS_PLACE(name)    CLASS_PLACE_##name,
-#define LABEL_PLACE(name)    LABEL_PLACE_##name,
-enum {
-    OWN_LIST(OWN_PLACE) OWN_CELLS,
-};
-enum {
-    TOTAL_LIST(TOTAL_PLACE) TOTAL_CELLS,
-};
-enum {
-    CLASS_LIST(CLASS_PLACE) CLASS_CELLS,
-};
-enum {
-    LABEL_LIST(LABEL_PLACE) LABEL_CELLS,
-};
-enum { HALF_WORDS = 4 }; /* of the totals: what is 32 bits long */
-_Static_assert(sizeof(struct tslab_stats) == (TOTAL_CELLS - HALF_WORDS / 2) * sizeof(uint64_t), "all totals are told");
+#define ACCOUNT_STRING(name, ...) #name "\0" #name "_untouched\0"
 _Static_assert(sizeof(((struct label_group *)NULL)->label) == BOARD_TEXT_BYTES, "labels fit");
 
-static const char names_of_process[] = OWN_LIST(BOARD_STRING) TOTAL_LIST(BOARD_STRING);
-static const char names_of_accounts[] = ACCOUNT_LIST(ACCOUNT_STRING);
-static const char names_of_classes[] = CLASS_LIST(BOARD_STRING);
-static const char names_of_labels[] = LABEL_LIST(BOARD_STRING);
+struct board_figures {
+    BOARD_FIGURES(FIGURE_MEMBER)
+};
+
+static const char names_of_process[] =
+    BOARD_FIGURES(FIGURE_NAME) PROCESS_FIGURES(FIGURE_NAME) TOTAL_FIGURES(FIGURE_NAME);
+static const char names_of_accounts[] = ACCOUNT_FIGURES(ACCOUNT_STRING);
+static const char names_of_classes[] = CLASS_COUNTED(FIGURE_NAME);
+static const char names_of_labels[] = LABEL_FIGURES(FIGURE_NAME);
+enum {
+    PROCESS_CELLS = BOARD_FIGURES(FIGURE_ONE) PROCESS_FIGURES(FIGURE_ONE) TOTAL_FIGURES(FIGURE_ONE),
+    CLASS_CELLS = CLASS_COUNTED(FIGURE_ONE),
+    LABEL_CELLS = LABEL_FIGURES(FIGURE_ONE),
+};
 
 static const struct {
     const char *names;
     uint32_t bytes, columns, text_bytes, rows_most;
 } sections[BOARD_SECTIONS] = {
-    [BOARD_PROCESS] = { names_of_process, sizeof names_of_process - 1, (uint32_t)OWN_CELLS + (uint32_t)TOTAL_CELLS, 0,
-                        1 },
+    [BOARD_PROCESS] = { names_of_process, sizeof names_of_process - 1, PROCESS_CELLS, 0, 1 },
     [BOARD_ACCOUNTS] = { names_of_accounts, sizeof names_of_accounts - 1, 2 * ACCOUNTS, 0, 1 },
     [BOARD_CLASSES] = { names_of_classes, sizeof names_of_classes - 1, CLASS_CELLS, 0, CLASS_LIMIT - 1 },
     [BOARD_LABELS] = { names_of_labels, sizeof names_of_labels - 1, LABEL_CELLS, BOARD_TEXT_BYTES, LABELS_TOLD + 1 },
@@ -177,79 +84,51 @@ static uint32_t checksum(const unsigned char *at, size_t bytes)
 
 /* The sections. Each writes its rows at `at` and returns what is behind them. */
 
-static noinline uint64_t *post_process(uint64_t *at, const struct tslab_accounts *accounts)
+static uint64_t *post_figures(uint64_t *at, const void *figures, size_t bytes)
 {
-    struct tslab_stats stats;
-    struct tslab_limits limits_now;
-    uint64_t sums[TERMS];
-    stats_get(&stats);
-    limit_get(&limits_now);
-    summary_terms(accounts, sums);
-    const uint64_t rss_bytes = os_resident_bytes();
-    const uint64_t written_ms = os_now_ms(), uptime_ms = os_ms_since(engine.started_ms), took_ms = board.took_ms;
-    const uint64_t peak_rss_bytes = max_size(os_peak_resident_bytes(), rss_bytes);
-    const uint64_t hard_limit_bytes = limits_now.hard_bytes, soft_limit_bytes = limits_now.soft_bytes;
-    const uint64_t soft_pressure = load_plain(&limits.state) != LIMIT_CALM;
-    const uint64_t container_pressure = load_plain(&limits.container_presses) != 0;
-    const uint64_t live = sums[TERM_LIVE], waste = sums[TERM_WASTE], caches = sums[TERM_CACHES],
-                   retained = sums[TERM_RETAINED], metadata = sums[TERM_METADATA];
-    const uint64_t *const start = at;
-    invariant(accounts->committed_bytes >= accounts->untouched_bytes && peak_rss_bytes >= rss_bytes);
-#define OWN_CELL(name)   *at++ = name;
-#define TOTAL_CELL(name) *at++ = stats.name;
-    OWN_LIST(OWN_CELL)
-    TOTAL_LIST(TOTAL_CELL)
-    invariant(at == start + sections[BOARD_PROCESS].columns);
-    return at;
+    invariant((uintptr_t)at % sizeof *at == 0 && bytes % sizeof *at == 0);
+    memcpy(at, figures, bytes);
+    return at + bytes / sizeof *at;
 }
 
-static noinline uint64_t *post_accounts(uint64_t *at, const struct tslab_accounts *accounts)
+static noinline uint64_t *post_process(uint64_t *at, const struct accounts *accounts)
 {
+    struct tslab_limits limits_now;
+    limit_get(&limits_now);
+    const struct board_figures own = {
+        .written_ms = os_now_ms(),
+        .took_ms = board.took_ms,
+        .hard_limit_bytes = limits_now.hard_bytes,
+        .soft_limit_bytes = limits_now.soft_bytes,
+        .soft_pressure = load_plain(&limits.state) != LIMIT_CALM,
+        .container_pressure = load_plain(&limits.container_presses) != 0,
+    };
+    struct process_figures process;
+    struct total_figures totals;
+    stats_process(&process, accounts);
+    stats_totals(&totals);
     const uint64_t *const start = at;
-    invariant((uintptr_t)at % sizeof *at == 0);
-    for (unsigned i = 0; i < ACCOUNTS; i++) {
-        *at++ = account_of(accounts, i)->bytes;
-        *at++ = account_of(accounts, i)->untouched_bytes;
-    }
-    invariant(at == start + sections[BOARD_ACCOUNTS].columns);
+    at = post_figures(at, &own, sizeof own);
+    at = post_figures(at, &process, sizeof process);
+    at = post_figures(at, &totals, sizeof totals);
+    invariant(at == start + sections[BOARD_PROCESS].columns);
     return at;
 }
 
 /* A class that never had a slab has no row. */
 static noinline uint64_t *post_class(uint64_t *at, unsigned class)
 {
-    const struct class_geometry *const geometry = &class_geometry[class];
-    struct class_sums sums;
-    stats_class(class, &sums);
-    if (sums.opened == 0) {
-        return at;
-    }
-    const uint64_t size = geometry->size, allocations = sums.allocs, frees = sums.frees;
-    const uint64_t live = not_below_zero(sums.allocs, sums.frees), cached_bytes = sums.cached * size;
-    const uint64_t slab_bytes = not_below_zero(sums.opened, sums.recycled) * geometry->units << UNIT_SHIFT;
-    const uint64_t misses = class_sums_misses(&sums), refills = sums.refills, flushes = sums.flushes;
-    const uint64_t remote_frees = sums.remote_frees, slabs_new = sums.opened, slabs_recycled = sums.recycled;
-    const uint64_t *const start = at;
-    invariant(class != CLASS_NONE && size != 0);
-#define CLASS_CELL(name) *at++ = name;
-    CLASS_LIST(CLASS_CELL)
-    invariant(at == start + sections[BOARD_CLASSES].columns);
-    return at;
+    struct class_figures figures;
+    invariant(class != CLASS_NONE);
+    stats_class_counted(class, &figures);
+    return figures.slabs_new == 0 ? at : post_figures(at, &figures, CLASS_CELLS * sizeof *at);
 }
 
 static noinline uint64_t *post_label(uint64_t *at, const struct label_group *group)
 {
-    const uint64_t labels = group->labels, oldest_ms = group->oldest_ms, live_objects = group->live_objects;
-    const uint64_t open = group->states[TSLAB_EPOCH_OPEN], closing = group->states[TSLAB_EPOCH_CLOSING];
-    const uint64_t draining = group->states[TSLAB_EPOCH_DRAINING], live_bytes = group->live_bytes;
-    const uint64_t memory_bytes = group->memory_bytes;
-    const uint64_t *const start = at;
-    invariant(labels != 0);
-#define LABEL_CELL(name) *at++ = name;
-    LABEL_LIST(LABEL_CELL)
-    memcpy(at, group->label, BOARD_TEXT_BYTES);
-    invariant(at == start + sections[BOARD_LABELS].columns);
-    return at + BOARD_TEXT_BYTES / sizeof *at;
+    invariant(group->labels != 0);
+    at = post_figures(at, &group->labels, LABEL_CELLS * sizeof *at);
+    return post_figures(at, group->label, BOARD_TEXT_BYTES);
 }
 
 /* The board. */
@@ -321,12 +200,12 @@ static void fill(struct board_copy *copy)
     uint64_t *at = (uint64_t *)(void *)(copy + 1);
     struct label_group group;
     uint64_t collection = 0;
-    struct tslab_accounts accounts;
+    struct accounts accounts;
     (void)accounts_take(&accounts, NULL);
     *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0 } };
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);
-    at = post_accounts(at, &accounts);
+    at = post_figures(at, &accounts.live_slots, ACCOUNTS * sizeof accounts.live_slots);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         uint64_t *const before = at;
         at = post_class(at, class);

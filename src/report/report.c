@@ -5,11 +5,11 @@
 #include <tslab/tslab.h>
 
 #include "audit/accounts.h"
+#include "common/figures.h"
 #include "common/option.h"
 #include "common/quota.h"
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
-#include "malloc/engine.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -20,6 +20,20 @@
 #include <string.h>
 
 enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4 };
+
+static const char process_names[] = PROCESS_FIGURES(FIGURE_NAME), total_names[] = TOTAL_FIGURES(FIGURE_NAME),
+                  class_names[] = CLASS_FIGURES(FIGURE_NAME), thread_names[] = THREAD_FIGURES(FIGURE_NAME),
+                  epoch_names[] = EPOCH_FIGURES(FIGURE_NAME), label_names[] = LABEL_FIGURES(FIGURE_NAME),
+                  label_limit_names[] = LABEL_LIMIT_FIGURES(FIGURE_NAME);
+
+struct epoch_figures {
+    EPOCH_FIGURES(FIGURE_MEMBER)
+};
+#define EPOCH_FIGURE_IS_THERE(name, ...)                                                                               \
+    _Static_assert(offsetof(struct tslab_epoch_stats, name) ==                                                         \
+                       offsetof(struct tslab_epoch_stats, age_ms) + offsetof(struct epoch_figures, name),              \
+                   "the list has the order of the struct");
+EPOCH_FIGURES(EPOCH_FIGURE_IS_THERE)
 
 struct json {
     int fd;
@@ -122,79 +136,32 @@ static void json_identity(struct json *json, const char *name, uint64_t value)
     json_string(json, name, value == 0 ? "" : digits);
 }
 
+/* Figures of one kind: names as FIGURE_NAME has them, and the numbers in the same order. */
+static void json_figures(struct json *json, const char *names, const void *figures)
+{
+    const uint64_t *number = figures;
+    for (const char *name = names; *name != 0; name += strlen(name) + 1) {
+        json_number(json, name, *number++);
+    }
+}
+
 static noinline void json_totals(struct json *json)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures totals;
+    stats_totals(&totals);
     json_open(json, "totals", "{");
-    json_number(json, "live_objects", stats.live_objects);
-    json_number(json, "live_bytes", stats.live_bytes);
-    json_number(json, "large_bytes", stats.large_bytes);
-    json_number(json, "cached_bytes", stats.cached_bytes);
-    json_number(json, "slab_bytes", stats.slab_bytes);
-    json_number(json, "chunk_bytes", stats.chunk_bytes);
-    json_number(json, "dirty_bytes", stats.dirty_bytes);
-    json_number(json, "clean_bytes", stats.clean_bytes);
-    json_number(json, "committed_bytes", stats.committed_bytes);
-    json_number(json, "reserved_bytes", stats.reserved_bytes);
-    json_number(json, "metadata_bytes", stats.metadata_bytes);
-    json_number(json, "allocations", stats.allocations);
-    json_number(json, "frees", stats.frees);
-    json_number(json, "refills", stats.refills);
-    json_number(json, "flushes", stats.flushes);
-    json_number(json, "remote_frees", stats.remote_frees);
-    json_number(json, "slabs_opened", stats.slabs_opened);
-    json_number(json, "slabs_recycled", stats.slabs_recycled);
-    json_number(json, "harvests", stats.harvests);
-    json_number(json, "harvested", stats.harvested);
-    json_number(json, "queue_longest", stats.queue_longest);
-    json_number(json, "queue_length", stats.queue_length);
-    json_number(json, "purge_calls", stats.purge_calls);
-    json_number(json, "purged_bytes", stats.purged_bytes);
-    json_number(json, "purge_refusals", stats.purge_refusals);
-    json_number(json, "threads", stats.threads);
-    json_number(json, "thread_records", stats.thread_records);
-    json_number(json, "epochs_open", stats.epochs_open);
-    json_number(json, "epochs_draining", stats.epochs_draining);
-    json_number(json, "epochs_opened", stats.epochs_opened);
-    json_number(json, "epochs_closed", stats.epochs_closed);
-    json_number(json, "epochs_drained", stats.epochs_drained);
-    json_number(json, "epoch_bytes", stats.epoch_bytes);
-    json_number(json, "work_units", stats.work_units);
-    json_number(json, "purge_mistakes", stats.purge_mistakes);
-    json_number(json, "offered_bytes", stats.offered_bytes);
-    json_number(json, "limit_refusals", stats.limit_refusals);
-    json_number(json, "keeper_looks", stats.keeper_looks);
+    json_figures(json, total_names, &totals);
     json_close(json, "}");
 }
 
-static void json_slabs(struct json *json, const struct tslab_class_stats *stats)
-{
-    json_number(json, "slabs_full", stats->slabs_full);
-    json_number(json, "slabs_partial", stats->slabs_partial);
-    json_number(json, "slabs_empty", stats->slabs_empty);
-    json_number(json, "slabs_held", stats->slabs_held);
-    json_number(json, "slab_bytes", stats->slab_bytes);
-    json_number(json, "free_bytes", stats->free_slots * stats->size);
-    json_number(json, "tail_bytes", stats->tail_bytes);
-    json_number(json, "untouched_bytes", stats->untouched_bytes);
-    json_number(json, "magazine_bytes", stats->magazine_slots * stats->size);
-    json_number(json, "stock_bytes", stats->stock_slots * stats->size);
-    json_number(json, "outbox_bytes", stats->outbox_slots * stats->size);
-    json_number(json, "exchange_bytes", stats->exchange_slots * stats->size);
-    json_number(json, "claimed_bytes", stats->claimed_slots * stats->size);
-    json_number(json, "retired_bytes", stats->retired_slots * stats->size);
-    json_number(json, "pages", stats->pages);
-    json_number(json, "pages_free", stats->pages_free);
-    json_number(json, "pages_kept_1", stats->pages_kept_1);
-    json_number(json, "pages_kept_2", stats->pages_kept_2);
-    json_number(json, "pages_kept_4", stats->pages_kept_4);
-}
-
+/* The process, and the accounts that the terms of its RSS are sums of. */
 static noinline void json_accounts(struct json *json)
 {
-    struct tslab_accounts accounts;
+    struct process_figures process;
+    struct accounts accounts;
     accounts_take_resident(&accounts);
+    stats_process(&process, &accounts);
+    json_figures(json, process_names, &process);
     json_open(json, "accounts", "{");
     json_number(json, "committed_bytes", accounts.committed_bytes);
     json_number(json, "untouched_bytes", accounts.untouched_bytes);
@@ -209,37 +176,13 @@ static noinline void json_accounts(struct json *json)
 
 static noinline void json_class_entry(struct json *json, unsigned class)
 {
-    struct tslab_class_stats stats;
-    stats_class_get(class, &stats);
-    if (stats.slabs_opened == 0) {
-        return;
+    struct class_figures figures;
+    stats_class_get(class, &figures);
+    if (figures.slabs_new != 0) {
+        json_open(json, NULL, "{");
+        json_figures(json, class_names, &figures);
+        json_close(json, "}");
     }
-    json_open(json, NULL, "{");
-    json_number(json, "size", stats.size);
-    json_number(json, "allocations", stats.allocations);
-    json_number(json, "live", stats.live_objects);
-    json_number(json, "slabs_new", stats.slabs_opened);
-    json_number(json, "slabs_recycled", stats.slabs_recycled);
-    json_number(json, "slabs_net", stats.slabs);
-    json_number(json, "slow_paths", stats.refills + stats.flushes + stats.stocked);
-    json_number(json, "refills", stats.refills);
-    json_number(json, "refilled", stats.refilled);
-    json_number(json, "flushes", stats.flushes);
-    json_number(json, "flushed", stats.flushed);
-    json_number(json, "stocked", stats.stocked);
-    json_number(json, "exchanged", stats.exchanged);
-    json_number(json, "from_stock", stats.from_stock);
-    json_number(json, "from_exchange", stats.from_exchange);
-    json_number(json, "misses", stats.misses);
-    json_number(json, "slabs_attached", stats.slabs_attached);
-    json_number(json, "harvests", stats.harvests);
-    json_number(json, "harvested", stats.harvested);
-    json_number(json, "queue_longest", stats.queue_longest);
-    json_number(json, "queue_length", stats.queue_length);
-    json_number(json, "cached_bytes", stats_cached_slots(&stats) * stats.size);
-    json_number(json, "remote_frees", stats.remote_frees);
-    json_slabs(json, &stats);
-    json_close(json, "}");
 }
 
 /* Threads that end meanwhile may be told or not. */
@@ -247,19 +190,15 @@ static noinline void json_threads(struct json *json)
 {
     json_open(json, "threads", "[");
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        struct tslab_thread_stats stats;
+        struct thread_figures figures;
         char name[OS_NAME_BYTES];
-        stats_thread(thread, &stats);
-        if (stats.thread == 0) {
+        stats_thread(thread, &figures);
+        if (figures.thread == 0) {
             continue;
         }
         json_open(json, NULL, "{");
-        json_number(json, "thread", stats.thread);
-        json_string(json, "name", os_thread_name((uint32_t)stats.thread, name));
-        json_number(json, "allocations", stats.allocations);
-        json_number(json, "frees", stats.frees);
-        json_number(json, "misses", stats.misses);
-        json_number(json, "cached_bytes", stats.cached_bytes);
+        json_string(json, "name", os_thread_name((uint32_t)figures.thread, name));
+        json_figures(json, thread_names, &figures);
         json_close(json, "}");
     }
     json_close(json, "]");
@@ -272,28 +211,18 @@ static const char *policy_name(enum tslab_policy policy)
     return names[policy - TSLAB_POLICY_DRAIN];
 }
 
-static const char *const state_names[] = { "open", "closing", "draining" };
-
 static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *stats)
 {
+    static const char *const states[] = { "open", "closing", "draining" };
     json_open(json, NULL, "{");
     json_identity(json, "epoch", stats->epoch.id);
     json_identity(json, "parent", stats->parent.id);
     json_identity(json, "instance", stats->instance.id);
     json_string(json, "label", stats->label);
     json_string(json, "policy", policy_name(stats->policy));
-    json_string(json, "state", state_names[stats->state]);
+    json_string(json, "state", states[stats->state]);
     json_number(json, "inside", stats->inside);
-    json_number(json, "age_ms", stats->age_ms);
-    json_number(json, "closed_ms", stats->closed_ms);
-    json_number(json, "live_objects", stats->live_objects);
-    json_number(json, "live_bytes", stats->live_bytes);
-    json_number(json, "memory_bytes", stats->memory_bytes);
-    json_number(json, "recycled_runs", stats->recycled_runs);
-    json_number(json, "slab_bytes", stats->slab_bytes);
-    json_number(json, "chunk_bytes", stats->chunk_bytes);
-    json_number(json, "large_bytes", stats->large_bytes);
-    json_number(json, "cached_bytes", stats->cached_bytes);
+    json_figures(json, epoch_names, &stats->age_ms);
     json_close(json, "}");
 }
 
@@ -311,12 +240,6 @@ static noinline void json_epochs(struct json *json)
     json_close(json, "]");
 }
 
-static uint64_t group_epochs(const struct label_group *group)
-{
-    return (uint64_t)group->states[TSLAB_EPOCH_OPEN] + group->states[TSLAB_EPOCH_CLOSING] +
-           group->states[TSLAB_EPOCH_DRAINING];
-}
-
 static noinline void json_labels(struct json *json)
 {
     struct label_group group;
@@ -325,15 +248,7 @@ static noinline void json_labels(struct json *json)
     for (uint32_t rank = 0; epochs_label(rank, &collection, &group); rank++) {
         json_open(json, NULL, "{");
         json_string(json, "label", group.label);
-        json_number(json, "labels", group.labels);
-        json_number(json, "epochs", group_epochs(&group));
-        for (unsigned state = 0; state < sizeof state_names / sizeof state_names[0]; state++) {
-            json_number(json, state_names[state], group.states[state]);
-        }
-        json_number(json, "oldest_ms", group.oldest_ms);
-        json_number(json, "live_objects", group.live_objects);
-        json_number(json, "live_bytes", group.live_bytes);
-        json_number(json, "memory_bytes", group.memory_bytes);
+        json_figures(json, label_names, &group.labels);
         json_close(json, "}");
     }
     json_close(json, "]");
@@ -346,9 +261,7 @@ static noinline void json_label_limits(struct json *json)
     for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
         json_open(json, NULL, "{");
         json_string(json, "label", limit.label);
-        json_number(json, "limit_bytes", limit.limit_bytes);
-        json_number(json, "used_bytes", limit.used_bytes);
-        json_number(json, "refusals", limit.refusals);
+        json_figures(json, label_limit_names, &limit.limit_bytes);
         json_close(json, "}");
     }
     json_close(json, "]");
@@ -379,12 +292,8 @@ TSLAB_API void tslab_stats_json(int fd)
     json_string(&json, "library", tslab_version());
     json_string(&json, "program", os_program_name());
     json_number(&json, "pid", os_process_id());
-    json_number(&json, "uptime_ms", os_ms_since(engine.started_ms));
-    const uint64_t resident = os_resident_bytes();
-    json_number(&json, "rss_bytes", resident);
-    json_number(&json, "peak_rss_bytes", max_size(os_peak_resident_bytes(), resident));
-    json_totals(&json);
     json_accounts(&json);
+    json_totals(&json);
     json_options(&json);
     json_open(&json, "classes", "[");
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {

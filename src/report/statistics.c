@@ -7,7 +7,9 @@
 #include "common/metadata.h"
 #include "epoch/scope.h"
 #include "malloc/current_thread.h"
+#include "malloc/engine.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "space/depot.h"
 #include "space/limit.h"
 #include "space/reclaim.h"
@@ -49,7 +51,7 @@ void stats_class(unsigned class, struct class_sums *sums)
     add_heaps_of_epochs(class, sums);
     sums->cached += exchange_slots(class);
     sums->frees += counter_get(&lists->released);
-    sums->recycled = counter_get(&lists->recycled);
+    sums->slabs_recycled = counter_get(&lists->recycled);
     const uint64_t queued = counter_get(&lists->queued);
     sums->harvests = counter_get(&lists->harvests);
     sums->harvested = counter_get(&lists->harvested);
@@ -57,28 +59,38 @@ void stats_class(unsigned class, struct class_sums *sums)
     sums->queue_length = not_below_zero(queued, sums->harvested);
 }
 
-static void add_class(struct tslab_stats *stats, const struct class_sums *sums, unsigned class)
+void stats_class_counted(unsigned class, struct class_figures *figures)
 {
+#define FROM_SUMS(name, ...) .name = sums.name,
     const struct class_geometry *geometry = &class_geometry[class];
-    stats->live_objects += not_below_zero(sums->allocs, sums->frees);
-    stats->live_bytes += not_below_zero(sums->allocs, sums->frees) * geometry->size;
-    stats->cached_bytes += sums->cached * geometry->size;
-    stats->slab_bytes += not_below_zero(sums->opened, sums->recycled) * geometry->units * UNIT_BYTES;
-    stats->allocations += sums->allocs;
-    stats->frees += sums->frees;
-    stats->refills += sums->refills;
-    stats->flushes += sums->flushes;
-    stats->remote_frees += sums->remote_frees;
-    stats->slabs_opened += sums->opened;
-    stats->slabs_recycled += sums->recycled;
-    stats->harvests += sums->harvests;
-    stats->harvested += sums->harvested;
-    stats->queue_longest = max_size(stats->queue_longest, sums->queue_longest);
-    stats->queue_length += sums->queue_length;
+    struct class_sums sums;
+    stats_class(class, &sums);
+    *figures = (struct class_figures){
+        .size = geometry->size,
+        CLASS_COUNTS(FROM_SUMS).misses = class_sums_misses(&sums),
+        .slow_paths = sums.refills + sums.flushes + sums.stocked,
+        .live = not_below_zero(sums.allocations, sums.frees),
+        .cached_bytes = sums.cached * geometry->size,
+        .slab_bytes = not_below_zero(sums.slabs_new, sums.slabs_recycled) * geometry->units << UNIT_SHIFT,
+    };
+}
+
+static void add_class(struct total_figures *totals, unsigned class)
+{
+#define ADD_TO_TOTALS(name, ...) totals->name += figures.name;
+    struct class_figures figures;
+    stats_class_counted(class, &figures);
+    TOTALS_OF_CLASSES(ADD_TO_TOTALS)
+    totals->live_objects += figures.live;
+    totals->live_bytes += figures.live * figures.size;
+    totals->cached_bytes += figures.cached_bytes;
+    totals->slab_bytes += figures.slab_bytes;
+    totals->slabs_opened += figures.slabs_new;
+    totals->queue_longest = max_size(totals->queue_longest, figures.queue_longest);
 }
 
 /* The bytes of chunks of epochs, what was allocated there, and how many epochs there are. */
-static void add_epochs(struct tslab_stats *stats)
+static void add_epochs(struct total_figures *stats)
 {
     /* A record that goes to the pool meanwhile may be missed. `told` makes sure that the sum never falls. */
     static atomic_u64 told;
@@ -98,7 +110,7 @@ static void add_epochs(struct tslab_stats *stats)
     stats->epoch_bytes = counter_raise(&told, granules) << GRANULE_SHIFT;
 }
 
-static void add_counters(struct tslab_stats *stats, const struct thread_counters *counters)
+static void add_counters(struct total_figures *stats, const struct thread_counters *counters)
 {
     stats->epochs_opened += counter_get(&counters->epochs_opened);
     stats->epochs_closed += counter_get(&counters->epochs_closed);
@@ -106,13 +118,11 @@ static void add_counters(struct tslab_stats *stats, const struct thread_counters
     stats->work_units += counter_get(&counters->work_units);
 }
 
-void stats_get(struct tslab_stats *stats)
+void stats_totals(struct total_figures *stats)
 {
     memset(stats, 0, sizeof *stats);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct class_sums sums;
-        stats_class(c, &sums);
-        add_class(stats, &sums, c);
+        add_class(stats, c);
     }
     size_t hot = 0;
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
@@ -141,78 +151,86 @@ void stats_get(struct tslab_stats *stats)
     stats->purge_refusals = counter_get(&reclaim_counters.refused);
 }
 
-static void add_slabs(struct tslab_class_stats *stats, unsigned class)
+/* The terms of the RSS. */
+enum { TERM_LIVE, TERM_WASTE, TERM_CACHES, TERM_RETAINED, TERM_METADATA, TERMS };
+
+void stats_process(struct process_figures *figures, const struct accounts *accounts)
 {
-    const struct class_geometry *const geometry = &class_geometry[class];
+#define ADD_TO_TERM(name, term, ...) sums[TERM_##term] += accounts->name.bytes - accounts->name.untouched_bytes;
+    uint64_t sums[TERMS] = { 0 };
+    ACCOUNT_FIGURES(ADD_TO_TERM)
+    const uint64_t rss_bytes = os_resident_bytes();
+    *figures = (struct process_figures){
+        .uptime_ms = os_ms_since(engine.started_ms),
+        .rss_bytes = rss_bytes,
+        .peak_rss_bytes = max_size(os_peak_resident_bytes(), rss_bytes),
+        .live = sums[TERM_LIVE],
+        .waste = sums[TERM_WASTE],
+        .caches = sums[TERM_CACHES],
+        .retained = sums[TERM_RETAINED],
+        .metadata = sums[TERM_METADATA],
+    };
+    invariant(figures->live >= accounts->live_large.bytes - accounts->live_large.untouched_bytes);
+    invariant(figures->caches >= accounts->hot_runs.bytes - accounts->hot_runs.untouched_bytes);
+}
+
+noinline void stats_process_get(struct process_figures *figures)
+{
+    struct accounts accounts;
+    accounts_take_resident(&accounts);
+    stats_process(figures, &accounts);
+}
+
+static void add_slabs(struct class_figures *figures, unsigned class)
+{
+    const uint64_t size = figures->size;
     struct census_class slabs;
     struct class_held held;
     accounts_held(class, &held);
     census_class(class, true, &slabs);
-    stats->magazine_slots = held.magazine;
-    stats->stock_slots = held.stock;
-    stats->outbox_slots = held.outbox;
-    stats->exchange_slots = exchange_slots(class);
-    stats->claimed_slots = held.claimed;
-    stats->retired_slots = held.retired;
-    stats->slabs = slabs.slabs;
-    stats->slabs_full = slabs.full;
-    stats->slabs_partial = slabs.partial;
-    stats->slabs_empty = slabs.empty;
-    stats->slabs_held = slabs.held;
-    stats->used_slots = slabs.used_slots;
-    stats->free_slots = slabs.free_slots;
-    stats->live_objects = not_below_zero(slabs.used_slots, stats_cached_slots(stats));
-    stats->slab_bytes = slabs.slabs * geometry->units << UNIT_SHIFT;
-    invariant((stats->used_slots + stats->free_slots) * geometry->size <= stats->slab_bytes);
-    stats->tail_bytes = slabs.slabs * census_tail_bytes(class);
-    stats->untouched_bytes = slabs.untouched_bytes;
-    stats->pages = slabs.pages;
-    stats->pages_free = slabs.free_pages;
-    stats->pages_kept_1 = slabs.kept_1;
-    stats->pages_kept_2 = slabs.kept_2;
-    stats->pages_kept_4 = slabs.kept_4;
+    figures->magazine_bytes = held.magazine * size;
+    figures->stock_bytes = held.stock * size;
+    figures->outbox_bytes = held.outbox * size;
+    figures->exchange_bytes = exchange_slots(class) * size;
+    figures->claimed_bytes = held.claimed * size;
+    figures->retired_bytes = held.retired * size;
+    figures->cached_bytes = figures->magazine_bytes + figures->stock_bytes + figures->outbox_bytes +
+                            figures->exchange_bytes + figures->claimed_bytes + figures->retired_bytes;
+    figures->slabs_net = slabs.slabs;
+    figures->slabs_full = slabs.full;
+    figures->slabs_partial = slabs.partial;
+    figures->slabs_empty = slabs.empty;
+    figures->slabs_held = slabs.held;
+    figures->free_bytes = slabs.free_slots * size;
+    figures->live = not_below_zero(slabs.used_slots, figures->cached_bytes / size);
+    figures->slab_bytes = slabs.slabs * class_geometry[class].units << UNIT_SHIFT;
+    invariant((slabs.used_slots + slabs.free_slots) * size <= figures->slab_bytes);
+    figures->tail_bytes = slabs.slabs * census_tail_bytes(class);
+    figures->untouched_bytes = slabs.untouched_bytes;
+    figures->pages = slabs.pages;
+    figures->pages_free = slabs.free_pages;
+    figures->pages_kept_1 = slabs.kept_1;
+    figures->pages_kept_2 = slabs.kept_2;
+    figures->pages_kept_4 = slabs.kept_4;
 }
 
-void stats_class_get(unsigned class, struct tslab_class_stats *stats)
+void stats_class_get(unsigned class, struct class_figures *figures)
 {
-    struct class_sums sums;
-    stats_class(class, &sums);
-    *stats = (struct tslab_class_stats){
-        .size = class_geometry[class].size,
-        .allocations = sums.allocs,
-        .frees = sums.frees,
-        .slabs_opened = sums.opened,
-        .slabs_recycled = sums.recycled,
-        .slabs_attached = sums.attached,
-        .refills = sums.refills,
-        .refilled = sums.refilled,
-        .flushes = sums.flushes,
-        .flushed = sums.flushed,
-        .stocked = sums.stocked,
-        .exchanged = sums.exchanged,
-        .remote_frees = sums.remote_frees,
-        .harvests = sums.harvests,
-        .harvested = sums.harvested,
-        .queue_longest = sums.queue_longest,
-        .queue_length = sums.queue_length,
-        .from_stock = sums.from_stock,
-        .from_exchange = sums.from_exchange,
-        .misses = class_sums_misses(&sums),
-    };
-    if (sums.opened != 0) {
-        add_slabs(stats, class);
+    stats_class_counted(class, figures);
+    if (figures->slabs_new != 0) {
+        add_slabs(figures, class);
     }
 }
 
-void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats)
+void stats_thread(const struct thread *thread, struct thread_figures *stats)
 {
-    *stats = (struct tslab_thread_stats){ .thread = load_plain(&thread->number) };
+    *stats = (struct thread_figures){ .thread = load_plain(&thread->number) };
     invariant(thread->heap.epoch == &epoch_process);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct class_sums sums = { 0 };
         heap_add(&thread->heap, c, &sums);
-        invariant(sums.opened + sums.attached >= sums.opened && sums.recycled == 0);
-        stats->allocations += sums.allocs;
+        invariant(sums.slabs_new + sums.slabs_attached >= sums.slabs_new && sums.slabs_recycled == 0);
+        stats->allocations += sums.allocations;
         stats->frees += sums.frees;
         stats->misses += class_sums_misses(&sums);
         stats->cached_bytes += sums.cached * class_geometry[c].size;

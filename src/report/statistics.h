@@ -4,10 +4,8 @@
 #ifndef TSLAB_REPORT_STATISTICS_H
 #define TSLAB_REPORT_STATISTICS_H
 
-#include "base/build.h"
-
-#include <tslab/tslab.h>
-
+#include "audit/accounts.h"
+#include "common/figures.h"
 #include "thread/heap.h"
 
 struct thread;
@@ -15,20 +13,21 @@ struct thread;
 /* The sums for one class over all heaps and lists. */
 void stats_class(unsigned class, struct class_sums *sums);
 
-/* Describes a class. */
-void stats_class_get(unsigned class, struct tslab_class_stats *stats);
+/* What counts tell of a class. The figures of its slabs are 0. */
+void stats_class_counted(unsigned class, struct class_figures *figures);
 
-/* The slots of a described class that wait in caches. */
-static inline uint64_t stats_cached_slots(const struct tslab_class_stats *stats)
-{
-    return stats->magazine_slots + stats->stock_slots + stats->outbox_slots + stats->exchange_slots +
-           stats->claimed_slots + stats->retired_slots;
-}
+/* The same, and what a look at each slab tells. Live objects, cached bytes and slabs are then what the slabs say. */
+void stats_class_get(unsigned class, struct class_figures *figures);
 
 /* What a record has done and has for the thread that it serves. */
-void stats_thread(const struct thread *thread, struct tslab_thread_stats *stats);
+void stats_thread(const struct thread *thread, struct thread_figures *figures);
 
-/* Fills in *stats. */
-void stats_get(struct tslab_stats *stats);
+/* The totals of the process. */
+void stats_totals(struct total_figures *totals);
+
+/* The process as the system sees it, and the terms of its RSS: the accounts of each, without bytes that have no pages.
+ */
+void stats_process(struct process_figures *figures, const struct accounts *accounts);
+void stats_process_get(struct process_figures *figures);
 
 #endif

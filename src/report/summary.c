@@ -54,86 +54,32 @@ static noinline void print_title(int fd)
     text_send(&text, fd);
 }
 
-/* The accounts, and the term that each is in. */
-#define TERM_LIST(X)                                                                                                   \
-    X(live_slots, LIVE)                                                                                                \
-    X(live_chunks, LIVE)                                                                                               \
-    X(live_large, LIVE)                                                                                                \
-    X(partial_slabs, WASTE)                                                                                            \
-    X(attached_slabs, WASTE)                                                                                           \
-    X(slab_tails, WASTE)                                                                                               \
-    X(dead_in_chunks, WASTE)                                                                                           \
-    X(unfilled_chunks, WASTE)                                                                                          \
-    X(large_tails, WASTE)                                                                                              \
-    X(trapped_runs, WASTE)                                                                                             \
-    X(magazines, CACHES)                                                                                               \
-    X(stocks, CACHES)                                                                                                  \
-    X(outboxes, CACHES)                                                                                                \
-    X(exchange, CACHES)                                                                                                \
-    X(claimed, CACHES)                                                                                                 \
-    X(retired, CACHES)                                                                                                 \
-    X(hot_runs, CACHES)                                                                                                \
-    X(warm_chunks, CACHES)                                                                                             \
-    X(dirty_runs, RETAINED)                                                                                            \
-    X(stuck_runs, RETAINED)                                                                                            \
-    X(clean_runs, RETAINED)                                                                                            \
-    X(moving_runs, RETAINED)                                                                                           \
-    X(unopened_units, RETAINED)                                                                                        \
-    X(tag_table, METADATA)                                                                                             \
-    X(run_table, METADATA)                                                                                             \
-    X(revisit_table, METADATA)                                                                                         \
-    X(code_table, METADATA)                                                                                            \
-    X(check_table, METADATA)                                                                                           \
-    X(tray_records, METADATA)                                                                                          \
-    X(thread_records, METADATA)                                                                                        \
-    X(heap_records, METADATA)                                                                                          \
-    X(epoch_records, METADATA)                                                                                         \
-    X(unused_records, METADATA)
-#define TERM_NUMBER(account, term) TERM_OF_##account,
-enum { TERM_LIST(TERM_NUMBER) TERMED };
-_Static_assert((int)TERMED == (int)ACCOUNTS, "each account is in one term");
-
-void summary_terms(const struct tslab_accounts *accounts, uint64_t sums[TERMS])
-{
-    for (unsigned i = 0; i < TERMS; i++) {
-        sums[i] = 0;
-    }
-#define TERM_ADD(account, term) sums[TERM_##term] += accounts->account.bytes - accounts->account.untouched_bytes;
-    TERM_LIST(TERM_ADD)
-    invariant(sums[TERM_LIVE] >= accounts->live_large.bytes - accounts->live_large.untouched_bytes);
-    invariant(sums[TERM_CACHES] >= accounts->hot_runs.bytes - accounts->hot_runs.untouched_bytes);
-}
-
-static noinline void sum_terms(uint64_t sums[TERMS])
-{
-    struct tslab_accounts accounts;
-    accounts_take_resident(&accounts);
-    summary_terms(&accounts, sums);
-}
-
-/* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
- */
+/* What remains of the RSS may be less than nothing: an object counts with all of its pages, also those that the program
+ * has never touched. */
 static noinline void print_memory(int fd)
 {
     static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },
                                              { "+ caches", 10 },   { "+ retained", 11 }, { "+ metadata", 11 },
                                              { "+ not_ours", 11 }, { "peak", 8 } };
-    enum { COLUMNS = sizeof columns / sizeof columns[0] };
-    _Static_assert(COLUMNS == TERMS + 3, "the terms, and what they are terms of");
+    enum { COLUMNS = sizeof columns / sizeof columns[0], TERM_COLUMNS = 5 };
+    _Static_assert(COLUMNS == TERM_COLUMNS + 3, "the terms, and what they are terms of");
     char buffer[SUMMARY_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    uint64_t sums[TERMS], ours = 0;
-    sum_terms(sums);
-    const uint64_t resident = os_resident_bytes(), peak = os_peak_resident_bytes();
+    struct process_figures figures;
+    stats_process_get(&figures);
+    const uint64_t terms[TERM_COLUMNS] = { figures.live, figures.waste, figures.caches, figures.retained,
+                                           figures.metadata };
+    const uint64_t resident = figures.rss_bytes;
+    uint64_t ours = 0;
     text_heads(&text, columns, COLUMNS);
     text_string(&text, "\n");
     text_mib(&text, resident, columns[0].width);
-    for (unsigned i = 0; i < TERMS; i++) {
-        text_mib(&text, sums[i], columns[1 + i].width);
-        ours += sums[i];
+    for (unsigned i = 0; i < TERM_COLUMNS; i++) {
+        text_mib(&text, terms[i], columns[1 + i].width);
+        ours += terms[i];
     }
     if (resident >= ours) {
-        text_mib(&text, resident - ours, columns[1 + TERMS].width);
+        text_mib(&text, resident - ours, columns[1 + TERM_COLUMNS].width);
     } else {
         char digits[24];
         struct text less = { .buffer = digits, .capacity = sizeof digits - 1 };
@@ -141,9 +87,9 @@ static noinline void print_memory(int fd)
         text_mib(&less, ours - resident, 0);
         invariant(less.length < sizeof digits);
         digits[less.length] = 0;
-        text_right(&text, digits, columns[1 + TERMS].width);
+        text_right(&text, digits, columns[1 + TERM_COLUMNS].width);
     }
-    text_mib(&text, max_size(peak, resident), columns[2 + TERMS].width);
+    text_mib(&text, figures.peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
     text_string(&text, "\n");
     text_send(&text, fd);
 }
@@ -166,27 +112,21 @@ static const struct column class_columns[] = { { "size", 6 },          { "live",
                                                { "cached_bytes", 13 }, { "slab_bytes", 11 }, { "used", 7 },
                                                { "allocations", 13 },  { "hit_rate", 9 } };
 
-static uint64_t slab_bytes_of(unsigned class, struct class_sums *sums)
-{
-    stats_class(class, sums);
-    return not_below_zero(sums->opened, sums->recycled) * class_geometry[class].units << UNIT_SHIFT;
-}
-
 static void print_row(struct text *text, unsigned class)
 {
     const struct column *column = class_columns;
-    struct class_sums sums;
+    struct class_figures figures;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    const uint64_t slab_bytes = slab_bytes_of(class, &sums), size = class_geometry[class].size;
-    const uint64_t live = not_below_zero(sums.allocs, sums.frees), calls = sums.allocs + sums.frees;
-    text_number(text, size, column++->width);
-    text_number(text, live, column++->width);
-    text_mib(text, live * size, column++->width);
-    text_mib(text, sums.cached * size, column++->width);
-    text_mib(text, slab_bytes, column++->width);
-    text_percent(text, live * size, slab_bytes, column++->width);
-    text_number(text, sums.allocs, column++->width);
-    text_percent(text, not_below_zero(calls, class_sums_misses(&sums)), calls, column++->width);
+    stats_class_counted(class, &figures);
+    const uint64_t live_bytes = figures.live * figures.size, calls = figures.allocations + figures.frees;
+    text_number(text, figures.size, column++->width);
+    text_number(text, figures.live, column++->width);
+    text_mib(text, live_bytes, column++->width);
+    text_mib(text, figures.cached_bytes, column++->width);
+    text_mib(text, figures.slab_bytes, column++->width);
+    text_percent(text, live_bytes, figures.slab_bytes, column++->width);
+    text_number(text, figures.allocations, column++->width);
+    text_percent(text, not_below_zero(calls, figures.misses), calls, column++->width);
     text_string(text, "\n");
 }
 
@@ -229,8 +169,9 @@ static noinline void print_classes(int fd)
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     uint64_t bytes[CLASS_LIMIT] = { 0 };
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        struct class_sums sums;
-        bytes[c] = slab_bytes_of(c, &sums);
+        struct class_figures figures;
+        stats_class_counted(c, &figures);
+        bytes[c] = figures.slab_bytes;
     }
     text_string(&text, "size classes with most memory, and large objects\n");
     text_heads(&text, class_columns, sizeof class_columns / sizeof class_columns[0]);
@@ -260,10 +201,8 @@ static void text_label(struct text *text, const char *label, size_t columns)
 static void print_group(struct text *text, const struct column *column, const struct label_group *group)
 {
     enum { GROUP_LABEL_COLUMNS = 29 };
-    const uint32_t *const states = group->states;
-    text_number(text, (uint64_t)states[TSLAB_EPOCH_OPEN] + states[TSLAB_EPOCH_CLOSING] + states[TSLAB_EPOCH_DRAINING],
-                column++->width);
-    text_number(text, states[TSLAB_EPOCH_DRAINING], column++->width);
+    text_number(text, group->epochs, column++->width);
+    text_number(text, group->draining, column++->width);
     text_number(text, group->oldest_ms, column++->width);
     text_mib(text, group->live_bytes, column++->width);
     text_mib(text, group->memory_bytes, column++->width);
@@ -287,7 +226,7 @@ static noinline void print_epochs(int fd)
     for (unsigned pass = 0; pass < 2; pass++) {
         uint64_t collection = 0;
         for (uint32_t rank = 0; told < SUMMARY_GROUPS && epochs_label(rank, &collection, &group); rank++) {
-            if ((group.states[TSLAB_EPOCH_DRAINING] != 0) != (pass == 0)) {
+            if ((group.draining != 0) != (pass == 0)) {
                 continue;
             }
             if (told++ == 0) {

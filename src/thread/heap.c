@@ -191,7 +191,7 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     const uint64_t bypassed_allocs = counter_get(&counters->bypassed_allocs);
     const uint64_t bypassed_frees = counter_get(&counters->bypassed_frees);
     const uint64_t remote_frees = counter_get(&counters->remote_frees);
-    sums->allocs += traffic.allocs + bypassed_allocs;
+    sums->allocations += traffic.allocs + bypassed_allocs;
     sums->frees += traffic.frees + bypassed_frees + remote_frees;
     sums->cached += cached_with(hc, traffic.slots);
     sums->refills += counter_get(&counters->refills);
@@ -202,8 +202,8 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->exchanged += counter_get(&counters->exchanged);
     sums->bypassed += bypassed_allocs + bypassed_frees;
     sums->remote_frees += remote_frees;
-    sums->opened += counter_get(&counters->opened);
-    sums->attached += counter_get(&counters->attached);
+    sums->slabs_new += counter_get(&counters->opened);
+    sums->slabs_attached += counter_get(&counters->attached);
     sums->from_stock += counter_get(&counters->from_stock);
     sums->from_exchange += counter_get(&counters->from_exchange);
 }
@@ -496,10 +496,10 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
             continue;
         }
         heap_add(heap, c, &sums);
-        if (sums.allocs == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
+        if (sums.allocations == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
             empty_class(heap, c);
         }
-        hc->idle_allocs = sums.allocs;
+        hc->idle_allocs = sums.allocations;
         hc->idle_frees = sums.frees;
     }
     hot_runs_flush_idle(&heap->hot);

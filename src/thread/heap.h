@@ -20,6 +20,7 @@
 #ifndef TSLAB_THREAD_HEAP_H
 #define TSLAB_THREAD_HEAP_H
 
+#include "common/figures.h"
 #include "os/fatal.h"
 #include "slab/hot_runs.h"
 #include "slab/partial_list.h"
@@ -58,11 +59,9 @@ struct class_held {
 
 /* The sums for one class over heaps, and the counts of its lists of partial slabs (partial_list.h). */
 struct class_sums {
-    uint64_t allocs, frees; /* by all ways */
-    uint64_t cached;        /* slots in magazines, stocks, outboxes, the exchange and claimed words */
-    uint64_t refills, refilled, flushes, flushed, stocked, exchanged, bypassed, remote_frees;
-    uint64_t opened, attached, recycled, harvests, harvested, queue_longest, queue_length;
-    uint64_t from_stock, from_exchange;
+    CLASS_COUNTS(FIGURE_MEMBER)
+    uint64_t cached;   /* slots in magazines, stocks, outboxes, the exchange and claimed words */
+    uint64_t bypassed; /* slots that went straight from slab to caller or back */
 };
 
 /* The operations of a class that its magazines alone did not serve. */

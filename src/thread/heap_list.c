@@ -48,21 +48,10 @@ void heap_list_delist(struct heap *heap)
 
 static void class_sums_add(struct class_sums *sums, const struct class_sums *more)
 {
-    sums->allocs += more->allocs;
-    sums->frees += more->frees;
-    sums->refills += more->refills;
-    sums->refilled += more->refilled;
-    sums->flushes += more->flushes;
-    sums->flushed += more->flushed;
-    sums->stocked += more->stocked;
-    sums->from_stock += more->from_stock;
-    sums->from_exchange += more->from_exchange;
-    sums->exchanged += more->exchanged;
-    sums->bypassed += more->bypassed;
-    sums->remote_frees += more->remote_frees;
-    sums->opened += more->opened;
-    sums->attached += more->attached;
+#define SUM_ADD(name, ...) sums->name += more->name;
+    CLASS_COUNTS(SUM_ADD)
     sums->cached += more->cached;
+    sums->bypassed += more->bypassed;
 }
 
 /* Lets other threads have the lock for a moment. True: no heap has left the list meanwhile, so a walk may go on. */

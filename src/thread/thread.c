@@ -105,7 +105,7 @@ void thread_number(struct thread *thread)
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         heap_add(&thread->heap, c, &all);
     }
-    counter_set(&thread->before.allocations, all.allocs);
+    counter_set(&thread->before.allocations, all.allocations);
     counter_set(&thread->before.frees, all.frees);
     counter_set(&thread->before.misses, class_sums_misses(&all));
     store_plain(&thread->number, os_thread_id());

@@ -1,5 +1,6 @@
 /* The accounts of memory beside threads that allocate, free, and open, close and hand over epochs. */
 #include "epoch.h"
+#include "report/statistics.h"
 
 enum { THREADS = 3, STEADY = 2000, STEADY_BYTES = 10000, OBJECTS = 500, LARGE_BYTES = 600 * KILOBYTE };
 
@@ -35,10 +36,10 @@ static void *churn(void *argument)
     return NULL;
 }
 
-static uint64_t sum_of(const struct tslab_accounts *accounts)
+static uint64_t sum_of(const struct accounts *accounts)
 {
     uint64_t sum = 0;
-    for (const struct tslab_account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
+    for (const struct account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
         CHECK(a->untouched_bytes <= a->bytes);
         sum += a->bytes;
     }
@@ -49,11 +50,11 @@ static uint64_t sum_of(const struct tslab_accounts *accounts)
 static void add_up(uint64_t live_bytes)
 {
     enum { TRIES = 100, TRY_MICROSECONDS = 10000 };
-    struct tslab_accounts accounts;
-    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    struct accounts accounts;
+    (void)accounts_take(&accounts, NULL);
     for (unsigned i = 0; i < TRIES && accounts.moving_runs.bytes != 0; i++) {
         usleep(TRY_MICROSECONDS);
-        STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+        (void)accounts_take(&accounts, NULL);
     }
     CHECK(sum_of(&accounts) == accounts.committed_bytes && accounts.moving_runs.bytes == 0);
     CHECK(accounts.live_slots.bytes == live_bytes);
@@ -61,8 +62,8 @@ static void add_up(uint64_t live_bytes)
 
 static void look(uint64_t steady_bytes)
 {
-    struct tslab_accounts accounts;
-    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
+    struct accounts accounts;
+    (void)accounts_take(&accounts, NULL);
     const uint64_t sum = sum_of(&accounts), committed = accounts.committed_bytes;
     CHECK_SAY((sum > committed ? sum - committed : committed - sum) <= MOTION_BYTES,
               "the accounts are %llu bytes, and %llu are committed", (unsigned long long)sum,
@@ -72,11 +73,12 @@ static void look(uint64_t steady_bytes)
     const uint64_t live = accounts.live_slots.bytes;
     CHECK_SAY(live + MOTION_BYTES >= steady_bytes && live <= steady_bytes + MOTION_BYTES, "%llu bytes live, not %llu",
               (unsigned long long)live, (unsigned long long)steady_bytes);
-    struct tslab_class_stats class;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; tslab_class_stats_get(i, &class) == TSLAB_OK; i++) {
-        CHECK(class.slabs_full + class.slabs_partial + class.slabs_empty == class.slabs);
-        CHECK((class.used_slots + class.free_slots) * class.size + class.tail_bytes == class.slab_bytes);
+    for (unsigned i = 1; i < CLASS_LIMIT; i++) {
+        struct class_figures class;
+        stats_class_get(i, &class);
+        CHECK(class.slabs_full + class.slabs_partial + class.slabs_empty == class.slabs_net);
+        CHECK(class.live * class.size + class.free_bytes + class.tail_bytes <= class.slab_bytes);
         bytes += class.slab_bytes;
     }
     CHECK(bytes + MOTION_BYTES >= steady_bytes && bytes <= committed + MOTION_BYTES);
@@ -116,29 +118,8 @@ static void they_add_up_beside_threads(void)
     add_up(0);
 }
 
-/* Older and newer callers have structs of other sizes. */
-static void structs_have_any_size(void)
-{
-    struct tslab_accounts accounts;
-    struct tslab_class_stats class;
-    uint64_t first[2];
-    void *const p = tslab_malloc(100);
-    STATUS(tslab_accounts_get(&accounts), TSLAB_OK);
-    STATUS(tslab_accounts_get_sized((struct tslab_accounts *)(void *)first, sizeof first), TSLAB_OK);
-    CHECK(first[0] == accounts.committed_bytes && first[1] == accounts.untouched_bytes);
-    STATUS(tslab_accounts_get(NULL), TSLAB_INVALID);
-    STATUS(tslab_accounts_get_sized(&accounts, 0), TSLAB_INVALID);
-    STATUS(tslab_accounts_get_sized(&accounts, 8192), TSLAB_INVALID);
-    STATUS(tslab_class_stats_get_sized(0, (struct tslab_class_stats *)(void *)first, sizeof first), TSLAB_OK);
-    CHECK(first[0] == 16);
-    STATUS(tslab_class_stats_get(0, NULL), TSLAB_INVALID);
-    STATUS(tslab_class_stats_get(UINT32_MAX, &class), TSLAB_INVALID);
-    tslab_free(p);
-}
-
 static const struct epoch_case cases[] = {
     CASE(they_add_up_beside_threads),
-    CASE(structs_have_any_size),
 };
 
 int main(int argc, char **argv)

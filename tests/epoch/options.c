@@ -1,5 +1,6 @@
 /* Options at run time: read and set as text, by any thread, beside threads that allocate. */
 #include "epoch.h"
+#include "figures.h"
 
 static const char *option_value(const char *name)
 {
@@ -84,8 +85,8 @@ static void limits_are_those_of_the_program(void)
 /* From the next unit on, another policy decides. */
 static void units_follow_the_policy(void)
 {
-    struct tslab_stats before, now;
-    tslab_stats_get(&before);
+    struct total_figures before, now;
+    totals_get(&before);
     set_to("epoch_policy", "batch-1000", "batch-1000");
     STATUS(tslab_work_begin("unit"), TSLAB_OK);
     set_to("epoch_policy", "never", "never");
@@ -94,11 +95,11 @@ static void units_follow_the_policy(void)
     STATUS(tslab_work_begin("unit"), TSLAB_OK);
     set_to("epoch_policy", "per-request", "per-request");
     STATUS(tslab_work_end(), TSLAB_OK);
-    tslab_stats_get(&now);
+    totals_get(&now);
     CHECK(now.epochs_opened == before.epochs_opened + 1 && now.epochs_open == before.epochs_open);
     STATUS(tslab_work_begin("unit"), TSLAB_OK);
     STATUS(tslab_work_end(), TSLAB_OK);
-    tslab_stats_get(&now);
+    totals_get(&now);
     CHECK(now.epochs_opened == before.epochs_opened + 2 && now.epochs_open == before.epochs_open);
 }
 

@@ -1,12 +1,13 @@
 /* What becomes of survivors under each policy, as a user would write it, and what comes back of the memory. */
 #include "epoch.h"
+#include "figures.h"
 
 #include <ctype.h>
 
-static struct tslab_stats process_stats(void)
+static struct total_figures process_stats(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    totals_get(&stats);
     return stats;
 }
 
@@ -46,8 +47,8 @@ static size_t usable(const struct request *request, size_t count)
 
 static size_t chunk_bytes(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    totals_get(&stats);
     return stats.chunk_bytes;
 }
 
@@ -108,7 +109,7 @@ static void drain_says_how_long_it_has_been_closed(void)
 static void release_needs_no_free(void)
 {
     static struct request request;
-    const struct tslab_stats before = process_stats();
+    const struct total_figures before = process_stats();
     for (uint64_t seed = 1; seed <= 50; seed++) {
         const tslab_epoch epoch = opened_as("release", TSLAB_POLICY_RELEASE);
         enter(epoch);
@@ -125,7 +126,7 @@ static void release_needs_no_free(void)
                   (unsigned long long)report.recycled_bytes, bytes);
         check_gone(epoch);
     }
-    const struct tslab_stats after = process_stats();
+    const struct total_figures after = process_stats();
     CHECK(after.live_objects == before.live_objects && after.large_bytes == before.large_bytes);
 }
 
@@ -408,7 +409,7 @@ static void trap_costs_no_memory_for_ever(void)
         }
     }
     /* Each held 56 KiB or more: 656 MiB in all. */
-    const struct tslab_stats stats = process_stats();
+    const struct total_figures stats = process_stats();
     CHECK_SAY(stats.committed_bytes < (size_t)600 * MEGABYTE, "%zu bytes are accessible", stats.committed_bytes);
     CHECK_SAY(EPOCH_SANITIZED || most < 32 * KILOBYTE, "%zu KiB are resident", most);
 }
@@ -450,10 +451,10 @@ static void memory_is_back_after(tslab_epoch epoch, int (*end)(tslab_epoch, unsi
     const size_t full = resident_kib() * KILOBYTE;
     CHECK(full >= resident_before + BIG);
     CHECK(resident_pages(count) == count);
-    const struct tslab_stats before = process_stats();
+    const struct total_figures before = process_stats();
     struct tslab_epoch_report report;
     STATUS(end(epoch, TSLAB_CLOSE_RECLAIM, &report), TSLAB_OK);
-    const struct tslab_stats after = process_stats();
+    const struct total_figures after = process_stats();
     const size_t empty = resident_kib() * KILOBYTE;
     check_gone(epoch);
     const size_t left = resident_pages(count);
@@ -574,12 +575,12 @@ static void reclaim_leaves_survivors_alone(void)
 static void close_recycles_and_leaves_reclaiming_to_the_policy(void)
 {
     tslab_free(tslab_malloc(1));
-    const struct tslab_stats before = process_stats();
+    const struct total_figures before = process_stats();
     const tslab_epoch epoch = opened_as("kept", TSLAB_POLICY_RELEASE);
     (void)fill_up(epoch, BIG / 4);
     struct tslab_epoch_report report;
     STATUS(tslab_epoch_close(epoch, 0, &report), TSLAB_OK);
-    const struct tslab_stats after = process_stats();
+    const struct total_figures after = process_stats();
     CHECK(after.purged_bytes == before.purged_bytes && after.purge_calls == before.purge_calls);
     CHECK(report.reclaimed_bytes == 0 && report.recycled_bytes >= BIG / 4);
     /* All of it serves the next one, and not a page is asked for. */

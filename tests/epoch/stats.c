@@ -1,5 +1,6 @@
 /* What can be learned of epochs while they live: by structure, as text and as JSON. */
 #include "epoch.h"
+#include "figures.h"
 
 #include <spawn.h>
 
@@ -132,25 +133,25 @@ static void what_does_not_drain_can_be_found(void)
 static void the_process_counts_old_epochs_at_once(void)
 {
     const tslab_epoch epoch = opened();
-    struct tslab_stats before, after;
+    struct total_figures before, after;
     void *objects[40];
     grow_old(epoch);
     for (size_t way = 0; way < 2; way++) {
         if (way == 1) {
             enter(epoch);
         }
-        tslab_stats_get(&before);
+        totals_get(&before);
         for (size_t i = 0; i < COUNT_OF(objects); i++) {
             objects[i] = filled(epoch, 64, i);
         }
-        tslab_stats_get(&after);
+        totals_get(&after);
         CHECK_SAY(after.live_objects == before.live_objects + COUNT_OF(objects),
                   "%zu objects live, not %zu more than %zu", after.live_objects, COUNT_OF(objects),
                   before.live_objects);
         for (size_t i = 0; i < COUNT_OF(objects); i++) {
             verify_and_free(objects[i], 64, i);
         }
-        tslab_stats_get(&after);
+        totals_get(&after);
         CHECK(after.live_objects == before.live_objects);
     }
     leave(epoch);
@@ -196,10 +197,10 @@ static void parked_end(void *argument)
     }
 }
 
-static void check_growth(const struct tslab_stats *before, size_t objects, const char *when)
+static void check_growth(const struct total_figures *before, size_t objects, const char *when)
 {
-    struct tslab_stats now;
-    tslab_stats_get(&now);
+    struct total_figures now;
+    totals_get(&now);
     CHECK_SAY(now.live_objects == before->live_objects + objects, "%s, %zu objects live, not %zu more than %zu", when,
               now.live_objects, objects, before->live_objects);
     CHECK_SAY(now.allocations - now.frees == now.live_objects, "%s, %llu were allocated and %llu freed", when,
@@ -210,8 +211,8 @@ static void check_parked(tslab_epoch epoch)
 {
     static const size_t lives[] = { 0, 500, PARKED_MOST };
     static struct parked parked[COUNT_OF(lives)];
-    struct tslab_stats before;
-    tslab_stats_get(&before);
+    struct total_figures before;
+    totals_get(&before);
     const uint64_t in_epoch = epoch.id == 0 ? 0 : stats_of(epoch).live_objects;
     size_t live = 0;
     for (size_t i = 0; i < COUNT_OF(lives); i++) {
@@ -271,11 +272,11 @@ static void threads_at_rest_in_epochs_are_counted_exactly(void)
         helper_ends(&helpers[i]);
     }
     check_parked(epoch);
-    struct tslab_stats before;
-    tslab_stats_get(&before);
+    struct total_figures before;
+    totals_get(&before);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
-    struct tslab_stats after;
-    tslab_stats_get(&after);
+    struct total_figures after;
+    totals_get(&after);
     CHECK(after.allocations == before.allocations && after.frees == before.frees);
     CHECK(after.slabs_recycled >= before.slabs_recycled && after.flushes >= before.flushes);
 }
@@ -307,9 +308,9 @@ static void *look_at_workers(void *unused)
 {
     /* What one slow path moves, of each class, is seen before or after. */
     enum { MOST = WORKERS * (WORKER_LIVE + WORKER_SIZES * 1024) };
-    struct tslab_stats before = { 0 }, now;
+    struct total_figures before = { 0 }, now;
     while (!atomic_load(&worked)) {
-        tslab_stats_get(&now);
+        totals_get(&now);
         CHECK_SAY(now.live_objects <= MOST, "%zu objects live", now.live_objects);
         CHECK(now.cached_bytes <= (size_t)64 * MEGABYTE && now.slab_bytes <= (size_t)64 * MEGABYTE);
         CHECK(now.allocations >= before.allocations && now.refills >= before.refills && now.flushes >= before.flushes);
@@ -322,8 +323,8 @@ static void *look_at_workers(void *unused)
 static void threads_at_work_are_counted_sanely(void)
 {
     pthread_t watcher, workers[WORKERS];
-    struct tslab_stats before, after;
-    tslab_stats_get(&before);
+    struct total_figures before, after;
+    totals_get(&before);
     CHECK(pthread_create(&watcher, NULL, look_at_workers, NULL) == 0);
     for (size_t i = 0; i < WORKERS; i++) {
         CHECK(pthread_create(&workers[i], NULL, work_on, (void *)(i + 1)) == 0);
@@ -333,7 +334,7 @@ static void threads_at_work_are_counted_sanely(void)
     }
     atomic_store(&worked, true);
     CHECK(pthread_join(watcher, NULL) == 0);
-    tslab_stats_get(&after);
+    totals_get(&after);
     CHECK(after.live_objects == before.live_objects);
     CHECK(after.allocations == before.allocations + WORKERS * times(400000));
 }
@@ -349,10 +350,10 @@ static void *open_and_close(void *unused)
     return unused;
 }
 
-static void check_epochs(const struct tslab_stats *before, uint64_t opened_since, uint64_t closed, uint64_t drained)
+static void check_epochs(const struct total_figures *before, uint64_t opened_since, uint64_t closed, uint64_t drained)
 {
-    struct tslab_stats now;
-    tslab_stats_get(&now);
+    struct total_figures now;
+    totals_get(&now);
     CHECK_SAY(now.epochs_opened - before->epochs_opened == opened_since &&
                   now.epochs_closed - before->epochs_closed == closed &&
                   now.epochs_drained - before->epochs_drained == drained,
@@ -366,8 +367,8 @@ static void check_epochs(const struct tslab_stats *before, uint64_t opened_since
 
 static void what_becomes_of_epochs_is_counted(void)
 {
-    struct tslab_stats before;
-    tslab_stats_get(&before);
+    struct total_figures before;
+    totals_get(&before);
     in_a_thread(open_and_close, NULL);
     check_epochs(&before, 5, 5, 0);
     tslab_epoch epoch = opened(), inside = opened();
@@ -400,8 +401,8 @@ static void what_becomes_of_epochs_is_counted(void)
 
 static void units_of_work_are_counted(void)
 {
-    struct tslab_stats before, after;
-    tslab_stats_get(&before);
+    struct total_figures before, after;
+    totals_get(&before);
     STATUS(tslab_work_end(), TSLAB_NOT_INSIDE);
     for (size_t i = 0; i < 10; i++) {
         STATUS(tslab_work_begin("unit"), TSLAB_OK);
@@ -409,7 +410,7 @@ static void units_of_work_are_counted(void)
         STATUS(tslab_work_end(), TSLAB_OK);
         STATUS(tslab_work_end(), TSLAB_OK);
     }
-    tslab_stats_get(&after);
+    totals_get(&after);
     CHECK(after.work_units == before.work_units + 10);
 }
 
@@ -417,10 +418,10 @@ static void units_of_work_are_counted(void)
 static void what_passes_through_chunks_is_counted(void)
 {
     enum { EPOCHS = 20, OBJECTS = 300, BYTES = 1024 };
-    struct tslab_stats before, now;
+    struct total_figures before, now;
     tslab_epoch epochs[EPOCHS];
     void *objects[OBJECTS];
-    tslab_stats_get(&before);
+    totals_get(&before);
     uint64_t told = before.epoch_bytes, most = told;
     for (size_t e = 0; e < EPOCHS; e++) {
         epochs[e] = opened_as("passing", e % 2 == 0 ? TSLAB_POLICY_DRAIN : TSLAB_POLICY_RELEASE);
@@ -436,7 +437,7 @@ static void what_passes_through_chunks_is_counted(void)
             tslab_free(objects[i]);
         }
         most += (uint64_t)OBJECTS * (BYTES + (TSLAB_CHECKED ? 64 : 0));
-        tslab_stats_get(&now);
+        totals_get(&now);
         CHECK_SAY(now.epoch_bytes >= told + (uint64_t)OBJECTS * BYTES && now.epoch_bytes <= most,
                   "%llu bytes were allocated in chunks, not %llu more than %llu", (unsigned long long)now.epoch_bytes,
                   (unsigned long long)OBJECTS * BYTES, (unsigned long long)told);
@@ -444,31 +445,31 @@ static void what_passes_through_chunks_is_counted(void)
     }
     for (size_t e = 0; e < EPOCHS; e++) {
         STATUS(tslab_epoch_close(epochs[e], 0, NULL), TSLAB_OK);
-        tslab_stats_get(&now);
+        totals_get(&now);
         CHECK(now.epoch_bytes == told);
     }
     CHECK(tslab_trim() < (size_t)100 * MEGABYTE); /* puts away what the thread keeps warm */
-    tslab_stats_get(&now);
+    totals_get(&now);
     CHECK(now.epoch_bytes == told);
 }
 
 /* The statistics of the process count what is in epochs. */
 static void the_process_counts_epochs_too(void)
 {
-    struct tslab_stats before, during, after;
+    struct total_figures before, during, after;
     tslab_free(tslab_malloc(1));
-    tslab_stats_get(&before);
+    totals_get(&before);
     const tslab_epoch epoch = opened();
     enter(epoch);
     for (size_t i = 0; i < 10000; i++) {
         (void)filled(epoch, 500, i);
     }
     leave(epoch);
-    tslab_stats_get(&during);
+    totals_get(&during);
     CHECK_SAY(during.committed_bytes - during.dirty_bytes - during.clean_bytes >= (size_t)10000 * 500,
               "%zu bytes are in use", during.committed_bytes - during.dirty_bytes - during.clean_bytes);
     STATUS(tslab_epoch_release(epoch, TSLAB_CLOSE_RECLAIM, NULL), TSLAB_OK);
-    tslab_stats_get(&after);
+    totals_get(&after);
     CHECK(after.live_objects == before.live_objects && after.live_bytes == before.live_bytes);
     CHECK(before.chunk_bytes == 0 && during.chunk_bytes > 0);
     CHECK_SAY(after.chunk_bytes <= CHUNK_BYTES, "%zu bytes of chunks are left", after.chunk_bytes); /* one is warm */
@@ -479,16 +480,16 @@ static void the_process_counts_epochs_too(void)
  * that keeps slabs. */
 static void an_empty_chunk_is_filled_anew(void)
 {
-    struct tslab_stats first, last;
+    struct total_figures first, last;
     const tslab_epoch epoch = opened();
     enter(epoch);
     tslab_free(filled(epoch, 1000, 0));
-    tslab_stats_get(&first);
+    totals_get(&first);
     CHECK(first.chunk_bytes == CHUNK_BYTES);
     for (size_t i = 0; i < 50 * MEGABYTE / 1000; i++) {
         tslab_free(tslab_epoch_malloc(epoch, 1000));
     }
-    tslab_stats_get(&last);
+    totals_get(&last);
     CHECK_SAY(last.chunk_bytes == first.chunk_bytes, "%zu bytes of chunks", last.chunk_bytes);
     leave(epoch);
     STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
@@ -573,8 +574,8 @@ static void *look_at_all(void *unused)
     static struct tslab_epoch_stats list[2 * GROWN];
     size_t most = 0;
     while (!atomic_load(&grown)) {
-        struct tslab_stats stats;
-        tslab_stats_get(&stats);
+        struct total_figures stats;
+        totals_get(&stats);
         const size_t count = tslab_epoch_list(list, COUNT_OF(list));
         CHECK(count >= most && count <= COUNT_OF(list) && stats.epochs_open <= COUNT_OF(list));
         for (size_t i = 0; i < count; i++) {
@@ -701,18 +702,17 @@ static void json_is_json(void)
 
 enum { OWN_OBJECTS = 5000 };
 
-static struct tslab_thread_stats own_stats(void)
+static struct thread_figures own_stats(void)
 {
-    struct tslab_thread_stats stats;
-    STATUS(tslab_thread_stats_get(&stats), TSLAB_OK);
-    return stats;
+#define OWN_FIGURE(name, ...) .name = figure("thread." #name),
+    return (struct thread_figures){ THREAD_FIGURES(OWN_FIGURE) };
 }
 
 static void count_own(void *unused)
 {
     static _Thread_local void *objects[OWN_OBJECTS];
     (void)unused;
-    const struct tslab_thread_stats before = own_stats();
+    const struct thread_figures before = own_stats();
     CHECK(before.thread == (uint64_t)gettid());
     CHECK_SAY(before.allocations < 10 && before.frees < 10, "a new thread has made %llu allocations",
               (unsigned long long)before.allocations);
@@ -720,7 +720,7 @@ static void count_own(void *unused)
         objects[i] = tslab_malloc(48);
         CHECK(objects[i] != NULL);
     }
-    struct tslab_thread_stats now = own_stats();
+    struct thread_figures now = own_stats();
     CHECK(now.allocations == before.allocations + OWN_OBJECTS && now.frees == before.frees);
     CHECK(now.misses > before.misses && now.misses <= before.misses + OWN_OBJECTS);
     for (size_t i = 0; i < OWN_OBJECTS; i++) {
@@ -739,7 +739,6 @@ static void a_thread_counts_what_it_did(void)
         helper_does(&helper, count_own, NULL);
         helper_ends(&helper);
     }
-    STATUS(tslab_thread_stats_get(NULL), TSLAB_INVALID);
     struct helper helper;
     helper_start(&helper);
     helper_does(&helper, count_own, NULL);
@@ -759,17 +758,25 @@ static void a_thread_counts_what_it_did(void)
     helper_ends(&helper);
 }
 
+static struct class_figures class_of(size_t size)
+{
+    struct class_figures figures;
+    uint64_t *number = (uint64_t *)(void *)&figures;
+    static const char names[] = CLASS_FIGURES(FIGURE_NAME);
+    for (const char *name = names; *name != 0; name += strlen(name) + 1) {
+        char whole[64];
+        snprintf(whole, sizeof whole, "class.%zu.%s", size, name);
+        *number++ = figure(whole);
+    }
+    return figures;
+}
+
 /* Of each class, the reasons add up. */
 static void misses_have_reasons(void)
 {
-    enum { OBJECTS = 20000, SIZE = 200 };
+    enum { OBJECTS = 20000, SIZE = 208 };
     static void *objects[OBJECTS];
-    struct tslab_class_stats before, now;
-    uint32_t number = 0;
-    do {
-        STATUS(tslab_class_stats_get(number++, &now), TSLAB_OK);
-    } while (now.size < SIZE);
-    STATUS(tslab_class_stats_get(--number, &before), TSLAB_OK);
+    const struct class_figures before = class_of(SIZE);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < OBJECTS; i++) {
             objects[i] = tslab_malloc(SIZE);
@@ -778,15 +785,57 @@ static void misses_have_reasons(void)
             tslab_free(objects[i]);
         }
     }
-    STATUS(tslab_class_stats_get(number, &now), TSLAB_OK);
+    const struct class_figures now = class_of(SIZE);
     /* The checked library has no magazines. */
     const uint64_t slow = now.refills + now.from_stock + now.from_exchange + now.flushes + now.stocked + now.exchanged;
     CHECK(now.misses == slow || now.misses == now.allocations + now.frees);
     CHECK(now.misses > before.misses && now.misses <= now.allocations + now.frees);
-    CHECK(now.slabs_opened > before.slabs_opened && now.slabs_opened + now.slabs_attached <= now.allocations);
+    CHECK(now.slabs_new > before.slabs_new && now.slabs_new + now.slabs_attached <= now.allocations);
     /* What the stock took, it gives again. */
     CHECK(TSLAB_CHECKED || (now.stocked > before.stocked && now.from_stock > before.from_stock));
     CHECK(now.from_stock <= now.stocked);
+}
+
+/* Every figure has a name, and a name that is none changes nothing. */
+static void figures_have_names(void)
+{
+    static const char *const wrong[] = { "",
+                                         "live_object",
+                                         "live_objects.",
+                                         "class.64",
+                                         "class.64.",
+                                         "class.65.live",
+                                         "class..live",
+                                         "class.64x.live",
+                                         "class.99999999999999999999.live",
+                                         "account.live_slots",
+                                         "account.live_slots.live",
+                                         "account.nothing.bytes",
+                                         "thread.nothing",
+                                         "thread.1.misses",
+                                         "process.rss",
+                                         "label.plain",
+                                         "label.plain.nothing",
+                                         "label.1234567890123456789012345678901234567890.live_bytes",
+                                         "process.x.rss_bytes" };
+    uint64_t value = 4711;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        CHECK_SAY(tslab_stat_get(wrong[i], &value) == TSLAB_INVALID && value == 4711, "'%s' is told", wrong[i]);
+    }
+    STATUS(tslab_stat_get(NULL, &value), TSLAB_INVALID);
+    STATUS(tslab_stat_get("live_objects", NULL), TSLAB_INVALID);
+    CHECK(value == 4711 && figure("label.a.b.epochs") == 0 && figure("label.a.b.limit_bytes") == 0);
+    const tslab_epoch epoch = opened_as("a.b", TSLAB_POLICY_DRAIN);
+    (void)filled(epoch, 100, 0);
+    const struct tslab_epoch_stats stats = stats_of(epoch);
+    CHECK(figure("label.a.b.epochs") == 1 && figure("label.a.b.open") == 1 && figure("label.a.b.draining") == 0);
+    CHECK(figure("label.a.b.live_bytes") == stats.live_bytes && figure("label.a.b.live_objects") == 1);
+    CHECK(tslab_option_set("epoch_limits", "a.b=1M") == TSLAB_OK && figure("label.a.b.limit_bytes") == MEGABYTE);
+    CHECK(figure("process.peak_rss_bytes") >= figure("process.rss_bytes") && figure("process.rss_bytes") > 0);
+    CHECK(figure("process.live") > 0 && figure("epochs_open") == 1);
+    CHECK(figure("account.live_chunks.bytes") > 0 && figure("account.committed.bytes") >= figure("committed_bytes"));
+    STATUS(tslab_epoch_release(epoch, 0, NULL), TSLAB_OK);
+    CHECK(figure("label.a.b.epochs") == 0);
 }
 
 /* With TSLAB_STATS=2 a process says it at its end. */
@@ -909,14 +958,14 @@ static void text_names_the_epochs(void)
 static void writing_does_not_allocate(void)
 {
     open_labelled();
-    struct tslab_stats before, after;
+    struct total_figures before, after;
     const int nowhere = open("/dev/null", O_WRONLY);
     /* The first time, counters that threads keep for themselves may come to light. */
     for (int i = 0; i < 2; i++) {
-        tslab_stats_get(&before);
+        totals_get(&before);
         tslab_stats_print(nowhere);
         tslab_stats_json(nowhere);
-        tslab_stats_get(&after);
+        totals_get(&after);
     }
     CHECK(after.allocations == before.allocations && after.committed_bytes == before.committed_bytes);
     CHECK(close(nowhere) == 0);
@@ -929,7 +978,7 @@ static void writing_does_not_allocate(void)
 static void epochs_are_counted(void)
 {
     enum { OPEN = 5, DRAINING = 3 };
-    struct tslab_stats stats;
+    struct total_figures stats;
     tslab_epoch open[OPEN];
     void *survivors[DRAINING];
     tslab_handle handles[DRAINING];
@@ -944,7 +993,7 @@ static void epochs_are_counted(void)
         handles[i] = i > 0 ? (tslab_handle){ 0 } : tslab_handle_malloc(draining[i], 100, NULL);
         STATUS(tslab_epoch_close(draining[i], 0, NULL), TSLAB_OK);
     }
-    tslab_stats_get(&stats);
+    totals_get(&stats);
     CHECK_SAY(stats.epochs_open == OPEN && stats.epochs_draining == DRAINING, "%zu are open, %zu drain",
               (size_t)stats.epochs_open, (size_t)stats.epochs_draining);
     for (size_t i = 0; i < DRAINING; i++) {
@@ -954,7 +1003,7 @@ static void epochs_are_counted(void)
     for (size_t i = 0; i < OPEN; i++) {
         STATUS(tslab_epoch_release(open[i], 0, NULL), TSLAB_OK);
     }
-    tslab_stats_get(&stats);
+    totals_get(&stats);
     CHECK(stats.epochs_open == 0 && stats.epochs_draining == 0);
 }
 
@@ -967,6 +1016,7 @@ static const struct epoch_case cases[] = {
     CASE(the_process_counts_epochs_too),
     CASE(a_thread_counts_what_it_did),
     CASE(misses_have_reasons),
+    CASE(figures_have_names),
     CASE(threads_at_rest_are_counted_exactly),
     CASE(threads_at_work_are_counted_sanely),
     CASE(what_becomes_of_epochs_is_counted),

@@ -4,6 +4,7 @@
 #include "turns.h"
 
 #include "common/option.h"
+#include "figures.h"
 #include "space/arena.h"
 #include "space/trap.h"
 
@@ -125,9 +126,7 @@ static void *live(void *argument)
 
 static size_t purged_bytes(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    return stats.purged_bytes;
+    return figure("purged_bytes");
 }
 
 static void close_life(struct life *life, unsigned how)

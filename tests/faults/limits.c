@@ -3,6 +3,7 @@
  *
  *   limits CASE        exit code 0; 77 with a sentence where the machine cannot show it
  *   limits --list */
+#include "figures.h"
 #include "work.h"
 
 #include <errno.h>
@@ -34,20 +35,20 @@ static rlim_t limit_set(__rlimit_resource_t resource, rlim_t soft)
     return before;
 }
 
-static struct tslab_stats settled(void)
+static struct total_figures settled(void)
 {
-    struct tslab_stats stats;
+    struct total_figures stats;
     CHECK_SAY(work() == 0, "something is refused without a limit");
     contend_all();
     (void)tslab_trim();
-    tslab_stats_get(&stats);
+    totals_get(&stats);
     return stats;
 }
 
 /* All is served again, and as much is alive as before. */
-static void check_nothing_is_lost(const struct tslab_stats *before)
+static void check_nothing_is_lost(const struct total_figures *before)
 {
-    const struct tslab_stats now = settled();
+    const struct total_figures now = settled();
     CHECK_SAY(now.live_objects == before->live_objects && now.live_bytes == before->live_bytes,
               "%zu objects live, not %zu", now.live_objects, before->live_objects);
     CHECK_SAY(now.large_bytes == before->large_bytes, "%zu bytes of large objects", now.large_bytes);
@@ -59,7 +60,7 @@ static void check_nothing_is_lost(const struct tslab_stats *before)
 static void shrink(__rlimit_resource_t resource, const char *field)
 {
     static const size_t room_kib[] = { 64 * KIB, 16 * KIB, 4 * KIB, KIB, 256, 0 };
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     size_t refused = 0;
     for (size_t i = 0; i < COUNT_OF(room_kib); i++) {
         const rlim_t lifted = limit_set(resource, (mapped_kib(field) + room_kib[i]) * KIB);
@@ -95,7 +96,7 @@ static void fresh(__rlimit_resource_t resource, const char *field)
             const rlim_t lifted = limit_set(resource, (mapped_kib(field) + kib) * KIB);
             (void)work();
             (void)limit_set(resource, lifted);
-            const struct tslab_stats after = settled();
+            const struct total_figures after = settled();
             check_nothing_is_lost(&after);
             _exit(0);
         }
@@ -118,7 +119,7 @@ static void fresh_data(void)
 /* An epoch is asked to tell how the resident memory changes, and the system does not tell. */
 static void descriptors(void)
 {
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     const rlim_t lifted = limit_set(RLIMIT_NOFILE, 0);
     CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
     CHECK_SAY(work() == 0, "descriptors are no memory");
@@ -135,7 +136,7 @@ static void descriptors(void)
 /* No thread and no child can be had. */
 static void processes(void)
 {
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     if (geteuid() == 0) { /* whom that limit does not concern */
         CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     }
@@ -155,7 +156,7 @@ static void stack(void)
         execl("/proc/self/exe", "limits", "stack", (char *)NULL);
         _exit(98);
     }
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     check_nothing_is_lost(&before);
     tslab_stats_print(STDERR_FILENO);
 }
@@ -268,7 +269,7 @@ static void lock_current(void)
 /* Locked pages do not go back. What the library says it gave back it did. */
 static void locked(void)
 {
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         skip("memory cannot be locked here (mlockall: RLIMIT_MEMLOCK)");
     }
@@ -277,13 +278,13 @@ static void locked(void)
     CHECK(p != NULL);
     memset(p, 1, BYTES);
     free(p);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    totals_get(&stats);
     const size_t purged = stats.purged_bytes;
     const long long resident = (long long)resident_kib();
     const size_t trimmed = tslab_trim();
     const long long shrunk = resident - (long long)resident_kib();
-    tslab_stats_get(&stats);
+    totals_get(&stats);
     CHECK_SAY(trimmed == stats.purged_bytes - purged && shrunk >= (long long)(trimmed / KIB / 2),
               "%zu bytes are said to be trimmed, %zu purged, and the process shrank by %lld KiB", trimmed,
               stats.purged_bytes - purged, shrunk);
@@ -295,7 +296,7 @@ static void locked(void)
 /* The same, and no more than so much may be locked: the kernel then says EAGAIN, the library ENOMEM. */
 static void locked_too_much(void)
 {
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     if (geteuid() == 0) {
         CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     }
@@ -317,7 +318,7 @@ static void mappings(void)
     static void *maps[MOST];
     static const size_t spare[] = { 0, 1, 2, 3, 5, 9, 20 };
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const struct tslab_stats before = settled();
+    const struct total_figures before = settled();
     for (size_t round = 0; round < COUNT_OF(spare); round++) {
         size_t count = 0;
         /* Neighbours of different access do not merge. */

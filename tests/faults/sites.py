@@ -62,7 +62,7 @@ ELSEWHERE = {
     ("now_ms", "report/report_timer.c"): "a clock that fails has a report come at another time, and nothing else",
     ("now_ms", "malloc/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "report/live_view.c"): "a clock that fails has figures posted at another time, or says so, and nothing else",
-    ("now_ms", "report/report.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
+    ("now_ms", "report/statistics.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "report/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "common/timeline.c"): "a clock that fails has memory looked at at another time, and nothing else",
     ("now_ms", "thread/sampling.c"): "a clock that fails makes the age of a sample wrong, and nothing else",

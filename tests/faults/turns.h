@@ -7,6 +7,7 @@
 #include "faults.h"
 
 #include "common/size_class.h"
+#include "figures.h"
 #include "space/trap.h"
 
 #include <tslab/tslab.h>
@@ -68,14 +69,14 @@ static inline void check_nothing_is_lost(void)
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK_SAY(stats.live_objects == 0 && stats.allocations == stats.frees, "%zu objects are lost", stats.live_objects);
-    CHECK_SAY(stats.slabs_opened == stats.slabs_recycled && stats.slab_bytes == 0, "slabs are lost");
+    CHECK_SAY(figure("slabs_opened") == figure("slabs_recycled") && stats.slab_bytes == 0, "slabs are lost");
     CHECK_SAY(stats.large_bytes == 0, "%zu bytes of large objects are lost", stats.large_bytes);
-    CHECK_SAY(stats.threads == 1, "%u threads are left", stats.threads);
+    CHECK_SAY(stats.threads == 1, "%zu threads are left", stats.threads);
     CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached", stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
     const size_t trapped = counter_get(&trap_units) * (size_t)UNIT_BYTES;
-    CHECK_SAY(stats.clean_bytes + trapped == stats.committed_bytes, "%zu bytes are neither empty nor trapped",
-              stats.committed_bytes - stats.clean_bytes - trapped);
+    CHECK_SAY(figure("clean_bytes") + trapped == stats.committed_bytes, "%zu bytes are neither empty nor trapped",
+              stats.committed_bytes - figure("clean_bytes") - trapped);
 }
 
 #endif

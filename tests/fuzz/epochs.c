@@ -891,7 +891,7 @@ void models_check(void)
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK_SAY(stats.epochs_draining == draining && stats.epochs_open == open,
-              "%u epochs are open and %u draining, not %zu and %zu", stats.epochs_open, stats.epochs_draining, open,
+              "%zu epochs are open and %zu draining, not %zu and %zu", stats.epochs_open, stats.epochs_draining, open,
               draining);
     objects_check();
 }

@@ -17,25 +17,15 @@ import lab_test
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client import parser as plain_text
 from rich.text import Text
-from tslab_lab.live import board, exporter, keys, metrics, processes, screen, summary
+from tslab_lab.live import board, exporter, figures, keys, metrics, processes, screen, summary
 from tslab_lab.base.processes import Failure
 
 MONITORING = lab_test.ROOT / "packaging/monitoring"
-SOURCE = (lab_test.ROOT / "src/report/live_view.c").read_text()
-ACCOUNTS = re.findall(r"^ +X\((\w+)\)", (lab_test.ROOT / "src/audit/accounts.h").read_text(), re.MULTILINE)
-
-
-def names_of(*lists):
-    """The columns that the library writes."""
-    found = [re.search(rf"#define {name}\(X\).*?\n\n", SOURCE, re.DOTALL)[0] for name in lists]
-    return [name for text in found for name in re.findall(r"^ +X\((\w+)\)", text, re.MULTILINE)]
-
-
 NAMES = (
-    names_of("OWN_LIST", "TOTAL_LIST"),
-    [part for name in ACCOUNTS for part in (name, f"{name}_untouched")],
-    names_of("CLASS_LIST"),
-    names_of("LABEL_LIST"),
+    [row[0] for row in (*figures.BOARD_FIGURES, *figures.PROCESS_FIGURES, *figures.TOTAL_FIGURES)],
+    [part for name in figures.ACCOUNTS for part in (name, f"{name}_untouched")],
+    [row[0] for row in figures.CLASS_COUNTED],
+    [row[0] for row in figures.LABEL_FIGURES],
 )
 TEXTS = (0, 0, 0, 32)
 COPY = struct.Struct("<QQ16s4I")
@@ -56,7 +46,7 @@ def rows_of(value, labels=(b"request",)):
     return [[[value] * len(names)] for names in NAMES[:3]] + [[[value] * len(NAMES[3]) + [label] for label in labels]]
 
 
-def board_of(copies, version=1, copy_bytes=8192, names=NAMES):
+def board_of(copies, version=2, copy_bytes=8192, names=NAMES):
     sections, texts = b"", b""
     at = 32 + 16 * len(names)
     for each, text_bytes in zip(names, TEXTS):
@@ -126,8 +116,8 @@ class Board(unittest.TestCase):
         self.assertRaises(board.Torn, board.parse, bytes(4096))
 
     def test_a_newer_version(self):
-        with self.assertRaisesRegex(board.Newer, "version 2.*up to 1.*update"):
-            board.parse(board_of([copy_of(1, rows_of(1))], version=2)[0])
+        with self.assertRaisesRegex(board.Newer, "version 3.*up to 2.*update"):
+            board.parse(board_of([copy_of(1, rows_of(1))], version=3)[0])
 
     def test_cut_off_anywhere(self):
         data, head_bytes = board_of([copy_of(1, rows_of(1))], copy_bytes=4096)

@@ -341,5 +341,5 @@ class Commands(Live):
 
 
 if __name__ == "__main__":
-    assert board.VERSION == 1
+    assert board.VERSION == 2
     main()

@@ -3,6 +3,7 @@
 #include "audit/verify.h"
 #include "malloc/current_thread.h"
 #include "os/os.h"
+#include "report/statistics.h"
 #include "space/arena.h"
 #include "space/depot.h"
 
@@ -147,7 +148,7 @@ void conservation_check(const struct shadow *shadow)
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         struct class_sums sums = { 0 };
         heap_add(front_current->heap, class, &sums);
-        CHECK(sums.allocs - sums.frees == live[class]);
+        CHECK(sums.allocations - sums.frees == live[class]);
     }
     free(accounted);
 }
@@ -156,8 +157,8 @@ void conservation_check_empty(void)
 {
     const struct shadow nothing = { .count = 0 };
     conservation_check(&nothing);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.large_bytes == 0);
     CHECK(stats.cached_bytes == 0 && stats.slab_bytes == 0 && stats.dirty_bytes == 0);
     CHECK(stats.allocations == stats.frees && stats.slabs_opened == stats.slabs_recycled);

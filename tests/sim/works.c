@@ -6,6 +6,7 @@
 #include "common/quota.h"
 #include "malloc/current_thread.h"
 #include "memory.h"
+#include "report/statistics.h"
 #include "scheduler.h"
 #include "world.h"
 
@@ -179,8 +180,8 @@ static void read_epoch(uint64_t value)
 
 static void read_statistics(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     if (stats.epochs_open > EPOCH_RECORDS || stats.thread_records != world_record_count ||
         stats.dirty_bytes % UNIT_BYTES != 0 || stats.live_bytes > UNITS_MAX * UNIT_BYTES) {
         sim_fail("statistics say what cannot be");

@@ -12,7 +12,9 @@
 #include "soak.h"
 
 #include "company.h"
+#include "figures.h"
 
+#include "audit/accounts.h"
 #include "space/arena.h"
 #include "space/depot.h"
 #include "thread/keeper.h"
@@ -197,11 +199,11 @@ static void check_epochs(const struct tslab_stats *stats)
 }
 
 /* The sum of all accounts. */
-static uint64_t take_accounts(struct tslab_accounts *accounts)
+static uint64_t take_accounts(struct accounts *accounts)
 {
-    CHECK(tslab_accounts_get(accounts) == TSLAB_OK);
+    (void)accounts_take(accounts);
     uint64_t sum = 0;
-    for (const struct tslab_account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
+    for (const struct account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
         CHECK(a->untouched_bytes <= a->bytes);
         sum += a->bytes;
     }
@@ -212,7 +214,7 @@ static uint64_t take_accounts(struct tslab_accounts *accounts)
 static void check_accounts(size_t live_bytes, size_t run_bytes)
 {
     enum { TRIES = 100, TRY_MICROSECONDS = 10000 };
-    struct tslab_accounts accounts;
+    struct accounts accounts;
     uint64_t sum = take_accounts(&accounts);
     for (unsigned i = 0; i < TRIES && (sum != accounts.committed_bytes || accounts.moving_runs.bytes != 0); i++) {
         usleep(TRY_MICROSECONDS);
@@ -243,7 +245,8 @@ static void check_at_rest(struct tslab_stats *stats)
         all += counter_get(&depot.units[kind]);
     }
     equal("units", all, arena.committed_units);
-    CHECK(stats->dirty_bytes + stats->clean_bytes + stats->slab_bytes + stats->chunk_bytes <= stats->committed_bytes);
+    CHECK(stats->dirty_bytes + figure("clean_bytes") + stats->slab_bytes + stats->chunk_bytes <=
+          stats->committed_bytes);
     CHECK(stats->live_bytes <= stats->slab_bytes);
     check_accounts(tally.bytes, tally.run_bytes);
     check_epochs(stats);
@@ -319,7 +322,7 @@ static void say_round(uint64_t round, double seconds, const struct moments *mome
     printf("\"rss_kib\":{\"work\":%zu,\"rest\":%zu,\"trimmed\":%zu},", moments->work_kib, moments->rest_kib,
            moments->trimmed_kib);
     printf("\"stats\":{\"live_bytes\":%zu,\"large_bytes\":%zu,\"slab_bytes\":%zu,\"cached_bytes\":%zu,"
-           "\"dirty_bytes\":%zu,\"metadata_bytes\":%zu,\"committed_bytes\":%zu,\"threads\":%u},",
+           "\"dirty_bytes\":%zu,\"metadata_bytes\":%zu,\"committed_bytes\":%zu,\"threads\":%zu},",
            stats->live_bytes, stats->large_bytes, stats->slab_bytes, stats->cached_bytes, stats->dirty_bytes,
            stats->metadata_bytes, stats->committed_bytes, stats->threads);
     say_counters();

@@ -178,7 +178,7 @@ int main(int argc, char **argv)
     free_in_flight();
     STATUS(tslab_epoch_close(common, 0, NULL), TSLAB_OK);
     const struct tslab_stats stats = storm_stats();
-    CHECK_SAY(stats.threads <= 1, "%u threads", stats.threads);
+    CHECK_SAY(stats.threads <= 1, "%zu threads", stats.threads);
     CHECK_SAY(stats.live_bytes < 64 << 10, "%zu bytes live", stats.live_bytes);
     CHECK(stats.epochs_open == 0 && stats.epochs_draining == 0);
     return 0;

@@ -150,7 +150,7 @@ static void run_child(uint64_t number)
     CHECK(tslab_epoch_list(NULL, 0) == 0);
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    CHECK_SAY(stats.threads == 1, "%u threads", stats.threads);
+    CHECK_SAY(stats.threads == 1, "%zu threads", stats.threads);
     _exit(0);
 }
 

@@ -6,6 +6,7 @@
  *
  *   forks FORKS
  */
+#include "figures.h"
 #include "storm.h"
 
 #include <poll.h>
@@ -177,7 +178,7 @@ __attribute__((noreturn)) static void run_child(int number, void **inherited, ts
     use_epochs(inside);
     use_every_size(NULL);
     free_in_flight();
-    CHECK_SAY(storm_stats().threads == 1, "%u threads are in the child", storm_stats().threads);
+    CHECK_SAY(storm_stats().threads == 1, "%zu threads are in the child", storm_stats().threads);
     if (number % 8 == 0) {
         use_threads();
     }
@@ -206,7 +207,7 @@ static void measure(struct extent *most)
     const size_t kib = resident_kib();
     most->resident_kib = most->resident_kib > kib ? most->resident_kib : kib;
     most->metadata_bytes = stats.metadata_bytes;
-    most->records = stats.thread_records;
+    most->records = figure("thread_records");
 }
 
 static struct extent early, late; /* at most, in the second and in the last fifth */

@@ -54,7 +54,7 @@ static void use_in_child(uint64_t seed)
     (void)tslab_trim();
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    CHECK_SAY(stats.threads == 1, "%u threads in the child", stats.threads);
+    CHECK_SAY(stats.threads == 1, "%zu threads in the child", stats.threads);
     CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached in the child", stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty in the child", stats.dirty_bytes);
     /* What the vanished threads held lives on: their messages and what was in the rings. */

@@ -119,6 +119,6 @@ int main(int argc, char **argv)
         storm_join(threads[i]);
     }
     free_in_flight();
-    CHECK_SAY(storm_stats().threads == 1, "%u threads", storm_stats().threads);
+    CHECK_SAY(storm_stats().threads == 1, "%zu threads", storm_stats().threads);
     return 0;
 }

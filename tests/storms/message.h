@@ -4,6 +4,7 @@
 #define MESSAGE_H
 
 #include "check.h"
+#include "figures.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -122,12 +123,12 @@ static inline void check_all_is_back(unsigned threads)
     struct tslab_stats stats;
     tslab_stats_get(&stats);
     CHECK_SAY(stats.live_objects == 0 && stats.allocations == stats.frees, "%zu objects live", stats.live_objects);
-    CHECK_SAY(stats.slabs_opened == stats.slabs_recycled && stats.slab_bytes == 0, "%zu slabs are not recycled",
-              (size_t)(stats.slabs_opened - stats.slabs_recycled));
+    CHECK_SAY(figure("slabs_opened") == figure("slabs_recycled") && stats.slab_bytes == 0, "%zu slabs are not recycled",
+              (size_t)(figure("slabs_opened") - figure("slabs_recycled")));
     CHECK_SAY(stats.large_bytes == 0, "%zu bytes of large objects", stats.large_bytes);
     CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached", stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
-    CHECK_SAY(stats.threads == threads, "%u threads", stats.threads);
+    CHECK_SAY(stats.threads == threads, "%zu threads", stats.threads);
 }
 
 #endif

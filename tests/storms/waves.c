@@ -4,6 +4,7 @@
  *   waves come THREADS     in waves, joined and detached in turn; they end with messages in flight that others free
  *   waves stand THREADS    all alive at once and allocating; then gone; and again
  */
+#include "figures.h"
 #include "storm.h"
 
 #ifndef STORM_SANITIZED
@@ -46,7 +47,7 @@ static struct extent measure(void)
     free_in_flight();
     (void)tslab_trim();
     const struct tslab_stats stats = storm_stats();
-    return (struct extent){ resident_kib(), stats.metadata_bytes, stats.thread_records };
+    return (struct extent){ resident_kib(), stats.metadata_bytes, figure("thread_records") };
 }
 
 static bool is_plateau(const struct extent *early, const struct extent *late)

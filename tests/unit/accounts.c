@@ -7,6 +7,7 @@
 #include "common/option.h"
 #include "malloc/current_thread.h"
 #include "os/os.h"
+#include "report/statistics.h"
 #include "space/depot.h"
 #include "space/trap.h"
 #include "thread/retired_slots.h"
@@ -15,15 +16,15 @@
 #include <tslab/tslab.h>
 
 /* Whether the law has to hold at once: it does while nothing runs. */
-static struct tslab_accounts now(void)
+static struct accounts now(void)
 {
-    struct tslab_accounts accounts, told;
+    struct accounts accounts;
     const struct accounts_gap gap = accounts_take(&accounts, NULL);
     uint64_t sum = 0, untouched = 0;
     CHECK_SAY(gap.runs == 0, "%lld bytes of runs in use are in no account", (long long)gap.runs);
     CHECK_SAY(gap.slots == 0, "%lld bytes of cached slots are in no slab", (long long)gap.slots);
     for (unsigned i = 0; i < ACCOUNTS; i++) {
-        const struct tslab_account *const account = account_of(&accounts, i);
+        const struct account *const account = account_of(&accounts, i);
         CHECK_SAY(account->untouched_bytes <= account->bytes, "%s", account_names[i]);
         sum += account->bytes;
         untouched += account->untouched_bytes;
@@ -31,7 +32,6 @@ static struct tslab_accounts now(void)
     CHECK_SAY(sum == accounts.committed_bytes, "the accounts are %llu bytes, and %llu are committed",
               (unsigned long long)sum, (unsigned long long)accounts.committed_bytes);
     CHECK(untouched == accounts.untouched_bytes);
-    CHECK(tslab_accounts_get(&told) == TSLAB_OK && memcmp(&told, &accounts, sizeof told) == 0);
     return accounts;
 }
 
@@ -78,7 +78,7 @@ static void beginning(const void *unused)
 {
     (void)unused;
     CHECK(tslab_epoch_open(NULL).id != 0); /* has a record, and no memory yet */
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     HAS(accounts, unopened_units);
     HAS(accounts, tag_table);
     HAS(accounts, run_table);
@@ -99,11 +99,11 @@ static void slots(const void *unused)
 {
     (void)unused;
     const size_t size = one(100);
-    const struct tslab_accounts before = now();
+    const struct accounts before = now();
     HAS(before, claimed); /* one object was taken from a word */
     HAS(before, attached_slabs);
     allocate(MANY, 100);
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     IS(accounts, live_slots, before.live_slots.bytes + MANY * size);
     HAS(accounts, slab_tails);
     HAS_NO(accounts, stocks);
@@ -137,12 +137,12 @@ static void put_aside(const void *unused)
     void *const p = tslab_malloc(64);
     struct heap *const heap = front_current->heap;
     const unsigned class = tag_class(arena_tag(p));
-    const struct tslab_accounts before = now();
+    const struct accounts before = now();
     if (TSLAB_CHECKED) {
         return; /* what lives there is known, and a slot that is put aside was never an object */
     }
     CHECK(heap_retire(heap, class, p));
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     IS(accounts, retired, class_geometry[class].size);
     IS(accounts, live_slots, before.live_slots.bytes - class_geometry[class].size);
     gate_lock(heap->gate);
@@ -170,7 +170,7 @@ static void *free_of_others(void *unused)
     return unused;
 }
 
-static struct tslab_accounts when_another_has_freed(size_t size)
+static struct accounts when_another_has_freed(size_t size)
 {
     pthread_t thread;
     size_of_others = size;
@@ -178,7 +178,7 @@ static struct tslab_accounts when_another_has_freed(size_t size)
     CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
     CHECK(pthread_create(&thread, NULL, free_of_others, NULL) == 0);
     meet();
-    const struct tslab_accounts accounts = now();
+    const struct accounts accounts = now();
     struct tslab_stats stats;
     CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_bytes == accounts.live_slots.bytes);
     meet();
@@ -189,7 +189,7 @@ static struct tslab_accounts when_another_has_freed(size_t size)
 static void others(const void *unused)
 {
     (void)unused;
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     const uint64_t before = accounts.live_slots.bytes;
     accounts = when_another_has_freed(40);
     HAS(accounts, outboxes);
@@ -209,7 +209,7 @@ static void large(const void *unused)
     const size_t page = os_page_bytes();
     keep(tslab_malloc(1));
     char *const p = tslab_malloc(BYTES), *const q = tslab_malloc(HUGE_BYTES);
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     IS(accounts, live_large, tslab_usable_size(p) + tslab_usable_size(q) + (TSLAB_CHECKED > 1 ? 32 : 0));
     HAS(accounts, large_tails);
     CHECK(accounts.live_large.bytes >= round_up(BYTES, page) + round_up(HUGE_BYTES, page));
@@ -247,7 +247,7 @@ static bool look_and_purge(void *start, size_t bytes)
 {
     const size_t unit = arena_unit(start);
     if (unit < load_plain(&arena.committed_units) && counter_get(&depot.purging_units) != 0) {
-        const struct tslab_accounts accounts = now();
+        const struct accounts accounts = now();
         CHECK(accounts.moving_runs.bytes >= bytes);
         looks++;
     }
@@ -265,7 +265,7 @@ static void empty(const void *unused)
     real_purge = os_calls.purge;
     os_calls.purge = refuse;
     (void)tslab_trim();
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     HAS(accounts, stuck_runs);
     os_calls.purge = look_and_purge;
     allocate(MANY, 100);
@@ -294,7 +294,7 @@ static void chunks(const void *unused)
     CHECK(tslab_epoch_enter(epoch) >= 0);
     void *const p = in_epoch(epoch, 1000), *const q = in_epoch(epoch, 96);
     const size_t bytes = tslab_usable_size(p) + tslab_usable_size(q) + (TSLAB_CHECKED > 1 ? 32 : 0);
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     const uint64_t warm = accounts.warm_chunks.bytes;
     IS(accounts, live_chunks, bytes);
     IS(accounts, unfilled_chunks, CHUNK_BYTES - bytes);
@@ -336,7 +336,7 @@ static void slabs_of_epochs(const void *unused)
     for (size_t i = 0; i < MANY; i++) {
         objects[i] = in_epoch(epoch, 200);
     }
-    struct tslab_accounts accounts = now();
+    struct accounts accounts = now();
     HAS(accounts, heap_records);
     HAS(accounts, live_slots);
     struct tslab_epoch_stats stats;
@@ -362,24 +362,25 @@ static void trapped(const void *unused)
     keep(in_epoch(epoch, 1000));
     HAS_NO(now(), trapped_runs);
     CHECK(tslab_epoch_close(epoch, 0, NULL) == TSLAB_OK);
-    const struct tslab_accounts accounts = now();
+    const struct accounts accounts = now();
     IS(accounts, trapped_runs, CHUNK_BYTES);
     CHECK(accounts.trapped_runs.untouched_bytes == CHUNK_BYTES);
 }
 
 /* Classes. */
 
-static struct tslab_class_stats class_of(size_t size)
+static struct class_figures class_of(size_t size)
 {
-    struct tslab_class_stats stats;
-    CHECK(tslab_class_stats_get(class_of_size(size) - 1, &stats) == TSLAB_OK && stats.size == slot_size(size));
-    const uint64_t cached = stats.magazine_slots + stats.stock_slots + stats.outbox_slots + stats.exchange_slots +
-                            stats.claimed_slots + stats.retired_slots;
-    CHECK(stats.slabs_full + stats.slabs_partial + stats.slabs_empty == stats.slabs);
-    CHECK(stats.slabs == stats.slabs_opened - stats.slabs_recycled);
-    CHECK(stats.live_objects + cached == stats.used_slots);
-    CHECK(stats.live_objects == stats.allocations - stats.frees);
-    CHECK((stats.used_slots + stats.free_slots) * stats.size + stats.tail_bytes == stats.slab_bytes);
+    struct class_figures stats;
+    stats_class_get(class_of_size(size), &stats);
+    CHECK(stats.size == slot_size(size));
+    const uint64_t cached = stats.magazine_bytes + stats.stock_bytes + stats.outbox_bytes + stats.exchange_bytes +
+                            stats.claimed_bytes + stats.retired_bytes;
+    CHECK(stats.slabs_full + stats.slabs_partial + stats.slabs_empty == stats.slabs_net);
+    CHECK(stats.slabs_net == stats.slabs_new - stats.slabs_recycled);
+    CHECK(cached == stats.cached_bytes);
+    CHECK(stats.live == stats.allocations - stats.frees);
+    CHECK(stats.live * stats.size + cached + stats.free_bytes + stats.tail_bytes == stats.slab_bytes);
     CHECK(stats.pages_free <= stats.pages && stats.pages_kept_1 <= stats.pages_kept_2 &&
           stats.pages_kept_2 <= stats.pages_kept_4 && stats.pages_kept_4 <= stats.pages);
     return stats;
@@ -389,16 +390,13 @@ static void classes(const void *unused)
 {
     (void)unused;
     enum { SIZE = 256, SLABS = 20, SLOTS = UNIT_BYTES / SIZE, PAGE_SLOTS = 4096 / SIZE };
-    struct tslab_class_stats stats;
-    CHECK(tslab_class_stats_get(CLASS_LIMIT - 2, &stats) == TSLAB_OK);
-    CHECK(tslab_class_stats_get(CLASS_LIMIT - 1, &stats) == TSLAB_INVALID &&
-          tslab_class_stats_get(0, NULL) == TSLAB_INVALID);
+    struct class_figures stats;
     if (TSLAB_CHECKED > 1 || os_page_bytes() != 4096) {
         return; /* objects have seals there */
     }
     allocate(SLABS * SLOTS, SIZE);
     stats = class_of(SIZE);
-    CHECK(stats.live_objects == SLABS * SLOTS && stats.slabs_full >= SLABS - 1);
+    CHECK(stats.live == SLABS * SLOTS && stats.slabs_full >= SLABS - 1);
     /* In each slab, page 0 keeps one object, page 1 two, page 2 four, and page 3 all but one. */
     for (size_t i = 0; i < SLABS * SLOTS; i++) {
         const size_t slot = ((uintptr_t)objects[i] % UNIT_BYTES) / SIZE, page = slot / PAGE_SLOTS,
@@ -410,7 +408,8 @@ static void classes(const void *unused)
     }
     (void)tslab_trim();
     stats = class_of(SIZE);
-    CHECK(stats.slabs == SLABS && stats.slabs_partial == SLABS && stats.slabs_held == 0 && stats.pages == SLABS * 4);
+    CHECK(stats.slabs_net == SLABS && stats.slabs_partial == SLABS && stats.slabs_held == 0 &&
+          stats.pages == SLABS * 4);
     CHECK(stats.pages_kept_1 == SLABS && stats.pages_kept_2 == 2 * SLABS && stats.pages_kept_4 == 3 * SLABS);
     CHECK(stats.pages_free == 0 && stats.untouched_bytes == 0);
     for (size_t i = 0; i < SLABS * SLOTS; i++) {

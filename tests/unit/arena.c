@@ -4,6 +4,7 @@
 #include "faults.h"
 
 #include "malloc/current_thread.h"
+#include "report/statistics.h"
 #include "space/trap.h"
 
 #include <sys/mman.h>
@@ -51,8 +52,8 @@ static void check_neighbour(const char *p, size_t bytes)
 static void check_empty(void)
 {
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.live_objects == 0 && stats.large_bytes == 0 && stats.dirty_bytes == 0);
     CHECK(stats.clean_bytes + counter_get(&trap_units) * UNIT_BYTES == stats.committed_bytes);
 }

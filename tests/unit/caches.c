@@ -7,6 +7,7 @@
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
 #include "os/os.h"
+#include "report/statistics.h"
 #include "space/reclaim.h"
 #include "thread/cache_budget.h"
 #include "thread/exchange.h"
@@ -44,7 +45,7 @@ static struct counts counts_of(size_t size)
     heap_add(front_current->heap, class_of_size(size), &sums);
     CHECK(sums.bypassed == 0);
     return (struct counts){
-        .allocs = sums.allocs,
+        .allocs = sums.allocations,
         .frees = sums.frees,
         .refills = sums.refills,
         .misses = sums.refilled,
@@ -90,8 +91,8 @@ static void cached_is_bounded(void)
 
 static void counters_add_up(size_t live)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.allocations - stats.frees == live);
     CHECK(stats.live_objects == live);
 }
@@ -270,8 +271,8 @@ static void mixed_bulk(const void *argument)
         cached_is_bounded();
     }
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.cached_bytes == 0);
 }
 
@@ -329,8 +330,8 @@ static void exit_of_threads(const void *argument)
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, fill_caches_and_exit, NULL) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
-        struct tslab_stats stats;
-        tslab_stats_get(&stats);
+        struct total_figures stats;
+        stats_totals(&stats);
         CHECK_SAY(stats.cached_bytes == 0, "%zu bytes are cached by a thread that is gone", stats.cached_bytes);
         CHECK_SAY(stats.live_objects == 0, "%zu objects of a thread that is gone live", stats.live_objects);
         CHECK(stats.slabs_opened == stats.slabs_recycled);
@@ -368,8 +369,8 @@ static void inherit_a_slab(const void *argument)
     CHECK(ours != theirs && ours == front_current->magazine[class_of_size(48)].tag);
     tslab_free(left);
     tslab_free(p);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.live_objects == 0 && stats.remote_frees == 0);
 }
 
@@ -451,8 +452,8 @@ static void allocate(size_t size, size_t count)
 
 static size_t slab_bytes(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     return stats.slab_bytes;
 }
 
@@ -482,8 +483,8 @@ static void remote_frees(const void *argument)
     }
     end_work(&work, thread);
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
@@ -545,8 +546,8 @@ static void producer_and_consumer(const void *argument)
               exchange_slots(class_of_size(size)));
     end_work(&work, thread);
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
@@ -605,8 +606,8 @@ static void mixed_or_in_rows(const void *argument)
     counters_add_up(0);
     end_work(&work, thread);
     (void)tslab_trim();
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.cached_bytes == 0 && stats.slabs_opened == stats.slabs_recycled);
 }
 
@@ -730,8 +731,8 @@ static void unused_classes(const void *argument)
     tslab_free(keep(tslab_malloc(1)));
     for (int i = 0; i < 2; i++) { /* the record serves again */
         CHECK(pthread_create(&thread, NULL, use_few_sizes, &page) == 0 && pthread_join(thread, NULL) == 0);
-        struct tslab_stats stats;
-        tslab_stats_get(&stats);
+        struct total_figures stats;
+        stats_totals(&stats);
         tslab_trim();
         CHECK(!is_mapped(page));
     }
@@ -788,11 +789,11 @@ static void cache_in_a_crowd(const void *argument)
         crowd[i].number = i;
         CHECK(pthread_create(&threads[i], NULL, cache_all_sizes, &crowd[i]) == 0);
     }
-    struct tslab_stats stats = { 0 };
+    struct total_figures stats = { 0 };
     for (unsigned turns = 0; turns < 9 * 3 * 2 + 1; turns++) {
         pthread_barrier_wait(&turn);
     }
-    tslab_stats_get(&stats);
+    stats_totals(&stats);
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         hot += (size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT;
     }

@@ -3,6 +3,7 @@
 
 #include "common/option.h"
 #include "malloc/current_thread.h"
+#include "report/statistics.h"
 
 #include <tslab/tslab.h>
 
@@ -37,11 +38,12 @@ static void every_operation_goes_round_the_magazines(void **state)
             nothing_but_a_word_of_slots_is_cached();
         }
     }
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    struct tslab_class_stats class;
-    for (uint32_t number = 0; tslab_class_stats_get(number, &class) == TSLAB_OK; number++) {
-        assert_int_equal(class.misses, class.allocations + class.frees);
+    struct total_figures stats;
+    stats_totals(&stats);
+    for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
+        struct class_figures figures;
+        stats_class_get(class, &figures);
+        assert_int_equal(figures.misses, figures.allocations + figures.frees);
     }
     assert_int_equal(stats.refills, 0);
     assert_int_equal(stats.flushes, 0);
@@ -51,7 +53,7 @@ static void every_operation_goes_round_the_magazines(void **state)
         tslab_free(objects[at]);
     }
     (void)tslab_trim();
-    tslab_stats_get(&stats);
+    stats_totals(&stats);
     assert_int_equal(stats.live_objects, 0);
     assert_int_equal(stats.cached_bytes, 0);
     assert_int_equal(stats.slabs_opened, stats.slabs_recycled);

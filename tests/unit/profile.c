@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "malloc/current_thread.h"
 #include "report/profile.h"
+#include "report/statistics.h"
 #include "slab/chunk.h"
 #include "thread/sampling.h"
 
@@ -210,11 +211,13 @@ static void it_goes_on_and_off(const void *unused)
     for (unsigned i = 0; i < MANY; i++) {
         tslab_free(objects[i]);
     }
-    struct tslab_stats stats;
-    CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_objects == 0);
+    struct total_figures stats;
+    stats_totals(&stats);
+    CHECK(stats.live_objects == 0);
     CHECK(tslab_option_set("profile", "0") == TSLAB_OK);
     (void)tslab_trim();
-    CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_objects == 0 && stats.cached_bytes == 0);
+    stats_totals(&stats);
+    CHECK(stats.live_objects == 0 && stats.cached_bytes == 0);
     CHECK(stats.slabs_opened == stats.slabs_recycled);
 }
 
@@ -419,10 +422,10 @@ static void records_are_used_again(const void *unused)
 {
     (void)unused;
     start(1);
-    struct tslab_accounts before, after;
+    struct accounts before, after;
     for (unsigned round = 0; round < 60; round++) {
         if (round == 5) {
-            CHECK(tslab_accounts_get(&before) == TSLAB_OK);
+            (void)accounts_take(&before, NULL);
         }
         for (unsigned i = 0; i < 3000; i++) {
             objects[i] = tslab_malloc(256);
@@ -431,7 +434,8 @@ static void records_are_used_again(const void *unused)
             tslab_free(objects[i]);
         }
     }
-    CHECK(tslab_accounts_get(&after) == TSLAB_OK && counter_get(&samples.lost) == 0);
+    (void)accounts_take(&after, NULL);
+    CHECK(counter_get(&samples.lost) == 0);
     CHECK_SAY(after.epoch_records.bytes == before.epoch_records.bytes, "records grow from %llu bytes to %llu",
               (unsigned long long)before.epoch_records.bytes, (unsigned long long)after.epoch_records.bytes);
 }

@@ -4,6 +4,7 @@
 #include "faults.h"
 
 #include "malloc/current_thread.h"
+#include "report/statistics.h"
 #include "space/reclaim.h"
 
 #include <tslab/tslab.h>
@@ -98,14 +99,14 @@ static void ask_seldom(const void *argument)
     }
     CHECK_SAY(calls_made[PURGE] > first && calls_made[PURGE] <= first + DELAYS * EACH, "%u calls in %d delays",
               calls_made[PURGE] - first, DELAYS);
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK(stats.purge_refusals > 0 && stats.purged_bytes == 0);
     /* When it takes pages again, all goes. */
     os_calls.purge = real.purge;
     clean_up();
     (void)tslab_trim();
-    tslab_stats_get(&stats);
+    stats_totals(&stats);
     CHECK_SAY(stats.dirty_bytes == 0, "%zu bytes are dirty", stats.dirty_bytes);
     CHECK(stats.purged_bytes > 0);
 }
@@ -129,8 +130,8 @@ static void set_one_apart(const void *argument)
         clock_ms += 4 * DELAY_MS + 1;
         work();
     }
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
+    struct total_figures stats;
+    stats_totals(&stats);
     CHECK_SAY(counter_get(&depot.units[RUN_STUCK]) <= 1, "%zu units are stuck for one",
               counter_get(&depot.units[RUN_STUCK]));
     CHECK_SAY(stats.purged_bytes >= BYTES - 2 * UNIT_BYTES, "of %u bytes %zu were purged", BYTES,
@@ -255,8 +256,8 @@ static void stop_growing(const void *argument)
         for (size_t i = 0; i < BLOCKS; i++) {
             tslab_free(blocks[i]);
         }
-        struct tslab_stats stats;
-        tslab_stats_get(&stats);
+        struct total_figures stats;
+        stats_totals(&stats);
         CHECK_SAY(stats.dirty_bytes <= 128 * MIB, "%zu bytes are dirty", stats.dirty_bytes);
     }
 }
@@ -304,15 +305,15 @@ static void replace_aligned(const void *argument)
         blocks[i] = tslab_aligned_alloc(alignment, bytes);
         CHECK(blocks[i] != NULL);
     }
-    struct tslab_stats before, after;
-    tslab_stats_get(&before);
+    struct total_figures before, after;
+    stats_totals(&before);
     for (size_t i = 0; i < 5000; i++) {
         const size_t at = random_next(&seed) % COUNT_OF(blocks);
         tslab_free(blocks[at]);
         blocks[at] = tslab_aligned_alloc(alignment, bytes);
         CHECK(blocks[at] != NULL && (uintptr_t)blocks[at] % alignment == 0);
     }
-    tslab_stats_get(&after);
+    stats_totals(&after);
     CHECK_SAY(after.committed_bytes <= before.committed_bytes + 8 * bytes, "%zu MiB became %zu",
               before.committed_bytes >> 20, after.committed_bytes >> 20);
 }

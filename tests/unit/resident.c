@@ -5,7 +5,7 @@
 #include "audit/accounts.h"
 #include "common/metadata.h"
 #include "os/os.h"
-#include "report/summary.h"
+#include "report/statistics.h"
 
 #include <sys/mman.h>
 #include <tslab/tslab.h>
@@ -76,12 +76,12 @@ enum { UNITS_ALONE, ALL };
 /* The tables lie below the units. What they have is an estimate where chunks have gone (docs/statistics.md). */
 static void check_resident(const char *when, int what)
 {
-    struct tslab_accounts accounts;
-    CHECK(tslab_accounts_get(&accounts) == TSLAB_OK);
+    struct accounts accounts;
+    (void)accounts_take(&accounts, NULL);
     const uintptr_t tables = (uintptr_t)arena.units, units = arena.base, end = units + (arena.span_units << UNIT_SHIFT);
     const size_t in_units = resident_between(units, end);
     uint64_t metadata = 0;
-    for (const struct tslab_account *a = &accounts.tag_table; a <= &accounts.unused_records; a++) {
+    for (const struct account *a = &accounts.tag_table; a <= &accounts.unused_records; a++) {
         metadata += a->bytes - a->untouched_bytes;
     }
     const uint64_t told = accounts.committed_bytes - accounts.untouched_bytes;
@@ -94,15 +94,10 @@ static void check_resident(const char *when, int what)
 /* The part of the RSS that is not the library's, as the summary has it. */
 static int64_t not_ours(void)
 {
-    struct tslab_accounts accounts;
-    uint64_t sums[TERMS];
-    accounts_take_resident(&accounts);
-    summary_terms(&accounts, sums);
-    int64_t rest = (int64_t)os_resident_bytes();
-    for (unsigned i = 0; i < TERMS; i++) {
-        rest -= (int64_t)sums[i];
-    }
-    return rest;
+    struct process_figures sums;
+    stats_process_get(&sums);
+    return (int64_t)os_resident_bytes() -
+           (int64_t)(sums.live + sums.waste + sums.caches + sums.retained + sums.metadata);
 }
 
 /* It is what it was before the program had objects: its own code, data and stack. */

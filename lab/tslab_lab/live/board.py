@@ -5,7 +5,7 @@ import zlib
 from dataclasses import dataclass
 
 MAGIC = b"TSLABEXP"
-VERSION = 1
+VERSION = 2
 SECTIONS = ("process", "accounts", "classes", "labels")
 _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")

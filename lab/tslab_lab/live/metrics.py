@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tslab_lab.live import processes, summary
+from tslab_lab.live.figures import CLASS_COUNTED, LABEL_FIGURES, TOTAL_FIGURES
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -20,16 +21,28 @@ class Family:
     samples: object
 
 
-def _own(name, scale=1):
-    return lambda process: [({}, process.figures.process[name] / scale if scale != 1 else process.figures.process[name])]
+def _help(text):
+    return text[0].upper() + text[1:] + "."
 
 
-def _counter(metric, name, text):
-    return Family(f"tslab_{metric}", "counter", text, _own(name))
+def _of_process(figure):
+    """A family of a figure of the process. A library of another version may not have it."""
+    name, _, kind, text = figure
+    return Family(f"tslab_{name}", kind, _help(text), lambda one: [({}, one.figures.process[name])] if name in one.figures.process else [])
 
 
-def _gauge(metric, name, text):
-    return Family(f"tslab_{metric}", "gauge", text, _own(name))
+def _of_classes(name):
+    (kind, text), of = _kind_and_help(CLASS_COUNTED, name), "live_objects" if name == "live" else name
+    return Family(f"tslab_class_{of}", kind, f"By size class: {text}.", lambda one: [({"size": row["size"]}, row[name]) for row in one.figures.classes])
+
+
+def _of_labels(name, metric=None, combine=sum, scale=1):
+    kind, text = _kind_and_help(LABEL_FIGURES, name)
+    return Family(f"tslab_epoch_{metric or name}", kind, f"Of the epochs with a label: {text}.", _labels(name, combine, scale))
+
+
+def _kind_and_help(figures, name):
+    return next((kind, text) for figure, _, kind, text in figures if figure == name)
 
 
 def _terms(process):
@@ -43,10 +56,6 @@ def _accounts(suffix):
         return [({"account": name.removesuffix("_untouched")}, found[name]) for name in names]
 
     return samples
-
-
-def _classes(name):
-    return lambda process: [({"size": row["size"]}, row[name]) for row in process.figures.classes]
 
 
 def _by_label(process, name, combine=sum):
@@ -83,47 +92,19 @@ def _info(process):
 FAMILIES = (
     Family("tslab_process_info", "gauge", "The version of the library that the process runs on.", _info),
     Family("tslab_figures_age_seconds", "gauge", "Since the process posted its figures.", lambda one: [({}, one.age)]),
-    Family("tslab_uptime_seconds", "gauge", "Since the library started.", _own("uptime_ms", 1000)),
+    Family("tslab_uptime_seconds", "gauge", "Since the library started.", lambda one: [({}, one.figures.process["uptime_ms"] / 1000)]),
     Family("tslab_rss_bytes", "gauge", "Resident memory of the process.", lambda process: [({}, process.rss)]),
-    _gauge("rss_peak_bytes", "peak_rss_bytes", "The most that was resident."),
+    Family("tslab_rss_peak_bytes", "gauge", "The most that was resident.", lambda one: [({}, one.figures.process["peak_rss_bytes"])]),
     Family("tslab_memory_bytes", "gauge", "Memory of the library that has pages, by use.", _terms),
     Family("tslab_account_bytes", "gauge", "Committed bytes, by account.", _accounts("")),
     Family("tslab_account_untouched_bytes", "gauge", "Of these, bytes that have no pages.", _accounts("_untouched")),
-    _gauge("committed_bytes", "committed_bytes", "Memory that is accessible, with or without pages."),
     Family("tslab_limit_bytes", "gauge", "Limits that the program or its options have set.", _limits),
     Family("tslab_pressure", "gauge", "1: near this limit, the library saves memory.", _pressure),
-    _gauge("threads", "threads", "Threads that use the library."),
-    _counter("allocations", "allocations", "Small objects allocated, without those in chunks of epochs."),
-    _counter("frees", "frees", "Small objects freed."),
-    _counter("remote_frees", "remote_frees", "Slots freed that the freeing thread may not keep."),
-    _counter("refills", "refills", "Batches of slots taken from slabs."),
-    _counter("flushes", "flushes", "Magazines, outboxes and trays given back to slabs."),
-    _counter("slabs_opened", "slabs_opened", "Slabs taken from the depot."),
-    _counter("slabs_recycled", "slabs_recycled", "Slabs that emptied and are back in the depot."),
-    _counter("purge_calls", "purge_calls", "Calls that give memory back to the system."),
-    _counter("purged_bytes", "purged_bytes", "Bytes given back to the system."),
-    _counter("purge_refusals", "purge_refusals", "Such calls that the system refused."),
-    _counter("purge_mistaken_bytes", "purge_mistakes", "Bytes given back that were wanted again within a second."),
-    _counter("offered_bytes", "offered_bytes", "Bytes offered to the system (purge=lazy)."),
-    _counter("limit_refusals", "limit_refusals", "Slabs, chunks and large blocks that the hard limit refused."),
-    _counter("keeper_looks", "keeper_looks", "Looks of the keeper."),
-    _gauge("revisit_queue_length", "queue_length", "Slabs that wait on revisit queues."),
-    _counter("epochs_opened", "epochs_opened", "Epochs opened."),
-    _counter("epochs_closed", "epochs_closed", "Epochs closed or released."),
-    _counter("epochs_drained", "epochs_drained", "Epochs that had survivors, and are gone."),
-    _counter("epoch_allocated_bytes", "epoch_bytes", "Bytes allocated in chunks of epochs."),
-    _counter("work_units", "work_units", "Units of work that ended."),
+    *map(_of_process, TOTAL_FIGURES),
     Family("tslab_epochs", "gauge", "Epochs that are not gone, by label and state.", _states),
-    Family("tslab_epoch_oldest_seconds", "gauge", "The age of the oldest of them.", _labels("oldest_ms", max, 1000)),
-    Family("tslab_epoch_live_bytes", "gauge", "Bytes of their objects.", _labels("live_bytes")),
-    Family("tslab_epoch_live_objects", "gauge", "Their objects.", _labels("live_objects")),
-    Family("tslab_epoch_memory_bytes", "gauge", "Bytes of their slabs, chunks and large runs.", _labels("memory_bytes")),
-    Family("tslab_class_live_objects", "gauge", "Objects, by size class.", _classes("live")),
-    Family("tslab_class_slab_bytes", "gauge", "Bytes of slabs, by size class.", _classes("slab_bytes")),
-    Family("tslab_class_cached_bytes", "gauge", "Bytes of free slots in caches, by size class.", _classes("cached_bytes")),
-    Family("tslab_class_allocations", "counter", "Objects allocated, by size class.", _classes("allocations")),
-    Family("tslab_class_frees", "counter", "Objects freed, by size class.", _classes("frees")),
-    Family("tslab_class_misses", "counter", "Allocations and frees that no magazine served.", _classes("misses")),
+    _of_labels("oldest_ms", "oldest_seconds", max, 1000),
+    *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes")),
+    *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
 )
 READ = ("tslab_exporter_processes", "gauge", "Processes whose figures were read.")
 UNREAD = ("tslab_exporter_unreadable", "gauge", "Processes whose figures could not be read, as of a newer library.")

@@ -96,144 +96,20 @@ pub struct tslab_handle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tslab_stats {
-    pub live_objects: usize,
-    pub live_bytes: usize,
-    pub large_bytes: usize,
-    pub cached_bytes: usize,
-    pub slab_bytes: usize,
-    pub chunk_bytes: usize,
-    pub dirty_bytes: usize,
-    pub clean_bytes: usize,
-    pub committed_bytes: usize,
-    pub reserved_bytes: usize,
-    pub metadata_bytes: usize,
-    pub allocations: u64,
-    pub frees: u64,
-    pub refills: u64,
-    pub flushes: u64,
-    pub remote_frees: u64,
-    pub slabs_opened: u64,
-    pub slabs_recycled: u64,
-    pub harvests: u64,
-    pub harvested: u64,
-    pub queue_longest: u64,
-    pub purge_calls: u64,
-    pub purged_bytes: u64,
-    pub purge_refusals: u64,
-    pub threads: u32,
-    pub thread_records: u32,
-    pub epochs_open: u32,
-    pub epochs_draining: u32,
-    pub epochs_opened: u64,
-    pub epochs_closed: u64,
-    pub epochs_drained: u64,
-    pub epoch_bytes: u64,
-    pub work_units: u64,
-    pub purge_mistakes: u64,
-    pub offered_bytes: u64,
-    pub limit_refusals: u64,
-    pub keeper_looks: u64,
-    pub queue_length: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct tslab_account {
-    pub bytes: u64,
-    pub untouched_bytes: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct tslab_accounts {
-    pub committed_bytes: u64,
-    pub untouched_bytes: u64,
-    pub live_slots: tslab_account,
-    pub live_chunks: tslab_account,
-    pub live_large: tslab_account,
-    pub magazines: tslab_account,
-    pub stocks: tslab_account,
-    pub outboxes: tslab_account,
-    pub exchange: tslab_account,
-    pub claimed: tslab_account,
-    pub retired: tslab_account,
-    pub partial_slabs: tslab_account,
-    pub attached_slabs: tslab_account,
-    pub slab_tails: tslab_account,
-    pub dead_in_chunks: tslab_account,
-    pub unfilled_chunks: tslab_account,
-    pub warm_chunks: tslab_account,
-    pub large_tails: tslab_account,
-    pub hot_runs: tslab_account,
-    pub trapped_runs: tslab_account,
-    pub dirty_runs: tslab_account,
-    pub stuck_runs: tslab_account,
-    pub clean_runs: tslab_account,
-    pub moving_runs: tslab_account,
-    pub unopened_units: tslab_account,
-    pub tag_table: tslab_account,
-    pub run_table: tslab_account,
-    pub revisit_table: tslab_account,
-    pub code_table: tslab_account,
-    pub check_table: tslab_account,
-    pub tray_records: tslab_account,
-    pub thread_records: tslab_account,
-    pub heap_records: tslab_account,
-    pub epoch_records: tslab_account,
-    pub unused_records: tslab_account,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct tslab_class_stats {
-    pub size: usize,
-    pub allocations: u64,
-    pub frees: u64,
-    pub slabs_opened: u64,
-    pub slabs_recycled: u64,
-    pub slabs_attached: u64,
-    pub refills: u64,
-    pub refilled: u64,
-    pub flushes: u64,
-    pub flushed: u64,
-    pub stocked: u64,
-    pub exchanged: u64,
-    pub remote_frees: u64,
-    pub harvests: u64,
-    pub harvested: u64,
-    pub queue_longest: u64,
     pub live_objects: u64,
-    pub slabs: u64,
-    pub slabs_full: u64,
-    pub slabs_partial: u64,
-    pub slabs_empty: u64,
-    pub slabs_held: u64,
-    pub used_slots: u64,
-    pub free_slots: u64,
-    pub magazine_slots: u64,
-    pub stock_slots: u64,
-    pub outbox_slots: u64,
-    pub exchange_slots: u64,
-    pub claimed_slots: u64,
-    pub retired_slots: u64,
+    pub live_bytes: u64,
+    pub large_bytes: u64,
+    pub cached_bytes: u64,
     pub slab_bytes: u64,
-    pub tail_bytes: u64,
-    pub untouched_bytes: u64,
-    pub pages: u64,
-    pub pages_free: u64,
-    pub pages_kept_1: u64,
-    pub pages_kept_2: u64,
-    pub pages_kept_4: u64,
-    pub from_stock: u64,
-    pub from_exchange: u64,
-    pub misses: u64,
-    pub queue_length: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct tslab_thread_stats {
-    pub thread: u64,
+    pub chunk_bytes: u64,
+    pub dirty_bytes: u64,
+    pub committed_bytes: u64,
+    pub metadata_bytes: u64,
     pub allocations: u64,
     pub frees: u64,
-    pub misses: u64,
-    pub cached_bytes: u64,
+    pub threads: u64,
+    pub epochs_open: u64,
+    pub epochs_draining: u64,
 }
 unsafe extern "C" {
     pub fn tslab_malloc(size: usize) -> *mut c_void;
@@ -275,9 +151,7 @@ unsafe extern "C" {
     pub fn tslab_work_pause();
     pub fn tslab_work_resume() -> tslab_status;
     pub fn tslab_stats_get_sized(stats: *mut tslab_stats, size: usize) -> tslab_status;
-    pub fn tslab_accounts_get_sized(accounts: *mut tslab_accounts, size: usize) -> tslab_status;
-    pub fn tslab_class_stats_get_sized(number: u32, stats: *mut tslab_class_stats, size: usize) -> tslab_status;
-    pub fn tslab_thread_stats_get_sized(stats: *mut tslab_thread_stats, size: usize) -> tslab_status;
+    pub fn tslab_stat_get(name: *const c_char, value: *mut u64) -> tslab_status;
     pub fn tslab_stats_print(fd: c_int);
     pub fn tslab_stats_json(fd: c_int);
     pub fn tslab_profile_write(fd: c_int) -> tslab_status;

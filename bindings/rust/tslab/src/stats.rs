@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
 
 use crate::sys;
 
-pub use sys::{tslab_accounts as Accounts, tslab_class_stats as ClassStats, tslab_stats as Stats};
+pub use sys::tslab_stats as Stats;
 
 /// Statistics of the process. `tslab.h` describes the members.
 ///
@@ -29,34 +29,19 @@ pub fn get() -> Stats {
     }
 }
 
-/// Which use each committed byte has. It takes a look at every unit of the arena.
+/// One figure by its name; `None`: there is none of that name. The project's `docs/statistics.md` lists the names.
 ///
 /// ```
-/// let accounts = tslab::stats::accounts();
-/// assert!(accounts.committed_bytes >= accounts.untouched_bytes);
-/// ```
-pub fn accounts() -> Accounts {
-    let mut accounts = MaybeUninit::zeroed();
-    // SAFETY: as in `get`.
-    unsafe {
-        sys::tslab_accounts_get_sized(accounts.as_mut_ptr(), size_of::<Accounts>());
-        accounts.assume_init()
-    }
-}
-
-/// A size class; `None` for a number beyond the last.
+/// use tslab::stats;
 ///
+/// assert!(stats::figure(c"account.live_slots.bytes").is_some() && stats::figure(c"class.64.live").is_some());
+/// assert_eq!(stats::figure(c"nonsense"), None);
 /// ```
-/// let sizes = (0..).map_while(tslab::stats::class).map(|class| class.size);
-/// assert!(sizes.is_sorted());
-/// ```
-pub fn class(number: u32) -> Option<ClassStats> {
-    let mut class = MaybeUninit::zeroed();
-    // SAFETY: as in `get`.
-    unsafe {
-        let status = sys::tslab_class_stats_get_sized(number, class.as_mut_ptr(), size_of::<ClassStats>());
-        (status == sys::TSLAB_OK).then(|| class.assume_init())
-    }
+pub fn figure(name: &CStr) -> Option<u64> {
+    let mut value = 0;
+    // SAFETY: the name is a string, and the number is written to.
+    let status = unsafe { sys::tslab_stat_get(name.as_ptr(), &mut value) };
+    (status == sys::TSLAB_OK).then_some(value)
 }
 
 /// Statistics of an epoch. `tslab.h` describes the members.
@@ -120,7 +105,7 @@ pub fn epochs() -> Vec<EpochStats> {
     }
 }
 
-/// Writes the statistics as text.
+/// Writes a summary of the statistics as text.
 ///
 /// # Errors
 ///

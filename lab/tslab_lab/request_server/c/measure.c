@@ -41,7 +41,19 @@ static atomic_uint workers_used;
 static _Thread_local struct worker *own;
 static struct rusage usage_before;
 static uint64_t sessions_before;
-static struct tslab_stats stats_before;
+static const struct {
+    const char *name, *told;
+} figures[] = { { "slabs_opened", "opened" }, { "slabs_recycled", "recycled" }, { "refills", "refills" },
+                { "flushes", "flushes" },     { "harvests", "harvests" },       { "harvested", "harvested" } };
+enum { FIGURES = sizeof figures / sizeof figures[0] };
+static uint64_t figures_before[FIGURES];
+
+static uint64_t figure_of(const char *name)
+{
+    uint64_t value = 0;
+    (void)tslab_stat_get(name, &value);
+    return value;
+}
 
 static void add(counter *number, uint64_t more)
 {
@@ -148,8 +160,8 @@ void measure_reset(void)
     }
     getrusage(RUSAGE_SELF, &usage_before);
     sessions_before = sessions_count().created;
-    if (tslab_stats_get_sized != NULL) {
-        tslab_stats_get(&stats_before);
+    for (unsigned i = 0; i < FIGURES && tslab_stat_get != NULL; i++) {
+        figures_before[i] = figure_of(figures[i].name);
     }
 }
 
@@ -204,28 +216,20 @@ static void process_write(int fd)
             usage.ru_nivcsw - usage_before.ru_nivcsw);
 }
 
-static void count_write(int fd, const char *name, uint64_t now, uint64_t before)
-{
-    // Counters of other threads may be a little old, so a difference may come out below zero.
-    dprintf(fd, "\"%s\": %llu, ", name, (unsigned long long)(now > before ? now - before : 0));
-}
-
 static void library_write(int fd)
 {
     dprintf(fd, " \"slabs\": ");
-    if (tslab_stats_get_sized == NULL) {
+    if (tslab_stat_get == NULL) {
         dprintf(fd, "null,\n");
     } else {
-        struct tslab_stats stats;
-        tslab_stats_get(&stats);
         dprintf(fd, "{");
-        count_write(fd, "opened", stats.slabs_opened, stats_before.slabs_opened);
-        count_write(fd, "recycled", stats.slabs_recycled, stats_before.slabs_recycled);
-        count_write(fd, "refills", stats.refills, stats_before.refills);
-        count_write(fd, "flushes", stats.flushes, stats_before.flushes);
-        count_write(fd, "harvests", stats.harvests, stats_before.harvests);
-        count_write(fd, "harvested", stats.harvested, stats_before.harvested);
-        dprintf(fd, "\"queue_longest\": %llu},\n", (unsigned long long)stats.queue_longest);
+        for (unsigned i = 0; i < FIGURES; i++) {
+            // Counters of other threads may be a little old, so a difference may come out below zero.
+            const uint64_t now = figure_of(figures[i].name);
+            const uint64_t grown = now > figures_before[i] ? now - figures_before[i] : 0;
+            dprintf(fd, "\"%s\": %llu, ", figures[i].told, (unsigned long long)grown);
+        }
+        dprintf(fd, "\"queue_longest\": %llu},\n", (unsigned long long)figure_of("queue_longest"));
     }
     dprintf(fd, " \"tslab\": ");
     if (tslab_stats_json == NULL) {

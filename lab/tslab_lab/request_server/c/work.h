@@ -6,7 +6,7 @@
 
 #include <tslab/tslab.h>
 
-#pragma weak tslab_stats_get_sized
+#pragma weak tslab_stat_get
 #pragma weak tslab_stats_json
 #pragma weak tslab_work_begin
 #pragma weak tslab_work_end

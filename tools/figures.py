@@ -1,0 +1,87 @@
+#!/usr/bin/python3 -B
+"""Writes what is made of the list of figures (src/common/figures.h): the tables between the marks of docs/statistics.md and
+docs/export.md, and the lists of the tools (lab/tslab_lab/live/figures.py).
+
+usage: figures.py            writes them
+       figures.py --check    fails where one is not that of the list
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LISTS = "src/common/figures.h"
+PAGES = ("docs/statistics.md", "docs/export.md")
+TABLE = "lab/tslab_lab/live/figures.py"
+MARK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->\n)", re.DOTALL)
+ROW = re.compile(r'X\((\w+), (\w+)(?:, (\w+))?,\s*((?:"[^"]*"\s*)+)\)|(\w+)\(X\)')
+UNITS = {"COUNT": "count", "BYTES": "bytes", "MS": "ms"}
+KINDS = {"COUNTER": "counter", "GAUGE": "gauge"}
+HEAD = '"""The figures of each kind: name, unit, counter or gauge, help. Written by tools/figures.py: do not edit."""\n'
+
+
+def lists(text):
+    """Of each list its rows: (name, unit, kind, help), of an account (name, term, None, help)."""
+    found = {}
+    for name, body in re.findall(r"^#define (\w+)\(X\)\s*\\\n(.*?[^\\])\n\n", text, re.MULTILINE | re.DOTALL):
+        rows = []
+        for figure, first, second, words, inner in ROW.findall(body.replace("\\\n", "\n")):
+            rows += found[inner] if inner else [(figure, first, second, "".join(re.findall(r'"([^"]*)"', words)))]
+        found[name] = rows
+    return found
+
+
+def problems(found):
+    for name, rows in found.items():
+        names = [row[0] for row in rows]
+        yield from (f"{name} has {one} twice" for one in sorted({one for one in names if names.count(one) > 1}))
+        for figure, unit, kind, words in rows:
+            if kind and (unit not in UNITS or kind not in KINDS) or words.endswith("."):
+                yield f"{name}, {figure}: the unit, the kind or the help is not as the card says"
+
+
+def markdown(name, found):
+    if name == "TERMS":
+        terms = list(dict.fromkeys(row[1] for row in found["ACCOUNT_FIGURES"]))
+        rows = [(term, [row[0] for row in found["ACCOUNT_FIGURES"] if row[1] == term]) for term in terms]
+        lines = [f"| `{term.lower()}` | {', '.join(f'`{account}`' for account in accounts)} |" for term, accounts in rows]
+        return "| term | its accounts |\n|---|---|\n" + "\n".join(lines) + "\n"
+    if name == "ACCOUNT_FIGURES":
+        lines = [f"| `{figure}` | {words} | `{term.lower()}` |" for figure, term, _, words in found[name]]
+        return "| account | its bytes | term |\n|---|---|---|\n" + "\n".join(lines) + "\n"
+    lines = [f"| `{figure}` | {UNITS[unit]} | {KINDS[kind]} | {words} |" for figure, unit, kind, words in found[name]]
+    return "| figure | unit | | meaning |\n|---|---|---|---|\n" + "\n".join(lines) + "\n"
+
+
+def python(found):
+    text = HEAD
+    for name in ("TOTAL_FIGURES", "PROCESS_FIGURES", "BOARD_FIGURES", "CLASS_COUNTED", "CLASS_FIGURES", "LABEL_FIGURES"):
+        text += f"\n{name} = (\n"
+        text += "".join(f'    ("{row[0]}", "{UNITS[row[1]]}", "{KINDS[row[2]]}", "{row[3]}"),\n' for row in found[name]) + ")\n"
+    return text + "\nACCOUNTS = (\n" + "".join(f'    "{row[0]}",\n' for row in found["ACCOUNT_FIGURES"]) + ")\n"
+
+
+def written(found):
+    """Each file, and the text that it should have."""
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        yield page, MARK.sub(lambda match: match[1] + "\n" + markdown(match[2], found) + "\n" + match[4], text)
+    yield TABLE, python(found)
+
+
+def main():
+    found = lists((ROOT / LISTS).read_text(encoding="utf-8"))
+    wrong = list(problems(found))
+    for name, text in written(found):
+        path = ROOT / name
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            wrong.append(f"{name} is not that of {LISTS}: run tools/figures.py")
+    print("\n".join(wrong), end="\n" if wrong else "")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
