@@ -54,7 +54,7 @@ endif()
 find_program(TSLAB_PYTHON python3)
 if(TSLAB_PYTHON)
     set_property(
-        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/src/common/option.h)
+        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/tools/options.py ${PROJECT_SOURCE_DIR}/src/common/option.h)
     execute_process(
         COMMAND ${TSLAB_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_BINARY_DIR}/man
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} RESULT_VARIABLE failed)

@@ -10,13 +10,13 @@ import re
 import sys
 import textwrap
 
+import options
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
-OPTIONS = (ROOT / "src/common/option.h").read_text(encoding="utf-8")
 
 TOP_COMMENT = re.compile(r"^/\*(.*?)\*/", re.M | re.S)
 PARAGRAPHS = ("Requires", "Returns", "Threads", "Cost")
-UNITS = {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40, "GUARDED": 0}
 
 
 def version():
@@ -155,43 +155,11 @@ def library_page():
     return "".join(out), [name for entry in listed for name in entry.functions()]
 
 
-@dataclasses.dataclass
-class Option:
-    name: str
-    fallback: str
-    smallest: str
-    largest: str
-    unit: str
-    doc: str
-
-
-def number(expression):
-    """In the largest unit that fits. The default of an option whose value is a word is a constant: PURGE_LATE is "late"."""
-    if word := re.fullmatch(r"[A-Z]+_([A-Z_]+)", expression):
-        return word[1].lower().replace("_", "-")
-    value = eval(expression.replace("!GUARDED", "1"), {"__builtins__": {}}, UNITS)  # noqa: S307  # of our own header
-    for suffix, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if value and value % factor == 0:
-            return f"{value // factor}{suffix}"
-    return str(value)
-
-
-def options():
-    table = OPTIONS[OPTIONS.index("#define OPTION_TABLE"):OPTIONS.index("#define OPTION_CONSTANT")]  # fmt: skip
-    table = re.sub(r"\s*\\\n\s*", " ", table)
-    row = r'X\(\w+, (\w+), ([^,]+), ([^,]+), ([^,]+), "([^"]*)", ((?:"[^"]*" ?)+)\)'
-    for name, fallback, smallest, largest, unit, doc in re.findall(row, table):
-        yield Option(name, number(fallback), number(smallest), number(largest), unit, "".join(re.findall(r'"([^"]*)"', doc)))
-
-
 def option_text(option):
-    if option.name in ("epoch_limits", "stats_file", "trace"):
-        return f"{option.doc}. At most {option.largest} {option.unit}."
-    if option.name == "stats_signal":
-        return f"{option.doc}. Default: {option.fallback}."
-    if option.largest == "0":  # the value is a word
-        return f"{option.doc}. Default: {'never' if option.fallback == '0' else option.fallback}."
-    return f"{option.doc}. Default: {option.fallback}; {option.smallest} to {option.largest}{' ' + option.unit if option.unit else ''}."
+    """In sentences."""
+    default = f"Default: {option.default()}. " if option.default() else ""
+    when = "A program can set it at any time." if option.when == "ANY_TIME" else "Read at the start."
+    return f"{option.doc[0].upper()}{option.doc[1:]}. Values: {option.range()}. {default}{when}"
 
 
 def dropin_page():
@@ -212,7 +180,9 @@ The library reads these once, when it starts. Numbers may end in K, M, G or T (1
 once: name=value,name=value. An unknown option, or a value out of range, is reported once on stderr and ignored. Setuid programs
 ignore all.
 """))
-    for option in options():
+    for option in options.options():
+        if option.when == "FOR_TESTS":
+            continue
         out.append(f".TP\n.B TSLAB_{option.name.upper()}\n{filled(option_text(option))}\n")
     out.append(".SH DIAGNOSTICS\n" + prose("""\
 A misuse of memory ends the program with one line on stderr, which names the process, the misuse and the address, and with SIGABRT.

@@ -181,16 +181,17 @@ TSLAB_API const char *tslab_status_text(enum tslab_status status);
  * Returns: a string constant such as "TSLAB_STALE"; "unknown" for any other number. */
 TSLAB_API const char *tslab_status_name(enum tslab_status status);
 
-/* Options, as docs/options.md lists them: by name, with values as text. All can be read. The program can set `purge`,
- * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `limit_bytes`, `soft_limit_bytes`,
- * `epoch_limits`, `epoch_policy`, `profile`, `stats` and `stats_interval_ms`, for all threads: what a thread does next
- * follows the new value.
- * limit_bytes and soft_limit_bytes are members of struct tslab_limits; where two threads set limits at once, one of
- * them may be lost.
+/* Options, as docs/options.md lists them: by name, with values as text. All can be read.
+ * The program can set, for all threads: `limit_bytes`, `soft_limit_bytes`, `epoch_limits`, `epoch_policy`, `purge`,
+ * `purge_delay_ms`, `retain_bytes`, `retain_limit_bytes`, `cache_bytes`, `stats`, `profile`. Each thread follows the
+ * new value from its next operation on.
+ * The file of `stats` and `profile` stays as it was when the library started: the new value names no other.
+ * limit_bytes and soft_limit_bytes are members of struct tslab_limits. If two threads set limits at the same time, one
+ * of the two changes may be lost.
  *
  * Returns: TSLAB_OK. TSLAB_INVALID: there is no such option, it cannot have this value, or what is to be filled in has
- *   fewer bytes than the value with its terminating 0. TSLAB_FIXED: it cannot be set any more. TSLAB_NO_MEMORY: of
- *   `profile`, there is no memory for its tables.
+ *   fewer bytes than the value with its terminating 0. TSLAB_FIXED: it cannot be set any more. TSLAB_NO_MEMORY: no
+ *   memory for the profiler's tables (option `profile` only).
  * Threads: any, also at once.
  * Cost: some compares of strings. */
 TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size_t bytes);

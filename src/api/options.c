@@ -38,7 +38,7 @@ TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size
         return TSLAB_INVALID;
     }
     begin_options();
-    char buffer[OPTION_PATH_MOST + 1];
+    char buffer[OPTION_TEXT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     option_tell(&text, option, value_of(option));
     invariant(text.length < sizeof buffer);
@@ -87,7 +87,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
         current_thread_set_limits(&limits_now);
-    } else if (option == OPTION_STATS_INTERVAL_MS) {
+    } else if (option == OPTION_STATS && option_number_of(option_get(OPTION_STATS)) != 0) {
         report_timer_arm();
         program_threads_renew_keeper();
     } else if (option == OPTION_PROFILE) {

@@ -137,8 +137,8 @@ static atomic_u32 reports;
 /* Writes a report in the form that the options ask for, to where they want it. */
 static void write_statistics(uint32_t number)
 {
-    const int fd = sink_open(option_path, number);
-    const uint64_t form = option_get(OPTION_STATS);
+    const int fd = sink_open(option_path(OPTION_STATS), number);
+    const unsigned form = option_word(OPTION_STATS);
     if (fd < 0) {
         return;
     }
@@ -158,16 +158,10 @@ static void write_report(void)
     profile_save(number);
 }
 
-/* Who names a file wants a report. */
-static bool is_report_wanted(void)
-{
-    return option_get(OPTION_STATS) != STATS_NONE || option_path[0] != 0;
-}
-
 /* Before the program can close what it was started with. */
 __attribute__((constructor(102))) static void prepare_reports(void)
 {
-    if (is_report_wanted() || option_get(OPTION_STATS_SIGNAL) != 0 || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
+    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0) {
         sink_keep_stderr();
     }
     report_timer_start(write_report);
@@ -182,7 +176,7 @@ __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
     const uint32_t number = fetch_add_relaxed(&reports, 1);
-    if (is_report_wanted()) {
+    if (option_word(OPTION_STATS) != STATS_NONE) {
         write_statistics(number);
     }
     profile_save(number);

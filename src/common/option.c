@@ -12,188 +12,103 @@
 #include <string.h>
 #include <unistd.h>
 
-struct option_row {
+static const struct option_row {
     const char *name; /* as in TSLAB_OPTIONS; the variable TSLAB_<NAME> has it in capitals */
     uint64_t fallback, smallest, largest;
-    const char *unit, *doc;
+    const char *values, *doc;
+    enum option_kind kind;
+    enum option_when when;
+} rows[OPTION_COUNT] = {
+#define OPTION_ROW(constant, name, kind, fallback, smallest, largest, values, when, doc)                               \
+    { #name, (fallback), (smallest), (largest), (values), (doc), (kind), (when) },
+    OPTION_TABLE(OPTION_ROW)
 };
 
-#define OPTION_ROW(constant, name, fallback, smallest, largest, unit, doc)                                             \
-    { #name, (fallback), (smallest), (largest), (unit), (doc) },
-static const struct option_row rows[OPTION_COUNT] = { OPTION_TABLE(OPTION_ROW) };
-
-#define OPTION_DEFAULT(constant, name, fallback, smallest, largest, unit, doc) (fallback),
+#define OPTION_DEFAULT(constant, name, kind, fallback, ...) (fallback),
 _Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
-char option_path[OPTION_PATH_MOST + 1];
-char option_trace_path[OPTION_PATH_MOST + 1];
-char option_profile_path[OPTION_PATH_MOST + 1];
+static char option_paths[OPTION_COUNT][OPTION_PATH_MOST + 1];
 
-/* Where the path of an option is that is one. NULL: the option is none. */
-static char *path_of(unsigned option)
+const char *option_path(enum option option)
 {
-    switch (option) {
-    case OPTION_STATS_FILE:
-        return option_path;
-    case OPTION_TRACE:
-        return option_trace_path;
-    case OPTION_PROFILE_FILE:
-        return option_profile_path;
-    default:
-        return NULL;
-    }
+    invariant(option < OPTION_COUNT && rows[option].kind >= KIND_REPORT);
+    return option_paths[option];
 }
 
-enum { MESSAGE_BYTES = 512 };
-
-static void complain_about_value(struct slice name, struct slice value, const char *what, const struct option_row *row)
-{
-    char buffer[MESSAGE_BYTES];
-    struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-    text_string(&line, "tslab: option ");
-    text_part(&line, name.start, name.length);
-    if (row != NULL) {
-        text_string(&line, "=");
-        text_part(&line, value.start, value.length);
-    }
-    text_string(&line, what);
-    if (row != NULL) {
-        text_number(&line, row->smallest, 0);
-        text_string(&line, " to ");
-        text_number(&line, row->largest, 0);
-        if (row->unit[0] != 0) {
-            text_string(&line, " ");
-            text_string(&line, row->unit);
-        }
-        text_string(&line, "; it keeps its default ");
-        text_number(&line, row->fallback, 0);
-    } else {
-        text_string(&line, "; known are");
-        for (unsigned i = 0; i < OPTION_COUNT; i++) {
-            text_string(&line, i == 0 ? " " : ", ");
-            text_string(&line, rows[i].name);
-        }
-    }
-    invariant(line.length < sizeof buffer);
-    buffer[line.length++] = '\n';
-    (void)os_write(STDERR_FILENO, buffer, line.length);
-}
-
-/* An option whose values are words. A number may follow one: `number` is what the word's name calls it. */
-struct word {
-    enum option option;
-    const char *word;
-    uint64_t value;
-    const char *number;
-    uint64_t largest;
+/* What a value says. Most kinds have no path. */
+struct option_value {
+    uint64_t number;
+    struct slice path;
 };
 
-static const struct word option_words[] = {
-    { OPTION_PURGE, "adaptive", PURGE_ADAPTIVE, "", 0 },
-    { OPTION_PURGE, "delayed", PURGE_DELAYED, "", 0 },
-    { OPTION_PURGE, "eager", PURGE_EAGER, "", 0 },
-    { OPTION_PURGE, "lazy", PURGE_LAZY, "", 0 },
-    { OPTION_PURGE, "never", PURGE_NEVER, "", 0 },
-    { OPTION_HUGE_PAGES, "adaptive", HUGE_PAGES_ADAPTIVE, "", 0 },
-    { OPTION_HUGE_PAGES, "always", HUGE_PAGES_ALWAYS, "", 0 },
-    { OPTION_HUGE_PAGES, "never", HUGE_PAGES_NEVER, "", 0 },
-    { OPTION_EPOCH_POLICY, "never", WORK_NEVER, "", 0 },
-    { OPTION_EPOCH_POLICY, "per-request", WORK_PER_REQUEST, "", 0 },
-    { OPTION_EPOCH_POLICY, "batch-", WORK_BATCH, "N", 1000000 },
-    { OPTION_EPOCH_POLICY, "interval-", WORK_INTERVAL, "MS", 86400000 },
-    { OPTION_EPOCH_POLICY, "manual", WORK_MANUAL, "", 0 },
-};
-enum { WORDS = sizeof option_words / sizeof option_words[0] };
-
-static bool has_words(unsigned option)
+static bool parse_number(const struct option_row *row, struct slice text, struct option_value *value)
 {
-    return option == OPTION_PURGE || option == OPTION_HUGE_PAGES || option == OPTION_EPOCH_POLICY;
+    invariant(row->smallest <= row->largest);
+    return slice_number(text, &value->number) && value->number >= row->smallest && value->number <= row->largest;
 }
 
-/* Parses one of the option's words, with its number. False when it is none. */
-static bool parse_word(unsigned option, struct slice part, uint64_t *value)
+static void text_plain(struct text *text, uint64_t number)
 {
-    for (unsigned i = 0; i < WORDS; i++) {
-        const struct word *known = &option_words[i];
-        const size_t length = strlen(known->word);
-        uint64_t number = 0;
-        if (known->option != option || part.length < length || strncmp(part.start, known->word, length) != 0) {
+    text_number(text, number, 0);
+}
+
+static void tell_number(struct text *text, enum option option, uint64_t number)
+{
+    (void)option;
+    text_plain(text, number);
+}
+
+/* The next of a row's words, and how much of it stands for itself: capitals stand for a number. */
+static struct slice cut_word(struct slice *words, size_t *fixed)
+{
+    struct slice word = slice_cut(words, ',');
+    while (word.length > 0 && *word.start == ' ') {
+        word.start++;
+        word.length--;
+    }
+    *fixed = 0;
+    while (*fixed < word.length && (word.start[*fixed] < 'A' || word.start[*fixed] > 'Z')) {
+        ++*fixed;
+    }
+    invariant(*fixed > 0);
+    return word;
+}
+
+static bool parse_word(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    struct slice words = { row->values, strlen(row->values) };
+    size_t fixed;
+    for (uint64_t i = 0; words.length > 0; i++) {
+        const struct slice word = cut_word(&words, &fixed);
+        if (text.length < fixed || memcmp(text.start, word.start, fixed) != 0) {
             continue;
         }
-        const struct slice rest = { part.start + length, part.length - length };
-        const bool fits = known->largest == 0 ? rest.length == 0
-                                              : slice_number(rest, &number) && number >= 1 && number <= known->largest;
-        if (fits) {
-            invariant(known->value < 1 << WORD_SHIFT && number <= UINT64_MAX >> WORD_SHIFT);
-            *value = number << WORD_SHIFT | known->value;
+        const struct slice rest = { text.start + fixed, text.length - fixed };
+        uint64_t number = 0;
+        if (fixed == word.length ? rest.length == 0
+                                 : slice_number(rest, &number) && number >= 1 && number <= row->largest) {
+            invariant(i < 1 << WORD_SHIFT);
+            value->number = number << WORD_SHIFT | i;
             return true;
         }
     }
     return false;
 }
 
-static void text_word(struct text *text, unsigned option, uint64_t value)
+static void tell_word(struct text *text, enum option option, uint64_t number)
 {
-    for (unsigned i = 0; i < WORDS; i++) {
-        if (option_words[i].option == option && option_words[i].value == (value & ((1 << WORD_SHIFT) - 1))) {
-            text_string(text, option_words[i].word);
-            if (option_words[i].largest != 0) {
-                text_number(text, value >> WORD_SHIFT, 0);
-            }
-        }
+    struct slice words = { rows[option].values, strlen(rows[option].values) };
+    size_t fixed;
+    struct slice word = cut_word(&words, &fixed);
+    invariant(rows[option].kind == KIND_WORD);
+    for (unsigned i = option_word_of(number); i > 0; i--) {
+        invariant(words.length > 0);
+        word = cut_word(&words, &fixed);
     }
-}
-
-static void complain_about_word(unsigned option, struct slice name, struct slice value)
-{
-    char buffer[MESSAGE_BYTES];
-    struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-    unsigned left = 0;
-    invariant(has_words(option));
-    for (unsigned i = 0; i < WORDS; i++) {
-        left += option_words[i].option == option;
+    text_part(text, word.start, fixed);
+    if (fixed < word.length) {
+        text_number(text, option_number_of(number), 0);
     }
-    text_string(&line, "tslab: option ");
-    text_part(&line, name.start, name.length);
-    text_string(&line, "=");
-    text_part(&line, value.start, value.length);
-    text_string(&line, " is ignored: it must be ");
-    for (unsigned i = 0; i < WORDS; i++) {
-        if (option_words[i].option != option) {
-            continue;
-        }
-        text_string(&line, option_words[i].word);
-        text_string(&line, option_words[i].number);
-        if (option_words[i].largest != 0) {
-            text_string(&line, " (");
-            text_string(&line, option_words[i].number);
-            text_string(&line, " from 1 to ");
-            text_number(&line, option_words[i].largest, 0);
-            text_string(&line, ")");
-        }
-        left--;
-        text_string(&line, left > 1 ? ", " : left == 1 ? " or " : "");
-    }
-    text_string(&line, "; it keeps its default ");
-    text_word(&line, option, rows[option].fallback);
-    invariant(line.length < sizeof buffer);
-    buffer[line.length++] = '\n';
-    (void)os_write(STDERR_FILENO, buffer, line.length);
-}
-
-static void complain_about_limits(struct slice name, struct slice value)
-{
-    char buffer[MESSAGE_BYTES];
-    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    text_string(&line, "tslab: option ");
-    text_part(&line, name.start, name.length);
-    text_string(&line, "=");
-    text_part(&line, value.start, min_size(value.length, OPTION_PATH_MOST));
-    text_string(&line,
-                " is ignored: it must be LABEL=BYTES:LABEL=BYTES and so on, for up to 16 labels of 1 to 31 bytes, "
-                "with 16K to 1024T for each, and not longer than 255 bytes\n");
-    invariant(line.length < sizeof buffer);
-    (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
 /* The signals that may ask for statistics. Beside them, those of the real-time range, which have no names. */
@@ -220,22 +135,22 @@ bool option_signal_ends(int number)
 }
 
 /* A name, with or without SIG, or a number. */
-static bool parse_signal(struct slice part, uint64_t *number)
+static bool parse_signal(const struct option_row *row, struct slice text, struct option_value *value)
 {
-    const size_t skip = part.length > 3 && strncmp(part.start, "SIG", 3) == 0 ? 3 : 0;
-    bool known = slice_number(part, number) && (*number == 0 || *number >= REALTIME_FIRST);
+    const size_t skip = text.length > 3 && strncmp(text.start, "SIG", 3) == 0 ? 3 : 0;
+    const bool is_number = parse_number(row, text, value);
     for (unsigned i = 0; i < SIGNALS; i++) {
-        const size_t length = strlen(asking_signals[i].name);
-        if (part.length == skip + length && strncmp(part.start + skip, asking_signals[i].name, length) == 0) {
-            *number = (uint64_t)asking_signals[i].number;
+        const char *const name = asking_signals[i].name;
+        if ((is_number && value->number == (uint64_t)asking_signals[i].number) ||
+            (text.length - skip == strlen(name) && strncmp(text.start + skip, name, strlen(name)) == 0)) {
+            value->number = (uint64_t)asking_signals[i].number;
             return true;
         }
-        known |= slice_number(part, number) && *number == (uint64_t)asking_signals[i].number;
     }
-    return known;
+    return is_number && (value->number == 0 || value->number >= REALTIME_FIRST);
 }
 
-static void text_signal(struct text *text, uint64_t number)
+static void tell_signal(struct text *text, enum option option, uint64_t number)
 {
     for (unsigned i = 0; i < SIGNALS; i++) {
         if (number == (uint64_t)asking_signals[i].number) {
@@ -244,7 +159,142 @@ static void text_signal(struct text *text, uint64_t number)
         }
     }
     invariant(number == 0 || number >= REALTIME_FIRST);
+    tell_number(text, option, number);
+}
+
+static bool parse_limits(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    value->number = text.length;
+    return text.length <= row->largest && label_limits_fit(text);
+}
+
+static void tell_limits(struct text *text, enum option option, uint64_t number)
+{
+    (void)option;
+    (void)number;
+    label_limits_tell(text);
+}
+
+/* Takes the number off that may be the last part of a value. */
+static bool cut_last_number(struct slice *text, uint64_t *number)
+{
+    size_t at = text->length;
+    while (at > 0 && text->start[at - 1] != ',') {
+        at--;
+    }
+    invariant(at <= text->length);
+    const bool is_there = slice_number((struct slice){ text->start + at, text->length - at }, number);
+    if (is_there) {
+        text->length = at == 0 ? 0 : at - 1;
+    }
+    return is_there;
+}
+
+static bool parse_report(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    uint64_t interval_ms = 0;
+    const bool is_form = parse_number(row, slice_cut(&text, ','), value);
+    (void)cut_last_number(&text, &interval_ms);
+    invariant(!is_form || value->number < 1 << WORD_SHIFT);
+    value->number |= interval_ms << WORD_SHIFT;
+    value->path = text;
+    return is_form && interval_ms <= INTERVAL_MS_MOST;
+}
+
+static void tell_path(struct text *text, enum option option)
+{
+    invariant(option_paths[option][OPTION_PATH_MOST] == 0);
+    if (option_paths[option][0] != 0) {
+        text_string(text, ",");
+        text_foreign(text, option_paths[option]);
+    }
+}
+
+static void tell_report(struct text *text, enum option option, uint64_t number)
+{
+    text_number(text, option_word_of(number), 0);
+    tell_path(text, option);
+    if (option_number_of(number) != 0) {
+        text_string(text, ",");
+        text_number(text, option_number_of(number), 0);
+    }
+}
+
+static bool parse_profile(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    const bool is_rate = parse_number(row, slice_cut(&text, ','), value);
+    value->path = text;
+    return is_rate;
+}
+
+static void tell_profile(struct text *text, enum option option, uint64_t number)
+{
     text_number(text, number, 0);
+    tell_path(text, option);
+}
+
+/* A number alone is a file. */
+static bool parse_trace(const struct option_row *row, struct slice text, struct option_value *value)
+{
+    value->path = text;
+    invariant(row->fallback >= row->smallest && row->fallback <= row->largest);
+    if (memchr(text.start, ',', text.length) == NULL || !cut_last_number(&value->path, &value->number)) {
+        value->number = row->fallback;
+    }
+    return value->number >= row->smallest && value->number <= row->largest &&
+           (value->path.length > 0) == (text.length > 0);
+}
+
+static void tell_trace(struct text *text, enum option option, uint64_t number)
+{
+    if (option_paths[option][0] != 0) {
+        text_foreign(text, option_paths[option]);
+        text_string(text, ",");
+        text_number(text, number, 0);
+    }
+}
+
+static const struct {
+    bool (*parse)(const struct option_row *row, struct slice text, struct option_value *value);
+    void (*tell)(struct text *text, enum option option, uint64_t number);
+    const char *problem;
+} option_kinds[] = {
+    [KIND_NUMBER] = { parse_number, tell_number, "not a number" },
+    [KIND_WORD] = { parse_word, tell_word, "unknown value" },
+    [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
+    [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },
+    [KIND_REPORT] = { parse_report, tell_report, "not a way to report" },
+    [KIND_PROFILE] = { parse_profile, tell_profile, "not a way to sample" },
+    [KIND_TRACE] = { parse_trace, tell_trace, "not a file for a timeline" },
+};
+
+static bool parse_value(enum option option, struct slice text, struct option_value *value)
+{
+    *value = (struct option_value){ .path = { text.start, 0 } };
+    return option_kinds[rows[option].kind].parse(&rows[option], text, value) && value->path.length <= OPTION_PATH_MOST;
+}
+
+/* False: the option cannot have this value, and keeps what it has. Other threads may read a path after the start. */
+static bool set_value(enum option option, struct slice text, bool starts)
+{
+    struct option_value value;
+    char *const path = option_paths[option];
+    if (!parse_value(option, text, &value)) {
+        return false;
+    }
+    const struct slice file = value.path;
+    invariant(file.length <= OPTION_PATH_MOST && (file.length == 0 || rows[option].kind >= KIND_REPORT));
+    if (starts) {
+        memcpy(path, file.start, file.length);
+        path[file.length] = 0;
+    } else if (file.length > 0 && (strlen(path) != file.length || memcmp(path, file.start, file.length) != 0)) {
+        return false;
+    }
+    if (option == OPTION_EPOCH_LIMITS && !label_limits_set(text)) {
+        return false;
+    }
+    store_plain(&option_values[option], value.number);
+    return true;
 }
 
 static bool name_is(struct slice part, const char *name)
@@ -259,74 +309,139 @@ static bool name_is(struct slice part, const char *name)
     return name[part.length] == 0;
 }
 
-/* What a pass over the variables does: the first sets the values, a later one complains. */
-enum pass { PASS_SET, PASS_COMPLAIN };
-
-static bool parse_value(unsigned option, struct slice value, uint64_t *number)
-{
-    if (path_of(option) != NULL || option == OPTION_EPOCH_LIMITS) {
-        *number = value.length;
-        return value.length <= OPTION_PATH_MOST && (option != OPTION_EPOCH_LIMITS || label_limits_fit(value));
-    }
-    if (has_words(option)) {
-        return parse_word(option, value, number);
-    }
-    return (option == OPTION_STATS_SIGNAL ? parse_signal : slice_number)(value, number) &&
-           *number >= rows[option].smallest && *number <= rows[option].largest;
-}
-
-/* False: the option cannot have this value, and keeps what it has. */
-static bool set_value(unsigned option, struct slice value)
-{
-    uint64_t number;
-    if (!parse_value(option, value, &number) || (option == OPTION_EPOCH_LIMITS && !label_limits_set(value))) {
-        return false;
-    }
-    invariant(has_words(option) || (number >= rows[option].smallest && number <= rows[option].largest));
-    char *const path = path_of(option);
-    if (path != NULL) {
-        invariant(value.length <= OPTION_PATH_MOST);
-        memcpy(path, value.start, value.length);
-        path[value.length] = 0;
-    }
-    store_plain(&option_values[option], number);
-    return true;
-}
-
-/* `full` is the name as the user wrote it, for messages. `name` is the part of it that names the option. */
-static void option_pass(enum pass pass, struct slice full, struct slice name, struct slice value)
+static enum option find(struct slice name)
 {
     unsigned i = 0;
     while (i < OPTION_COUNT && !name_is(name, rows[i].name)) {
         i++;
     }
-    uint64_t number;
-    if (pass == PASS_SET) {
-        (void)(i < OPTION_COUNT && set_value(i, value));
+    return (enum option)i;
+}
+
+/* How many letters are left between those that both begin with and those that both end with. */
+static size_t letters_between(struct slice part, const char *name)
+{
+    const size_t length = strlen(name);
+    const size_t most = min_size(part.length, length);
+    size_t first = 0;
+    size_t last = 0;
+    while (first < most && (part.start[first] | 0x20) == (name[first] | 0x20)) {
+        first++;
+    }
+    while (first + last < most && (part.start[part.length - 1 - last] | 0x20) == (name[length - 1 - last] | 0x20)) {
+        last++;
+    }
+    invariant(first + last <= most);
+    return max_size(part.length, length) - first - last;
+}
+
+/* As slice_number reads it. */
+static void text_scaled(struct text *text, uint64_t bytes)
+{
+    unsigned scale = 0;
+    while (scale < 4 && bytes != 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        scale++;
+    }
+    invariant(scale <= 4);
+    text_number(text, bytes, 0);
+    text_part(text, &"KMGT"[scale - (scale != 0)], scale != 0);
+}
+
+static void text_values(struct text *text, const struct option_row *row)
+{
+    if (row->kind == KIND_NUMBER) {
+        const bool scaled = strcmp(row->values, "bytes") == 0;
+        (scaled ? text_scaled : text_plain)(text, row->smallest);
+        text_string(text, " to ");
+        (scaled ? text_scaled : text_plain)(text, row->largest);
+        text_string(text, row->values[0] != 0 ? " " : "");
+    }
+    text_string(text, row->values);
+}
+
+enum { LETTERS_NEAR = 3 };
+static void text_unknown(struct text *text, struct slice name)
+{
+    const char *nearest = NULL;
+    size_t least = LETTERS_NEAR + 1;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        const size_t letters = letters_between(name, rows[i].name);
+        if (letters < least) {
+            least = letters;
+            nearest = rows[i].name;
+        }
+    }
+    text_string(text, ": unknown option (");
+    if (nearest != NULL) {
+        text_string(text, "did you mean ");
+        text_string(text, nearest);
+        text_string(text, "?");
         return;
     }
-    if (i < OPTION_COUNT && parse_value(i, value, &number)) {
-        return;
+    text_string(text, "known: ");
+    for (unsigned i = 0; i < OPTION_COUNT && rows[i].when != FOR_TESTS; i++) {
+        text_string(text, i == 0 ? "" : ", ");
+        text_string(text, rows[i].name);
     }
-    if (i == OPTION_COUNT) {
-        complain_about_value(full, value, " is unknown and ignored", NULL);
-    } else if (has_words(i)) {
-        complain_about_word(i, full, value);
-    } else if (path_of(i) != NULL) {
-        complain_about_value(full, value, " is ignored: it must be a path of ", &rows[i]);
-    } else if (i == OPTION_EPOCH_LIMITS) {
-        complain_about_limits(full, value);
-    } else if (i == OPTION_STATS_SIGNAL) {
-        complain_about_value(full, value, " is ignored: it must be USR2, TERM or another such signal, from ", &rows[i]);
+}
+
+/* `full` is the name as the user wrote it, `name` the part of it that names the option. */
+enum { MESSAGE_BYTES = 512, NAME_SHOWN = 64 };
+static void complain_about(struct slice full, struct slice name, struct slice value)
+{
+    const enum option option = find(name);
+    char buffer[MESSAGE_BYTES];
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
+    text_string(&line, "tslab: ");
+    text_part(&line, full.start, min_size(full.length, NAME_SHOWN));
+    if (option == OPTION_COUNT) {
+        text_unknown(&line, name);
     } else {
-        complain_about_value(full, value, " is ignored: it must be a number from ", &rows[i]);
+        text_string(&line, "=");
+        text_part(&line, value.start, min_size(value.length, OPTION_PATH_MOST));
+        text_string(&line, ": ");
+        text_string(&line, option_kinds[rows[option].kind].problem);
+        text_string(&line, " (");
+        text_values(&line, &rows[option]);
     }
+    text_string(&line, "); ignored\n");
+    invariant(line.length < sizeof buffer);
+    (void)os_write(STDERR_FILENO, buffer, line.length);
+}
+
+/* The first pass over the variables sets the values, a later one complains. */
+enum pass { PASS_SET, PASS_COMPLAIN };
+
+static void option_pass(enum pass pass, struct slice full, struct slice name, struct slice text)
+{
+    const enum option option = find(name);
+    struct option_value value;
+    if (pass == PASS_SET) {
+        (void)(option < OPTION_COUNT && set_value(option, text, true));
+    } else if (option == OPTION_COUNT || !parse_value(option, text, &value)) {
+        complain_about(full, name, text);
+    }
+}
+
+/* The next name=value, with what belongs to its value. */
+static struct slice cut_setting(struct slice *list)
+{
+    struct slice setting = slice_cut(list, ',');
+    struct slice rest = *list;
+    struct slice next = slice_cut(&rest, ',');
+    while (setting.length > 0 && next.length > 0 && memchr(next.start, '=', next.length) == NULL) {
+        setting.length = (size_t)(next.start + next.length - setting.start);
+        *list = rest;
+        next = slice_cut(&rest, ',');
+    }
+    return setting;
 }
 
 static void option_pass_list(enum pass pass, struct slice list)
 {
     while (list.length > 0) {
-        struct slice value = slice_cut(&list, ',');
+        struct slice value = cut_setting(&list);
         if (value.length > 0) {
             const struct slice name = slice_cut(&value, '=');
             option_pass(pass, name, name, value);
@@ -368,53 +483,24 @@ void option_complain(char *const *variables)
 void option_tell(struct text *text, enum option option, uint64_t value)
 {
     invariant(option < OPTION_COUNT);
-    if (path_of(option) != NULL) {
-        text_foreign(text, path_of(option));
-    } else if (option == OPTION_EPOCH_LIMITS) {
-        label_limits_tell(text);
-    } else if (option == OPTION_STATS_SIGNAL) {
-        text_signal(text, value);
-    } else if (has_words(option)) {
-        text_word(text, option, value);
-    } else {
-        text_number(text, value, 0);
-    }
+    option_kinds[rows[option].kind].tell(text, option, value);
 }
 
 enum option option_named(const char *name)
 {
-    const struct slice part = { name, strlen(name) };
-    unsigned i = 0;
-    while (i < OPTION_COUNT && !name_is(part, rows[i].name)) {
-        i++;
-    }
-    return (enum option)i;
+    return find((struct slice){ name, strlen(name) });
 }
 
 bool option_may_change(enum option option)
 {
     invariant(option < OPTION_COUNT);
-    switch (option) {
-    case OPTION_ARENA_BYTES:
-    case OPTION_HUGE_PAGES:
-    case OPTION_EXPORT:
-    case OPTION_KEEPER:
-    case OPTION_MAGAZINES:
-    case OPTION_STATS_FILE:
-    case OPTION_STATS_SIGNAL:
-    case OPTION_TRACE:
-    case OPTION_TRACE_BYTES:
-    case OPTION_PROFILE_FILE:
-        return false;
-    default:
-        return true;
-    }
+    return rows[option].when == ANY_TIME;
 }
 
 bool option_set(enum option option, const char *value)
 {
-    invariant(option_may_change(option) && path_of(option) == NULL);
-    return set_value(option, (struct slice){ value, strlen(value) });
+    invariant(option_may_change(option));
+    return set_value(option, (struct slice){ value, strlen(value) }, false);
 }
 
 unsigned option_describe_changed(struct text *text)
@@ -423,7 +509,7 @@ unsigned option_describe_changed(struct text *text)
     unsigned changed = 0;
     size_t line = text->length;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_get(i) == rows[i].fallback) {
+        if (option_get(i) == rows[i].fallback && option_paths[i][0] == 0) {
             continue;
         }
         char buffer[MESSAGE_BYTES];

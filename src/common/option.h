@@ -1,9 +1,11 @@
-/* Run-time options: one table gives the names, units, defaults, ranges, documentation, parser and help.
+/* Run-time options: one table, from which the parser, its messages, the help, and the pages of the manual are made
+ * (tools/options.py).
  *
  * Options are read once from the environment: each from TSLAB_<NAME>, or several from
- * TSLAB_OPTIONS="name=value,name=value". Unknown or out-of-range options are reported once on stderr and ignored. A
- * process that has more rights than its user reads none. Later the program may set some of them (option_set): each
- * value is one word, and whoever reads it takes it as it is then.
+ * TSLAB_OPTIONS="name=value,name=value". Text between two commas that has no "=" belongs to the value before it.
+ * Unknown or out-of-range options are reported once on stderr and ignored. A process that has more rights than its user
+ * reads none. Later the program may set some of them (option_set): each value is one word, and a thread that reads it
+ * takes it as it is then.
  *
  * Threads: option_load before other threads run; all else from any. */
 #ifndef TSLAB_COMMON_OPTION_H
@@ -25,59 +27,60 @@ struct text;
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
-/* The value of an option that is a path is how long it is; these have the paths. That of epoch_limits is, too; the
- * limits are in quota.h. */
-enum { OPTION_PATH_MOST = 255 };
-extern char option_path[OPTION_PATH_MOST + 1];         /* stats_file */
-extern char option_trace_path[OPTION_PATH_MOST + 1];   /* trace */
-extern char option_profile_path[OPTION_PATH_MOST + 1]; /* profile_file */
+/* How an option's value is written, and what its number then is. KIND_NUMBER: a number in the unit that `values` names.
+ * KIND_WORD: one of `values`, by its place; the number that stands for the capital letters is above it. The others are
+ * as `values` says: the number of KIND_REPORT is its form with the milliseconds above it, of KIND_LIMITS the length,
+ * and the limits are in quota.h. */
+enum option_kind { KIND_NUMBER, KIND_WORD, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_PROFILE, KIND_TRACE };
 
-/* X(CONSTANT, name, default, smallest, largest, unit, what it does) */
+/* When an option is set. FOR_TESTS: at the start, by tests and measurements; users need not know it. */
+enum option_when { ANY_TIME, AT_START, FOR_TESTS };
+
+/* X(CONSTANT, name, kind, default, smallest, largest, values, when, what it does) */
 #define OPTION_TABLE(X)                                                                                                \
-    X(ARENA_BYTES, arena_bytes, 16 * TIB, 4 * MIB, 16 * TIB, "bytes",                                                  \
-      "addresses that objects may have: what does not fit is refused")                                                 \
-    X(RETAIN_BYTES, retain_bytes, 512 * KIB, 0, TIB, "bytes",                                                          \
-      "empty memory that may always wait for reuse; beyond it, what shows no sign of reuse goes back at once")         \
-    X(PURGE_DELAY_MS, purge_delay_ms, 500, 0, 3600000, "ms",                                                           \
-      "how long empty memory waits for reuse before its pages go back to the system")                                  \
-    X(RETAIN_LIMIT_BYTES, retain_limit_bytes, TIB, 0, TIB, "bytes",                                                    \
-      "empty memory that may wait for reuse whatever the library learns")                                              \
-    X(LIMIT_BYTES, limit_bytes, 0, 0, 1024 * TIB, "bytes",                                                             \
-      "memory that the program may use: what exceeds it is refused; 0: no limit")                                      \
-    X(SOFT_LIMIT_BYTES, soft_limit_bytes, 0, 0, 1024 * TIB, "bytes",                                                   \
-      "above it, no empty memory waits for reuse and caches are small; 0: no limit")                                   \
-    X(EPOCH_LIMITS, epoch_limits, 0, 0, 255, "bytes",                                                                  \
-      "LABEL=BYTES:LABEL=BYTES and so on: the memory that all epochs with a label may use together")                   \
-    X(PURGE, purge, PURGE_ADAPTIVE, 0, 0, "",                                                                          \
-      "when empty memory goes back to the system: adaptive, delayed, eager, lazy, never")                              \
-    X(HUGE_PAGES, huge_pages, HUGE_PAGES_ADAPTIVE, 0, 0, "",                                                           \
-      "where memory may have huge pages: adaptive (where a large program grows), always, never")                       \
-    X(KEEPER, keeper, 1, 0, 2, "",                                                                                     \
-      "a thread of the library's own gives memory back while the program is idle: 0 never, 1 beside two threads of "   \
-      "the program or more, 2 always")                                                                                 \
-    X(CACHE_BYTES, cache_bytes, 0, 0, TIB, "bytes",                                                                    \
-      "what the caches of all threads may hold together; 0: 64 MiB, or an eighth of the memory in use if that is "     \
-      "more")                                                                                                          \
-    X(MAGAZINES, magazines, !GUARDED, 0, !GUARDED, "", "0 turns the thread caches off, as a baseline for comparisons") \
-    X(STATS, stats, 0, 0, 2, "", "statistics when the program exits: 1 a summary, 2 JSON")                             \
-    X(STATS_FILE, stats_file, 0, 0, 255, "bytes",                                                                      \
-      "the path of the file that statistics go to, instead of stderr: %p is the process, %e the program, %n a count")  \
-    X(STATS_SIGNAL, stats_signal, 0, 0, 64, "",                                                                        \
-      "the signal that asks for statistics, by name or number; TERM, INT, QUIT and HUP then end the program; 0: none") \
-    X(STATS_INTERVAL_MS, stats_interval_ms, 0, 0, 86400000, "ms",                                                      \
-      "how often statistics are written while the program allocates; 0: never")                                        \
-    X(TRACE, trace, 0, 0, 255, "bytes",                                                                                \
-      "the path of the file that the program's timeline is written to: %p is the process, %e the program")             \
-    X(TRACE_BYTES, trace_bytes, 4 * MIB, 64 * KIB, GIB, "bytes", "how long that file is: it has the newest events")    \
-    X(EXPORT, export, 0, 0, 1, "", "1: the same user may read what the library counts (tslab top)")                    \
-    X(PROFILE, profile, 0, 0, TIB, "bytes",                                                                            \
-      "heap profile: a sample in so many allocated bytes on average: 512K costs up to a tenth; 0: none")               \
-    X(PROFILE_FILE, profile_file, 0, 0, 255, "bytes",                                                                  \
-      "the path of the file that the profile goes to, at exit and with statistics: as stats_file")                     \
-    X(EPOCH_POLICY, epoch_policy, WORK_NEVER, 0, 0, "",                                                                \
-      "the epochs of units of work: never, per-request, batch-N, interval-MS, manual")
+    X(LIMIT_BYTES, limit_bytes, KIND_NUMBER, 0, 0, 1024 * TIB, "bytes", ANY_TIME,                                      \
+      "the memory that the program may use: an allocation beyond it fails; 0: no limit")                               \
+    X(SOFT_LIMIT_BYTES, soft_limit_bytes, KIND_NUMBER, 0, 0, 1024 * TIB, "bytes", ANY_TIME,                            \
+      "above it, the library keeps no free memory for reuse, and its caches are small; 0: no limit")                   \
+    X(EPOCH_LIMITS, epoch_limits, KIND_LIMITS, 0, 0, 255,                                                              \
+      "LABEL=BYTES:LABEL=BYTES, up to 16 labels of 1 to 31 bytes, 16K to 1024T each, 255 bytes in all", ANY_TIME,      \
+      "the memory that all epochs with a label may use together")                                                      \
+    X(EPOCH_POLICY, epoch_policy, KIND_WORD, WORK_NEVER, 0, 86400000,                                                  \
+      "never, per-request, batch-N, interval-MS, manual", ANY_TIME,                                                    \
+      "when the epoch of a thread's units of work ends, and whether it has one")                                       \
+    X(PURGE, purge, KIND_WORD, PURGE_ADAPTIVE, 0, 0, "adaptive, delayed, eager, lazy, never", ANY_TIME,                \
+      "when free memory goes back to the system")                                                                      \
+    X(PURGE_DELAY_MS, purge_delay_ms, KIND_NUMBER, 500, 0, 3600000, "ms", ANY_TIME,                                    \
+      "how long free memory waits for reuse before its pages go back to the system")                                   \
+    X(RETAIN_BYTES, retain_bytes, KIND_NUMBER, 512 * KIB, 0, TIB, "bytes", ANY_TIME,                                   \
+      "free memory to keep for reuse in any case: above it, memory unlikely to be reused is returned at once")         \
+    X(RETAIN_LIMIT_BYTES, retain_limit_bytes, KIND_NUMBER, TIB, 0, TIB, "bytes", ANY_TIME,                             \
+      "the most free memory to keep for reuse, whatever the library learns")                                           \
+    X(KEEPER, keeper, KIND_NUMBER, 1, 0, 2, "", AT_START,                                                              \
+      "a thread of the library gives memory back while the program is idle: 0 never, 1 when the program has "          \
+      "two threads or more, 2 always")                                                                                 \
+    X(CACHE_BYTES, cache_bytes, KIND_NUMBER, 0, 0, TIB, "bytes", ANY_TIME,                                             \
+      "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more")             \
+    X(HUGE_PAGES, huge_pages, KIND_WORD, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,               \
+      "which memory may have huge pages; adaptive: where a large program grows")                                       \
+    X(STATS, stats, KIND_REPORT, 0, 0, 2, "FORM[,FILE][,MS], FORM 0 to 2, FILE up to 255 bytes, MS up to 86400000",    \
+      ANY_TIME,                                                                                                        \
+      "statistics at exit (0: none, 1: a summary, 2: JSON) and every MS milliseconds, "                                \
+      "on stderr or in FILE, where %p is the process, %e the program, %n a count")                                     \
+    X(STATS_SIGNAL, stats_signal, KIND_SIGNAL, 0, 0, 64, "HUP INT QUIT USR1 USR2 TERM URG IO WINCH, or 34-64",         \
+      AT_START, "signal that triggers a report; after it, TERM, INT, QUIT and HUP still end the program; 0: none")     \
+    X(PROFILE, profile, KIND_PROFILE, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,        \
+      "heap profiler: mean bytes between samples, such as 512K (up to 10 % slower), and the file that gets the "       \
+      "profile at exit and with each report; 0: off")                                                                  \
+    X(TRACE, trace, KIND_TRACE, 4 * MIB, 64 * KIB, GIB, "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G",         \
+      AT_START, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \
+    X(EXPORT, export, KIND_NUMBER, 0, 0, 1, "", AT_START,                                                              \
+      "1: processes of the same user can read live statistics (tslab top)")                                            \
+    X(MAGAZINES, magazines, KIND_NUMBER, !GUARDED, 0, !GUARDED, "", FOR_TESTS, "0 turns the thread caches off")        \
+    X(ARENA_BYTES, arena_bytes, KIND_NUMBER, 16 * TIB, 4 * MIB, 16 * TIB, "bytes", FOR_TESTS,                          \
+      "addresses that objects may have: an allocation that does not fit fails")
 
-#define OPTION_CONSTANT(constant, name, fallback, smallest, largest, unit, doc) OPTION_##constant,
+#define OPTION_CONSTANT(constant, ...) OPTION_##constant,
 enum option { OPTION_TABLE(OPTION_CONSTANT) OPTION_COUNT };
 
 /* The values. All threads read them on slow paths, so no other variable shares their cache lines. */
@@ -94,8 +97,9 @@ static inline uint64_t option_get(enum option option)
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
-enum { WORD_SHIFT = 3 };
+enum { WORD_SHIFT = 3, INTERVAL_MS_MOST = 86400000 };
 
+/* Without a form, statistics are written only while the program runs: by an interval, or a signal. */
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON };
 
 static inline unsigned option_word_of(uint64_t value)
@@ -113,6 +117,11 @@ static inline unsigned option_word(enum option option)
     return option_word_of(option_get(option));
 }
 
+/* The file that an option's value names, or an empty string: of stats, profile and trace. It never changes after the
+ * start. */
+enum { OPTION_PATH_MOST = 255 };
+const char *option_path(enum option option);
+
 /* Whether a signal that asks for statistics then ends the program, as it would without us. */
 bool option_signal_ends(int number);
 
@@ -128,10 +137,12 @@ enum option option_named(const char *name);
 /* Whether an option may change while the program runs. The others are read when the library starts. */
 bool option_may_change(enum option option);
 
-/* Sets an option that may change. False: it cannot have this value. epoch_limits inside of a gate. */
+/* Sets an option that may change. False: it cannot have this value, which may name no other file than the option has.
+ * epoch_limits inside of a gate. */
 bool option_set(enum option option, const char *value);
 
-/* Appends the value of an option as option_set takes it. */
+/* Appends the value of an option as option_set takes it: at most OPTION_TEXT_BYTES - 1 bytes. */
+enum { OPTION_TEXT_BYTES = 288 };
 void option_tell(struct text *text, enum option option, uint64_t value);
 
 /* Appends name=value for each option that has not its default, in lines. Returns how many. */

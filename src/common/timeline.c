@@ -43,11 +43,11 @@ static void fill_header(struct ring_header *header)
 static int open_file(void)
 {
     char path[SINK_PATH_BYTES];
-    const size_t bytes = option_get(OPTION_TRACE_BYTES);
+    const size_t bytes = option_get(OPTION_TRACE);
     int why = ENAMETOOLONG;
-    invariant(option_trace_path[0] != 0 && bytes > RING_HEADER_BYTES);
+    invariant(option_path(OPTION_TRACE)[0] != 0 && bytes > RING_HEADER_BYTES);
     for (unsigned i = 0; i < FILES_MOST; i++) {
-        if (!sink_path(path, option_trace_path, i)) {
+        if (!sink_path(path, option_path(OPTION_TRACE), i)) {
             return ENAMETOOLONG;
         }
         const size_t length = strlen(path);
@@ -75,7 +75,7 @@ static void complain(int why)
     char buffer[SINK_PATH_BYTES + 128];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     text_string(&line, "tslab: no timeline in ");
-    text_foreign(&line, option_trace_path);
+    text_foreign(&line, option_path(OPTION_TRACE));
     switch (why) {
     case EEXIST:
         text_string(&line, ": there are 10 files of this name already");
@@ -110,7 +110,7 @@ void timeline_start(void (*sample)(void), const char *names)
     invariant(timeline.sample == NULL && sample != NULL && strlen(names) < RING_NAMES_BYTES);
     timeline.sample = sample;
     timeline.names = names;
-    if (option_trace_path[0] == 0) {
+    if (option_path(OPTION_TRACE)[0] == 0) {
         return;
     }
     const int why = os_watch_forks(begin_anew) ? open_file() : ENOMEM;

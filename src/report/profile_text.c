@@ -184,8 +184,8 @@ bool profile_print(int fd)
 
 void profile_save(uint32_t number)
 {
-    invariant(option_get(OPTION_PROFILE_FILE) <= OPTION_PATH_MOST);
-    const int fd = option_profile_path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(option_profile_path, number);
+    const char *const path = option_path(OPTION_PROFILE);
+    const int fd = path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(path, number);
     if (fd >= 0) {
         (void)profile_print(fd);
         sink_close(fd);

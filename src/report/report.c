@@ -274,7 +274,7 @@ static noinline void json_options(struct json *json)
     static const char *const names[] = { OPTION_TABLE(OPTION_STRING) };
     json_open(json, "options", "{");
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        char value[OPTION_PATH_MOST + 1];
+        char value[OPTION_TEXT_BYTES];
         const bool told = tslab_option_get(names[i], value, sizeof value) == TSLAB_OK;
         invariant(told);
         json_string(json, names[i], told ? value : "");

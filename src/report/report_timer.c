@@ -15,7 +15,7 @@ struct report_timer due;
 
 static bool has_come(void)
 {
-    const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
+    const uint64_t interval_ms = option_number_of(option_get(OPTION_STATS));
     if (due.write == NULL) { /* before report_timer_start */
         return false;
     }
@@ -129,7 +129,7 @@ void report_timer_start(void (*write)(void))
     trace.in_child = forget_the_writer;
     store_plain(&due.last_ms, os_now_ms());
     const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
-    if (asks || option_get(OPTION_STATS_INTERVAL_MS) != 0) {
+    if (asks || option_number_of(option_get(OPTION_STATS)) != 0) {
         store_plain(&trace.is_watched, 1);
     }
 }

@@ -1,5 +1,5 @@
 /* Reports that are due while the program runs: because a signal asked for one (option stats_signal), or because time
- * has passed (stats_interval_ms).
+ * has passed (the milliseconds of stats).
  *
  * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
  * outside of all gates and locks, or by the keeper; one thread writes at a time. A signal that ends programs (TERM,

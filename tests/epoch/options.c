@@ -36,9 +36,11 @@ static void options_are_set_and_read(void)
     set_to("epoch_limits", "cache=1500M", "cache=1500M");
     set_to("epoch_limits", "", "");
     set_to("stats", "0", "0");
-    set_to("stats_interval_ms", "0", "0");
+    set_to("stats", "0,3600000", "0,3600000");
+    set_to("stats", "0", "0");
     check_value("arena_bytes", "17592186044416");
-    check_value("stats_file", "");
+    check_value("profile", "0");
+    check_value("trace", "");
     check_value("stats_signal", "0");
     check_value("keeper", "1");
 }
@@ -55,7 +57,9 @@ static void what_cannot_be_is_refused(void)
     STATUS(tslab_option_set("purge", "soon"), TSLAB_INVALID);
     STATUS(tslab_option_set("epoch_policy", "batch-0"), TSLAB_INVALID);
     STATUS(tslab_option_set("stats", "4"), TSLAB_INVALID);
-    static const char *const fixed[] = { "arena_bytes", "magazines", "keeper", "stats_file", "stats_signal" };
+    STATUS(tslab_option_set("stats", "1,/tmp/file"), TSLAB_INVALID);
+    STATUS(tslab_option_set("profile", "1M,/tmp/file"), TSLAB_INVALID);
+    static const char *const fixed[] = { "arena_bytes", "magazines", "keeper", "trace", "stats_signal" };
     for (size_t i = 0; i < COUNT_OF(fixed); i++) {
         STATUS(tslab_option_set(fixed[i], "0"), TSLAB_FIXED);
     }

@@ -47,7 +47,7 @@ int main(void)
     pthread_t thread;
     CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0 && pthread_create(&thread, NULL, stay, NULL) == 0);
     pthread_barrier_wait(&barrier);
-    CHECK(tslab_option_set("stats_interval_ms", "1") == TSLAB_OK);
+    CHECK(tslab_option_set("stats", "0,1") == TSLAB_OK);
     const pid_t pid = fork();
     CHECK(pid >= 0 && dup2(was_stderr, STDERR_FILENO) == STDERR_FILENO);
     if (pid == 0) {

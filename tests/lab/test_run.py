@@ -4,7 +4,6 @@ usage: test_run.py LIBRARY"""
 import argparse
 import json
 import os
-import re
 import shutil
 import signal
 import stat
@@ -12,41 +11,43 @@ import subprocess
 import unittest.mock
 from pathlib import Path
 
-from lab_test import ROOT, TIMEOUT, LabTest, main
+from lab_test import TIMEOUT, LabTest, main
 from tslab_lab.allocators import preloading
-from tslab_lab.base import processes
+from tslab_lab.base import option_table, processes
 from tslab_lab.commands import run
 
 STATIC = "int main(void) { return 0; }"
 
 
+READERS = {option.name: run.reader_of(option) for option in option_table.OPTIONS}
+
+
 class Options(LabTest):
-    def test_the_flags_are_the_librarys_options(self):
-        text = (ROOT / "src/common/option.h").read_text()
-        units = {name: 1 << shift for name, shift in (("KIB", 10), ("MIB", 20), ("GIB", 30), ("TIB", 40))}
-        row = re.compile(r"X\([A-Z_]+, (\w+), [^,]+, ([^,]+), ([^,]+), \"")
-        units["GUARDED"] = False  # the library that users get
-        rows = {
-            name: [int(eval(part.replace("!", "not "), units)) for part in bounds]
-            for name, *bounds in row.findall(text)
-        }
-        self.assertEqual({option.name for option in run.OPTIONS}, set(rows))
-        for option in run.OPTIONS:
-            if hasattr(option.read, "most"):
-                self.assertEqual([option.read.least, option.read.most], rows[option.name], option.name)
+    def takes(self, name, *texts):
+        for text in texts:
+            self.assertEqual(READERS[name](text), text)
 
-    def test_numbers(self):
-        read = run.number(0, 1 << 30)
-        for text in ("0", "1G", "64m", "1048576"):
-            self.assertEqual(read(text), text)
-        for text in ("", "-1", "2G", "1X", "1 K", "0x10", "1.5M"):
-            self.assertRaises(argparse.ArgumentTypeError, read, text)
+    def refuses(self, name, *texts):
+        for text in texts:
+            self.assertRaises(argparse.ArgumentTypeError, READERS[name], text)
 
-    def test_policies(self):
-        for text in ("never", "per-request", "manual", "batch-64", "batch-1K", "interval-100"):
-            self.assertEqual(run.policy(text), text)
-        for text in ("", "batch-", "batch-0", "batch-1M", "interval-1G", "batch", "manual2", "Never"):
-            self.assertRaises(argparse.ArgumentTypeError, run.policy, text)
+    def test_values_look_as_the_option_asks(self):
+        self.takes("retain_bytes", "0", "1G", "64m", "1048576")
+        self.refuses("retain_bytes", "", "-1", "1X", "1 K", "0x10", "1.5M")
+        self.takes("epoch_policy", "never", "per-request", "manual", "batch-64", "batch-1K", "interval-100")
+        self.refuses("epoch_policy", "", "batch-", "batch", "manual2", "Never", "batch-N")
+        self.takes("stats", "1", "2,/a b/%p", "0,/tmp/x,60000", "2,50")
+        self.refuses("stats", "", "/tmp/x", "1,", "json")
+        self.takes("profile", "512K", "512K,/tmp/x")
+        self.takes("trace", "/tmp/x", "x,64K")
+        self.takes("epoch_limits", "a=1M", "a b=1M:c=16K", "")
+        self.refuses("epoch_limits", "a", "a=", "a=1M,b=1M")
+        self.takes("stats_signal", "USR2", "SIGTERM", "40")
+        self.refuses("stats_signal", "usr2", "", "-9")
+
+    def test_the_library_takes_what_it_is_given(self):
+        done = self.tslab("run", "--library", self.library, "--retain-bytes=2T", "--", "true")
+        self.assertEqual((done.returncode, done.stderr), (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number (0 to 1T bytes); ignored\n"))
 
 
 class InItsPlace(LabTest):
@@ -54,7 +55,7 @@ class InItsPlace(LabTest):
         return self.tslab("run", "--library", self.library, *words, **options)
 
     def test_statistics_and_the_programs_own_output(self):
-        done = self.run_on_tslab("--stats=json", "--", "/usr/bin/python3", "-c", "print('out'); exit(7)")
+        done = self.run_on_tslab("--stats=2", "--", "/usr/bin/python3", "-c", "print('out'); exit(7)")
         self.assertEqual((done.returncode, done.stdout), (7, "out\n"))
         self.assertEqual(json.loads(done.stderr.splitlines()[-1])["schema"], "tslab-statistics")
         done = self.run_on_tslab("--stats", "--", "true")
@@ -103,8 +104,8 @@ class InItsPlace(LabTest):
         self.assertEqual(self.run_on_tslab("--", "./script").stdout.strip(), self.library)
 
     def test_the_environment_alone(self):
-        done = self.run_on_tslab("--env", "--stats", "--epoch-policy", "batch-64", "--magazines=0")
-        lines = [f"LD_PRELOAD={self.library}", "TSLAB_STATS=1", "TSLAB_EPOCH_POLICY=batch-64", "TSLAB_MAGAZINES=0"]
+        done = self.run_on_tslab("--env", "--stats", "--epoch-policy", "batch-64", "--keeper=0")
+        lines = [f"LD_PRELOAD={self.library}", "TSLAB_EPOCH_POLICY=batch-64", "TSLAB_KEEPER=0", "TSLAB_STATS=1"]
         self.assertEqual((done.returncode, done.stdout.splitlines(), done.stderr), (0, lines, ""))
 
 

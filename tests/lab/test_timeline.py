@@ -160,9 +160,9 @@ class Pages(LabTest):
 
 
 class Programs(LabTest):
-    def page_of(self, program, **options):
+    def page_of(self, program, size="4M", **options):
         trace = self.own / "trace"
-        env = self.environment | {"TSLAB_TRACE": str(trace), "PYTHONMALLOC": "malloc", "LD_PRELOAD": self.library} | options
+        env = self.environment | {"TSLAB_TRACE": f"{trace},{size}", "PYTHONMALLOC": "malloc", "LD_PRELOAD": self.library} | options
         done = self.run_argv([PYTHON, "-S", "-c", program], env=env)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = self.tslab("timeline", trace, "-o", "page.json")
@@ -199,7 +199,7 @@ class Programs(LabTest):
 
     def test_a_short_file_has_the_newest(self):
         program = "x = [bytes(i % 3000) for i in range(60000)]\nfor i in range(40):\n y = [bytes(9 << 20) for j in range(40)]\n del y"
-        document, said = self.page_of(program, TSLAB_TRACE_BYTES="64K", TSLAB_PURGE="eager")
+        document, said = self.page_of(program, "64K", TSLAB_PURGE="eager")
         self.assertIn("older records were overwritten", said)
         self.assertEqual(document["otherData"]["records"], 512)
 

@@ -51,9 +51,8 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def environment(self, **options):
-        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(DROPIN), "TSLAB_PROFILE": "512K"}
-        environment["TSLAB_PROFILE_FILE"] = str(self.directory / "%e.%n")
+    def environment(self, profile="512K", **options):
+        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(DROPIN), "TSLAB_PROFILE": f"{profile},{self.directory}/%e.%n"}
         return environment | {f"TSLAB_{name.upper()}": str(value) for name, value in options.items()}
 
     def run_program(self, program, *words, **options):
@@ -159,7 +158,7 @@ class Programs(Case):
         """A process that lives until the test ends."""
         command = ["/usr/bin/python3", "-S", "-c", SERVER]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        environment = self.environment(stats_file=self.directory / "said", **options)
+        environment = self.environment(stats=f"1,{self.directory}/said", **options)
         process = self.enterContext(subprocess.Popen(command, env=environment, **pipes))
         self.addCleanup(process.stdin.close)  # comes before the wait
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -181,7 +180,7 @@ class Programs(Case):
     def test_a_process_that_cannot_be_asked(self):
         code, said = tool(self.server().pid)
         self.assertEqual(code, 1)
-        self.assertIn("was started without TSLAB_PROFILE_FILE or without TSLAB_STATS_SIGNAL", said)
+        self.assertIn("was started without a file in TSLAB_PROFILE or without TSLAB_STATS_SIGNAL", said)
         process = self.server(stats_signal="TERM")
         code, said = tool(process.pid)
         self.assertEqual((code, process.poll()), (1, None))

@@ -1,10 +1,9 @@
 """Every library with every option of its table, at several values: a program of threads does its work, and so does Python on the
 drop-ins. usage: every_option.py PROGRAM LIBRARY...
 
-The options are those that the library tells of itself, so a new one is among them."""
+The options are the rows of the table, so a new one is among them."""
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -12,24 +11,25 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import options  # noqa: E402
+
 PYTHON = ["/usr/bin/python3", "-S", "-c", "print(len([str(i) * 20 for i in range(3000)]))"]
 NUMBERS = ["0", "1", "2", "512K", "64M"]
+VALUES = {
+    "LIMITS": ["a=1M:b=64K"],
+    "SIGNAL": ["USR2", "TERM"],
+    "REPORT": ["1,%s/file-%%p", "2,%s/file-%%p,5"],
+    "PROFILE": ["64K,%s/file-%%p"],
+    "TRACE": ["%s/file-%%p", "%s/file-%%p,64K"],
+}
 NO_MEMORY = 3  # the program's exit code
 LONGEST_S = 60
 
 
-def options_of(library):
-    """Each option, and the values to try: numbers, and the words and paths of its row in the page of options."""
-    said = subprocess.run(["/bin/true"], env={"LD_PRELOAD": library, "TSLAB_STATS": "2"}, capture_output=True, text=True, check=True)
-    page = (pathlib.Path(__file__).parents[2] / "docs/options.md").read_text(encoding="utf-8")
-    options = {}
-    for name in json.loads(said.stderr)["options"]:
-        about = re.search(rf"^\| `{name}` \|[^|]*\|([^|]*\|[^|]*)", page, re.MULTILINE)[1]
-        words = [word.replace("-N", "-8").replace("-MS", "-5") for word in re.findall(r"`([a-z]+(?:-[a-zA-Z]+)?)`", about.partition("|")[0])]
-        paths = ["%s/file-%%p"] if "a path of" in about else []
-        limits = ["a=1M:b=64K"] if "LABEL=" in about else []
-        options[name] = NUMBERS + words + paths + limits
-    return options
+def options_of_table():
+    """Each option, and the values to try."""
+    return {row.name: NUMBERS + [re.sub("[A-Z]+$", "8", word) for word in row.words()] + VALUES.get(row.kind, []) for row in options.options()}
 
 
 def failure(command, environment, folder):
@@ -51,9 +51,7 @@ def main():
         runs = {}
         for library in libraries:
             drop_in = "-malloc" in os.path.basename(library)
-            options = options_of(library if drop_in else library.replace("libtslab", "libtslab-malloc"))
-            assert len(options) >= 20, options
-            for name, values in options.items():
+            for name, values in options_of_table().items():
                 for value in values:
                     value = value % folder if "%s" in value else value
                     environment = {"PATH": os.environ["PATH"], f"TSLAB_{name.upper()}": value, "PYTHONMALLOC": "malloc"}

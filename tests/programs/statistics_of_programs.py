@@ -18,7 +18,7 @@ def summary_of(text):
     """The lines of a summary, and the terms of the sum by their names."""
     lines = text.splitlines()
     expect(lines[0] == "tslab statistics", f"this is no summary: {text!r}")
-    expect(all(len(line) <= 80 for line in lines if "stats_file" not in line), f"a line is longer than 80 columns: {text}")
+    expect(all(len(line) <= 80 for line in lines if "stats=1," not in line), f"a line is longer than 80 columns: {text}")
     names = [name for name in lines[2].split() if name not in "=+"]
     return lines, dict(zip(names, map(float, lines[3].split())))
 
@@ -37,7 +37,7 @@ def stats_summary(runner):
     rows = [line.split() for line in lines[6:] if re.match(r" +(\d+|large) ", line)]
     sizes = [float(row[4]) for row in rows if row[0] != "large"]
     expect(0 < len(sizes) <= 10 and sizes == sorted(sizes, reverse=True), f"{rows}")
-    expect(lines[-1].split() == ["retain_bytes=3145728", "purge=eager", "stats=1"], f"{lines[-1]}")
+    expect(lines[-1].split() == ["purge=eager", "retain_bytes=3145728", "stats=1"], f"{lines[-1]}")
 
 
 @entry
@@ -75,19 +75,19 @@ def stats_file(runner):
     """A file of its own for each process or report, with parts of its name put in."""
     with open(runner.path("out"), "w+", encoding="utf-8") as out:
         for _ in range(2):
-            runner.run(["ls", "/"], extra={"TSLAB_STATS_FILE": out.name})
+            runner.run(["ls", "/"], extra={"TSLAB_STATS": f"1,{out.name}"})
         reports = out.read()
     expect(reports.count("tslab statistics\n") == 2, f"the file does not grow: {reports}")
-    runner.run(["ls", "/"], extra={"TSLAB_STATS": "2", "TSLAB_STATS_FILE": "a.%e.%p.%n.100%%.%x.%"})
+    runner.run(["ls", "/"], extra={"TSLAB_STATS": "2,a.%e.%p.%n.100%%.%x.%"})
     (name,) = glob.glob(runner.path("a.*"))
     with open(name, encoding="utf-8") as file:
         report = json.load(file)
     expect(os.path.basename(name) == f"a.ls.{report['pid']}.0.100%.%x.%", name)
-    runner.run(["/bin/bash", "-c", "(ls; :); true"], extra={"TSLAB_STATS": "1", "TSLAB_STATS_FILE": "b.%p"})
+    runner.run(["/bin/bash", "-c", "(ls; :); true"], extra={"TSLAB_STATS": "1,b.%p"})
     expect(len(glob.glob(runner.path("b.*"))) >= 2, "not each process has a file")
     # What cannot be opened is said on stderr.
     for path in ("/nowhere/%p", runner.directory, "x" * 250 + "/", "%e" * 120 + "y" * 15):
-        _, stderr = runner.run(["/bin/bash", "-c", ":"], extra={"TSLAB_STATS_FILE": path}, quiet=False)
+        _, stderr = runner.run(["/bin/bash", "-c", ":"], extra={"TSLAB_STATS": f"1,{path}"}, quiet=False)
         summary_of(stderr)
 
 
@@ -167,7 +167,7 @@ def stats_interval(runner):
             "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], threading.Event().wait()])\nt.start()\n" + ALLOCATES +
             "os.read(0, 1)\nos._exit(0)")
     for program, milliseconds in ((works, 200), (idle, 300)):
-        count, seconds = reports_meanwhile(runner, program, 4, TSLAB_STATS_INTERVAL_MS=str(milliseconds))
+        count, seconds = reports_meanwhile(runner, program, 4, TSLAB_STATS=f"0,{milliseconds}")
         expect(count <= 1 + 1000 * seconds / milliseconds, f"{count} reports in {seconds} s, one each {milliseconds} ms is wanted")
 
 

@@ -50,7 +50,7 @@ def trace(runner):
     found = traced(runner, "os.execv('/bin/ls', ['ls', '/'])", "e.%p")
     expect(len(found) == 2 and {program for _, program, _ in found.values()} >= {"ls"}, f"{found}")
     # Its length.
-    traced(runner, ALLOCATES, "f", TSLAB_TRACE_BYTES="64K")
+    traced(runner, ALLOCATES, "f", TSLAB_TRACE=runner.path("f") + ",64K")
     expect(os.path.getsize(runner.path("f")) == 65536, "the file is not as long as the option says")
 
 

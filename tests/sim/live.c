@@ -47,7 +47,7 @@ static void end_alone(void)
 
 static void write_report(void)
 {
-    const uint64_t interval_ms = option_get(OPTION_STATS_INTERVAL_MS);
+    const uint64_t interval_ms = option_number_of(option_get(OPTION_STATS));
     const uint64_t now_ms = os_now_ms();
     const bool is_due = interval_ms != 0 && now_ms - ledger()->report_ms >= interval_ms;
     if (ledger()->answered == ledger()->asked && !is_due) {
@@ -336,7 +336,7 @@ bool live_operate(int actor, char what, int number)
         return true;
     case '^':
         make_ready();
-        option_values[OPTION_STATS_INTERVAL_MS] = (uint64_t)number;
+        option_values[OPTION_STATS] = (uint64_t)number << WORD_SHIFT;
         report_timer_arm();
         return true;
     case '*':

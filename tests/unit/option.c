@@ -7,11 +7,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define ROW(constant, name, fallback, smallest, largest, unit, doc) { #name, fallback, smallest, largest, unit },
+#define ROW(constant, name, kind, fallback, smallest, largest, values, when, doc)                                      \
+    { #name, kind, fallback, smallest, largest, values, when },
 static const struct {
     const char *name;
+    enum option_kind kind;
     uint64_t fallback, smallest, largest;
-    const char *unit;
+    const char *values;
+    enum option_when when;
 } options[OPTION_COUNT] = { OPTION_TABLE(ROW) };
 
 enum { VARIABLES = 3 };
@@ -23,6 +26,7 @@ struct row {
     uint64_t wanted;     /* its value afterwards */
     const char *refused; /* what the message quotes as out of range for the option */
     const char *unknown; /* what the message quotes as no option at all */
+    const char *meant;   /* the option that it names instead; NULL: it lists all */
 };
 
 static void load_row(const void *argument)
@@ -39,23 +43,38 @@ static void load_row(const void *argument)
               (unsigned long long)option_get(row->option));
 }
 
+static const char *scaled(uint64_t number, bool is_bytes)
+{
+    static char texts[2][32];
+    static unsigned turn;
+    char *const text = texts[turn++ % 2];
+    unsigned scale = 0;
+    while (is_bytes && number != 0 && number % 1024 == 0 && scale < 4) {
+        number /= 1024;
+        scale++;
+    }
+    snprintf(text, sizeof texts[0], "%llu%.*s", (unsigned long long)number, scale != 0, &" KMGT"[scale]);
+    return text;
+}
+
 /* The exact line that a row is answered with. */
 static void line_for(const struct row *row, char *line, size_t capacity)
 {
     line[0] = 0;
     if (row->refused != NULL) {
-        const char *unit = options[row->option].unit;
-        snprintf(line, capacity,
-                 "tslab: option %s is ignored: it must be a number from %llu to %llu%s%s; it keeps its default %llu\n",
-                 row->refused, (unsigned long long)options[row->option].smallest,
-                 (unsigned long long)options[row->option].largest, unit[0] == 0 ? "" : " ", unit,
-                 (unsigned long long)options[row->option].fallback);
+        const char *const unit = options[row->option].values;
+        const bool is_bytes = strcmp(unit, "bytes") == 0;
+        snprintf(line, capacity, "tslab: %s: not a number (%s to %s%s%s); ignored\n", row->refused,
+                 scaled(options[row->option].smallest, is_bytes), scaled(options[row->option].largest, is_bytes),
+                 unit[0] == 0 ? "" : " ", unit);
+    } else if (row->meant != NULL) {
+        snprintf(line, capacity, "tslab: %s: unknown option (did you mean %s?); ignored\n", row->unknown, row->meant);
     } else if (row->unknown != NULL) {
-        int length = snprintf(line, capacity, "tslab: option %s is unknown and ignored; known are", row->unknown);
-        for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        int length = snprintf(line, capacity, "tslab: %s: unknown option (known:", row->unknown);
+        for (unsigned i = 0; i < OPTION_COUNT && options[i].when != FOR_TESTS; i++) {
             length += snprintf(line + length, capacity - (size_t)length, "%s %s", i == 0 ? "" : ",", options[i].name);
         }
-        snprintf(line + length, capacity - (size_t)length, "\n");
+        snprintf(line + length, capacity - (size_t)length, "); ignored\n");
     }
 }
 
@@ -72,26 +91,49 @@ static void values_are_read(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL },
-        { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=0" }, OPTION_RETAIN_BYTES, 0, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=12345" }, OPTION_RETAIN_BYTES, 12345, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=00012" }, OPTION_RETAIN_BYTES, 12, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=3K" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=3k" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=5M" }, OPTION_RETAIN_BYTES, 5 * MIB, NULL, NULL },
-        { { "TSLAB_RETAIN_BYTES=7g" }, OPTION_RETAIN_BYTES, 7 * GIB, NULL, NULL },
-        { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL },
-        { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL },
-        { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=USR2" }, OPTION_STATS_SIGNAL, SIGUSR2, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=SIGTERM" }, OPTION_STATS_SIGNAL, SIGTERM, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=10" }, OPTION_STATS_SIGNAL, SIGUSR1, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=64" }, OPTION_STATS_SIGNAL, 64, NULL, NULL },
-        { { "TSLAB_STATS_SIGNAL=USR1", "TSLAB_STATS_SIGNAL=0" }, OPTION_STATS_SIGNAL, 0, NULL, NULL },
-        { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL },
-        { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
+        { { NULL }, OPTION_ARENA_BYTES, DEFAULT, NULL, NULL, NULL },
+        { { NULL }, OPTION_MAGAZINES, DEFAULT, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=0" }, OPTION_RETAIN_BYTES, 0, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=12345" }, OPTION_RETAIN_BYTES, 12345, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=00012" }, OPTION_RETAIN_BYTES, 12, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3K" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=3k" }, OPTION_RETAIN_BYTES, 3 * KIB, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=5M" }, OPTION_RETAIN_BYTES, 5 * MIB, NULL, NULL, NULL },
+        { { "TSLAB_RETAIN_BYTES=7g" }, OPTION_RETAIN_BYTES, 7 * GIB, NULL, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=16T" }, OPTION_ARENA_BYTES, 16 * TIB, NULL, NULL, NULL },
+        { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL, NULL },
+        { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "TSLAB_PURGE=adaptive" }, OPTION_PURGE, PURGE_ADAPTIVE, NULL, NULL, NULL },
+        { { "TSLAB_PURGE=delayed" }, OPTION_PURGE, PURGE_DELAYED, NULL, NULL, NULL },
+        { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL, NULL },
+        { { "TSLAB_PURGE=lazy" }, OPTION_PURGE, PURGE_LAZY, NULL, NULL, NULL },
+        { { "TSLAB_PURGE=never" }, OPTION_PURGE, PURGE_NEVER, NULL, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=adaptive" }, OPTION_HUGE_PAGES, HUGE_PAGES_ADAPTIVE, NULL, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=always" }, OPTION_HUGE_PAGES, HUGE_PAGES_ALWAYS, NULL, NULL, NULL },
+        { { "TSLAB_HUGE_PAGES=never" }, OPTION_HUGE_PAGES, HUGE_PAGES_NEVER, NULL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=never" }, OPTION_EPOCH_POLICY, WORK_NEVER, NULL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=per-request" }, OPTION_EPOCH_POLICY, WORK_PER_REQUEST, NULL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=batch-1K" }, OPTION_EPOCH_POLICY, 1024 << WORD_SHIFT | WORK_BATCH, NULL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=interval-20" },
+          OPTION_EPOCH_POLICY,
+          20 << WORD_SHIFT | WORK_INTERVAL,
+          NULL,
+          NULL,
+          NULL },
+        { { "TSLAB_EPOCH_POLICY=manual" }, OPTION_EPOCH_POLICY, WORK_MANUAL, NULL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR2" }, OPTION_STATS_SIGNAL, SIGUSR2, NULL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=SIGTERM" }, OPTION_STATS_SIGNAL, SIGTERM, NULL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=10" }, OPTION_STATS_SIGNAL, SIGUSR1, NULL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=64" }, OPTION_STATS_SIGNAL, 64, NULL, NULL, NULL },
+        { { "TSLAB_STATS_SIGNAL=USR1", "TSLAB_STATS_SIGNAL=0" }, OPTION_STATS_SIGNAL, 0, NULL, NULL, NULL },
+        { { "TSLAB_PURGE_DELAY_MS=3600000" }, OPTION_PURGE_DELAY_MS, 3600000, NULL, NULL, NULL },
+        { { "TSLAB_STATS=0", "TSLAB_MAGAZINES=0", "TSLAB_RETAIN_BYTES=1" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "tslab_magazines=0", "TSLABMAGAZINES=0", "X_TSLAB_MAGAZINES=0" },
+          OPTION_MAGAZINES,
+          DEFAULT,
+          NULL,
+          NULL,
+          NULL },
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
@@ -100,16 +142,22 @@ static void lists_are_read(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL },
-        { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "TSLAB_OPTIONS=MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_RETAIN_BYTES, 2 * MIB, NULL, NULL },
-        { { "TSLAB_OPTIONS=,,magazines=0," }, OPTION_MAGAZINES, 0, NULL, NULL },
-        { { "TSLAB_OPTIONS=retain_bytes=3T,magazines=0" }, OPTION_RETAIN_BYTES, DEFAULT, "retain_bytes=3T", NULL },
-        { { "TSLAB_OPTIONS=magazine=1,magazines=0" }, OPTION_MAGAZINES, 0, NULL, "magazine" },
-        { { "TSLAB_OPTIONS=magazines" }, OPTION_MAGAZINES, DEFAULT, "magazines=", NULL },
-        { { "TSLAB_OPTIONS==0" }, OPTION_MAGAZINES, DEFAULT, NULL, "" },
+        { { "TSLAB_OPTIONS=" }, OPTION_MAGAZINES, DEFAULT, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=2M,magazines=0" }, OPTION_RETAIN_BYTES, 2 * MIB, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=,,magazines=0," }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
+        { { "TSLAB_OPTIONS=retain_bytes=3T,magazines=0" },
+          OPTION_RETAIN_BYTES,
+          DEFAULT,
+          "retain_bytes=3T",
+          NULL,
+          NULL },
+        { { "TSLAB_OPTIONS=magazine=1,magazines=0" }, OPTION_MAGAZINES, 0, NULL, "magazine", "magazines" },
+        { { "TSLAB_OPTIONS=magazines" }, OPTION_MAGAZINES, DEFAULT, "magazines=", NULL, NULL },
+        { { "TSLAB_OPTIONS=magazines=0,1" }, OPTION_MAGAZINES, DEFAULT, "magazines=0,1", NULL, NULL },
+        { { "TSLAB_OPTIONS==0" }, OPTION_MAGAZINES, DEFAULT, NULL, "", NULL },
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
 }
@@ -119,11 +167,11 @@ static void what_is_wrong_is_said_and_ignored(void **state)
     (void)state;
 #define REFUSED(constant, variable)                                                                                    \
     {                                                                                                                  \
-        { variable }, OPTION_##constant, DEFAULT, variable, NULL                                                       \
+        { variable }, OPTION_##constant, DEFAULT, variable, NULL, NULL                                                 \
     }
-#define UNKNOWN(name)                                                                                                  \
+#define UNKNOWN(name, meant)                                                                                           \
     {                                                                                                                  \
-        { name "=0" }, OPTION_MAGAZINES, DEFAULT, NULL, name                                                           \
+        { name "=0" }, OPTION_MAGAZINES, DEFAULT, NULL, name, meant                                                    \
     }
     static const struct row rows[] = {
         REFUSED(MAGAZINES, "TSLAB_MAGAZINES=2"),
@@ -153,30 +201,60 @@ static void what_is_wrong_is_said_and_ignored(void **state)
         REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=4194303"),
         REFUSED(ARENA_BYTES, "TSLAB_ARENA_BYTES=17592186044417"),
         REFUSED(PURGE_DELAY_MS, "TSLAB_PURGE_DELAY_MS=3600001"),
-        UNKNOWN("TSLAB_MAGAZINE"),
-        UNKNOWN("TSLAB_MAGAZINESS"),
-        UNKNOWN("TSLAB_"),
+        UNKNOWN("TSLAB_MAGAZINE", "magazines"),
+        UNKNOWN("TSLAB_MAGAZINESS", "magazines"),
+        UNKNOWN("TSLAB_RETAINED_BYTES", "retain_bytes"),
+        UNKNOWN("TSLAB_STAT", "stats"),
+        UNKNOWN("TSLAB_KEPER", "keeper"),
+        UNKNOWN("TSLAB_KEEP", "keeper"),
+        UNKNOWN("TSLAB_KEPT", NULL),
+        UNKNOWN("TSLAB_NONSENSE", NULL),
+        UNKNOWN("TSLAB_", NULL),
     };
     rows_hold(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void load_one(const char *variable)
+{
+    option_load((char *[]){ strdup(variable), NULL });
+}
+
+/* The option's value as a text. */
+static const char *told(enum option option)
+{
+    static char buffer[OPTION_TEXT_BYTES];
+    struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
+    option_tell(&text, option, option_get(option));
+    buffer[text.length] = 0;
+    return buffer;
 }
 
 static void load_paths(const void *argument)
 {
     (void)argument;
-    static char longest[400] = "TSLAB_STATS_FILE=", too_long[400] = "TSLAB_STATS_FILE=";
+    static char longest[400] = "TSLAB_STATS=2,", too_long[400] = "TSLAB_STATS=1,";
     memset(longest + strlen(longest), 'x', OPTION_PATH_MOST);
     memset(too_long + strlen(too_long), 'y', OPTION_PATH_MOST + 1);
-    char *variables[] = { strdup("TSLAB_STATS_FILE=/a b/%p=1"), NULL };
-    option_load(variables);
-    CHECK(strcmp(option_path, "/a b/%p=1") == 0 && option_get(OPTION_STATS_FILE) == 9);
-    option_load((char *[]){ longest, NULL });
-    CHECK(strcmp(option_path, strchr(longest, '=') + 1) == 0 && option_get(OPTION_STATS_FILE) == OPTION_PATH_MOST);
-    option_load((char *[]){ too_long, NULL });
-    CHECK(option_path[0] == 'x' && option_get(OPTION_STATS_FILE) == OPTION_PATH_MOST);
-    option_load((char *[]){ strdup("TSLAB_OPTIONS=stats_file=/tmp/q,stats=1"), NULL });
-    CHECK(strcmp(option_path, "/tmp/q") == 0 && option_get(OPTION_STATS) == 1);
-    option_load((char *[]){ strdup("TSLAB_STATS_FILE="), NULL });
-    CHECK(option_path[0] == 0 && option_get(OPTION_STATS_FILE) == 0);
+    load_one("TSLAB_STATS=1,/a b/%p=1");
+    CHECK(strcmp(option_path(OPTION_STATS), "/a b/%p=1") == 0 && option_get(OPTION_STATS) == STATS_SUMMARY);
+    load_one(longest);
+    CHECK(strcmp(option_path(OPTION_STATS), strchr(longest, ',') + 1) == 0 && option_get(OPTION_STATS) == STATS_JSON);
+    load_one(too_long);
+    CHECK(option_path(OPTION_STATS)[0] == 'x' && option_get(OPTION_STATS) == STATS_JSON);
+    load_one("TSLAB_OPTIONS=stats=1,/tmp/q,keeper=2");
+    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/q") == 0 && option_get(OPTION_KEEPER) == 2);
+    load_one("TSLAB_OPTIONS=stats=0,/tmp/a,b,60000,trace=/t,1M");
+    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/a,b") == 0 && option_word(OPTION_STATS) == STATS_NONE);
+    CHECK(option_number_of(option_get(OPTION_STATS)) == 60000 && strcmp(told(OPTION_STATS), "0,/tmp/a,b,60000") == 0);
+    CHECK(strcmp(option_path(OPTION_TRACE), "/t") == 0 && strcmp(told(OPTION_TRACE), "/t,1048576") == 0);
+    load_one("TSLAB_STATS=2,5");
+    CHECK(option_path(OPTION_STATS)[0] == 0 && strcmp(told(OPTION_STATS), "2,5") == 0);
+    load_one("TSLAB_TRACE=12");
+    CHECK(strcmp(option_path(OPTION_TRACE), "12") == 0 && option_get(OPTION_TRACE) == 4 * MIB);
+    load_one("TSLAB_TRACE=");
+    CHECK(option_path(OPTION_TRACE)[0] == 0 && strcmp(told(OPTION_TRACE), "") == 0);
+    load_one("TSLAB_PROFILE=512K,/tmp/%e");
+    CHECK(option_get(OPTION_PROFILE) == 512 * KIB && strcmp(told(OPTION_PROFILE), "524288,/tmp/%e") == 0);
     option_complain((char *[]){ too_long, NULL });
 }
 
@@ -185,7 +263,28 @@ static void paths_are_kept(void **state)
     (void)state;
     const struct child child = child_run(load_paths, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    assert_non_null(strstr(child.said, " is ignored: it must be a path of 0 to 255 bytes; it keeps its default 0\n"));
+    assert_non_null(strstr(child.said, ": not a way to report (FORM[,FILE][,MS], "));
+}
+
+static void load_wrong_parts(const void *argument)
+{
+    (void)argument;
+    static char *const wrong[] = {
+        "TSLAB_STATS=",     "TSLAB_STATS=3",       "TSLAB_STATS=/a",  "TSLAB_STATS=1,/a,86400001", "TSLAB_PROFILE=,/a",
+        "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a", "TSLAB_TRACE=,1M", "TSLAB_TRACE=/a,63K",        "TSLAB_TRACE=/a,2G",
+    };
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        load_one(wrong[i]);
+        CHECK_SAY(option_get(OPTION_STATS) == 0 && option_get(OPTION_PROFILE) == 0 && told(OPTION_TRACE)[0] == 0 &&
+                      option_path(OPTION_STATS)[0] == 0 && option_path(OPTION_PROFILE)[0] == 0,
+                  "%s is taken", wrong[i]);
+    }
+}
+
+static void wrong_parts_are_refused(void **state)
+{
+    (void)state;
+    child_succeeds(load_wrong_parts, NULL, "");
 }
 
 static void load_wrong_signals(const void *argument)
@@ -205,8 +304,8 @@ static void only_some_signals_ask(void **state)
 {
     (void)state;
     child_succeeds(load_wrong_signals, NULL,
-                   "tslab: option TSLAB_STATS_SIGNAL=KILL is ignored: it must be USR2, TERM or another such signal, "
-                   "from 0 to 64; it keeps its default 0\n");
+                   "tslab: TSLAB_STATS_SIGNAL=KILL: not a usable signal "
+                   "(HUP INT QUIT USR1 USR2 TERM URG IO WINCH, or 34-64); ignored\n");
 }
 
 static void load_limits_by_label(const void *argument)
@@ -235,9 +334,9 @@ static void limits_by_label_are_read(void **state)
     (void)state;
     const struct child child = child_run(load_limits_by_label, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    static const char *const starts[] = { "tslab: option TSLAB_EPOCH_LIMITS=a=64M:b c is ignored: it must be ",
-                                          "tslab: option epoch_limits=a=64M:a b=12 is ignored: it must be ",
-                                          "tslab: option TSLAB_EPOCH_LIMITS=1=1M:2=1M:3=1M:4=1M:5=1M:" };
+    static const char *const starts[] = { "tslab: TSLAB_EPOCH_LIMITS=a=64M:b c: not a list of limits (",
+                                          "tslab: epoch_limits=a=64M:a b=12: not a list of limits (",
+                                          "tslab: TSLAB_EPOCH_LIMITS=1=1M:2=1M:3=1M:4=1M:5=1M:" };
     const char *line = child.said;
     for (unsigned i = 0; i < sizeof starts / sizeof starts[0]; i++) {
         assert_memory_equal(line, starts[i], strlen(starts[i]));
@@ -264,7 +363,7 @@ static void a_long_line_is_cut_and_still_a_line(void **state)
     (void)state;
     const struct child child = child_run(load_something_long, NULL);
     assert_true(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    static const char start[] = "tslab: option TSLAB_STATS=9999";
+    static const char start[] = "tslab: TSLAB_STATS=9999";
     assert_memory_equal(child.said, start, sizeof start - 1);
     const size_t length = strlen(child.said);
     assert_true(length <= 512);
@@ -297,6 +396,7 @@ int main(void)
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(what_is_wrong_is_said_and_ignored),
         cmocka_unit_test(paths_are_kept),
+        cmocka_unit_test(wrong_parts_are_refused),
         cmocka_unit_test(only_some_signals_ask),
         cmocka_unit_test(limits_by_label_are_read),
         cmocka_unit_test(a_long_line_is_cut_and_still_a_line),

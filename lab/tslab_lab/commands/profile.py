@@ -1,6 +1,7 @@
 """`tslab profile`: reads heap profiles that the library has written."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
 DESCRIPTION = (
     "Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was allocated, and was in use "
     "at the peak, by the place that called for it; which places keep pages that few objects use; and what grows. Of a running program, "
-    "give the number of its process: it needs the options profile_file and stats_signal."
+    "give the number of its process: it needs the options profile, with a file, and stats_signal."
 )
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 WAIT_SECONDS = 20
@@ -43,7 +44,7 @@ def _variables(pid):
     for word in words:
         name, _, value = word.decode(errors="replace").partition("=")
         if name == "TSLAB_OPTIONS":
-            found.update(item.split("=", 1) for item in value.split(",") if "=" in item)
+            found.update(item.split("=", 1) for item in re.split(r",(?=[^,=]*=)", value) if "=" in item)
         elif name.startswith("TSLAB_"):
             found[name.removeprefix("TSLAB_").lower()] = value
     return found
@@ -60,19 +61,20 @@ def _files(pattern, pid):
 def ask(pid):
     """Has a running program write its profile. Returns the file."""
     options = _variables(pid)
-    if not options.get("profile_file") or not options.get("stats_signal"):
-        raise processes.Failure(f"process {pid} was started without TSLAB_PROFILE_FILE or without TSLAB_STATS_SIGNAL")
+    pattern = options.get("profile", "").partition(",")[2]
+    if not pattern or not options.get("stats_signal"):
+        raise processes.Failure(f"process {pid} was started without a file in TSLAB_PROFILE or without TSLAB_STATS_SIGNAL")
     name = options["stats_signal"].removeprefix("SIG")
     number = int(name) if name.isdecimal() else getattr(signal, f"SIG{name}", None)
     if number is None or name in ("TERM", "INT", "QUIT", "HUP"):
         raise processes.Failure(f"the signal {name} would end process {pid}")
-    before = _files(options["profile_file"], pid)
+    before = _files(pattern, pid)
     os.kill(pid, number)
     deadline = time.monotonic() + WAIT_SECONDS
     last = before
     while time.monotonic() < deadline:
         time.sleep(0.1)
-        now = _files(options["profile_file"], pid)
+        now = _files(pattern, pid)
         changed = [path for path, stamp in now.items() if before.get(path) != stamp]
         if changed and now == last:
             return max(changed, key=lambda path: now[path])

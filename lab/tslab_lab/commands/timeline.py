@@ -29,7 +29,7 @@ def summary(ring):
     parts = [f"{counts[kind]:,} {name}" for kind, name in _KINDS.items() if counts[kind]]
     yield f"{ring.program}, process {ring.process}: {len(ring.records):,} records of {seconds:.1f} s" + (": " if parts else "") + ", ".join(parts)
     if lost > 0:
-        yield f"{lost:,} older records were overwritten: TSLAB_TRACE_BYTES makes the file longer"
+        yield f"{lost:,} older records were overwritten: TSLAB_TRACE=FILE,BYTES makes the file longer"
     if ring.torn or ring.dropped:
         yield f"{ring.torn} records were being written, {ring.dropped} were given up because another thread wrote in their place"
 
