@@ -39,7 +39,7 @@ struct json {
     int fd;
     bool first; /* the next member is the first one of its object or array */
     struct text text;
-    char buffer[REPORT_BYTES];
+    char buffer[REPORT_PART_BYTES + 512]; /* no member, and no character of a string, has more than 512 */
 };
 
 static void json_separate(struct json *json)
@@ -155,20 +155,18 @@ static noinline void json_totals(struct json *json)
 }
 
 /* The process, and the accounts that the terms of its RSS are sums of. */
-static noinline void json_accounts(struct json *json)
+static noinline void json_accounts(struct json *json, const struct accounts *accounts)
 {
     struct process_figures process;
-    struct accounts accounts;
-    accounts_take_resident(&accounts);
-    stats_process(&process, &accounts);
+    stats_process(&process, accounts);
     json_figures(json, process_names, &process);
     json_open(json, "accounts", "{");
-    json_number(json, "committed_bytes", accounts.committed_bytes);
-    json_number(json, "untouched_bytes", accounts.untouched_bytes);
+    json_number(json, "committed_bytes", accounts->committed_bytes);
+    json_number(json, "untouched_bytes", accounts->untouched_bytes);
     for (unsigned i = 0; i < ACCOUNTS; i++) {
         json_open(json, account_names[i], "{");
-        json_number(json, "bytes", account_of(&accounts, i)->bytes);
-        json_number(json, "untouched_bytes", account_of(&accounts, i)->untouched_bytes);
+        json_number(json, "bytes", account_of(accounts, i)->bytes);
+        json_number(json, "untouched_bytes", account_of(accounts, i)->untouched_bytes);
         json_close(json, "}");
     }
     json_close(json, "}");
@@ -282,7 +280,7 @@ static noinline void json_options(struct json *json)
     json_close(json, "}");
 }
 
-TSLAB_API void tslab_stats_json(int fd)
+static noinline void json_report(int fd, const struct accounts *accounts)
 {
     struct json json = { .fd = fd, .first = true };
     json.text = (struct text){ .buffer = json.buffer, .capacity = sizeof json.buffer };
@@ -292,7 +290,7 @@ TSLAB_API void tslab_stats_json(int fd)
     json_string(&json, "library", tslab_version());
     json_string(&json, "program", os_program_name());
     json_number(&json, "pid", os_process_id());
-    json_accounts(&json);
+    json_accounts(&json, accounts);
     json_totals(&json);
     json_options(&json);
     json_open(&json, "classes", "[");
@@ -307,4 +305,12 @@ TSLAB_API void tslab_stats_json(int fd)
     json_close(&json, "}");
     text_string(&json.text, "\n");
     text_send(&json.text, fd);
+}
+
+/* The walk for the accounts is not below the buffer of the report on the stack. */
+TSLAB_API void tslab_stats_json(int fd)
+{
+    struct accounts accounts;
+    accounts_take_resident(&accounts);
+    json_report(fd, &accounts);
 }

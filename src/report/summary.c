@@ -54,9 +54,9 @@ static noinline void print_title(int fd)
     text_send(&text, fd);
 }
 
-/* What remains of the RSS may be less than nothing: an object counts with all of its pages, also those that the program
- * has never touched. */
-static noinline void print_memory(int fd)
+/* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
+ */
+static noinline void print_memory(int fd, const struct process_figures *figures)
 {
     static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },
                                              { "+ caches", 10 },   { "+ retained", 11 }, { "+ metadata", 11 },
@@ -65,11 +65,9 @@ static noinline void print_memory(int fd)
     _Static_assert(COLUMNS == TERM_COLUMNS + 3, "the terms, and what they are terms of");
     char buffer[SUMMARY_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
-    struct process_figures figures;
-    stats_process_get(&figures);
-    const uint64_t terms[TERM_COLUMNS] = { figures.live, figures.waste, figures.caches, figures.retained,
-                                           figures.metadata };
-    const uint64_t resident = figures.rss_bytes;
+    const uint64_t terms[TERM_COLUMNS] = { figures->live, figures->waste, figures->caches, figures->retained,
+                                           figures->metadata };
+    const uint64_t resident = figures->rss_bytes;
     uint64_t ours = 0;
     text_heads(&text, columns, COLUMNS);
     text_string(&text, "\n");
@@ -89,7 +87,7 @@ static noinline void print_memory(int fd)
         digits[less.length] = 0;
         text_right(&text, digits, columns[1 + TERM_COLUMNS].width);
     }
-    text_mib(&text, figures.peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
+    text_mib(&text, figures->peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
     text_string(&text, "\n");
     text_send(&text, fd);
 }
@@ -275,8 +273,10 @@ static noinline void print_options(int fd)
 
 void summary_print(int fd)
 {
+    struct process_figures figures;
+    stats_process_get(&figures); /* not below a buffer on the stack */
     print_title(fd);
-    print_memory(fd);
+    print_memory(fd, &figures);
     print_classes(fd);
     print_epochs(fd);
     print_label_limits(fd);
