@@ -605,7 +605,7 @@ TSLAB_API void tslab_work_rotate(void);
 TSLAB_API void tslab_work_pause(void);
 TSLAB_API enum tslab_status tslab_work_resume(void);
 
-/* Statistics. They are exact while other threads are at rest. What other threads do meanwhile may be counted or not.
+/* Statistics. They are exact while other threads are at rest. Work of other threads meanwhile may be counted or not.
  *
  * struct tslab_stats has the figures that are asked for most. docs/statistics.md lists all: tslab_stat_get tells one by
  * its name, tslab_stats_json writes all of them. Figures are bytes unless their name or comment says otherwise. */
