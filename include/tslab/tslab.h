@@ -670,8 +670,7 @@ TSLAB_API void tslab_stats_json(int fd);
  * profile` reads it; docs/profiles.md describes it. It does not allocate.
  *
  * Returns: TSLAB_OK. TSLAB_INVALID: not all of it could be written.
- * Threads: any. While the caches of threads are looked at, slow operations of all threads wait: some milliseconds for
- *   each 64 MiB that they cache.
+ * Threads: any.
  * Cost: a look at every slab and chunk, and writing a line for each sample. */
 TSLAB_API enum tslab_status tslab_profile_write(int fd);
 

@@ -23,10 +23,10 @@ void verify_slab(const struct run *slab)
     invariant(word_state(word) != SLAB_EMPTY && class != CLASS_NONE && class < CLASS_LIMIT);
     const struct class_geometry *geometry = &class_geometry[class];
     invariant(slab->kind == RUN_USED && slab->units == geometry->units);
-    const uint32_t tag = load_plain(&arena.units[first].tag);
+    const uint32_t tag = load_plain(&arena.units[first].tag) | TAG_SAMPLED;
     invariant(tag_class(tag) == class);
     for (uint32_t unit = first; unit < first + geometry->units; unit++) {
-        invariant(load_plain(&arena.units[unit].tag) == tag);
+        invariant((load_plain(&arena.units[unit].tag) | TAG_SAMPLED) == tag);
         invariant(arena.units[unit].first == first);
     }
     for (unsigned w = 0; w < geometry->words; w++) {

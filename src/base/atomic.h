@@ -17,6 +17,7 @@
 #include "base/build.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -107,15 +108,23 @@ static inline void owned_add(uint64_t *word, uint64_t v)
 #endif
 }
 
-/* For an entry of a table that seldom changes, and that fast paths read at any time. */
-static inline size_t load_entry(const uint16_t *entry)
+/* Adds 1 to such a word, unless its highest bit would be set, or is: then true. Another thread may set that bit. On
+ * x86-64 the addition sets the flag that the branch looks at, and is taken back if the branch is taken. */
+static inline bool owned_count(uint32_t *word)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
-    size_t v;
-    __asm__("movzwl %1, %k0" : "=r"(v) : "m"(*entry)); /* clang makes two instructions of an atomic load */
-    return v;
+    bool is_negative;
+    __asm__("addl $1, %0" : "+m"(*word), "=@ccs"(is_negative));
+    if (__builtin_expect(is_negative, 0)) {
+        __asm__("subl $1, %0" : "+m"(*word) : : "cc");
+    }
+    return is_negative;
 #else
-    return __atomic_load_n(entry, __ATOMIC_RELAXED);
+    /* Elsewhere the thread may be cut off between a load and a store, and a stop be lost: so one operation. */
+    uint32_t found = __atomic_load_n(word, __ATOMIC_RELAXED);
+    const uint32_t next = found + 1;
+    return (int32_t)next < 0 ||
+           !__atomic_compare_exchange_n(word, &found, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 #endif
 }
 

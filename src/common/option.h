@@ -70,7 +70,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
     X(STATS_SIGNAL, stats_signal, KIND_SIGNAL, 0, 0, 64, "HUP INT QUIT USR1 USR2 TERM URG IO WINCH, or 34-64",         \
       AT_START, "signal that triggers a report; after it, TERM, INT, QUIT and HUP still end the program; 0: none")     \
     X(PROFILE, profile, KIND_PROFILE, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,        \
-      "heap profiler: mean bytes between samples, such as 512K (up to 10 % slower), and the file that gets the "       \
+      "heap profiler: mean bytes between samples, such as 512K, and the file that gets the "                           \
       "profile at exit and with each report; 0: off")                                                                  \
     X(TRACE, trace, KIND_TRACE, 4 * MIB, 64 * KIB, GIB, "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G",         \
       AT_START, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \

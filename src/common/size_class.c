@@ -31,17 +31,7 @@ _Static_assert((int)HANDLE_MOST <= (int)MIDDLE_MAX, "an object with a handle is 
 enum { CLASS_TABLE(GRANULES, 0) };
 #define SCALED(a, bytes, units) [FROM_##bytes... TO_##bytes] = CLASS_##bytes << CLASS_SCALE,
 
-uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = { CLASS_TABLE(SCALED, 0) };
-
-void class_lead(bool ahead)
-{
-    for (size_t granules = 0; granules <= SMALL_MAX / GRANULE_BYTES; granules++) {
-        const unsigned class = class_of_size(granules * GRANULE_BYTES);
-        invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-        owned_write(&class_scaled_of_granules[granules],
-                    (uint16_t)((class + (ahead ? CLASS_AHEAD : 0)) << CLASS_SCALE));
-    }
-}
+const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1] = { CLASS_TABLE(SCALED, 0) };
 
 unsigned class_of_aligned(size_t size, size_t alignment)
 {

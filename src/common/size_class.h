@@ -73,27 +73,19 @@ extern const struct class_geometry class_geometry[CLASS_LIMIT];
 /* The class of a size in granules, rounded up, times 2^CLASS_SCALE: so the fast path gets the offset of the class's
  * magazine without a shift. The index goes from 0 (size 0) to SMALL_MAX / GRANULE_BYTES. */
 enum { CLASS_SCALE = 5 };
-extern uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
-
-/* While allocations are sampled (ahead.h), the table leads to a second row of magazines, which is so many places behind
- * the first. */
-enum { CLASS_AHEAD = CLASS_LIMIT + 1 };
+extern const uint16_t class_scaled_of_granules[SMALL_MAX / GRANULE_BYTES + 1];
 
 always_inline size_t class_scaled_of_size(size_t size)
 {
-    return load_entry(&class_scaled_of_granules[(size + GRANULE_BYTES - 1) >> GRANULE_SHIFT]);
+    return class_scaled_of_granules[(size + GRANULE_BYTES - 1) >> GRANULE_SHIFT];
 }
 
 /* The class for a size of at most SMALL_MAX. */
 always_inline unsigned class_of_size(size_t size)
 {
     invariant(size <= SMALL_MAX);
-    const unsigned place = (unsigned)(class_scaled_of_size(size) >> CLASS_SCALE);
-    return place >= CLASS_AHEAD ? place - CLASS_AHEAD : place;
+    return (unsigned)(class_scaled_of_size(size) >> CLASS_SCALE);
 }
-
-/* Has the table lead to the second row, or to the first. Other threads may read it meanwhile. */
-void class_lead(bool ahead);
 
 /* The smallest class whose slots have at least size bytes and are aligned to alignment, a power of two. CLASS_NONE when
  * there is none. */

@@ -9,6 +9,7 @@
 #include "os/text.h"
 #include "slab/epoch_runs.h"
 #include "slab/generation.h"
+#include "slab/samples.h"
 #include "space/depot.h"
 #include "space/live_bits.h"
 #include "space/reclaim.h"
@@ -143,6 +144,7 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     } else {
         live_bits_forget(arena_address(first), (size_t)units << UNIT_SHIFT);
     }
+    samples_end_run(first);
     arena_untag(first, units);
     store_relaxed(&arena.runs[first].word, SLAB_EMPTY);
     if (trap) {

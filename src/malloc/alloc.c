@@ -116,7 +116,11 @@ static void *move_pages(struct thread *thread, void *p, size_t size)
     if (GUARDED || size <= SMALL_MAX || object_memory_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
         return NULL;
     }
-    live_bits_dies(p); /* another thread may have its place as soon as it has left */
+    /* Another thread may have its place as soon as it has left. */
+    live_bits_dies(p);
+    if (samples_are_on()) {
+        sampling_end(&thread->gate, p);
+    }
     gate_lock(&thread->gate);
     void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
     gate_unlock(&thread->gate);

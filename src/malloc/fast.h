@@ -64,7 +64,9 @@ always_inline void fast_free(void *p)
     const size_t unit = arena_unit(p);
     if (likely(arena_has_unit(unit))) {
         const uint32_t tag = load_plain(&arena.units[unit].tag);
-        struct magazine *m = front_magazine(front_current, (size_t)tag_class(tag) << CLASS_SCALE);
+        /* In a sampled unit, m lies half a magazine further, and has there the end of the next one, or a pointer of the
+         * front: an even number, which does not equal the tag. */
+        struct magazine *m = front_magazine(front_current, tag_class_scaled(tag));
         /* If the slot freed last is freed again, the slow path reports it. */
         if (likely(tag == m->tag && !magazine_is_full(m) && !magazine_has_last(m, p))) {
             magazine_push(m, p);

@@ -9,6 +9,7 @@
 #include "slab/generation.h"
 #include "thread/overflow.h"
 #include "thread/retired_slots.h"
+#include "thread/sampling.h"
 
 #include <errno.h>
 
@@ -80,6 +81,13 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
     return hold;
 }
 
+static void end_if_sampled(struct gate *gate, const void *p)
+{
+    if (unlikely((load_plain(&arena.units[arena_unit(p)].tag) & TAG_SAMPLED) != 0)) {
+        sampling_end(gate, p);
+    }
+}
+
 /* Lends a slot that was just allocated from the hold. Returns its handle. 0: the generations of the place are used up,
  * and the hold's heap keeps the slot. If there is no memory for that, *object becomes NULL. */
 static uint64_t handle_lend(struct hold *hold, void **object)
@@ -90,6 +98,7 @@ static uint64_t handle_lend(struct hold *hold, void **object)
     const struct slot slot = slot_of(p, class);
     const uint32_t generation = place_next(p, slot.slab);
     if (unlikely(generation == 0)) {
+        end_if_sampled(hold->heap->gate, p);
         if (!heap_retire(hold->heap, class, p)) {
             *object = NULL;
         }
@@ -168,7 +177,7 @@ void *handle_get(uint64_t epoch, uint64_t handle)
 static void handle_free_to(struct heap *heap, unsigned class, void *p)
 {
     struct magazine *m = &heap->front.magazine[class];
-    invariant(m->tag == load_plain(&arena.units[arena_unit(p)].tag));
+    invariant(m->tag == arena_tag(p));
     if (likely(!magazine_is_full(m))) {
         invariant(!magazine_has_last(m, p));
         magazine_push(m, p);
@@ -191,6 +200,7 @@ bool handle_free(struct thread *thread, uint64_t epoch, uint64_t handle)
     if (TSLAB_CHECKED) {
         object_end(p);
     }
+    end_if_sampled(&thread->gate, p);
     const struct hold *const inside = scope_inside(thread, epoch);
     if (inside != NULL && inside->serving != NULL && inside->serving->heap != NULL) {
         invariant(load_plain(&inside->serving->holder) == thread);

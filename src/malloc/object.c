@@ -218,6 +218,9 @@ static void free_large_of_process(struct thread *thread, void *p)
 static void free_large(struct thread *thread, void *p)
 {
     const int saved = errno;
+    if (samples_are_on()) {
+        sampling_end(&thread->gate, p);
+    }
     const uint32_t epoch = large_epoch(p);
     if (epoch != 0) {
         epoch_free_run(thread, epoch_existing(epoch), p);
@@ -230,10 +233,20 @@ static void free_large(struct thread *thread, void *p)
     errno = saved;
 }
 
+/* Whether p lies in a unit of a slab where sampled objects live. */
+static bool is_in_sampled_unit(const void *p)
+{
+    const size_t unit = arena_unit(p);
+    return arena_has_unit(unit) && (load_plain(&arena.units[unit].tag) & TAG_SAMPLED) != 0;
+}
+
 /* Decides where p is. */
 static void free_with(struct thread *thread, void *p)
 {
     const uint32_t tag = arena_tag(p);
+    if (unlikely(is_in_sampled_unit(p))) {
+        sampling_end(&thread->gate, p);
+    }
     if (tag == TAG_CHUNK) {
         free_in_chunk(thread, p);
     } else if (tag_class(tag) != CLASS_NONE) {

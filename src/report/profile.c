@@ -1,5 +1,5 @@
-/* While the caches are visited, all gates are taken, as for a fork: what is in trays changes only in a gate. The
- * holders of heaps may push and pop meanwhile; the words that they write are owned (atomic.h). */
+/* When sampling begins or its rate changes, all gates are taken, as for a fork. The holders of heaps may push and pop
+ * meanwhile; the words that they write are owned (atomic.h). */
 #include "report/profile.h"
 
 #include "audit/census.h"
@@ -8,7 +8,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/chunk.h"
-#include "thread/exchange.h"
 #include "thread/keeper.h"
 #include "thread/sampling.h"
 
@@ -16,23 +15,60 @@
 
 /* On and off. The keeper's lock keeps two threads that switch, and a fork, apart. */
 
+static void gates(void (*change)(struct lock *))
+{
+    invariant(lock_is_held(&registry.lock));
+    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
+        change(&thread->gate.lock);
+    }
+}
+
+static unsigned stop_counts(void)
+{
+    unsigned stopped = 0;
+    invariant(samples_were_on() && counter_get(&samples.changes) != 0);
+    invariant(lock_is_held(&registry.lock) && lock_is_held(&keeper.lock));
+    for (struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        stopped += sampling_stop(&thread->heap);
+    }
+    for (struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        stopped += sampling_stop(heap);
+    }
+    return stopped;
+}
+
+/* With all gates taken, no other thread places a count or changes the affinity of a slab as it did before
+ * samples.were_on was set. A stop may meet a write of the fast path, which is done and seen by all some nanoseconds
+ * later, so it is repeated.
+ *
+ * Signals are blocked, because a handler might fork, and would wait for its own thread. */
 static void switch_on(uint64_t period)
 {
+    enum { STOPS_MOST = 100, PAUSE_SPINS = TSLAB_SIM ? 1 : 1000 };
+    struct os_signals signals;
     invariant(lock_is_held(&keeper.lock) && period != 0);
     if (load_plain(&samples.seed) == 0) {
         store_plain(&samples.seed, os_random());
     }
+    os_signals_hold(&signals);
+    lock_acquire(&registry.lock);
+    gates(lock_acquire);
     store_plain(&samples.period, period);
     counter_add(&samples.changes, 1);
-    thread_begin_all_ahead();
     store_seq_cst(&samples.is_on, 1);
-    class_lead(!TSLAB_CHECKED);
+    for (unsigned i = 0; i < STOPS_MOST && stop_counts() != 0; i++) {
+        for (unsigned spin = 0; spin < PAUSE_SPINS; spin++) {
+            cpu_relax();
+        }
+    }
+    gates(lock_release);
+    lock_release(&registry.lock);
+    os_signals_restore(&signals);
 }
 
 static void switch_off(void)
 {
     invariant(lock_is_held(&keeper.lock));
-    class_lead(false);
     store_seq_cst(&samples.is_on, 0);
 }
 
@@ -67,112 +103,19 @@ bool profile_set(uint64_t period)
     return true;
 }
 
-/* What waits in caches. */
+/* What lives. */
 
-static void mark(const void *p, uint32_t look)
+bool profile_live(uint32_t number, struct sample *sample, uint64_t *bytes)
 {
-    const uint32_t number = p != NULL && samples_may_have(p) ? samples_find((uintptr_t)p) : 0;
-    invariant(look != 0 && number <= load_plain(&samples.highest));
-    if (number != 0) {
-        store_plain(&samples_at(number)->seen, look);
-    }
-}
-
-static void mark_places(void *const *places, size_t slots, uint32_t look)
-{
-    for (size_t i = 1; i <= slots; i++) {
-        mark(owned_load(&places[i]), look);
-    }
-}
-
-static void mark_trays(const struct tray *trays, uint32_t look)
-{
-    for (const struct tray *tray = trays; tray != NULL; tray = tray->next) {
-        invariant(tray->count <= tray->length);
-        mark_places((void *const *)(tray + 1), tray->count, look);
-    }
-}
-
-static void mark_magazine(const struct magazine *m, uint32_t look)
-{
-    void *const *places = NULL;
-    const uint64_t slots = magazine_seen(m, &places);
-    if (slots != 0) {
-        mark_places(places, slots, look);
-    }
-}
-
-static void mark_class(const struct heap *heap, unsigned class, uint32_t look)
-{
-    invariant(counter_get(&heap_part(heap, class)->outbox_slots) <= heap_part(heap, class)->outbox_limit);
-    const struct heap_class *const hc = heap_part(heap, class);
-    mark_magazine(&heap->front.magazine[class], look);
-    mark_magazine(&heap->front.ahead[class], look);
-    mark_trays(hc->stock.trays, look);
-    mark_trays(hc->retired, look);
-    mark_places(hc->outbox, counter_get(&hc->outbox_slots), look);
-    for (uint64_t claimed = load_plain(&hc->claimed); claimed != 0; claimed &= claimed - 1) {
-        mark(hc->claimed_start + (size_t)bit_lowest(claimed) * class_geometry[class].size, look);
-    }
-}
-
-static void mark_heap(const struct heap *heap, uint32_t look)
-{
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        mark_class(heap, c, look);
-    }
-}
-
-static void mark_all(uint32_t look)
-{
-    invariant(lock_is_held(&registry.lock) && lock_is_held(&keeper.lock));
-    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        mark_heap(&thread->heap, look);
-    }
-    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
-        mark_heap(heap, look);
-    }
-    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        mark_trays(exchange_first(c), look);
-    }
-}
-
-static void gates(void (*change)(struct lock *))
-{
-    invariant(lock_is_held(&registry.lock));
-    for (struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
-        change(&thread->gate.lock);
-    }
-}
-
-/* Signals are blocked, because a handler might fork, and would wait for its own thread. */
-uint32_t profile_look(void)
-{
-    struct os_signals signals;
-    os_signals_hold(&signals);
-    lock_acquire(&keeper.lock);
-    lock_acquire(&registry.lock);
-    gates(lock_acquire);
-    const uint32_t look = fetch_add_plain(&samples.looks, 1) + 1;
-    mark_all(look);
-    gates(lock_release);
-    lock_release(&registry.lock);
-    lock_release(&keeper.lock);
-    os_signals_restore(&signals);
-    return look;
-}
-
-bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_t *bytes)
-{
-    /* The look of another report may have come later, and found the place in a cache, too. */
-    if (!samples_copy(number, sample) || sampling_is_dead(sample) || (int32_t)(load_plain(&sample->seen) - look) >= 0) {
+    if (!samples_copy(number, sample) || samples_is_dead(sample)) {
         return false;
     }
     const char *const p = (const char *)sample->address;
     invariant(sample->address != 0 && sample->stack <= load_plain(&samples.stacks));
-    *bytes = sample->run == 0    ? owned_load(&arena.runs[arena_unit(p)].large_bytes)
-             : sample->life == 0 ? sample->bytes
-                                 : size_code_bytes(load_plain(size_code_at(p)));
+    /* It may be freed meanwhile. */
+    *bytes = sample->run != 0 ? sample->life == 0 ? sample->bytes : size_code_bytes(load_plain(size_code_at(p)))
+             : arena_tag(p) == TAG_LARGE ? owned_load(&arena.runs[arena_unit(p)].large_bytes)
+                                         : 0;
     return *bytes != 0;
 }
 

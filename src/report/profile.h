@@ -11,18 +11,14 @@
 #ifndef TSLAB_REPORT_PROFILE_H
 #define TSLAB_REPORT_PROFILE_H
 
-#include "common/samples.h"
+#include "slab/samples.h"
 
 /* Samples allocations from now on, with so many bytes between two samples on average; 0: not any more, and what is
  * known of living objects is forgotten. False: no memory, and nothing has changed. */
 bool profile_set(uint64_t period);
 
-/* Looks into the caches of all threads: a sampled object whose place is there was freed. Returns the number of the
- * look. */
-uint32_t profile_look(void);
-
-/* The record with this number, if its object lives, or did at that look. *bytes receives what it has. */
-bool profile_live(uint32_t number, uint32_t look, struct sample *sample, uint64_t *bytes);
+/* The record with this number, if its object lives. *bytes receives what it has. */
+bool profile_live(uint32_t number, struct sample *sample, uint64_t *bytes);
 
 /* What is kept, in bytes. */
 struct kept {

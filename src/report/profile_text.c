@@ -13,7 +13,6 @@
 #include "report/epoch_list.h"
 #include "report/profile.h"
 #include "report/profile_text.h"
-#include "thread/sampling.h"
 
 enum { FORM_VERSION = 1 };
 
@@ -61,7 +60,7 @@ static void print_stacks(struct text *text, int fd)
     struct thread *const thread = current_thread_get();
     if (thread != NULL) {
         gate_lock(&thread->gate);
-        samples_note_peak(sampling_is_dead);
+        samples_note_peak();
         gate_unlock(&thread->gate);
     }
     for (uint32_t number = 1; number <= last && thread != NULL; number++) {
@@ -88,14 +87,14 @@ static void print_stacks(struct text *text, int fd)
 
 static void print_live(struct text *text, int fd)
 {
-    const uint32_t seen = profile_look(), last = load_acquire(&samples.highest);
+    const uint32_t last = load_acquire(&samples.highest);
     const uint64_t now_ms = os_now_ms();
     struct thread *const thread = current_thread_get();
     for (uint32_t number = 1; number <= last && thread != NULL; number++) {
         struct sample sample;
         uint64_t bytes;
         gate_lock(&thread->gate);
-        const bool lives = profile_live(number, seen, &sample, &bytes);
+        const bool lives = profile_live(number, &sample, &bytes);
         gate_unlock(&thread->gate);
         if (lives) {
             const struct kept kept = profile_kept_by(&sample);

@@ -3,8 +3,8 @@
 
 #include "common/misuse.h"
 #include "common/random.h"
-#include "common/samples.h"
 #include "os/fatal.h"
+#include "slab/samples.h"
 #include "space/depot.h"
 #include "space/live_bits.h"
 #include "space/pages.h"

@@ -5,6 +5,7 @@
 #include "common/misuse.h"
 #include "common/trace.h"
 #include "os/fatal.h"
+#include "slab/samples.h"
 
 static void set_tags(uint32_t first, uint32_t n, uint32_t tag)
 {
@@ -35,8 +36,17 @@ void slab_open(uint32_t first, unsigned class, uint32_t epoch, uint32_t affinity
 
 void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
 {
+    const uint32_t first = run_index(slab), units = class_geometry[class].units, tag = tag_of(class, affinity);
     invariant(word_state(load_plain(&slab->word)) == SLAB_ATTACHED && word_class(load_plain(&slab->word)) == class);
-    set_tags(run_index(slab), class_geometry[class].units, tag_of(class, affinity));
+    if (likely(!samples_were_on())) {
+        set_tags(first, units, tag);
+        return;
+    }
+    /* TAG_SAMPLED may come and go meanwhile, and is not touched. */
+    for (uint32_t i = 0; i < units; i++) {
+        const uint32_t before = load_plain(&arena.units[first + i].tag) & ~(uint32_t)TAG_SAMPLED;
+        (void)fetch_add_plain(&arena.units[first + i].tag, tag - before);
+    }
 }
 
 void slab_untag(struct run *slab, unsigned class)

@@ -30,11 +30,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A tag tells, in one load, which magazine may take a slot: the class is in the low byte, the affinity above. A
+/* A tag tells, in one load, which magazine may take a slot: twice the class is in the low byte, the affinity above. A
  * magazine accepts only slots with its own tag. The affinity names an epoch, or, for classes whose objects are smaller
- * than a cache line, the heap that owns the slab. Tag 0: no object starts or lies here. */
+ * than a cache line, the heap that owns the slab. Tag 0: no object starts or lies here.
+ *
+ * The lowest bit is set while a sampled object lives in the unit of a slab (samples.h): no magazine has such a tag, so
+ * all frees there come to the slow path. It comes and goes while another thread may change the affinity. */
 enum {
     TAG_NONE = 0,
+    TAG_SAMPLED = 1,
     TAG_LARGE = 1 << 8 /* class 0 */,
     TAG_CHUNK = 2 << 8,
     TAG_NEVER = 0xffffff00u /* class 0; no unit has it */
@@ -59,6 +63,7 @@ struct revisit {
     atomic_u32 queued;     /* 1 while on a revisit queue, or about to be */
     atomic_u32 queue_next; /* belongs to the queue while queued */
     uint32_t generation;   /* the highest generation of handles that a place in the unit has had (generation.h) */
+    uint32_t samples;      /* sampled objects that live in the unit of a slab; under the samples' lock (samples.h) */
 };
 
 /* Figures that reports read without a lock, beside their owner (census.h), are written by owned_store (atomic.h):
@@ -229,19 +234,27 @@ always_inline struct revisit *revisit_of(const struct run *slab)
 always_inline uint32_t tag_of(unsigned class, uint32_t affinity)
 {
     invariant(class < CLASS_LIMIT && affinity <= UINT32_MAX >> AFFINITY_SHIFT);
-    return (affinity << AFFINITY_SHIFT) | class;
+    return (affinity << AFFINITY_SHIFT) | class << 1;
 }
+
+_Static_assert(CLASS_LIMIT <= 1 << (AFFINITY_SHIFT - 1), "a tag has room for a class and TAG_SAMPLED");
 
 always_inline unsigned tag_class(uint32_t tag)
 {
-    return tag & 0xff;
+    return (tag & 0xff) >> 1;
 }
 
-/* The tag of the unit that p lies in; TAG_NONE outside of the arena. */
+/* The class times 2^CLASS_SCALE, and half of one more if the unit is sampled: for the fast path, as it says. */
+always_inline size_t tag_class_scaled(uint32_t tag)
+{
+    return (size_t)(uint8_t)tag << (CLASS_SCALE - 1);
+}
+
+/* The tag of the unit that p lies in, without TAG_SAMPLED; TAG_NONE outside of the arena. */
 always_inline uint32_t arena_tag(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) : TAG_NONE;
+    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) & ~(uint32_t)TAG_SAMPLED : TAG_NONE;
 }
 
 /* Whether the tag is that of a slab whose objects have handles. */

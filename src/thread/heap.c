@@ -22,7 +22,6 @@ struct heap heap_none;
 /* clang-format off */
 #define NO_FRONT                                                                                                       \
     { .magazine = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                         \
-      .ahead = { [0 ... CLASS_LIMIT - 1] = { .top = magazine_none, .end = magazine_none } },                            \
       .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none }
 /* clang-format on */
 struct front front_none = NO_FRONT;
@@ -55,28 +54,11 @@ void front_start(struct front *front)
 {
     for (unsigned c = 0; c < CLASS_LIMIT; c++) {
         magazine_reset(&front->magazine[c]);
+        owned_set(&front->magazine[c].counts, COUNTS_NONE);
     }
     front->magazine[CLASS_NONE].tag = TAG_NEVER;
     front->innermost = &hold_none;
     front->filling = &hold_none;
-}
-
-/* The second row. */
-
-void front_start_ahead(struct front *front)
-{
-    invariant(front != &front_none && front != &front_gone);
-    for (unsigned c = 0; c < CLASS_LIMIT; c++) {
-        if (owned_load(&front->ahead[c].top) == NULL) {
-            magazine_reset(&front->ahead[c]);
-        }
-    }
-}
-
-uint64_t heap_slots_ahead(const struct heap *heap, unsigned class)
-{
-    void *const *places;
-    return magazine_seen(&heap->front.ahead[class], &places);
 }
 
 void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, struct epoch *epoch, uint32_t affinity)
@@ -98,7 +80,6 @@ struct heap *heap_make(struct epoch *epoch)
     if (heap != NULL) {
         heap_start(heap, NULL, NULL, epoch, heap_next_affinity() | AFFINITY_OF_EPOCH);
         heap->made_before = load_acquire(&heap_made);
-        front_start_ahead(&heap->front); /* such heaps are few, and used again */
         while (!cas_release(&heap_made, &heap->made_before, heap)) {
         }
     }
@@ -119,8 +100,8 @@ noinline void heap_use_first(struct heap *heap, unsigned class)
 
 /* Counting. */
 
-/* The slots in the magazines of a class, and what went through them. What went to the second row is counted as served
- * there. A report may look between two writes of the holder. A difference that is below zero then counts as zero. */
+/* The slots in the magazine of a class, and what went through it. A report may look between two writes of the holder. A
+ * difference that is below zero then counts as zero. */
 struct traffic {
     uint64_t slots, allocs, frees;
 };
@@ -128,16 +109,15 @@ struct traffic {
 static struct traffic heap_traffic(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t served = owned_get(&m->served), limit = owned_load(&m->limit);
-    const uint64_t ahead = min_size(heap_slots_ahead(heap, class), served), allocs = served - ahead;
+    const uint64_t allocs = heap_served(heap, class), limit = owned_load(&m->limit);
     void **const places = owned_load(&m->end) - limit;
     const uint64_t slots = (uint64_t)(owned_load(&m->top) - places);
     if (slots > limit) { /* the magazine got another tray meanwhile */
-        return (struct traffic){ ahead, allocs, allocs };
+        return (struct traffic){ 0, allocs, allocs };
     }
     /* What is in the magazine, and what left it, but was not put there by a slow path. */
-    const uint64_t frees = slots + served + counter_get(&heap_part(heap, class)->moved);
-    return (struct traffic){ slots + ahead, allocs, (int64_t)frees < 0 ? 0 : frees };
+    const uint64_t frees = slots + allocs + counter_get(&heap_part(heap, class)->moved);
+    return (struct traffic){ slots, allocs, (int64_t)frees < 0 ? 0 : frees };
 }
 
 static uint64_t cached_with(const struct heap_class *hc, uint64_t slots)
@@ -213,7 +193,8 @@ void heap_forget_counts(struct heap *heap, unsigned class)
     struct heap_class *hc = heap_part(heap, class);
     invariant(heap_cached(heap, class) == 0);
     if (heap_uses(heap, class)) {
-        owned_set(&heap->front.magazine[class].served, 0);
+        owned_set(&heap->front.magazine[class].counts, COUNTS_NONE);
+        owned_set(&hc->served, 0);
         counter_set(&hc->moved, 0);
         hc->idle_allocs = hc->idle_frees = 0;
         memset(&hc->counters, 0, sizeof hc->counters);
@@ -374,27 +355,11 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* Gives back what the second row has: it was never served. */
-static void flush_ahead(struct heap *heap, unsigned class)
-{
-    struct magazine *const m = &heap->front.ahead[class], *const first = &heap->front.magazine[class];
-    const unsigned slots = m->limit == 0 ? 0 : magazine_slots(m);
-    if (slots != 0) {
-        invariant(heap->ahead != NULL && owned_get(&first->served) >= slots);
-        flush_slots(class, magazine_places(m) + 1, slots);
-        magazine_set(m, magazine_places(m), m->limit, 0);
-        owned_set(&first->served, owned_get(&first->served) - slots);
-        counter_add(&heap_part(heap, class)->moved, slots);
-        count_flush(heap_part(heap, class), slots);
-    }
-}
-
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     struct heap_class *const hc = heap_part(heap, class);
     const unsigned slots = magazine_slots(m);
-    flush_ahead(heap, class);
     if (slots != 0) {
         flush_slots(class, magazine_places(m) + 1, slots);
         set_magazine(heap, class, magazine_places(m), m->limit, 0);

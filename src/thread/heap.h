@@ -29,7 +29,6 @@
 #include "thread/stock.h"
 #include "thread/tray.h"
 
-struct ahead;
 struct hold;
 struct thread;
 
@@ -91,6 +90,9 @@ struct heap_class {
     uint32_t outbox_limit;    /* how many it takes */
     struct tray *retired;     /* trays of slots that are not handed out again while the heap has them (heap_retire) */
     uint64_t fresh;           /* see heap_is_fresh. Owned */
+    uint64_t served;          /* slots that the magazine had handed out when its count was placed last. Owned */
+    uint32_t changes;         /* samples.changes at that time (sampling.h) */
+    bool ends_in_sample;      /* the object at the end of the count is sampled */
     atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
     uint64_t idle_allocs;     /* allocations at the last tick */
     uint64_t idle_frees;      /* frees at the last tick */
@@ -107,11 +109,15 @@ struct front {
     struct hold *innermost; /* the hold of the innermost scope; hold_none: the thread is inside of nothing */
     struct hold *filling;   /* plain malloc fills its chunk when the magazines do not serve; hold_none: no chunk */
     struct heap *heap;      /* the heap behind this front; heap_none: there is none */
-    struct magazine ahead[CLASS_LIMIT]; /* the second row: what is served while allocations are sampled (ahead.h). Not
-                                           used, and zero, until they are for the first time */
 };
 
-_Static_assert(offsetof(struct front, ahead) == sizeof(struct magazine) * CLASS_AHEAD, "the table leads there");
+/* The fast path looks for a tag there (fast_free). */
+_Static_assert(offsetof(struct magazine, tag) + sizeof(struct magazine) / 2 ==
+                   sizeof(struct magazine) + offsetof(struct magazine, end),
+               "half a magazine from its tag is a pointer");
+_Static_assert(offsetof(struct front, innermost) ==
+                   CLASS_LIMIT * sizeof(struct magazine) + offsetof(struct magazine, end),
+               "and behind the last one, too");
 
 struct heap {
     struct front front;
@@ -126,9 +132,10 @@ struct heap {
     uint64_t tick_ms;         /* the time of the last tick */
     struct stock stock;
     struct hot_runs hot;
-    struct ahead
-        *ahead;   /* when to sample (ahead.h); NULL: it allocated nothing while allocations were sampled. Owned */
-    uint8_t used; /* the number of classes that heap_use was called for */
+    uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
+    uint64_t large_left;    /* bytes of large blocks before the next sample */
+    uint32_t large_changes; /* samples.changes when that was drawn */
+    uint8_t used;           /* the number of classes that heap_use was called for */
     atomic_u8 rank[CLASS_LIMIT]; /* of each class, the number of its part among them, from 1 on; 0: it has none */
     struct heap_class part[CLASS_LIMIT]; /* in the order of first use, so that a thread weighs what it uses. The part
                                             with number 0 is never written: it serves the classes that have none */
@@ -166,13 +173,21 @@ always_inline struct magazine *front_magazine(struct front *front, size_t class_
     return m;
 }
 
+/* The slots that the magazine of a class has handed out. Any thread, as with heap_add. */
+static inline uint64_t heap_served(const struct heap *heap, unsigned class)
+{
+    const uint64_t before = owned_get(&heap_part(heap, class)->served);
+    const uint32_t served = magazine_served(owned_get(&heap->front.magazine[class].counts));
+    return before + (uint32_t)(served - (uint32_t)before);
+}
+
 /* Whether all slots in the magazine of a class were never handed out since their pages came from the system, and so
  * read as zero. A pop leaves the sum of slots and slots handed out as it is, and a push raises it: so the sum tells
  * whether a slot came in by a free. */
 always_inline bool heap_is_fresh(const struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
-    const uint64_t served = owned_get(&m->served);
+    const uint64_t served = heap_served(heap, class);
     return served != 0 && served + magazine_slots(m) == heap_part(heap, class)->fresh;
 }
 
@@ -222,12 +237,6 @@ void heap_start(struct heap *heap, struct thread *thread, struct gate *gate, str
 /* Makes the magazine of a class hold up to `slots`, if there is memory and budget, in a tray of the pool unless it is
  * as short as the one that lies in the heap. In the gate. */
 void heap_lengthen(struct heap *heap, unsigned class, unsigned slots);
-
-/* The slots of a class in the second row. Any thread, as with heap_add. */
-uint64_t heap_slots_ahead(const struct heap *heap, unsigned class);
-
-/* Gives a front an empty second row, unless it has one. */
-void front_start_ahead(struct front *front);
 
 /* Gives an empty magazine of a class the slots of another tray, whose count is set. Its own tray is kept for the next
  * one that is handed over, or goes back to the pool. In the gate. */

@@ -145,9 +145,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     take_claimed(hc, class_geometry[class].size, magazine_places(m), n);
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
-    /* What is left in the second row since allocations were sampled may be handed out when they are again. */
-    const bool fresh = hc->claimed_fresh && heap_slots_ahead(heap, class) == 0;
-    owned_set(&hc->fresh, fresh ? owned_get(&m->served) + n : UINT64_MAX);
+    owned_set(&hc->fresh, hc->claimed_fresh ? heap_served(heap, class) + n : UINT64_MAX);
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
     const bool few = limit < wanted || load_relaxed(&heap_live_count) > SHARED_FROM;
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
@@ -198,7 +196,7 @@ static void *refill(struct heap *heap, unsigned class)
             return NULL;
         }
     }
-    return magazine_pop(m);
+    return magazine_take(m);
 }
 
 /* There is no memory for the class. The last resort is to give back what this heap caches of other classes, and what

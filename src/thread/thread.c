@@ -17,29 +17,9 @@ static void record_start(struct thread *thread)
     }
 }
 
-static void thread_begin_ahead(struct thread *thread)
-{
-    invariant(owned_load(&thread->heap.ahead) == NULL || owned_load(&thread->heap.front.ahead[1].top) != NULL);
-    front_start_ahead(&thread->heap.front);
-    front_start_ahead(&thread->scope_front);
-}
-
-void thread_begin_all_ahead(void)
-{
-    lock_acquire(&registry.lock);
-    registry.is_ahead = true;
-    for (struct thread *thread = load_plain(&registry.made); thread != NULL; thread = thread->made_before) {
-        thread_begin_ahead(thread);
-    }
-    lock_release(&registry.lock);
-}
-
 /* Under the registry's lock. */
 static void record_list(struct thread *thread)
 {
-    if (registry.is_ahead) {
-        thread_begin_ahead(thread);
-    }
     thread->made_before = load_plain(&registry.made);
     store_release(&registry.made, thread);
 }

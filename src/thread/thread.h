@@ -78,7 +78,6 @@ struct registry {
     _Atomic(struct thread *)
         made;                /* the record that was made last, for walks over all that there are, without a lock */
     atomic_u32 record_count; /* without the last record */
-    bool is_ahead;           /* the fronts of all records have a second row of magazines, or get one when it is made */
     struct lock last_lock;   /* held by the thread that has borrowed the last record */
     struct thread *last;     /* the last record; in the list of live ones once it was lent */
 };
@@ -86,9 +85,6 @@ struct registry {
 extern struct registry registry;
 
 void thread_start_scope_front(struct thread *thread);
-
-/* Gives all fronts, now and from now on, a second row of magazines (heap.h). */
-void thread_begin_all_ahead(void);
 
 /* Takes an idle record or makes one, and registers it. NULL: no memory. */
 struct thread *thread_open(void);

@@ -38,12 +38,12 @@ static int thread_count(const char *const *of)
     return n;
 }
 
-/* Or looks into the heaps of others, with all their gates taken. */
+/* Or switches sampling on, with the gates of others taken. */
 static bool anyone_forks(const char *const *of)
 {
     bool forks = false;
     for (int t = 0; t < THREADS_MAX && of[t] != NULL; t++) {
-        forks |= strpbrk(of[t], "kjK|") != NULL;
+        forks |= strpbrk(of[t], "kjK[") != NULL;
     }
     return forks;
 }

@@ -35,11 +35,10 @@ struct estimate {
 static struct estimate living(size_t from, size_t to)
 {
     struct estimate sum = { 0 };
-    const uint32_t look = profile_look();
     for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
         struct sample sample;
         uint64_t bytes;
-        if (profile_live(number, look, &sample, &bytes) && bytes >= from && bytes < to) {
+        if (profile_live(number, &sample, &bytes) && bytes >= from && bytes < to) {
             sum.objects += sample.weight;
             sum.bytes += sample.weight * (double)bytes;
             sum.samples++;
@@ -267,6 +266,63 @@ static void threads_share_the_profile(const void *unused)
     is_near(living(48, 49).objects, THREADS * EACH / 2, random_weight(48, PERIOD), "after frees by others");
 }
 
+/* A thread that does not leave the fast path when sampling begins. */
+static _Atomic(unsigned) pairs_done, is_switched;
+enum { AFTERWARDS = 500 };
+
+static void *allocate_afterwards(void *unused)
+{
+    while (is_switched == 0) {
+        tslab_free(keep(tslab_malloc(64)));
+        pairs_done++;
+    }
+    for (unsigned i = 0; i < AFTERWARDS; i++) {
+        objects[i] = tslab_malloc(64);
+    }
+    return unused;
+}
+
+static void other_threads_begin_at_once(const void *unused)
+{
+    (void)unused;
+    for (unsigned round = 0; round < 50; round++) {
+        pthread_t thread;
+        pairs_done = is_switched = 0;
+        CHECK(pthread_create(&thread, NULL, allocate_afterwards, NULL) == 0);
+        while (pairs_done < 1000) {
+        }
+        start(1);
+        is_switched = 1;
+        CHECK(pthread_join(thread, NULL) == 0);
+        const unsigned found = living(64, 65).samples;
+        CHECK_SAY(found == AFTERWARDS, "%u of %u objects are sampled", found, (unsigned)AFTERWARDS);
+        for (unsigned i = 0; i < AFTERWARDS; i++) {
+            tslab_free(objects[i]);
+        }
+        CHECK(all_living().samples == 0 && tslab_option_set("profile", "0") == TSLAB_OK);
+        struct tslab_stats stats;
+        CHECK(tslab_stats_get(&stats) == TSLAB_OK && stats.live_objects == 0);
+    }
+}
+
+/* What was freed lets the neighbours of its unit be freed on the fast path again. */
+static void units_are_marked_while_samples_live(const void *unused)
+{
+    (void)unused;
+    void *const unsampled = tslab_malloc(64);
+    start(1);
+    void *const sampled = tslab_malloc(64), *const other = tslab_malloc(64);
+    atomic_u32 *const tag = &arena.units[arena_unit(sampled)].tag;
+    CHECK(arena_unit(unsampled) == arena_unit(sampled) && arena_unit(other) == arena_unit(sampled));
+    CHECK((load_plain(tag) & TAG_SAMPLED) != 0);
+    tslab_free(sampled);
+    CHECK((load_plain(tag) & TAG_SAMPLED) != 0);
+    tslab_free(unsampled);
+    CHECK((load_plain(tag) & TAG_SAMPLED) != 0 && all_living().samples == 1);
+    tslab_free(other);
+    CHECK((load_plain(tag) & TAG_SAMPLED) == 0 && all_living().samples == 0);
+}
+
 static void a_child_goes_on(const void *unused)
 {
     (void)unused;
@@ -295,11 +351,10 @@ static void a_child_goes_on(const void *unused)
 static unsigned samples_in(tslab_epoch epoch)
 {
     unsigned count = 0;
-    const uint32_t look = profile_look();
     for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
         struct sample sample;
         uint64_t bytes;
-        count += profile_live(number, look, &sample, &bytes) && sample.epoch == epoch.id;
+        count += profile_live(number, &sample, &bytes) && sample.epoch == epoch.id;
     }
     return count;
 }
@@ -466,11 +521,10 @@ static void sparse_pages_are_charged(const void *unused)
               (unsigned long long)by_class[class].pages, kept_pages);
     CHECK(by_class[class].wasted == kept_pages * (page - class_geometry[class].size));
     uint64_t charged = 0;
-    const uint32_t look = profile_look();
     for (uint32_t number = 1; number <= load_plain(&samples.highest); number++) {
         struct sample sample;
         uint64_t bytes;
-        if (profile_live(number, look, &sample, &bytes) && sample.class == class) {
+        if (profile_live(number, &sample, &bytes) && sample.class == class) {
             charged += profile_kept_by(&sample).pages;
         }
     }
@@ -510,6 +564,8 @@ SCENARIO(estimates_are_sound, NULL)
 SCENARIO(each_object_is_known, NULL)
 SCENARIO(it_goes_on_and_off, NULL)
 SCENARIO(threads_share_the_profile, NULL)
+SCENARIO(other_threads_begin_at_once, NULL)
+SCENARIO(units_are_marked_while_samples_live, NULL)
 SCENARIO(a_child_goes_on, NULL)
 SCENARIO(the_end_of_an_epoch_ends_its_samples, &few)
 SCENARIO(epochs_are_sampled_soundly, NULL)
@@ -534,6 +590,8 @@ int main(void)
         cmocka_unit_test(test_each_object_is_known),
         cmocka_unit_test(test_it_goes_on_and_off),
         cmocka_unit_test(test_threads_share_the_profile),
+        cmocka_unit_test(test_other_threads_begin_at_once),
+        cmocka_unit_test(test_units_are_marked_while_samples_live),
         cmocka_unit_test(test_a_child_goes_on),
         cmocka_unit_test(test_the_end_of_an_epoch_ends_its_samples),
         cmocka_unit_test(test_slabs_of_epochs),

@@ -186,7 +186,7 @@ class Library:
             yield from self.in_run(pointer, unit)
 
     def in_slab(self, pointer, first, tag):
-        klass, run, start = tag & 0xFF, self.run(first), self.address(first)
+        klass, run, start = (tag & 0xFF) >> 1, self.run(first), self.address(first)
         size, slots = self.size(klass), self.of("class_geometry", self.geometry(klass), "slots", 2)
         bits = [number(run + self["run.bitmap"] + 8 * word) for word in range(self.of("class_geometry", self.geometry(klass), "words", 1))]
         free = sum(bin(word).count("1") for word in bits)

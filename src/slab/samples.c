@@ -1,14 +1,14 @@
 /* The table has open addresses: a word is an address in granules and the number of its record, WORD_EMPTY or WORD_GONE.
  * Another table takes its place when half of its words are not WORD_EMPTY. A thread that is looking into the old one
- * finds it as it was: it serves again only when the next one is used up. Should a thread look for so long, it may miss
- * a record, which then ends later. */
-#include "common/samples.h"
+ * finds it as it was: it serves again only when the next one is used up. So a thread that finds nothing looks again if
+ * there was another table meanwhile. */
+#include "slab/samples.h"
 
 #include "common/metadata.h"
 #include "common/random.h"
-#include "common/size_class.h"
 #include "os/fatal.h"
 #include "os/lock.h"
+#include "slab/size_codes.h"
 
 #include <string.h>
 
@@ -29,8 +29,8 @@ static struct lock samples_lock = LOCK_INIT(RANK_SAMPLES);
 
 /* What is there once allocations are sampled. */
 struct samples_known {
-    atomic_u8 filter[1 << SAMPLES_FILTER_SHIFT];
     _Atomic(struct sample_table *) table;
+    atomic_u32 tables;          /* how many there were */
     struct sample_table *spare; /* the one before it, if it had the same length */
     _Atomic(struct sample *) blocks[BLOCKS];
     _Atomic(struct stack *) stacks[STACKS_MOST];
@@ -47,9 +47,9 @@ bool samples_start(void)
     lock_acquire(&samples_lock);
     if (known_samples == NULL) {
         known_samples = metadata_alloc(sizeof *known_samples);
-        store_release(&samples.filter, known_samples != NULL ? known_samples->filter : NULL);
     }
     const bool started = known_samples != NULL;
+    store_plain(&samples.were_on, started);
     lock_release(&samples_lock);
     return started;
 }
@@ -100,7 +100,7 @@ static atomic_u64 *sample_word(uint64_t address)
     }
     for (uint64_t at = samples_hash(address) >> 20;; at++) {
         atomic_u64 *const word = &table->words[at & (table->length - 1)];
-        const uint64_t found = load_plain(word);
+        const uint64_t found = load_acquire(word);
         if (found == WORD_EMPTY || sample_word_has(found, address)) {
             return found == WORD_EMPTY ? NULL : word;
         }
@@ -109,10 +109,17 @@ static atomic_u64 *sample_word(uint64_t address)
 
 uint32_t samples_find(uint64_t address)
 {
-    atomic_u64 *const word = sample_word(address);
-    const uint64_t found = word == NULL ? WORD_EMPTY : load_plain(word);
-    return sample_word_has(found, address) ? sample_word_number(found)
-                                           : 0; /* another thread may have ended it just now */
+    for (;;) {
+        const uint32_t before = load_acquire(&known_samples->tables);
+        atomic_u64 *const word = sample_word(address);
+        const uint64_t found = word == NULL ? WORD_EMPTY : load_acquire(word);
+        if (sample_word_has(found, address)) {
+            return sample_word_number(found);
+        }
+        if (load_acquire(&known_samples->tables) == before) {
+            return 0;
+        }
+    }
 }
 
 static void sample_table_put(struct sample_table *table, uint64_t address, uint32_t number)
@@ -166,17 +173,8 @@ static bool sample_table_need(void)
     }
     known_samples->spare = old;
     store_release(&known_samples->table, table);
+    store_release(&known_samples->tables, load_plain(&known_samples->tables) + 1);
     return true;
-}
-
-static void filter_add(uint64_t address, int by)
-{
-    atomic_u8 *const count = &known_samples->filter[samples_hash(address) >> (64 - SAMPLES_FILTER_SHIFT)];
-    const unsigned found = load_plain(count);
-    if (found != UINT8_MAX) {
-        invariant(by > 0 || found != 0);
-        store_plain(count, (uint8_t)((int)found + by));
-    }
 }
 
 /* Stacks. */
@@ -245,13 +243,29 @@ static void count_live(const struct sample *sample, double sign)
     }
 }
 
+/* Counts a record that begins (1) or ends (-1) in the unit of its slot, whose tag is to have frees come here. */
+static void count_in_unit(const struct sample *sample, int by)
+{
+    if (sample->run == 0 || sample->life != 0) {
+        return;
+    }
+    const size_t unit = arena_unit((const void *)(uintptr_t)sample->address);
+    const uint32_t count = arena.revisits[unit].samples += (uint32_t)by;
+    invariant(lock_is_held(&samples_lock) && count <= UNIT_BYTES / GRANULE_BYTES);
+    if (by > 0 && count == 1) {
+        (void)fetch_or_plain(&arena.units[unit].tag, TAG_SAMPLED);
+    } else if (count == 0) {
+        (void)fetch_and_plain(&arena.units[unit].tag, ~(uint32_t)TAG_SAMPLED);
+    }
+}
+
 static void end_record(atomic_u64 *word)
 {
     const uint32_t number = sample_word_number(load_plain(word));
     struct sample *const sample = samples_at(number);
     invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address != 0);
     count_live(sample, -1);
-    filter_add(sample->address, -1);
+    count_in_unit(sample, -1);
     store_plain(word, WORD_GONE);
     sample->address = 0;
     sample->next = known_samples->free;
@@ -284,12 +298,24 @@ static uint32_t take_record(void)
     return number;
 }
 
+/* Other threads may be about to give the memory another use. */
+bool samples_is_dead(const struct sample *sample)
+{
+    if (sample->life == 0) {
+        return false;
+    }
+    const void *const p = (const void *)(uintptr_t)sample->address;
+    const struct run *const chunk = &arena.runs[sample->run];
+    invariant(sample->run != 0 && sample->class == CLASS_NONE);
+    return arena_tag(p) != TAG_CHUNK || load_plain(size_code_at(p)) == 0 || owned_load(&chunk->life) != sample->life;
+}
+
 /* Ends the records of objects that are gone. */
-static void sweep_samples(bool (*is_dead)(const struct sample *))
+static void sweep_samples(void)
 {
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const struct sample *const sample = sample_made(number);
-        if (sample->address != 0 && is_dead(sample)) {
+        if (sample->address != 0 && samples_is_dead(sample)) {
             end_record(sample_word(sample->address));
         }
     }
@@ -298,12 +324,12 @@ static void sweep_samples(bool (*is_dead)(const struct sample *))
 
 /* Notes what lives now as the peak, if it is more than before. Dead records do not count, so they are looked for first.
  */
-static void note_peak(bool (*is_dead)(const struct sample *))
+static void note_peak(void)
 {
     if (known_samples->live_bytes <= known_samples->peak_bytes) {
         return;
     }
-    sweep_samples(is_dead);
+    sweep_samples();
     if (known_samples->live_bytes <= known_samples->peak_bytes) {
         return;
     }
@@ -331,15 +357,13 @@ static void add_record(uint32_t number, const struct sample *of)
     sample->life = of->life;
     sample->class = of->class;
     sample->address = of->address;
-    store_plain(&sample->seen, 0);
-    filter_add(of->address, 1);
+    count_in_unit(sample, 1);
     sample_table_put(load_plain(&known_samples->table), of->address, number);
     counter_add(&samples.live, 1);
     count_live(sample, 1);
 }
 
-void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth,
-                 bool (*is_dead)(const struct sample *))
+void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth)
 {
     struct sample made = *sample;
     invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
@@ -363,7 +387,7 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
     }
     uint32_t number = sample_table_need() ? take_record() : 0;
     if (number == 0 && known_samples->since_sweep > SAMPLES_MOST / 8) {
-        sweep_samples(is_dead);
+        sweep_samples();
         number = sample_table_need() ? take_record() : 0;
     }
     if (number != 0) {
@@ -371,7 +395,7 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
         /* Not for each new one, and not for each small step */
         if (++known_samples->since_sweep > counter_get(&samples.live) / 8 &&
             known_samples->live_bytes > known_samples->peak_bytes * (1 + 1.0 / 64)) {
-            note_peak(is_dead);
+            note_peak();
         }
     } else {
         counter_add(&samples.lost, 1);
@@ -380,11 +404,11 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
     lock_release(&samples_lock);
 }
 
-void samples_note_peak(bool (*is_dead)(const struct sample *))
+void samples_note_peak(void)
 {
     lock_acquire(&samples_lock);
     if (known_samples != NULL) {
-        note_peak(is_dead);
+        note_peak();
     }
     lock_release(&samples_lock);
 }
@@ -420,6 +444,23 @@ void samples_end(uint64_t address)
     }
     invariant(sample_word(address) == NULL);
     lock_release(&samples_lock);
+}
+
+void samples_end_run(uint32_t first)
+{
+    const uint32_t tag = load_plain(&arena.units[first].tag), units = arena.runs[first].units;
+    if (!samples_are_on() || tag == TAG_CHUNK) {
+        return; /* all records end, or have ended */
+    }
+    const size_t step = tag == TAG_LARGE ? (size_t)units << UNIT_SHIFT : class_geometry[tag_class(tag)].size;
+    const char *const start = arena_address(first), *const end = start + ((size_t)units << UNIT_SHIFT);
+    invariant(step != 0);
+    for (const char *p = start; p < end; p += step) {
+        if ((tag == TAG_LARGE || (load_plain(&arena.units[arena_unit(p)].tag) & TAG_SAMPLED) != 0) &&
+            samples_find((uintptr_t)p) != 0) {
+            samples_end((uintptr_t)p);
+        }
+    }
 }
 
 void samples_end_all(void)

@@ -4,18 +4,20 @@
  * record for each stack with its sums. All of it is memory of the engine's own, and is never given back; there are at
  * most SAMPLES_MOST records and STACKS_MOST stacks. What found no room is counted.
  *
- * The free of an object touches nothing here. So a record may outlive its object. It ends at the latest before the
- * object's place is handed out again: whoever hands out a place while allocations are sampled asks samples_may_have
- * first. Objects in chunks are handed out without that, so a chunk has a number for each of its lives (samples_life),
- * and a record counts only in the life that it was made in. A report leaves out records of objects that are free
- * (profile.h).
+ * A record of a slot or of a large block lives as long as the object. While sampled objects live in a unit of a slab,
+ * its tag says so (TAG_SAMPLED), and all frees there come to the slow path, which ends the record. Large blocks always
+ * come there. An epoch that is released ends the records of its runs.
  *
- * Invariants: an address has at most one record; a word of the table that is not empty names a record in use.
+ * The free of an object in a chunk touches nothing here, so its record may outlive it. The codes of the chunk tell, and
+ * a number for each of the chunk's lives (samples_life). Such a record ends when another object at its address is
+ * sampled, or when records are swept.
  *
- * Threads: samples_may_have, samples_find and samples_mark by any, without a lock; all else takes the lock, in a gate,
- * so that a fork finds it free. */
-#ifndef TSLAB_COMMON_SAMPLES_H
-#define TSLAB_COMMON_SAMPLES_H
+ * Invariants: an address has at most one record; a word of the table that is not empty names a record in use; a unit
+ * of a slab has as many records as its entry counts (struct revisit), and the bit in its tag unless there are none.
+ *
+ * Threads: samples_find by any, without a lock; all else takes the lock, in a gate, so that a fork finds it free. */
+#ifndef TSLAB_SLAB_SAMPLES_H
+#define TSLAB_SLAB_SAMPLES_H
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -38,7 +40,6 @@ struct sample {
     uint32_t life;   /* of its chunk; 0: it is in none */
     uint32_t class;  /* of its slot; CLASS_NONE: it is none */
     uint32_t next;   /* not in use: the next such record */
-    atomic_u32 seen; /* the number of the last report that found its place in a cache */
 };
 
 /* The sums of a stack, estimated. */
@@ -57,18 +58,17 @@ struct stack {
 };
 
 struct samples {
-    atomic_u32 is_on;            /* allocations are sampled */
-    atomic_u64 period;           /* the mean number of bytes between two samples */
-    atomic_u32 changes;          /* how often the period was set */
-    atomic_u64 seed;             /* of the next generator; 0: not chosen yet */
-    atomic_u32 lives;            /* of chunks */
-    atomic_u32 looks;            /* into the caches of threads, for reports */
-    atomic_u32 highest;          /* no record with a higher number was ever in use */
-    atomic_u32 stacks;           /* the number of the last stack */
-    atomic_u32 live;             /* records in use */
-    atomic_u64 lost;             /* samples that found no record */
-    atomic_u64 stackless;        /* samples that found no stack */
-    _Atomic(atomic_u8 *) filter; /* records by hash, 255 counts no more; NULL until allocations are sampled */
+    atomic_u32 is_on;     /* allocations are sampled */
+    atomic_u32 were_on;   /* they are or were, or are about to be */
+    atomic_u64 period;    /* the mean number of bytes between two samples */
+    atomic_u32 changes;   /* how often the period was set */
+    atomic_u64 seed;      /* of the next generator; 0: not chosen yet */
+    atomic_u32 lives;     /* of chunks */
+    atomic_u32 highest;   /* no record with a higher number was ever in use */
+    atomic_u32 stacks;    /* the number of the last stack */
+    atomic_u32 live;      /* records in use */
+    atomic_u64 lost;      /* samples that found no record */
+    atomic_u64 stackless; /* samples that found no stack */
 };
 
 extern struct samples samples;
@@ -83,17 +83,10 @@ always_inline uint64_t samples_hash(uint64_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15u;
 }
 
-/* 0: there is no record of an object at this address. */
-always_inline unsigned samples_filter_at(const atomic_u8 *filter, const void *p)
+/* Whether a unit may have TAG_SAMPLED. */
+always_inline bool samples_were_on(void)
 {
-    return load_plain(&filter[samples_hash((uintptr_t)p) >> (64 - SAMPLES_FILTER_SHIFT)]);
-}
-
-/* Whether there may be a record of an object at this address. */
-always_inline bool samples_may_have(const void *p)
-{
-    const atomic_u8 *const filter = load_acquire(&samples.filter);
-    return filter != NULL && samples_filter_at(filter, p) != 0;
+    return unlikely(load_plain(&samples.were_on) != 0);
 }
 
 /* A number for the next life of a chunk; 0 while allocations are not sampled. */
@@ -121,12 +114,14 @@ bool samples_copy(uint32_t number, struct sample *copy);
 void samples_sums(uint32_t number, struct stack_sums *sums);
 
 /* Makes a record, which gets its stack and its weight here, if allocations are sampled still. A record that the address
- * has ends first. is_dead tells of records whose objects are gone; it is asked before a new peak is noted. */
-void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth,
-                 bool (*is_dead)(const struct sample *));
+ * has ends first. */
+void samples_add(const struct sample *sample, const uintptr_t *frames, size_t depth);
 
 /* Notes the peak as of now, for a report. */
-void samples_note_peak(bool (*is_dead)(const struct sample *));
+void samples_note_peak(void);
+
+/* Whether the object of this record is gone, as can be only if it was in a chunk. */
+bool samples_is_dead(const struct sample *sample);
 
 /* The object of the record with this address grew in its place: it counts by this many bytes from now on. False: there
  * is no such record. */
@@ -134,6 +129,9 @@ bool samples_grow(uint64_t address, uint64_t bytes);
 
 /* Ends the record of this address, if there is one. */
 void samples_end(uint64_t address);
+
+/* Ends the records of all objects in a run, which is released with its epoch and still has its tags. */
+void samples_end_run(uint32_t first);
 
 /* Ends all records. The stacks and what they allocated stay. */
 void samples_end_all(void);

@@ -1,0 +1,2 @@
+# slab/slab.c: a slab that gets another home is taken to have no sampled objects.
+s/if (likely(!samples_were_on()))/if (true)/
