@@ -113,6 +113,18 @@ class Programs(Case):
         functions = {tuple(place.function for place in names.trace(number))[:3] for number in profile.stacks}
         self.assertIn(("keeps", "works", "main"), functions)
 
+    def test_errors_are_said(self):
+        self.run_program(WORK)
+        _, said = tool(self.directory / f"{WORK.name}.0")
+        samples, error = map(int, re.search(r" (\d+) +(\d+) +keeps\b", said).groups())
+        self.assertAlmostEqual(error, 100 / samples**0.5, delta=1)  # the samples of 40 MiB
+        self.run_program(WORK, profile="16M")
+        _, said = tool(self.directory / f"{WORK.name}.0")
+        self.assertNotRegex(said, r"\d +keeps\b")  # two or three, if any
+        self.run_program(WORK, profile="1")
+        _, said = tool(self.directory / f"{WORK.name}.0")
+        self.assertRegex(said, r" 40000 +0 +keeps\b")
+
     def test_each_object_with_a_period_of_one(self):
         self.run_program(WORK, profile="1")
         profile = written.read(self.directory / f"{WORK.name}.0")
@@ -125,7 +137,7 @@ class Programs(Case):
         first, second = (self.directory / f"{WORK.name}.{n}" for n in (0, 1))
         code, said = tool(second, "--leaks", "--base", first)
         self.assertEqual(code, 0)
-        grown = re.search(r"([\d,]+) +\d+ +keeps", said)
+        grown = re.search(r"([\d,]+) +\d+ +\d+ +keeps", said)
         self.assertIsNotNone(grown, said)
         self.assertIn(int(grown[1].replace(",", "")), range(19900, 20101))
         self.assertIn("in the process", said)

@@ -13,19 +13,26 @@ class Sum:
     bytes: float = 0
     samples: int = 0
     oldest_ms: int = 0
+    variance: float = 0  # of the bytes
 
-    def add(self, objects, size, samples=0, age_ms=0):
+    def add(self, objects, size, samples=0, age_ms=0, variance=0):
         self.objects += objects
         self.bytes += size
         self.samples += samples
         self.oldest_ms = max(self.oldest_ms, age_ms)
+        self.variance += variance
+
+
+def _variance(weight, size):
+    """Of the estimate that an object of this size stands for `weight` such objects (Horvitz and Thompson)."""
+    return weight * (weight - 1) * size**2
 
 
 def live(written, key=lambda sample: sample.stack):
     """What lives, estimated, by stack or by another key."""
     sums = defaultdict(Sum)
     for sample in written.live:
-        sums[key(sample)].add(sample.weight, sample.weight * sample.bytes, 1, sample.age_ms)
+        sums[key(sample)].add(sample.weight, sample.weight * sample.bytes, 1, sample.age_ms, _variance(sample.weight, sample.bytes))
     return sums
 
 
@@ -36,7 +43,7 @@ def kept(written, key=lambda sample: sample.stack):
     for sample in written.live:
         if sample.kept:
             charged = sample.weight * sample.kept
-            shares[sample.size][key(sample)].add(0, charged, 1, sample.age_ms)
+            shares[sample.size][key(sample)].add(0, charged, 1, sample.age_ms, _variance(sample.weight, sample.kept))
             all_shares[sample.size] += charged
     sums = defaultdict(Sum)
     page = written.number("page") or 4096
@@ -44,8 +51,9 @@ def kept(written, key=lambda sample: sample.stack):
         if all_shares[size] == 0:
             sums[None].add(of_all.pages / page, of_all.pages)
         for stack, share in shares[size].items():
-            part = of_all.pages * share.bytes / all_shares[size]
-            sums[stack].add(part / page, part, share.samples, share.oldest_ms)
+            scale = of_all.pages / all_shares[size]
+            part = scale * share.bytes
+            sums[stack].add(part / page, part, share.samples, share.oldest_ms, scale**2 * share.variance)
     return sums
 
 
@@ -67,7 +75,7 @@ def by_site(sums, symbols):
     sites = defaultdict(Sum)
     for number, found in sums.items():
         site = UNSAMPLED if number is None else symbols.site(number)
-        sites[site].add(found.objects, found.bytes, found.samples, found.oldest_ms)
+        sites[site].add(found.objects, found.bytes, found.samples, found.oldest_ms, found.variance)
     return sorted(sites.items(), key=lambda item: -item[1].bytes)
 
 
@@ -87,9 +95,10 @@ def growth(written, symbols, base, base_symbols):
     """What lives by stack, less what lived in the profile before it."""
     before = defaultdict(Sum)
     for number, found in live(base).items():
-        before[base_symbols.key(number)].add(found.objects, found.bytes)
+        before[base_symbols.key(number)].add(found.objects, found.bytes, variance=found.variance)
     sums = {}
     for number, found in live(written).items():
         old = before.pop(symbols.key(number), Sum())
-        sums[number] = Sum(found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms)
+        variance = found.variance + old.variance
+        sums[number] = Sum(found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms, variance)
     return sums
