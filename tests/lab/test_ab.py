@@ -1,4 +1,4 @@
-"""`tslab ab`: the rule of decision against known answers and simulated noise, its words, and tiny runs of the command.
+"""`lab ab`: the rule of decision against known answers and simulated noise, its words, and tiny runs of the command.
 usage: test_ab.py LIBRARY"""
 
 import itertools
@@ -15,8 +15,8 @@ from tslab_lab.allocators import sides
 from tslab_lab.base import processes
 from tslab_lab.report import ab_page
 from tslab_lab.results import comparison
-from tslab_lab.statistics import randomisation
-from tslab_lab.statistics.randomisation import BETTER, GO, NO_DIFFERENCE, NO_GO, UNDECIDED, WORSE, Row
+from tslab_lab.estimates import randomisation
+from tslab_lab.estimates.randomisation import BETTER, GO, NO_DIFFERENCE, NO_GO, UNDECIDED, WORSE, Row
 
 ROWS, TABLES = 14, 100
 NOISE = 0.015
@@ -260,7 +260,7 @@ class Words(unittest.TestCase):
         self.assertIn("A and B are the same library with the same options", text)
         self.assertIn("\n\nNote: busy.\n\n", text)
         self.assertTrue(
-            text.endswith("`tslab ab tslab new=/x/lib.so@stats=1 pair --rounds 8 --quick --least-effect 2`\n"), text
+            text.endswith("`lab/lab ab tslab new=/x/lib.so@stats=1 pair --rounds 8 --quick --least-effect 2`\n"), text
         )
         self.assertLessEqual(max(map(len, text.splitlines())), 120)
 
@@ -345,7 +345,7 @@ class Rows(unittest.TestCase):
 
 class Command(LabTest):
     def ab(self, *words, **options):
-        return self.tslab("ab", *words, "--library", self.library, **options)
+        return self.lab("ab", *words, "--library", self.library, **options)
 
     def test_what_weighs_more_is_no_go(self):
         page, folder = self.own / "page.md", self.own / "results"

@@ -12,7 +12,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.real import postgres, redis
 from tslab_lab.report import demo_table
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 
 class Statistics(unittest.TestCase):

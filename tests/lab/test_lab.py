@@ -13,7 +13,7 @@ from tslab_lab.base import processes
 from tslab_lab.commands import health
 from tslab_lab.measure import honesty, rounds
 from tslab_lab.results import case_runs, marks, storage
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -35,7 +35,7 @@ class Latency(LabTest):
             "--no-figures",
         )
         sides = "tslab,glibc,tslab@magazines=0"
-        done = self.tslab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
+        done = self.lab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0])
         self.assertRegex(done.stdout, r"(?m)^tslab@magazines=0 +[0-9.]")
@@ -55,7 +55,7 @@ class Latency(LabTest):
 class Boundaries(LabTest):
     def test_all_sizes_run(self):
         words = ("boundaries", "--quick", "--rounds", "1", "--no-figures", "--allocators", "tslab,glibc")
-        done = self.tslab(*words, "--library", self.library, "--output", "out")
+        done = self.lab(*words, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0], 100)
         for words in ("boundaries: ns", "edges: peak RSS, MiB", "32,833", "1,048,576"):

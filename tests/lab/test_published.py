@@ -32,7 +32,7 @@ class Plans(unittest.TestCase):
         for step in (*plan.full(), *plan.smoke()):
             for piece in step.pieces:
                 if step.name != plan.SOAK:
-                    cli.parser([piece.words[0]]).parse_args(piece.words)
+                    cli.LAB.parser([piece.words[0]]).parse_args(piece.words)
 
     def test_histograms_of_all_rounds_are_one(self):
         lines = [{"kind": "header"}]

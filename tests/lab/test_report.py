@@ -187,7 +187,7 @@ class Reports(LabTest):
     def report(self, lines, *options):
         folder = self.own / "tslab-runs/bench-20260131-120000"
         path = fixture.write(folder, lines)
-        done = self.tslab("report", path, *options)
+        done = self.lab("report", path, *options)
         return done, folder / "report.html"
 
     def made(self, lines, *options):
@@ -223,7 +223,7 @@ class Reports(LabTest):
         fixture.write(self.own / "tslab-runs/old", [fixture.header(), fixture.records()[1]])
         little = fixture.records(cases=fixture.CASES[:1], rounds=5, more=False)
         fixture.write(self.own / "tslab-runs/new", little).touch()
-        done = self.tslab("report", "last", "--output", self.own / "elsewhere/page.html", "--baseline", "glibc")
+        done = self.lab("report", "last", "--output", self.own / "elsewhere/page.html", "--baseline", "glibc")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = (self.own / "elsewhere/page.html").read_text()
         self.assertIn("glibc = 1", text)
@@ -235,7 +235,7 @@ class Reports(LabTest):
         path = fixture.write(self.own / "half", lines[:-4])
         with path.open("a") as file:
             file.write(json.dumps(lines[-4])[:30])  # the writer was killed in this line
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = (self.own / "half/report.html").read_text()
         self.assertIn("The file has no end", text)
@@ -327,7 +327,7 @@ class Browser(LabTest):
     def setUp(self):
         super().setUp()
         path = fixture.write(self.own / "run", fixture.records())
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         options = Options()
         options.binary_location = CHROMIUM
@@ -434,14 +434,14 @@ class Browser(LabTest):
 
     def look_at_words(self):
         text = self.driver.execute_script("return document.body.innerText")
-        self.assertIn("tslab bench, 2026-01-31 12:00:00 UTC", text)
+        self.assertIn("lab bench, 2026-01-31 12:00:00 UTC", text)
         for words in ("12 workloads · 5 allocators", "Example CPU <1>", "others use 20%"):
             self.assertIn(words, text)
         self.assertRegex(text, r"Where tslab loses\s+time\s+larson: (1\.9\d|2\.0\d) \([^)]+\) × mimalloc")
         self.assertRegex(text, r"Where tslab wins\s+time\s+scattered: 0\.3\d \([^)]+\) × ")
         self.assertRegex(text, r"time\s+wins 1\s+loses 11\s+peak RSS\s+loses 12")
         self.assertIn("git checkout 0123456789abcdef0123456789abcdef01234567", text)
-        self.assertIn("lab/tslab bench --rounds 6 mixed-remote:threads=8", text)
+        self.assertIn("lab/lab bench --rounds 6 mixed-remote:threads=8", text)
         self.assertIn(f"{1:064x}", text)
         link = self.driver.execute_script("return document.querySelector('a[download]').href")
         lines = base64.b64decode(link.partition("base64,")[2]).decode().splitlines()
@@ -477,7 +477,7 @@ class Answers(LabTest):
 
     def made(self, lines, name):
         path = fixture.write(self.own / name, lines)
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         text = path.with_name("report.html").read_text(encoding="utf-8")
         text = re.sub(r"base64,[^\"]*", "base64,", text)

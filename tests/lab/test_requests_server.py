@@ -9,7 +9,7 @@ import threading
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.base import processes
 from tslab_lab.request_server import compiled, driver, survivors
-from tslab_lab.statistics.histogram import Histogram, bucket_of
+from tslab_lab.estimates.histogram import Histogram, bucket_of
 
 TIMEOUT = 60
 SESSIONS = 50

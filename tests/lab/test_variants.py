@@ -1,4 +1,4 @@
-"""`tslab variants`: its questions, its tables from figures that are known, and what it refuses. usage: test_variants.py LIBRARY"""
+"""`lab variants`: its questions, its tables from figures that are known, and what it refuses. usage: test_variants.py LIBRARY"""
 
 import subprocess
 import types
@@ -123,7 +123,7 @@ class Command(LabTest):
             (("remote", "--variants", "letterbox"), "there is no letterbox"),
             (("remote", "--markdown", self.own / "no/page.md"), "no such directory"),
         ):
-            done = self.tslab("variants", *words)
+            done = self.lab("variants", *words)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(complaint, done.stderr)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import lab_test
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.statistics import histogram
+from tslab_lab.estimates import histogram
 from tslab_lab.workloads import catalogue, held, named
 from tslab_lab.workloads import compiled as build
 

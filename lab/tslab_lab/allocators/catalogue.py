@@ -61,4 +61,4 @@ GROUPS = {
     "all": list(ALLOCATORS),
     "debian": [name for name, allocator in ALLOCATORS.items() if allocator.package or name == SYSTEM],
 }
-DEBIAN = (*GROUPS["debian"], OURS)  # what `tslab epochs` and `tslab requests` know
+DEBIAN = (*GROUPS["debian"], OURS)  # what `lab epochs` and `lab requests` know

@@ -4,20 +4,16 @@ import datetime
 import email.utils
 import gzip
 import hashlib
-import os
 import platform
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM
 from tslab_lab.base import cache, machine, places, processes
+from tslab_tools import drop_in
 
-DROP_IN = "libtslab-malloc.so"
-LIBRARY_VARIABLE = "TSLAB_LIBRARY"
-_HINT = f" {'Run `make build` to build it' if places.ROOT else 'Install tslab (docs/install.md)'}, or name one with --library."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -35,15 +31,6 @@ class Library:
     released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
 
 
-def add_library_option(parser):
-    parser.add_argument(
-        "--library",
-        type=Path,
-        metavar="PATH",
-        help=f"tslab's drop-in library (default: {LIBRARY_VARIABLE}, the checkout's release build, the installed one)",
-    )
-
-
 def words(text):
     return [word.strip() for word in text.split(",") if word.strip()]
 
@@ -58,7 +45,7 @@ def found(names, library=None):
                 raise processes.Failure(f"Two allocators are called {name}: write one as NAME=PATH, with another name.")
             continue
         if path:
-            path = checked(path)
+            path = drop_in.checked(path)
             version = _version_in(path)
             here[name] = Library(name, name, path, version, "named by path", sha256_of(path), released=_day_of(path))
         elif name == OURS:
@@ -83,7 +70,7 @@ def is_built_here(library):
 def environment(library):
     """The environment for a program that shall run on this library."""
     result = processes.environment(library.path) | library.environment
-    result.pop(LIBRARY_VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
+    result.pop(drop_in.VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
     return result
 
 
@@ -118,22 +105,8 @@ def as_facts(libraries):
 
 
 def built_path(allocator):
-    """Where `tslab peers install` puts the library that it builds."""
+    """Where `lab peers install` puts the library that it builds."""
     return cache.root() / "peers" / f"{allocator.name}-{allocator.version}" / f"lib{allocator.name}.so"
-
-
-def checked(path, hint=""):
-    """The absolute path of a library that can be preloaded. `hint` is added to the error when there is none."""
-    path = Path(path)
-    if not path.is_file():
-        raise processes.Failure(f"There is no library {path}.{hint}")
-    path = Path(os.path.abspath(path))
-    if set(str(path)) & set(" :$"):
-        raise processes.Failure(f"LD_PRELOAD cannot name {path}: the path must have no space, colon or dollar sign.")
-    with path.open("rb") as file:
-        if file.read(4) != b"\x7fELF":
-            raise processes.Failure(f"{path} is no shared library.")
-    return path
 
 
 def sha256_of(path):
@@ -177,31 +150,8 @@ def _free_name(name, path):
 
 
 def _ours(library):
-    path, source = _our_path(library)
-    path = checked(path, _HINT)
+    path, source = drop_in.locate(library)
     return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path))
-
-
-def _our_path(library):
-    if library:
-        return library, "--library"
-    if named := os.environ.get(LIBRARY_VARIABLE):
-        return named, LIBRARY_VARIABLE
-    if places.LIBRARY and places.LIBRARY.is_file():
-        return places.LIBRARY, "the checkout's release build"
-    if installed := _installed():
-        return installed, "installed"
-    raise processes.Failure(f"There is no library {places.LIBRARY or DROP_IN}.{_HINT}")
-
-
-def _installed():
-    """Where the dynamic linker finds tslab's drop-in."""
-    ldconfig = shutil.which("ldconfig") or shutil.which("ldconfig", path="/usr/sbin:/sbin")
-    for line in _output([ldconfig, "-p"]).splitlines() if ldconfig else ():
-        name, _, path = line.strip().partition(" => ")
-        if name.startswith(DROP_IN) and os.path.isfile(path):
-            return path
-    return None
 
 
 def _look_for(allocator, here, missing):
@@ -217,12 +167,12 @@ def _look_for(allocator, here, missing):
     else:
         crate = allocator.crate
         path, source = built_path(allocator), f"crate {crate.name} {crate.version.partition('+')[0]}"
-        how = f"It is not built yet. To build it: tslab peers install {name}"
+        how = f"It is not built yet. To build it: lab peers install {name}"
     if not path or not path.is_file():
         missing[name] = how
         return
     try:
-        path = checked(path)
+        path = drop_in.checked(path)
     except processes.Failure as failure:
         missing[name] = str(failure)
         return

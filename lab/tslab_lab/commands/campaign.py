@@ -1,4 +1,4 @@
-"""`tslab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
+"""`lab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
 
 import contextlib
 import fnmatch
@@ -138,7 +138,7 @@ def measure(chosen, raw, arguments):
         try:
             lines = measured(piece, arguments.output.absolute() / step.name / piece.name, end)
         except processes.Failure as failure:
-            print(f"tslab: {name}: {failure}", file=sys.stderr, flush=True)
+            print(f"lab: {name}: {failure}", file=sys.stderr, flush=True)
             left.append((step, piece))
             failed = True
             continue
@@ -158,7 +158,7 @@ def prepare(pieces):
     if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
         _, missing = installed.found(["all"])
         if missing:
-            raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/tslab peers install")
+            raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/lab peers install")
 
 
 def _build(words):
@@ -205,7 +205,7 @@ def argv_of(piece, folder):
         folder.mkdir(parents=True)
         return ["make", "soak", f"SOAK_MINUTES={piece.words[0]}", f"SOAK_PAGE={folder}/soak.md"]
     command, *words = piece.words
-    return [sys.executable, "-B", "lab/tslab", command, "--output", str(folder), *words]
+    return [sys.executable, "-B", "lab/lab", command, "--output", str(folder), *words]
 
 
 def wait_until_quiet(name, end):
@@ -267,10 +267,10 @@ def changed(pages, steps):
             write(step, pages, Path(directory))
             page = pages / f"{step.name}.md"
             if not page.is_file() or (Path(directory) / page.name).read_text() != published.as_measured(page.read_text()):
-                yield f"{page.name} is not what its raw results say: tslab campaign --only-pages --pieces {step.name}"
+                yield f"{page.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
 
 
 def redrawn(pages):
     picture = drawn(pages)
     if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
-        yield f"{PICTURE} is not what matrix.md says: tslab campaign --only-pages"
+        yield f"{PICTURE} is not what matrix.md says: lab campaign --only-pages"

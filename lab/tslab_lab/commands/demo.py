@@ -1,4 +1,4 @@
-"""`tslab demo`: runs real work on the system's malloc and on tslab, in turns, and shows one table."""
+"""`lab demo`: runs real work on the system's malloc and on tslab, in turns, and shows one table."""
 
 import shlex
 from pathlib import Path
@@ -11,7 +11,7 @@ from tslab_lab.measure import measurement
 from tslab_lab.real import churn, postgres, records, redis
 from tslab_lab.report import demo_table, make
 from tslab_lab.results import standings
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 NAME = "demo"
 HELP = "real programs on the system's malloc and on tslab, in turns: one table"

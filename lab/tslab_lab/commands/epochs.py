@@ -1,4 +1,4 @@
-"""`tslab epochs`: measures what epochs cost and weigh, against pools, and against allocators without epochs."""
+"""`lab epochs`: measures what epochs cost and weigh, against pools, and against allocators without epochs."""
 
 import contextlib
 import dataclasses

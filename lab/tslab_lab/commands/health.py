@@ -1,4 +1,4 @@
-"""`tslab health`: does the library do on this machine what it should? Exit code 0 says yes."""
+"""`lab health`: does the library do on this machine what it should? Exit code 0 says yes."""
 
 import dataclasses
 import json
@@ -17,7 +17,8 @@ from tslab_lab.display import layout, progress
 from tslab_lab.measure import accounts, case_runner, honesty, rounds
 from tslab_lab.results import accounting, measures, published
 from tslab_lab.results.marks import BUSY_SHARE
-from tslab_lab.statistics import intervals
+from tslab_lab.estimates import intervals
+from tslab_tools import drop_in
 
 NAME = "health"
 HELP = "one command: is tslab on this machine as it should be? exit code 0 says yes"
@@ -46,7 +47,7 @@ SMOKE = (  # real programs, each with the words that it must print
 
 
 def add_arguments(parser):
-    installed.add_library_option(parser)
+    drop_in.add_option(parser)
     parser.add_argument("--record", action="store_true", help="write today's ratios down as the ones to hold")
     honesty.add_option(parser)
 

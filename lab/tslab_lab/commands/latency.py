@@ -1,4 +1,4 @@
-"""`tslab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
+"""`lab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
 from tslab_lab.allocators import sides
 from tslab_lab.base import processes

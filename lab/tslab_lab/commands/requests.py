@@ -1,4 +1,4 @@
-"""`tslab requests`: drives a real HTTP server at a fixed rate, on tslab under every epoch policy and on other
+"""`lab requests`: drives a real HTTP server at a fixed rate, on tslab under every epoch policy and on other
 allocators, and shows what that does to its latency and memory."""
 
 import dataclasses

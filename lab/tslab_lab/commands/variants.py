@@ -1,4 +1,4 @@
-"""`tslab variants`: a question of the engine's design, measured anew: builds that answer it in other ways, side by side."""
+"""`lab variants`: a question of the engine's design, measured anew: builds that answer it in other ways, side by side."""
 
 import argparse
 from dataclasses import dataclass, replace

@@ -4,11 +4,12 @@ import textwrap
 from dataclasses import dataclass, field
 
 from rich import box
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-WIDTH = 80
+from tslab_tools.terminal import WIDTH as WIDTH
+from tslab_tools.terminal import console as console
+
 PAGE_WIDTH = 120
 MET, MISSED = "met", "OVER"
 STYLES = {MET: "green", MISSED: "bold red"}
@@ -90,13 +91,6 @@ def markdown_page(title, parts, setting):
         lines += [f"{part.title}:", part.markdown()] if isinstance(part, Table) else [filled(part)]
     measured_on = "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in setting)])
     return "\n\n".join([*lines, "## Measured on", measured_on]) + "\n"
-
-
-def console():
-    """For what needs so many columns at least; a narrower terminal wraps it."""
-    result = Console()
-    result.width = max(result.width, WIDTH)
-    return result
 
 
 def show(on, tables, paragraphs, setting, width=None):

@@ -1,11 +1,11 @@
-"""The tables of `tslab rss`, of 80 columns at most, and what they must be read with."""
+"""The tables of `lab rss`, of 80 columns at most, and what they must be read with."""
 
 from statistics import median
 
 from tslab_lab.display import layout
 from tslab_lab.display.layout import Table
 from tslab_lab.memory import series
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 
 def _scaled(name, factor):

@@ -280,7 +280,7 @@ _said = set()
 def _say(program, why):
     if program.name not in _said:
         _said.add(program.name)
-        print(f"tslab: {program.name} is left out: {why}", file=sys.stderr)
+        print(f"lab: {program.name} is left out: {why}", file=sys.stderr)
 
 
 def select(word):

@@ -9,7 +9,7 @@ from tslab_lab.display.layout import counted
 from tslab_lab.memory import series
 from tslab_lab.report import ab_page, html_tables, plots
 from tslab_lab.results import case_runs, latencies, measures, standings
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 from tslab_lab.workloads import held, named
 
 # How less, level and more are called, by what is measured.

@@ -1,4 +1,4 @@
-"""The tables of `tslab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
+"""The tables of `lab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
 
 from statistics import median
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tslab_lab.display import layout
 from tslab_lab.display.layout import three_digits
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 MEMORY_SHARE = 0.05
 MEMORY_KIB = 1024

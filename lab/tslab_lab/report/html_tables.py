@@ -275,7 +275,7 @@ def memory_over_time(caption, lines, names, afters):
 
 
 def judged(caption, found):
-    """The rows of `tslab ab`."""
+    """The rows of `lab ab`."""
     rows = [
         [head(escape(f"{one.row.case}: {one.row.figure}")), *(cell(escape(text)) for text in ab_page.cells(one, True)[1:])]
         for one in found

@@ -180,7 +180,7 @@ def add_memory(page):
 
 
 def add_judged(page):
-    """All rows of `tslab ab`."""
+    """All rows of `lab ab`."""
     if page.compared and page.compared.judged:
         page.add("rows", "All rows", html_tables.judged("B against A", page.compared.judged))
 
@@ -259,7 +259,7 @@ def runs_csv(page):
     return text.getvalue()
 
 
-def _command(header, name="tslab"):
+def _command(header, name="lab"):
     """As it was typed."""
     return f"{name} {header.get('command', '')} {shlex.join(map(str, header.get('arguments') or ()))}".strip()
 
@@ -271,7 +271,7 @@ def _repeat(page):
     if commit:
         changed = "   # it had changes besides" if " " in commit else ""
         lines += [f"git checkout {commit.partition(' ')[0]}{changed}", "make build"]
-    command = "lab/tslab" if commit else "tslab"
+    command = "lab/lab" if commit else "lab"
     lines.append(f"{command} peers install")
     lines.append(_command(header, command))
     return f"<pre>{escape(chr(10).join(lines))}</pre>"

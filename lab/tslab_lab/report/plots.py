@@ -359,7 +359,7 @@ def _short_size(size):
 
 
 def effects(judged):
-    """A row for each that `tslab ab` judged: B / A with its interval, and A against itself in grey."""
+    """A row for each that `lab ab` judged: B / A with its interval, and A against itself in grey."""
     figure, axes = _figure(1.0 + 0.34 * len(judged), WIDE)
     lows, highs = [], []
     for place, found in enumerate(judged):

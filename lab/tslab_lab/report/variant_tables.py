@@ -1,4 +1,4 @@
-"""What `tslab variants` found, as tables of Markdown."""
+"""What `lab variants` found, as tables of Markdown."""
 
 from tslab_lab.display import layout
 from tslab_lab.results import latencies, measures, standings

@@ -5,8 +5,8 @@ from statistics import median
 
 from tslab_lab.allocators import sides
 from tslab_lab.request_server import survivors
-from tslab_lab.statistics import intervals
-from tslab_lab.statistics.histogram import Histogram, pooled
+from tslab_lab.estimates import intervals
+from tslab_lab.estimates.histogram import Histogram, pooled
 
 OURS, DEFERRED = "tslab", "deferred"
 INSIDE = "inside"

@@ -2,7 +2,7 @@
 
 from tslab_lab.display.layout import counted
 from tslab_lab.results import standings
-from tslab_lab.statistics import intervals
+from tslab_lab.estimates import intervals
 
 BUSY_SHARE = 0.1  # of all processors' time, used by others
 

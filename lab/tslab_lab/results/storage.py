@@ -109,7 +109,7 @@ def _file_of(where):
         every = sorted(FOLDER.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
         if not every:
             raise processes.Failure(
-                f"There is no run below {FOLDER}/ here. Measure first, as by `tslab bench --quick`."
+                f"There is no run below {FOLDER}/ here. Measure first, as by `lab bench --quick`."
             )
         return every[-1]
     path = Path(where)
