@@ -9,13 +9,16 @@ import shutil
 import struct
 import subprocess
 import time
+import types
 import unittest
 import unittest.mock
 import zlib
 
 import tslab_test
-from prometheus_client.openmetrics import parser as openmetrics
+import prometheus_client
 from prometheus_client import parser as plain_text
+from prometheus_client.openmetrics import exposition
+from prometheus_client.openmetrics import parser as openmetrics
 from rich.text import Text
 from tslab_tools.live import board, exporter, figures, keys, metrics, processes, screen, summary
 from tslab_tools.failure import Failure
@@ -242,11 +245,12 @@ class Metrics(unittest.TestCase):
         return [process_of(1 << 40, labels=(b"request", b"other")), strange]
 
     def test_prometheus_reads_them(self):
-        for plain in (False, True):
-            with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
-                text = metrics.text(self.found(), 1, plain)
-            read = plain_text.text_string_to_metric_families if plain else openmetrics.text_string_to_metric_families
-            samples = [sample for family in read(text) for sample in family.samples]
+        with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
+            collected = list(metrics.families(self.found(), 1))
+        registry = types.SimpleNamespace(collect=lambda: collected)
+        for written, read in ((prometheus_client.generate_latest, plain_text), (exposition.generate_latest, openmetrics)):
+            families = read.text_string_to_metric_families(written(registry).decode())
+            samples = [sample for family in families for sample in family.samples]
             self.assertEqual({sample.name for sample in samples}, metrics.names())
             keys_of = [(sample.name, *sorted(sample.labels.items())) for sample in samples]
             self.assertEqual(len(keys_of), len(set(keys_of)), "a sample is there twice")

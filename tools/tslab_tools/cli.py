@@ -75,7 +75,12 @@ class Program:
 
 
 # Debian's packages of the modules that commands need and not everybody has.
-PACKAGES = {"rich": "python3-rich", "google": "python3-protobuf", "elftools": "python3-pyelftools"}
+PACKAGES = {
+    "rich": "python3-rich",
+    "prometheus_client": "python3-prometheus-client",
+    "google": "python3-protobuf",
+    "elftools": "python3-pyelftools",
+}
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
   tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show

@@ -2,8 +2,6 @@
 
 import sys
 
-from tslab_tools.live import exporter
-
 NAME = "export"
 HELP = "an exporter for Prometheus: all processes that run on tslab"
 DESCRIPTION = """Serves the figures of all processes that run on tslab with TSLAB_EXPORT=1 over HTTP, at /metrics, in
@@ -18,6 +16,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    from tslab_tools.live import exporter  # noqa: PLC0415  # the help needs no prometheus_client
+
     with exporter.Server(exporter.address(arguments.listen), arguments.pids) as server:
         if server.is_open_to_others:
             print("tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr)

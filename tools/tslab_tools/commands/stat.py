@@ -3,7 +3,7 @@
 import json
 
 from tslab_tools import terminal
-from tslab_tools.live import metrics, processes, report, screen, summary
+from tslab_tools.live import processes, report, screen, summary
 
 NAME = "stat"
 HELP = "the figures of a process that runs on tslab, or of a report"
@@ -42,6 +42,8 @@ def run(arguments):
         found = watched.look_afresh()
         watched.require(found)
         if arguments.openmetrics:
+            from tslab_tools.live import metrics  # noqa: PLC0415  # the help needs no prometheus_client
+
             print(metrics.text(found), end="")
         elif arguments.json:
             print(json.dumps(summary.as_json(found[0])))

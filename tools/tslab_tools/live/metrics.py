@@ -1,13 +1,14 @@
-"""The figures of processes as metrics: OpenMetrics 1.0, and Prometheus' older text format."""
+"""The figures of processes as metrics of Prometheus."""
 
 from dataclasses import dataclass
-from itertools import chain
+from types import SimpleNamespace
+
+from prometheus_client import Metric
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from tslab_tools.live import processes, summary
 from tslab_tools.live.figures import CLASS_COUNTED, LABEL_FIGURES, TOTAL_FIGURES
 
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 OTHERS = "(others)"
 
 
@@ -116,35 +117,27 @@ def names():
     return {name + ("_total" if kind == "counter" else "") for name, kind in every}
 
 
-def _escape(text):
-    return str(text).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
-
-
-def _sample(name, labels, value):
-    inner = ",".join(f'{key}="{_escape(text)}"' for key, text in labels.items())
-    return f"{name}{{{inner}}} {value}" if inner else f"{name} {value}"
-
-
-def _lines(name, kind, text, samples, plain):
-    total = "_total" if kind == "counter" else ""
-    found = [_sample(name + total, labels, value) for labels, value in samples]
-    if not found:
-        return []
-    family = name + total if plain else name
-    return [f"# HELP {family} {text}", f"# TYPE {family} {kind}", *found]
-
-
-def _of(process):
-    return {"pid": process.pid, "program": process.program}
-
-
-def text(found, unreadable=None, plain=False):
-    """Of these processes. `unreadable`: how many others there are, if that is known. `plain`: the older format."""
-    lines = []
+def families(found, unreadable=None):
+    """Of these processes, without those that have no samples. `unreadable`: how many others there are, if that is known."""
     for family in FAMILIES:
-        each = ([(_of(one) | labels, value) for labels, value in family.samples(one)] for one in found)
-        lines += _lines(family.name, family.kind, family.help, chain.from_iterable(each), plain)
+        metric = Metric(family.name, family.help, family.kind)
+        for process in found:
+            for labels, value in family.samples(process):
+                _add(metric, {"pid": process.pid, "program": process.program} | labels, value)
+        if metric.samples:
+            yield metric
     if unreadable is not None:
-        lines += _lines(*READ, [({}, len(found))], plain)
-        lines += _lines(*UNREAD, [({}, unreadable)], plain)
-    return "\n".join(lines + ([] if plain else ["# EOF"])) + "\n"
+        for (name, kind, text), count in ((READ, len(found)), (UNREAD, unreadable)):
+            metric = Metric(name, text, kind)
+            _add(metric, {}, count)
+            yield metric
+
+
+def _add(metric, labels, value):
+    name = metric.name + ("_total" if metric.type == "counter" else "")
+    metric.add_sample(name, {key: str(text) for key, text in labels.items()}, value)
+
+
+def text(found, unreadable=None):
+    """The same in OpenMetrics."""
+    return openmetrics.generate_latest(SimpleNamespace(collect=lambda: families(found, unreadable))).decode()
