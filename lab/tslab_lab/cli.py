@@ -4,8 +4,10 @@ import sys
 
 from tslab_tools import cli
 
-COMMANDS = ("peers", "bench", "rss", "latency", "ab", "health", "boundaries")
-COMMANDS += ("report", "requests", "epochs", "demo", "variants", "campaign")
+COMMANDS = (
+    *("peers", "bench", "rss", "latency", "ab", "health", "boundaries"),
+    *("report", "requests", "epochs", "demo", "variants", "campaign"),
+)
 EXAMPLES = """examples:
   lab peers install                      the other allocators
   lab bench --quick                      all of them, on a dozen workloads, in minutes

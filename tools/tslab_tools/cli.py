@@ -79,6 +79,7 @@ PACKAGES = {
     "rich": "python3-rich",
     "prometheus_client": "python3-prometheus-client",
     "google": "python3-protobuf",
+    "jinja2": "python3-jinja2",
     "elftools": "python3-pyelftools",
 }
 EXAMPLES = """examples:

@@ -4,6 +4,7 @@ dynamic linker say nothing, and the program runs on the malloc that it always ha
 import os
 import shutil
 import stat
+import argparse
 import struct
 from pathlib import Path
 
@@ -13,13 +14,13 @@ _INTERPRETER = 3  # PT_INTERP: the program asks for a dynamic linker
 _MOST_INTERPRETERS = 4  # a script's interpreter may be a script; the kernel follows as many
 
 
-def program_of(arguments):
+def program_of(arguments: argparse.Namespace) -> list[str]:
     """The words of the program's command line: those behind -- where it is written."""
-    words = arguments.program
+    words: list[str] = arguments.program
     return words[1:] if words[:1] == ["--"] else words
 
 
-def find(word):
+def find(word: str) -> str:
     """The path of a program as a shell would find it."""
     path = shutil.which(word)
     if path:
@@ -32,7 +33,7 @@ def find(word):
     raise Failure(f"There is no program {word}.{here}")
 
 
-def _elf(path):
+def _elf(path: str | Path) -> tuple[bytes, bool] | None:
     """(kind of machine, whether there is a dynamic linker) of a program; None for what is none."""
     with open(path, "rb") as file:
         head = file.read(64)
@@ -47,21 +48,21 @@ def _elf(path):
     return head[4:6] + head[18:20], _INTERPRETER in kinds
 
 
-def _has_capabilities(path):
+def _has_capabilities(path: str) -> bool:
     try:
         return bool(os.getxattr(path, "security.capability"))
     except OSError:
         return False
 
 
-def _runs_with_more_rights(path):
+def _runs_with_more_rights(path: str) -> bool:
     status = os.stat(path)
     user = status.st_mode & stat.S_ISUID and status.st_uid != os.getuid()
     group = status.st_mode & stat.S_ISGID and status.st_gid != os.getgid()
     return bool(user or group or (os.getuid() != 0 and _has_capabilities(path)))
 
 
-def _interpreter_of(path):
+def _interpreter_of(path: str) -> str | None:
     """The program that runs this script; None where it is no script."""
     with open(path, "rb") as file:
         line = file.read(256).partition(b"\n")[0]
@@ -69,7 +70,7 @@ def _interpreter_of(path):
     return os.fsdecode(words[0]) if words else None
 
 
-def why_not(path, library):
+def why_not(path: str, library: str | Path | None) -> str | None:
     """A sentence, where this library cannot get into this program; None where nothing speaks against it."""
     script = path
     for _ in range(_MOST_INTERPRETERS):
@@ -90,12 +91,13 @@ def why_not(path, library):
         return f"{what} is linked statically: no library can be preloaded into it. Link it with tslab instead."
     if _runs_with_more_rights(path):
         return f"{what} runs with more rights than yours (setuid, setgid or capabilities): it ignores LD_PRELOAD."
-    if library and _elf(library) and _elf(library)[0] != kind:
+    ours = _elf(library) if library else None
+    if library and ours and ours[0] != kind:
         return f"{what} is for another kind of processor (or of 32 bits), so {Path(library).name} does not fit into it."
     return None
 
 
-def require(path, library=None):
+def require(path: str, library: str | Path | None = None) -> None:
     sentence = why_not(path, library)
     if sentence:
         raise Failure(sentence)

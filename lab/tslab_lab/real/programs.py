@@ -274,7 +274,7 @@ def _catalogue():
 
 
 PROGRAMS = {program.name: program for program in _catalogue()}
-_said = set()
+_said: set[str] = set()
 
 
 def _say(program, why):

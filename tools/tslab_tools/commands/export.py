@@ -1,5 +1,6 @@
 """`tslab export`: the figures of all processes that run on tslab, for Prometheus."""
 
+import argparse
 import sys
 
 NAME = "export"
@@ -9,13 +10,13 @@ the formats of OpenMetrics and Prometheus. It sees the processes of its own user
 idle and has one thread keeps the figures that it posted last; tslab_figures_age_seconds says how old they are."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--listen", default="127.0.0.1:9447", metavar="HOST:PORT", help="where (default: %(default)s)")
     add("pids", nargs="*", type=int, metavar="PID", help="only these processes")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     from tslab_tools.live import exporter  # noqa: PLC0415  # the help needs no prometheus_client
 
     with exporter.Server(exporter.address(arguments.listen), arguments.pids) as server:

@@ -1,14 +1,20 @@
 """`tslab profile`: reads heap profiles that the library has written."""
 
+import argparse
 import os
 import signal
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from tslab_tools.failure import Failure
+from tslab_tools.profiles import figures, written
+
+if TYPE_CHECKING:
+    from tslab_tools.profiles.symbols import Symbols
 
 NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
@@ -21,7 +27,7 @@ SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak
 WAIT_SECONDS = 20
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("profile", metavar="FILE|PID", help="a file that the library wrote, or a process that is to write one")
     add("--kind", choices=list(SHOWN), default="live", help="what the table and the graph show (default: live)")
@@ -34,22 +40,23 @@ def add_arguments(parser):
     add("--html", type=Path, metavar="FILE", help="write a page with the flame graph, whose boxes can be looked into")
 
 
-def _variables(pid):
+def _variables(pid: int) -> dict[str, str]:
     try:
         words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError as failure:
         raise Failure(f"process {pid}: {failure.strerror}") from failure
-    found = {}
+    found: dict[str, str] = {}
     for word in words:
         name, _, value = word.decode(errors="replace").partition("=")
         if name == "TSLAB_OPTIONS":
-            found.update(item.split("=", 1) for item in value.split(",") if "=" in item)
+            options = (item.partition("=") for item in value.split(",") if "=" in item)
+            found.update({option: chosen for option, _, chosen in options})
         elif name.startswith("TSLAB_"):
             found[name.removeprefix("TSLAB_").lower()] = value
     return found
 
 
-def _files(pattern, pid):
+def _files(pattern: str, pid: int) -> dict[Path, tuple[int, int]]:
     """The files that the process may have written, with the time of each one's last change."""
     program = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
     name = pattern.replace("%%", "\0").replace("%p", str(pid)).replace("%n", "*").replace("%e", program).replace("\0", "%")
@@ -57,7 +64,7 @@ def _files(pattern, pid):
     return {found: (found.stat().st_mtime_ns, found.stat().st_size) for found in path.parent.glob(path.name)}
 
 
-def ask(pid):
+def ask(pid: int) -> Path:
     """Has a running program write its profile. Returns the file."""
     options = _variables(pid)
     if not options.get("profile_file") or not options.get("stats_signal"):
@@ -80,7 +87,7 @@ def ask(pid):
     raise Failure(f"process {pid} wrote no profile within {WAIT_SECONDS} s: it writes at its next slow allocation")
 
 
-def _table(console, title, sites, top, objects):
+def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], top: int, objects: str) -> None:
     total = sum(found.bytes for _, found in sites) or 1
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for head in ("MiB", "%", objects, "samples"):
@@ -93,8 +100,8 @@ def _table(console, title, sites, top, objects):
     console.print(table)
 
 
-def _pins(console, figures, written, names, top):
-    sites = figures.by_site(figures.kept(written), names)
+def _pins(console: Console, profile: written.Written, names: "Symbols", top: int) -> None:
+    sites = figures.by_site(figures.kept(profile), names)
     count, reached, total = figures.few_of(sites)
     if total == 0:
         console.print("No pages are kept by few objects.")
@@ -102,7 +109,7 @@ def _pins(console, figures, written, names, top):
     subject = "1 site keeps" if count == 1 else f"{count} sites keep"
     console.print(f"{subject} {100 * reached / total:.0f} % of {_size(total)} of retained pages")
     _table(console, "kept pages: at most half of each is in use", sites, top, "pages")
-    draining = [epoch for epoch in written.epochs.values() if epoch.state != "open"]
+    draining = [epoch for epoch in profile.epochs.values() if epoch.state != "open"]
     for epoch in sorted(draining, key=lambda epoch: -epoch.memory)[:top]:
         name = f"'{epoch.label}'" if epoch.label else "without a label"
         console.print(
@@ -110,27 +117,29 @@ def _pins(console, figures, written, names, top):
         )
 
 
-def _size(size):
+def _size(size: float) -> str:
     unit = next(unit for unit in ("B", "KiB", "MiB", "GiB", "TiB") if size < 1024 ** ("B KiB MiB GiB TiB".split().index(unit) + 1))
     power = "B KiB MiB GiB TiB".split().index(unit)
     return f"{size / 1024**power:.{0 if power == 0 else 1}f} {unit}"
 
 
-def _leaks(console, figures, written, names, base, top):
+def _leaks(
+    console: Console, profile: written.Written, names: "Symbols", base: "tuple[written.Written, Symbols] | None", top: int
+) -> None:
     if base is None:
-        sums, title = figures.live(written), "what lives"
+        sums, title = figures.live(profile), "what lives"
     else:
-        sums, title = figures.growth(written, names, *base), f"what lives now and did not in {base[0].path}"
+        sums, title = figures.growth(profile, names, *base), f"what lives now and did not in {base[0].path}"
     _table(console, title, figures.by_site(sums, names), top, "objects")
-    by_epoch = figures.live(written, key=lambda sample: sample.epoch)
+    by_epoch = figures.live(profile, key=lambda sample: sample.epoch)
     for epoch, found in sorted(by_epoch.items(), key=lambda item: -item[1].bytes)[:top]:
-        named = written.epochs.get(epoch)
+        named = profile.epochs.get(epoch)
         name = "the process" if epoch == 0 else f"epoch '{named.label}' ({named.state})" if named and named.label else f"epoch {epoch}"
         console.print(f"{_size(found.bytes)} in {name}")
 
 
-def run(arguments):
-    from tslab_tools.profiles import figures, flame, pprof, symbols, written  # noqa: PLC0415  # the help needs no protobuf
+def run(arguments: argparse.Namespace) -> int:
+    from tslab_tools.profiles import flame, pprof, symbols  # noqa: PLC0415  # the help needs no protobuf
 
     path = ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
     profile = written.read(path)
@@ -150,9 +159,9 @@ def run(arguments):
         page = flame.page(flame.tree(sums, names, title), title, figures.by_site(sums, names)[: arguments.top])
         arguments.html.write_text(page, encoding="utf-8")
     if arguments.pins:
-        _pins(console, figures, profile, names, arguments.top)
+        _pins(console, profile, names, arguments.top)
     if arguments.leaks:
-        _leaks(console, figures, profile, names, base, arguments.top)
+        _leaks(console, profile, names, base, arguments.top)
     if not (arguments.pprof or arguments.svg or arguments.html or arguments.pins or arguments.leaks):
         _table(console, title, figures.by_site(sums, names), arguments.top, "pages" if arguments.kind == "kept" else "objects")
     for word in ("lost", "stackless"):

@@ -1,8 +1,10 @@
 """`tslab timeline`: what the option trace has written, as a page for Perfetto."""
 
+import argparse
 import collections
 import json
 import sys
+from collections.abc import Iterator
 
 from tslab_tools.timeline import ringfile, trace_events
 
@@ -17,12 +19,12 @@ _KINDS = {ringfile.EPOCH_OPEN: "epochs opened", ringfile.PURGE: "purges", ringfi
           ringfile.MEMORY: "samples of memory"}  # fmt: skip
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file that the option trace has named")
     parser.add_argument("-o", "--output", metavar="FILE", help="where the page goes (default: stdout)")
 
 
-def summary(ring):
+def summary(ring: ringfile.Ring) -> Iterator[str]:
     counts = collections.Counter(record.kind for record in ring.records)
     seconds = (ring.records[-1].when_ns - ring.records[0].when_ns) / 1e9 if ring.records else 0
     lost = ring.written - ring.dropped - len(ring.records) - ring.torn
@@ -34,7 +36,7 @@ def summary(ring):
         yield f"{ring.torn} records were being written, {ring.dropped} were given up because another thread wrote in their place"
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     ring = ringfile.read(arguments.file)
     text = json.dumps(trace_events.document(ring), separators=(",", ":"))
     if arguments.output:

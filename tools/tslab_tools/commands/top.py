@@ -1,5 +1,6 @@
 """`tslab top`: all processes that run on tslab, as they go."""
 
+import argparse
 import json
 import sys
 import time
@@ -20,7 +21,7 @@ SORTS = [column.name for column in screen.COLUMNS]
 SCHEMA, VERSION = "tslab-top", 1
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("pids", nargs="*", type=int, metavar="PID", help="only these processes (default: all that there are)")
     add("--once", action="store_true", help="print them once, and end; also where there is no terminal")
@@ -29,7 +30,7 @@ def add_arguments(parser):
     add("--interval", type=float, default=2.0, metavar="SECONDS", help="how often (default: 2; at least 0.2)")
 
 
-def _once(watched, arguments):
+def _once(watched: processes.Watched, arguments: argparse.Namespace) -> int:
     found = watched.look_afresh()
     watched.require(found)
     for problem in watched.unreadable.values():
@@ -44,7 +45,7 @@ def _once(watched, arguments):
     return 0
 
 
-def _live(watched, arguments):
+def _live(watched: processes.Watched, arguments: argparse.Namespace) -> int:
     console = Console()
     view = screen.View(watched.look(), sort=arguments.sort)
     watched.require(view.processes)
@@ -60,7 +61,7 @@ def _live(watched, arguments):
     return 0
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if arguments.json and not arguments.once:
         arguments.error("--json goes with --once")
     with processes.Watched(arguments.pids) as watched:

@@ -2,7 +2,9 @@
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 MAGIC = b"TSLABEXP"
 VERSION = 2
@@ -11,6 +13,7 @@ _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")
 _COPY = struct.Struct("<IIQQ16s")
 _BYTES_MOST = 1 << 24  # of a copy, as far as we believe it
+Row = dict[str, Any]  # numbers by name, and under `label` a text
 
 
 class Unreadable(Exception):
@@ -32,28 +35,28 @@ class Figures:
     number: int
     pid: int  # in the process's own name space
     library: str
-    process: dict
-    accounts: dict  # of each account its bytes, and under NAME_untouched those without pages
-    classes: list
-    labels: list
+    process: Row
+    accounts: Row  # of each account its bytes, and under NAME_untouched those without pages
+    classes: list[Row]
+    labels: list[Row]
 
     @property
-    def written(self):
+    def written(self) -> float:
         """Seconds of the monotonic clock."""
-        return self.process["written_ms"] / 1000
+        return float(self.process["written_ms"] / 1000)
 
 
-def _text(raw):
+def _text(raw: bytes) -> str:
     return raw.partition(b"\0")[0].decode(errors="replace")
 
 
-def _part(data, start, length):
+def _part(data: bytes, start: int, length: int) -> bytes:
     if start < 0 or length < 0 or start + length > len(data):
         raise Unreadable("the board is cut off")
     return data[start : start + length]
 
 
-def _names(data, start, count):
+def _names(data: bytes, start: int, count: int) -> list[str]:
     found = data[start:].split(b"\0", count)
     if len(found) <= count or not all(found[:count]):
         raise Unreadable("the board is cut off in its names")
@@ -62,19 +65,19 @@ def _names(data, start, count):
 
 @dataclass(frozen=True)
 class _Section:
-    names: list
+    names: list[str]
     text_bytes: int
 
     @property
-    def row_bytes(self):
+    def row_bytes(self) -> int:
         return 8 * len(self.names) + self.text_bytes
 
-    def row(self, raw):
+    def row(self, raw: bytes) -> Row:
         row = dict(zip(self.names, struct.unpack_from(f"<{len(self.names)}Q", raw)))
         return row | {"label": _text(raw[-self.text_bytes :])} if self.text_bytes else row
 
 
-def _sections(data, head_bytes, count):
+def _sections(data: bytes, head_bytes: int, count: int) -> Iterator[_Section]:
     for number in range(count):
         raw = _part(data, _HEAD.size + number * _SECTION.size, _SECTION.size)
         names_at, columns, text_bytes, _ = _SECTION.unpack(raw)
@@ -83,7 +86,7 @@ def _sections(data, head_bytes, count):
         yield _Section(_names(data[:head_bytes], names_at, columns), text_bytes)
 
 
-def _copy(raw, sections):
+def _copy(raw: bytes, sections: list[_Section]) -> Figures | None:
     """The figures of one copy; None: it is not whole."""
     checksum, used, number, pid, library = _COPY.unpack_from(raw)
     at = _COPY.size + 4 * len(sections)
@@ -101,7 +104,7 @@ def _copy(raw, sections):
     return Figures(number, pid, _text(library), rows[0][0], rows[1][0], rows[2], rows[3])
 
 
-def parse(data):
+def parse(data: bytes) -> Figures:
     """The newest figures of a board."""
     magic, version, head_bytes, copies, copy_bytes, count, _ = _HEAD.unpack(_part(data, 0, _HEAD.size))
     if magic == bytes(len(magic)):

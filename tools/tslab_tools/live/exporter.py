@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from http.server import ThreadingHTTPServer
 
 from prometheus_client import CollectorRegistry, Metric, MetricsHandler
+from prometheus_client.registry import Collector
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import metrics, processes
@@ -20,7 +21,7 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-class Server(ThreadingHTTPServer):
+class Server(ThreadingHTTPServer, Collector):
     """Processes are looked at when somebody asks, and watched no longer: between two scrapes nothing is done."""
 
     daemon_threads = True

@@ -5,6 +5,8 @@ import select
 import sys
 import termios
 import tty
+from collections.abc import Iterator
+from typing import Self
 
 _NAMES = {
     b"\x1b[A": "up", b"\x1bOA": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x1b[5~": "page up",
@@ -14,7 +16,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def split(raw):
+def split(raw: bytes) -> Iterator[str]:
     """The names of the keys that these bytes tell of; a letter is its own name, an unknown sequence is none."""
     while raw:
         length = max((n for n in range(1, 5) if raw[:n] in _NAMES), default=0)
@@ -32,16 +34,16 @@ def split(raw):
 class Keyboard:
     """The terminal is as it was when it ends."""
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._file = sys.stdin.fileno()
         self._before = termios.tcgetattr(self._file)
         tty.setcbreak(self._file)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
 
-    def wait(self, seconds):
+    def wait(self, seconds: float) -> list[str]:
         """The keys that were pressed, after at most so long."""
         if not select.select([self._file], [], [], seconds)[0]:
             return []

@@ -5,6 +5,8 @@ import os
 import re
 import struct
 import time
+from collections.abc import Iterable
+from typing import Self
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import board
@@ -20,11 +22,11 @@ _F_OFD_SETLK = 37
 _MAPPED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ 0+ .*/memfd:tslab-export.*", re.MULTILINE)
 
 
-def now():
+def now() -> float:
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def _read(path):
+def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -32,13 +34,13 @@ def _read(path):
         return b""
 
 
-def _inner_pid(pid):
+def _inner_pid(pid: int) -> int:
     """Its number in its own name space."""
     found = re.search(rb"^NSpid:.*?(\d+)$", _read(f"/proc/{pid}/status"), re.MULTILINE)
     return int(found[1]) if found else pid
 
 
-def _descriptor(pid):
+def _descriptor(pid: int) -> str | None:
     """The path of the board's descriptor; None: it has none."""
     folder = f"/proc/{pid}/fd"
     for number in os.listdir(folder):
@@ -54,16 +56,20 @@ def _descriptor(pid):
 class Process:
     """A process with a board. `figures` are the newest that were read, `before` others that are older, for rates."""
 
-    def __init__(self, pid):
+    def __init__(self, pid: int) -> None:
         self.pid, self.inner_pid = pid, _inner_pid(pid)
-        self.figures = self.before = None
-        self._file, self._inode, self._path = None, None, None
-        self._line = self._mapped = None  # in its maps, and where in its memory, if its descriptor is closed
+        self.figures: board.Figures = None  # type: ignore[assignment]  # whoever is given a process has read it
+        self.before: board.Figures | None = None
+        self._file: int | None = None
+        self._inode: int | None = None
+        self._path: str | None = None
+        self._line: bytes | None = None  # in its maps, and where in its memory, if its descriptor is closed
+        self._mapped: tuple[int, int] | None = None
 
-    def open(self, mapped=False):
+    def open(self, mapped: bool = False) -> bool:
         """False: it has no board. `mapped`: also look for one whose descriptor is closed."""
         self.close()
-        self.figures = self.before = None
+        self.figures = self.before = None  # type: ignore[assignment]
         path = _descriptor(self.pid)
         if path is None and mapped:
             return self._open_mapped()
@@ -74,7 +80,7 @@ class Process:
         self._watch()
         return True
 
-    def _open_mapped(self):
+    def _open_mapped(self) -> bool:
         """Root may open the file by its place in memory; others may read the memory if they may trace the process."""
         found = _MAPPED.search(_read(f"/proc/{self.pid}/maps"))
         if found is None:
@@ -89,32 +95,36 @@ class Process:
             self._mapped = (start, end)
         return True
 
-    def _watch(self):
+    def _watch(self) -> None:
         try:
-            fcntl.fcntl(self._file, _F_OFD_SETLK, _WATCH)
+            fcntl.fcntl(self._opened(), _F_OFD_SETLK, _WATCH)
         except OSError:  # some sandboxes know no such locks: the figures are older
             pass
 
-    def close(self):
+    def _opened(self) -> int:
+        assert self._file is not None
+        return self._file
+
+    def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
         self._file = self._mapped = self._path = None
 
-    def _bytes(self):
+    def _bytes(self) -> bytes:
         if self._mapped:
-            return os.pread(self._file, self._mapped[1] - self._mapped[0], self._mapped[0])
-        return os.pread(self._file, os.fstat(self._file).st_size, 0)
+            return os.pread(self._opened(), self._mapped[1] - self._mapped[0], self._mapped[0])
+        return os.pread(self._opened(), os.fstat(self._opened()).st_size, 0)
 
-    def _is_the_one(self):
+    def _is_the_one(self) -> bool:
         """Whether the descriptor is still the same board: the program may have closed it, or be another one now."""
         if self._path is None:
-            return self._file is not None and self._line in _read(f"/proc/{self.pid}/maps")
+            return self._file is not None and self._line is not None and self._line in _read(f"/proc/{self.pid}/maps")
         try:
             return os.stat(self._path).st_ino == self._inode
         except OSError:
             return False
 
-    def read(self, mapped=False):
+    def read(self, mapped: bool = False) -> bool:
         """Reads the newest figures. False: it has none (any more)."""
         if not self._is_the_one() and not self.open(mapped):
             return False
@@ -133,39 +143,39 @@ class Process:
         return True
 
     @property
-    def age(self):
+    def age(self) -> float:
         """Seconds since the figures were posted."""
         return max(0.0, now() - self.figures.written)
 
     @property
-    def program(self):
+    def program(self) -> str:
         """The kernel's name for it: what the program itself knows may be overwritten by a title of its own."""
         return _read(f"/proc/{self.pid}/comm").decode(errors="replace").rstrip("\n")
 
     @property
-    def rss(self):
+    def rss(self) -> int:
         """Bytes, of this moment."""
         fields = _read(f"/proc/{self.pid}/statm").split()
         return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else self.figures.process["rss_bytes"]
 
     @property
-    def not_ours(self):
+    def not_ours(self) -> int:
         """What of the RSS is not the library's, when the figures were posted. May be below 0."""
         process = self.figures.process
-        return process["rss_bytes"] - sum(process[name] for name in TERMS)
+        return int(process["rss_bytes"] - sum(process[name] for name in TERMS))
 
-    def rate(self, name):
+    def rate(self, name: str) -> float | None:
         """How much a counter grew, in a second; None: not known."""
         if self.before is None or self.figures.written <= self.before.written:
             return None
         grown = self.figures.process[name] - self.before.process[name]
-        return max(0, grown) / (self.figures.written - self.before.written)
+        return float(max(0, grown) / (self.figures.written - self.before.written))
 
 
 TERMS = ("live", "waste", "caches", "retained", "metadata")
 
 
-def _why_not(pid):
+def _why_not(pid: int) -> str:
     maps = _read(f"/proc/{pid}/maps")
     if not os.path.exists(f"/proc/{pid}"):
         return f"there is no process {pid}"
@@ -179,18 +189,19 @@ def _why_not(pid):
 class Watched:
     """The processes that are asked for, or all. Boards stay open, so their libraries post each second."""
 
-    def __init__(self, pids=()):
-        self.wanted, self._known = list(pids), {}
-        self.unreadable = {}  # PID: why
+    def __init__(self, pids: Iterable[int] = ()) -> None:
+        self.wanted = list(pids)
+        self._known: dict[int, Process] = {}
+        self.unreadable: dict[int, str] = {}  # PID: why
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for process in self._known.values():
             process.close()
 
-    def look(self):
+    def look(self) -> list[Process]:
         """Those that have figures, as they are now."""
         self.unreadable = {}
         pids = self.wanted or [int(name) for name in os.listdir("/proc") if name.isdecimal()]
@@ -198,7 +209,7 @@ class Watched:
             self._known.pop(gone).close()
         return [process for process in map(self._look_at, pids) if process]
 
-    def _look_at(self, pid):
+    def _look_at(self, pid: int) -> Process | None:
         process = self._known.get(pid) or Process(pid)
         try:
             there = process.read(mapped=bool(self.wanted))
@@ -214,7 +225,7 @@ class Watched:
         self._known.pop(pid, None)
         return None
 
-    def look_afresh(self, patience=PATIENCE):
+    def look_afresh(self, patience: float = PATIENCE) -> list[Process]:
         """Waits for figures of now, as long as that may take: processes that do nothing post none. Then rates are known,
         too, of those that have posted."""
         asked = now()
@@ -224,7 +235,7 @@ class Watched:
             found = self.look()
         return found
 
-    def require(self, found):
+    def require(self, found: list[Process]) -> None:
         """Ends with a message if a process that was asked for has no figures."""
         for pid in self.wanted:
             if pid not in [process.pid for process in found]:

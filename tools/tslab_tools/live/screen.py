@@ -1,20 +1,24 @@
 """How processes look on a terminal of 80 columns: all of them, and one of them. Keys change what is shown."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from rich.text import Text
 
 from tslab_tools.live import processes, summary
+from tslab_tools.live.processes import Process
 
 OLD_SECONDS = 3  # figures older than that are marked
 _RETAINED_MUCH = 0.5
 _CLASSES, _ACCOUNTS = 12, 12
 _UNITS = "BKMGTP"
+T = TypeVar("T")
+Of = Callable[[Process], T]
 
 
-def size(count):
+def size(count: float) -> str:
     """Bytes in at most five columns."""
     value, unit = float(abs(count)), 0
     while value >= 999.5 and unit < len(_UNITS) - 1:
@@ -23,7 +27,7 @@ def size(count):
     return ("-" if count < 0 else "") + digits + _UNITS[unit]
 
 
-def number(value):
+def number(value: float | None) -> str:
     """A count or a rate in at most five columns; a dash where there is none."""
     if value is None:
         return "-"
@@ -33,7 +37,7 @@ def number(value):
     return f"{value:.0f}{['', 'k', 'M', 'G', 'T'][unit]}"
 
 
-def span(seconds):
+def span(seconds: float | None) -> str:
     """A time in at most five columns."""
     if seconds is None:
         return "-"
@@ -43,11 +47,11 @@ def span(seconds):
     return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
 
 
-def percent(part):
+def percent(part: float) -> str:
     return f"{100 * part:.1f}%"
 
 
-def _clean(text):
+def _clean(text: str) -> str:
     """What a program chose: nothing in it steers the terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
@@ -58,29 +62,29 @@ class Column:
     key: str
     head: str
     width: int
-    order: Callable  # the largest first
-    cell: Callable
+    order: Of[Any] | None  # the largest first
+    cell: Of[str]
     left: bool = False
 
 
-def _own(name):
+def _own(name: str) -> Of[int]:
     return lambda process: process.figures.process[name]
 
 
-def _epochs(process):
+def _epochs(process: Process) -> str:
     count, draining, _ = summary.epochs(process)
     return f"{number(draining)}/{number(count)}" if draining else number(count)
 
 
-def _rss(process):
+def _rss(process: Process) -> str:
     return size(process.rss) + ("!" if summary.pressure(process) else " ")
 
 
-def _age(process):
+def _age(process: Process) -> str:
     return span(process.age) if process.age >= OLD_SECONDS else ""
 
 
-def _bytes(name, key, head, term):
+def _bytes(name: str, key: str, head: str, term: str) -> Column:
     return Column(name, key, head, 5, _own(term), lambda process: size(process.figures.process[term]))
 
 
@@ -120,8 +124,8 @@ HELP_OF_COLUMNS = {
 class View:
     """What is shown: the list, the process `inside` (its PID), or the help."""
 
-    processes: list
-    problems: list = field(default_factory=list)
+    processes: list[Process]
+    problems: list[str] = field(default_factory=list)
     sort: str = "rss"
     chosen: int | None = None  # a PID
     inside: int | None = None
@@ -132,32 +136,33 @@ class View:
     asked: bool = False  # to look now
 
     @property
-    def sorted(self):
+    def sorted(self) -> list[Process]:
         column = next(column for column in COLUMNS if column.name == self.sort)
-        if column.order is None:
+        order = column.order
+        if order is None:
             return sorted(self.processes, key=lambda process: (process.program, process.pid))
-        return sorted(self.processes, key=lambda process: (column.order(process), -process.pid), reverse=True)
+        return sorted(self.processes, key=lambda process: (order(process), -process.pid), reverse=True)
 
-    def show(self, found, problems=()):
+    def show(self, found: list[Process], problems: Sequence[str] = ()) -> None:
         self.processes, self.problems, self.asked = found, list(problems), False
 
-    def the_one(self):
+    def the_one(self) -> Process | None:
         """The process that the view is inside of; None: it has ended."""
         return next((process for process in self.processes if process.pid == self.inside), None)
 
-    def _choose(self, step):
+    def _choose(self, step: int) -> None:
         pids = [process.pid for process in self.sorted]
         if pids:
             at = pids.index(self.chosen) if self.chosen in pids else 0
             self.chosen = pids[min(max(0, at + step), len(pids) - 1)]
 
-    def _move(self, step):
+    def _move(self, step: int) -> None:
         if self.inside is None:
             self._choose(step)
         else:
             self.scrolled = max(0, self.scrolled + step)
 
-    def _back(self, ends):
+    def _back(self, ends: bool) -> None:
         if self.helps:
             self.helps = False
         elif self.inside is not None:
@@ -165,7 +170,7 @@ class View:
         else:
             self.ended = ends
 
-    def press(self, key):
+    def press(self, key: str) -> None:
         page = max(1, self.height - 5)
         steps = {"up": -1, "down": 1, "page up": -page, "page down": page, "home": -(1 << 30), "end": 1 << 30}
         sorts = {column.key: column.name for column in COLUMNS}
@@ -184,11 +189,11 @@ class View:
             self.sort = sorts[key]
 
 
-def _many(count, what, plural="s"):
+def _many(count: int, what: str, plural: str = "s") -> str:
     return f"{count} {what}{'' if count == 1 else plural}"
 
 
-def _heads(sort):
+def _heads(sort: str) -> Text:
     line = Text()
     for column in COLUMNS:
         line.append(" " if line else "")
@@ -197,7 +202,7 @@ def _heads(sort):
     return line
 
 
-def _row(process, chosen):
+def _row(process: Process, chosen: bool) -> Text:
     cells = []
     for column in COLUMNS:
         cell = column.cell(process)[: column.width]
@@ -206,7 +211,7 @@ def _row(process, chosen):
     return Text(" ".join(cells), style)
 
 
-def _title(found):
+def _title(found: list[Process]) -> Text:
     heads = {"live": "live", "waste": "waste", "caches": "cache", "retained": "retnd"}
     whole = {head: sum(process.figures.process[name] for process in found) for name, head in heads.items()}
     rss = sum(process.rss for process in found)
@@ -214,7 +219,7 @@ def _title(found):
     return Text(f"{time.strftime('%H:%M:%S')} {_many(len(found), 'process', 'es')}: RSS {size(rss)} {words}")
 
 
-def overview(view, width):
+def overview(view: View, width: int) -> list[Text]:
     """The lines of the list."""
     lines = [_title(view.processes), _heads(view.sort)]
     for process in view.sorted:
@@ -224,7 +229,7 @@ def overview(view, width):
     return lines + [Text(problem[:width], "red") for problem in view.problems]
 
 
-def _pairs(pairs, width, columns):
+def _pairs(pairs: list[tuple[str, str]], width: int, columns: int) -> Iterator[Text]:
     """Names and values in columns."""
     each = (width - 2) // columns
     rows = -(-len(pairs) // columns)
@@ -233,7 +238,7 @@ def _pairs(pairs, width, columns):
         yield Text("  " + "".join(f"{name:<{each - 10}}{value:>8}  " for name, value in cells).rstrip())
 
 
-def _memory(process):
+def _memory(process: Process) -> Iterator[Text]:
     own = process.figures.process
     heads = ("RSS", "= live", "+ waste", "+ caches", "+ retained", "+ metadata", "+ not_ours", "peak")
     cells = [own["rss_bytes"], *(own[name] for name in processes.TERMS), process.not_ours, own["peak_rss_bytes"]]
@@ -242,7 +247,7 @@ def _memory(process):
     yield Text("".join(size(cell).rjust(width) for cell, width in zip(cells, widths)))
 
 
-def _limits(process):
+def _limits(process: Process) -> Text:
     own = process.figures.process
     said = [f"{name} limit {size(own[f'{name}_limit_bytes'])}" for name in ("hard", "soft") if own[f"{name}_limit_bytes"]]
     near = summary.pressure(process)
@@ -252,11 +257,11 @@ def _limits(process):
     return Text("; ".join(said), "bold red" if warns else "")
 
 
-def _rates(process):
+def _rates(process: Process) -> list[tuple[str, str]]:
     own = process.figures.process
-    names = (("allocations", "allocations/s"), ("frees", "frees/s"), ("refills", "refills/s"), ("flushes", "flushes/s"))
-    names += (("remote_frees", "remote frees/s"), ("purge_calls", "purges/s"), ("epochs_opened", "epochs opened/s"))
-    names += (("work_units", "units of work/s"),)
+    names = [("allocations", "allocations/s"), ("frees", "frees/s"), ("refills", "refills/s"), ("flushes", "flushes/s")]
+    names += [("remote_frees", "remote frees/s"), ("purge_calls", "purges/s"), ("epochs_opened", "epochs opened/s")]
+    names += [("work_units", "units of work/s")]
     pairs = [(text, number(process.rate(name))) for name, text in names]
     for name, text in (("purged_bytes", "purged/s"), ("epoch_bytes", "in chunks/s")):
         rate = process.rate(name)
@@ -265,7 +270,7 @@ def _rates(process):
     return pairs
 
 
-def _accounts(process):
+def _accounts(process: Process) -> list[tuple[str, str]]:
     found = process.figures.accounts
     names = [name for name in found if not name.endswith("_untouched")]
     touched = {name: found[name] - found.get(f"{name}_untouched", 0) for name in names}
@@ -273,7 +278,7 @@ def _accounts(process):
     return [(name, size(touched[name])) for name in most[:_ACCOUNTS]]
 
 
-def _classes(process):
+def _classes(process: Process) -> Iterator[Text]:
     yield Text(f"{'size':>8}{'live':>10}{'bytes':>8}{'cached':>8}{'slabs':>8}{'used':>8}{'allocations':>13}{'hit rate':>10}", "bold")
     rows = [row for row in process.figures.classes if row["slab_bytes"]]
     for row in sorted(rows, key=lambda row: -row["slab_bytes"])[:_CLASSES]:
@@ -283,7 +288,7 @@ def _classes(process):
         yield Text(f"{cells}{percent(live / row['slab_bytes']):>8}{number(row['allocations']):>13}{hits:>10}")
 
 
-def _labels(process):
+def _labels(process: Process) -> Iterator[Text]:
     yield Text(f"{'epochs':>8}{'draining':>10}{'oldest':>8}{'live':>8}{'memory':>8}  label", "bold")
     for row in sorted(process.figures.labels, key=lambda row: (row["draining"] == 0, -row["memory_bytes"])):
         count = row["open"] + row["closing"] + row["draining"]
@@ -293,7 +298,7 @@ def _labels(process):
         yield Text(text, "yellow" if row["draining"] else "")
 
 
-def details(process, width):
+def details(process: Process, width: int) -> list[Text]:
     """The lines of one process."""
     figures = process.figures
     own = figures.process
@@ -310,16 +315,16 @@ def details(process, width):
     return lines
 
 
-def _help():
+def _help() -> list[Text]:
     rows = [f"  {column.key}  {HELP_OF_COLUMNS[column.name]}" for column in COLUMNS]
     return [Text(line) for line in HELP.splitlines() + rows]
 
 
-def _window(lines, at, height):
+def _window(lines: list[Text], at: int, height: int) -> list[Text]:
     return lines[at : at + height]
 
 
-def lines(view, width, height):
+def lines(view: View, width: int, height: int) -> list[Text]:
     """A whole screen: each line fits, and there are no more than the screen has."""
     view.height = height
     room = height - 1

@@ -2,14 +2,19 @@
 (github.com/google/pprof, proto/profile.proto)."""
 
 import gzip
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tslab_tools.profiles import figures, symbols
+from tslab_tools.profiles.symbols import Symbols
+from tslab_tools.profiles.written import Mapping, Written
 
 _PACKAGE = "tslab.pprof"
 # A field is a number, a name and a type; [type] is any number of them.
-_MESSAGES = {
+_MESSAGES: dict[str, tuple[tuple[int, str, str | list[str]], ...]] = {
     "ValueType": ((1, "type", "int64"), (2, "unit", "int64")),
     "Label": ((1, "key", "int64"), (2, "str", "int64"), (3, "num", "int64"), (4, "num_unit", "int64")),
     "Sample": ((1, "location_id", ["uint64"]), (2, "value", ["int64"]), (3, "label", ["Label"])),
@@ -62,15 +67,15 @@ _PLACES = {"allocated": 0, "live": 2, "peak": 4, "kept": 6}
 _DEFAULTS = {kind: _TYPES[place + 1][0] for kind, place in _PLACES.items()}
 
 
-def _message_class():
+def _message_class() -> Any:
     """The class of a whole profile, made from the table."""
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="tslab_pprof.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
-        for number, called, kind in fields:
-            many = isinstance(kind, list)
-            kind = kind[0] if many else kind
+        for number, called, declared in fields:
+            many = isinstance(declared, list)
+            kind = declared[0] if isinstance(declared, list) else declared
             added = message.field.add(name=called, number=number, label=field.LABEL_REPEATED if many else field.LABEL_OPTIONAL)
             if kind in _MESSAGES:
                 added.type, added.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
@@ -80,19 +85,22 @@ def _message_class():
     pool.Add(file)
     found = pool.FindMessageTypeByName(f"{_PACKAGE}.Profile")
     get = getattr(message_factory, "GetMessageClass", None)  # older versions have a factory
-    return get(found) if get else message_factory.MessageFactory(pool).GetPrototype(found)
+    return get(found) if get else message_factory.MessageFactory(pool).GetPrototype(found)  # type: ignore[attr-defined]
 
 
 class _Writer:
-    def __init__(self, written, names):
+    def __init__(self, written: Written, names: Symbols) -> None:
         self.written, self.names = written, names
         self.message = _message_class()()
-        self.strings, self.functions, self.locations, self.mappings = {"": 0}, {}, {}, {}
+        self.strings = {"": 0}
+        self.functions: dict[tuple[str, str], int] = {}
+        self.locations: dict[int, int] = {}
+        self.mappings: dict[Mapping, int] = {}
 
-    def string(self, text):
+    def string(self, text: str) -> int:
         return self.strings.setdefault(text, len(self.strings))
 
-    def mapping(self, frame):
+    def mapping(self, frame: int) -> int:
         mapping = self.written.mapping_of(frame)
         if mapping is None or not mapping.path:
             return 0
@@ -112,7 +120,7 @@ class _Writer:
             )
         return self.mappings[mapping]
 
-    def function(self, place):
+    def function(self, place: symbols.Place) -> int:
         key = (place.function, place.file)
         if key not in self.functions:
             self.functions[key] = len(self.functions) + 1
@@ -120,7 +128,7 @@ class _Writer:
             self.message.function.add(id=self.functions[key], name=name, system_name=name, filename=self.string(place.file))
         return self.functions[key]
 
-    def location(self, frame):
+    def location(self, frame: int) -> int:
         if frame not in self.locations:
             self.locations[frame] = len(self.locations) + 1
             location = self.message.location.add(id=self.locations[frame], mapping_id=self.mapping(frame), address=frame)
@@ -128,25 +136,25 @@ class _Writer:
                 location.line.add(function_id=self.function(place), line=place.line)
         return self.locations[frame]
 
-    def sample(self, stack, place, found, labels=()):
+    def sample(self, stack: int, place: int, found: figures.Sum, labels: Iterable[tuple[str, str]] = ()) -> None:
         values = [0] * len(_TYPES)
         values[place : place + 2] = round(found.objects), round(found.bytes)
         sample = self.message.sample.add(location_id=[self.location(frame) for frame in self.names.frames(stack)], value=values)
         for key, text in labels:
             sample.label.add(key=self.string(key), str=self.string(text))
 
-    def labels(self, epoch, thread):
+    def labels(self, epoch: int, thread: int) -> tuple[tuple[str, str], ...]:
         named = self.written.epochs.get(epoch)
         text = "process" if epoch == 0 else (named.label if named and named.label else f"epoch {epoch}")
         return ("epoch", text), ("thread", self.written.threads.get(thread) or str(thread))
 
 
-def write(path, written, names, kind="live"):
+def write(path: Path, written: Written, names: Symbols, kind: str = "live") -> None:
     """Writes a profile; `kind` is what pprof shows first."""
     writer = _Writer(written, names)
     message = writer.message
 
-    def value_type(entry):
+    def value_type(entry: tuple[str, str]) -> dict[str, int]:
         return {"type": writer.string(entry[0]), "unit": writer.string(entry[1])}
 
     for entry in _TYPES:

@@ -39,15 +39,15 @@ class Ring:
     records: list[Record]  # in the order of their times
 
 
-def text_of(raw):
+def text_of(raw: bytes) -> str:
     return raw.partition(b"\0")[0].decode("utf-8", errors="replace")
 
 
-def words_as_text(words):
+def words_as_text(words: tuple[int, ...]) -> str:
     return text_of(struct.pack(f"<{len(words)}Q", *words))
 
 
-def _entries(raw, again, begin, count):
+def _entries(raw: bytes, again: bytes, begin: int, count: int) -> tuple[list[Record], int]:
     """The records that are whole; `again` is the file once more, read later: a writer may have been at work meanwhile."""
     records, torn = [], 0
     for place in range(count):
@@ -62,7 +62,7 @@ def _entries(raw, again, begin, count):
     return sorted(records, key=lambda record: (record.when_ns, record.number)), torn
 
 
-def parse(raw, again, name="the file"):
+def parse(raw: bytes, again: bytes, name: str = "the file") -> Ring:
     if len(raw) < _HEADER.size or raw[: len(MAGIC)] != MAGIC:
         raise Failure(f"{name} is no timeline of tslab")
     _, version, begin, record_bytes, count, process, started, real, program, names = _HEADER.unpack_from(raw)
@@ -75,7 +75,7 @@ def parse(raw, again, name="the file"):
     return Ring(process, text_of(program), text_of(names).split(), started, real, written, dropped, torn, records)
 
 
-def read(path):
+def read(path: str) -> Ring:
     with open(path, "rb") as file:
         raw = file.read()
         file.seek(0)

@@ -1,5 +1,8 @@
 """A timeline of tslab in the Trace Event format, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing) show."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from tslab_tools.timeline import ringfile
 
 DEPOT = ("in use", "dirty", "stuck")  # of a record of memory, after what is resident
@@ -10,15 +13,16 @@ DRAINS_NS = 10_000  # what ends sooner after its close has not drained: the clos
 class _Life:
     """An epoch: opened, closed, ended by the last free of a survivor."""
 
-    def __init__(self, value, thread, label, opened):
+    def __init__(self, value: int, thread: int, label: str, opened: int) -> None:
         self.value, self.thread, self.label, self.opened = value, thread, label, opened
-        self.closed = self.ended = None
+        self.closed: int | None = None
+        self.ended: int | None = None
         self.is_cut = False  # it was opened before the oldest record
 
 
-def _lives(records, first_ns):
+def _lives(records: Sequence[ringfile.Record], first_ns: int) -> list[_Life]:
     """The epochs, in the order in which they were opened. A value names one epoch alone."""
-    lives = {}
+    lives: dict[int, _Life] = {}
     for record in records:
         value = record.words[0]
         if record.kind == ringfile.EPOCH_OPEN:
@@ -35,9 +39,10 @@ def _lives(records, first_ns):
     return sorted(lives.values(), key=lambda life: life.opened)
 
 
-def _nests(spans):
+def _nests(spans: Sequence[tuple[int, int]]) -> list[bool]:
     """For each (begin, end), in the order of their begins: whether it lies inside of all that are open there."""
-    stack, answers = [], []
+    stack: list[int] = []
+    answers = []
     for begin, end in spans:
         while stack and stack[-1] <= begin:
             stack.pop()
@@ -51,19 +56,19 @@ def _nests(spans):
 class Page:
     """Events, with times in microseconds since the program started."""
 
-    def __init__(self, ring):
+    def __init__(self, ring: ringfile.Ring) -> None:
         self.ring = ring
         self.first_ns = min((record.when_ns for record in ring.records), default=ring.started_ns)
         self.last_ns = max((record.when_ns for record in ring.records), default=ring.started_ns)
-        self.events = []
+        self.events: list[dict[str, Any]] = []
 
-    def at(self, ns):
+    def at(self, ns: int) -> float:
         return max(0, ns - self.ring.started_ns) / 1000
 
-    def add(self, phase, name, ns, thread, **more):
+    def add(self, phase: str, name: str, ns: int, thread: int, **more: Any) -> None:
         self.events.append({"ph": phase, "name": name, "ts": self.at(ns), "pid": self.ring.process, "tid": thread} | more)
 
-    def add_names(self):
+    def add_names(self) -> None:
         names = {record.thread: f"thread {record.thread}" for record in self.ring.records}
         for record in self.ring.records:
             if record.kind == ringfile.NAME:
@@ -72,8 +77,8 @@ class Page:
         for thread, name in sorted(names.items()):
             self.add("M", "thread_name", self.ring.started_ns, thread, args={"name": name})
 
-    def add_epochs(self):
-        by_thread = {}
+    def add_epochs(self) -> None:
+        by_thread: dict[int, list[_Life]] = {}
         for life in _lives(self.ring.records, self.first_ns):
             by_thread.setdefault(life.thread, []).append(life)
         for lives in by_thread.values():
@@ -81,11 +86,11 @@ class Page:
             for life, fits in zip(lives, _nests(spans), strict=True):
                 self.add_epoch(life, fits)
 
-    def end_of(self, life):
+    def end_of(self, life: _Life) -> int:
         ends = [ns for ns in (life.closed, life.ended) if ns is not None]
         return max(min(ends, default=self.last_ns), life.opened)
 
-    def add_epoch(self, life, fits):
+    def add_epoch(self, life: _Life, fits: bool) -> None:
         """A slice on its thread if it nests there, else on a track of its own; what drains after the close follows there."""
         name, end = life.label or "epoch", self.end_of(life)
         args = {"epoch": f"{life.value:#x}"}
@@ -101,15 +106,15 @@ class Page:
         if life.closed is not None and (life.ended is None or until - life.closed >= DRAINS_NS):
             self.add_span("draining", f"{name} (draining)", life, life.closed, until, args)
 
-    def add_span(self, category, name, life, begin, end, args):
+    def add_span(self, category: str, name: str, life: _Life, begin: int, end: int, args: dict[str, Any]) -> None:
         for phase, ns in (("b", begin), ("e", end)):
             self.add(phase, name, ns, life.thread, cat=category, id=f"{life.value:#x}", args=args if phase == "b" else {})
 
-    def add_instants(self):
+    def add_instants(self) -> None:
         for record in self.ring.records:
             took_ns, second, third, fourth, _ = record.words
             if record.kind == ringfile.PURGE:
-                args = {"bytes": third, "address": f"{second:#x}", "microseconds": took_ns / 1000, "granted": bool(fourth)}
+                args: dict[str, Any] = {"bytes": third, "address": f"{second:#x}", "microseconds": took_ns / 1000, "granted": bool(fourth)}
                 name = "purge" if took_ns < LONG_NS else "long purge"
                 self.add("i", name, record.when_ns, record.thread, cat="purge", s="t", args=args)
             elif record.kind == ringfile.LIMIT:
@@ -122,8 +127,9 @@ class Page:
                 args = {"bytes": third, "microseconds": took_ns / 1000}
                 self.add("i", f"long {operation}", record.when_ns, record.thread, cat="long", s="t", args=args)
 
-    def add_counters(self):
-        names, seen = self.ring.names, set()
+    def add_counters(self) -> None:
+        names = self.ring.names
+        seen: set[str] = set()
         for record in self.ring.records:
             if record.kind == ringfile.NUMBERS:
                 pairs = zip(names[record.part : record.part + ringfile.WORDS], record.words, strict=False)
@@ -138,7 +144,7 @@ class Page:
                         self.add("C", f"account {name}", record.when_ns, 0, args={"bytes": value})
 
 
-def document(ring):
+def document(ring: ringfile.Ring) -> dict[str, Any]:
     page = Page(ring)
     page.add_names()
     page.add_epochs()
