@@ -56,7 +56,7 @@ if(TSLAB_DROPIN)
     string(REPLACE ../share/tslab ${run_to_data} launcher "${launcher}")
     file(WRITE ${PROJECT_BINARY_DIR}/tslab "${launcher}")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab TYPE BIN)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab FILES_MATCHING PATTERN "*.py")
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab PATTERN __pycache__ EXCLUDE)
 endif()
 
 # The manual pages are made of the sources, where Python is there.
