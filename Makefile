@@ -151,13 +151,17 @@ amalgamation: ## Make one C file and one header of the library, in build/amalgam
 dist: ## Make a release of the commit HEAD, in build/dist: sources, amalgamation, bill of materials, checksums
 	@tools/dist.py build/dist
 
-format: ## Format all C and C++ files
+format: ## Format all C and C++ files, and what of Python ruff looks at
 	@tools/setup.sh test
+	@tools/setup.sh docs
 	@tools/format.sh
+	@tools/lint.sh --fix
 
-lint: ## Check the format, and the library's sources with clang-tidy and gcc's static analyzer
+lint: ## Check the format, the library's sources with clang-tidy and gcc's static analyzer, Python with ruff and mypy
 	@tools/setup.sh test
+	@tools/setup.sh docs
 	@tools/format.sh --check
+	@tools/lint.sh
 	@$(call configure,debug)
 	@tools/tidy.sh
 	@$(call configure,analyze)

@@ -7,9 +7,9 @@ import signal
 import subprocess
 
 from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
+from tslab_lab.estimates import intervals, medians
 from tslab_lab.report import bench_tables
 from tslab_lab.results import case_runs, measures
-from tslab_lab.estimates import intervals, medians
 from tslab_lab.workloads import catalogue, held
 
 # A library to preload.
@@ -185,7 +185,9 @@ class Bench(LabTest):
 
     def test_an_interrupt_leaves_what_was_complete(self):
         words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500")
-        argv = self.lab_argv(*words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out")
+        argv = self.lab_argv(
+            *words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out"
+        )
         process = subprocess.Popen(
             argv, env=self.environment, cwd=self.own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -215,7 +217,14 @@ class Bench(LabTest):
         self.assertGreater(counts[0], 20)
 
     def test_what_cannot_be_relied_on_is_marked_and_refused_only_where_asked(self):
-        options = ("--rounds", "1", "--library", self.library, "--allocators", "glibc,tslab@magazines=0,retain_bytes=1M")
+        options = (
+            "--rounds",
+            "1",
+            "--library",
+            self.library,
+            "--allocators",
+            "glibc,tslab@magazines=0,retain_bytes=1M",
+        )
         done = self.lab("bench", "pair:operations=10000", *options)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("A single round, all in random order.", done.stdout)

@@ -106,7 +106,9 @@ class Campaign(LabTest):
         self.assertFalse((self.own / "runs").exists())
 
     def test_time_that_is_over_ends_a_piece(self):
-        endless = plan.Piece("endless", ("bench", "pair:operations=2000000", "--rounds", "1000", "--allocators", "tslab"), 0.01)
+        endless = plan.Piece(
+            "endless", ("bench", "pair:operations=2000000", "--rounds", "1000", "--allocators", "tslab"), 0.01
+        )
         with unittest.mock.patch.dict(os.environ, self.environment):
             begun = time.monotonic()
             with self.assertRaisesRegex(processes.Failure, "--minutes are over"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.allocators import catalogue, crates, installed
-from tslab_lab.base import cache, places, processes
+from tslab_lab.base import cache, processes
 from tslab_lab.commands import peers
 from tslab_tools import drop_in
 

@@ -171,7 +171,12 @@ class Looks(unittest.TestCase):
         self.assertEqual(palette.style("tslab never"), palette.style("tslab"))
 
     def test_ways_of_an_allocator_have_its_colour(self):
-        for name, known in (("glibc+free", "glibc"), ("release", "tslab"), ("tslab+free", "tslab"), ("apr, own", "base")):
+        for name, known in (
+            ("glibc+free", "glibc"),
+            ("release", "tslab"),
+            ("tslab+free", "tslab"),
+            ("apr, own", "base"),
+        ):
             self.assertEqual(palette.style(name)["color"], palette.style(known)["color"])
 
     def test_an_unknown_name_always_looks_the_same(self):
@@ -494,7 +499,9 @@ class Answers(LabTest):
         lines = fixture.records(cases=fixture.CASES[:2], allocators=("tslab", "glibc", "jemalloc"), more=more)
         lines[0] |= {"command": command, "cases": {name: {} for name in fixture.CASES[:2]}} | header
         lines[0]["allocators"] = {
-            names.get(name, name): facts for name, facts in lines[0]["allocators"].items() if name in ("tslab", "glibc", "jemalloc")
+            names.get(name, name): facts
+            for name, facts in lines[0]["allocators"].items()
+            if name in ("tslab", "glibc", "jemalloc")
         }
         return [
             line | {"allocator": names.get(line["allocator"], line["allocator"])} if "allocator" in line else line
@@ -506,8 +513,16 @@ class Answers(LabTest):
         lines = self.records("ab", rename, more=False, settings={"least_effect": 0.01})
         for line in lines:
             if line.get("allocator") == "A2":  # the same as A, but for the noise
-                twin = next(x for x in lines if (x.get("case"), x.get("round"), x.get("allocator")) == (line["case"], line["round"], "A"))
-                line |= {"seconds": twin["seconds"] * 1.001, "peak_kib": twin["peak_kib"] + 3, "rss_kib": twin["rss_kib"] - 2}
+                twin = next(
+                    x
+                    for x in lines
+                    if (x.get("case"), x.get("round"), x.get("allocator")) == (line["case"], line["round"], "A")
+                )
+                line |= {
+                    "seconds": twin["seconds"] * 1.001,
+                    "peak_kib": twin["peak_kib"] + 3,
+                    "rss_kib": twin["rss_kib"] - 2,
+                }
         answer, rest = self.made(lines, "ab")
         self.assertIn('<p class="said NO-GO"><b>NO-GO</b></p>', answer)
         self.assertIn("<b>A</b>: tslab &amp; its title (version 1.2.3", answer)
@@ -525,7 +540,9 @@ class Answers(LabTest):
         lines = self.records("latency")
         more = [line | {"case": f"case-{i}"} for i in range(4) for line in lines if line["kind"] == "latency"]
         answer, _ = self.made([*lines[:-1], *more, lines[-1]], "many")
-        self.assertRegex(answer, r"<b>p99\.9</b> over 10 kinds of operations, tslab = 1: jemalloc 1\.\d\d, glibc 1\.\d\d\.")
+        self.assertRegex(
+            answer, r"<b>p99\.9</b> over 10 kinds of operations, tslab = 1: jemalloc 1\.\d\d, glibc 1\.\d\d\."
+        )
 
     def test_rss(self):
         lines = [line for line in self.records("rss") if line["kind"] not in ("run", "latency")]

@@ -57,7 +57,9 @@ class Command(RequestsTest):
         self.assertAlmostEqual(server["bytes"] / 200, 52_000, delta=4000)
         self.assertEqual((server["sessions"]["live"], server["sessions"]["created"] > 20), (1000, True))
         memory = run["memory"]
-        self.assertLessEqual(max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"] + 256)  # the kernel's peak lags behind
+        self.assertLessEqual(
+            max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"] + 256
+        )  # the kernel's peak lags behind
         self.assertGreater(len(run["series"]), 1)
         self.assertGreater(run["rate"], 0)
 
@@ -92,7 +94,9 @@ class Command(RequestsTest):
         for line in lines:
             if line["kind"] == "run":
                 of = series.get((line["allocator"], line["round"]), {"rss_kb": []})
-                found.setdefault(line["case"], {}).setdefault(line["allocator"], []).append(line | {"series": of["rss_kb"]})
+                found.setdefault(line["case"], {}).setdefault(line["allocator"], []).append(
+                    line | {"series": of["rss_kb"]}
+                )
         self.assertTrue(any(line["kind"] == "latency" for line in lines))
         return found
 

@@ -86,7 +86,9 @@ class Tables(unittest.TestCase):
 
     def test_rows_are_called_by_what_differs(self):
         called = variant_tables.labels(self.cases, False)
-        self.assertEqual(list(called.values()), ["mixed-remote: remote 50, max 48", "mixed-remote: remote 0, max 48", "larson"])
+        self.assertEqual(
+            list(called.values()), ["mixed-remote: remote 50, max 48", "mixed-remote: remote 0, max 48", "larson"]
+        )
 
     def test_ratios_and_groups(self):
         table, summary = variant_tables.times(self.found, self.cases, OURS, False)

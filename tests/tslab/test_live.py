@@ -14,14 +14,15 @@ import unittest
 import unittest.mock
 import zlib
 
-import tslab_test
 import prometheus_client
 from prometheus_client import parser as plain_text
 from prometheus_client.openmetrics import exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from rich.text import Text
-from tslab_tools.live import board, exporter, figures, keys, metrics, processes, screen, summary
+
+import tslab_test
 from tslab_tools.failure import Failure
+from tslab_tools.live import board, exporter, figures, keys, metrics, processes, screen, summary
 
 MONITORING = tslab_test.ROOT / "packaging/monitoring"
 NAMES = (
@@ -108,7 +109,9 @@ class Board(unittest.TestCase):
         half = old[: len(old) // 2] + new[len(new) // 2 :]
         blind = struct.pack("<I", zlib.crc32(half[4:])) + half[4:]
         torn = board.parse(board_of([blind])[0])
-        seen = set(torn.process.values()) | {value for row in torn.classes + torn.labels for value in list(row.values())[:8]}
+        seen = set(torn.process.values()) | {
+            value for row in torn.classes + torn.labels for value in list(row.values())[:8]
+        }
         self.assertGreater(len(seen), 1, "this test would not see a mixture")
 
     def test_no_whole_copy(self):
@@ -155,7 +158,9 @@ class Reading(tslab_test.TslabTest):
         process = processes.Process(1)
         process.inner_pid = 4711
         with unittest.mock.patch.object(processes.Process, "_is_the_one", return_value=True):
-            with unittest.mock.patch.object(processes.Process, "_bytes", side_effect=[bytes(64), bytes(64), whole]) as read:
+            with unittest.mock.patch.object(
+                processes.Process, "_bytes", side_effect=[bytes(64), bytes(64), whole]
+            ) as read:
                 self.assertTrue(process.read())
                 self.assertEqual(read.call_count, 3)
             with unittest.mock.patch.object(processes.Process, "_bytes", return_value=bytes(64)):
@@ -179,7 +184,9 @@ class Screen(unittest.TestCase):
             self.assertLessEqual(len(screen.size(value)), 5, value)
             self.assertLessEqual(len(screen.number(min(value, 9 * 10**15))), 5, value)
             self.assertLessEqual(len(screen.span(min(value, 1 << 33) / 1000)), 5, value)
-        self.assertEqual([screen.size(n) for n in (0, 999, 1000, 1536, -2048)], ["0B", "999B", "0.98K", "1.50K", "-2.00K"])
+        self.assertEqual(
+            [screen.size(n) for n in (0, 999, 1000, 1536, -2048)], ["0B", "999B", "0.98K", "1.50K", "-2.00K"]
+        )
         self.assertEqual([screen.span(s) for s in (None, 0, 59, 3600, 1e6)], ["-", "0.0s", "59s", "60m", "12d"])
 
     def test_every_screen_fits(self):
@@ -248,7 +255,10 @@ class Metrics(unittest.TestCase):
         with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
             collected = list(metrics.families(self.found(), 1))
         registry = types.SimpleNamespace(collect=lambda: collected)
-        for written, read in ((prometheus_client.generate_latest, plain_text), (exposition.generate_latest, openmetrics)):
+        for written, read in (
+            (prometheus_client.generate_latest, plain_text),
+            (exposition.generate_latest, openmetrics),
+        ):
             families = read.text_string_to_metric_families(written(registry).decode())
             samples = [sample for family in families for sample in family.samples]
             self.assertEqual({sample.name for sample in samples}, metrics.names())

@@ -27,7 +27,10 @@ PHASES = {
 
 def complaints(document):
     """What the format does not allow."""
-    if set(document) != {"traceEvents", "displayTimeUnit", "otherData"} or document["displayTimeUnit"] not in ("ms", "ns"):
+    if set(document) != {"traceEvents", "displayTimeUnit", "otherData"} or document["displayTimeUnit"] not in (
+        "ms",
+        "ns",
+    ):
         yield f"the document has {sorted(document)}"
     opened = {}
     for event in document["traceEvents"]:
@@ -44,7 +47,9 @@ def complaints(document):
             yield f"a counter is no number: {event}"
         if event["ph"] == "i" and event["s"] not in ("g", "p", "t"):
             yield f"an instant has no scope: {event}"
-        if event["ph"] == "M" and (event["name"] not in ("process_name", "thread_name") or list(event["args"]) != ["name"]):
+        if event["ph"] == "M" and (
+            event["name"] not in ("process_name", "thread_name") or list(event["args"]) != ["name"]
+        ):
             yield f"metadata: {event}"
         if event["ph"] in "be":
             key = event["cat"], event["id"], event["name"]
@@ -70,7 +75,9 @@ def overlaps(events):
 
 def record(number, when_ns, kind, *words, thread=7, part=0, sequence=None):
     words = [*words, *[0] * (5 - len(words))]
-    return struct.pack("<8Q", 2 * number + 2 if sequence is None else sequence, when_ns, kind | part << 8 | thread << 32, *words)
+    return struct.pack(
+        "<8Q", 2 * number + 2 if sequence is None else sequence, when_ns, kind | part << 8 | thread << 32, *words
+    )
 
 
 def label(text):
@@ -79,8 +86,12 @@ def label(text):
 
 def file_of(records, places=16, version=1, written=None):
     names = "".join(name + "\n" for name in NAMES).encode()
-    head = struct.pack("<8s4I3Q64s2000s", b"tslabrng", version, 4096, 64, places, 1234, 1000, 5_000_000, b"server", names)
-    head = head.ljust((len(head) + 63) // 64 * 64, b"\0") + struct.pack("<2Q", len(records) if written is None else written, 0)
+    head = struct.pack(
+        "<8s4I3Q64s2000s", b"tslabrng", version, 4096, 64, places, 1234, 1000, 5_000_000, b"server", names
+    )
+    head = head.ljust((len(head) + 63) // 64 * 64, b"\0") + struct.pack(
+        "<2Q", len(records) if written is None else written, 0
+    )
     return head.ljust(4096, b"\0") + b"".join(records).ljust(places * 64, b"\0")
 
 
@@ -91,7 +102,9 @@ def parsed(*records, **options):
 
 class Files(TslabTest):
     def test_records(self):
-        ring = parsed(record(1, 3000, OPEN, 99, *label("request")), record(0, 2000, ringfile.PURGE, 1, 2, 3, 1), written=40)
+        ring = parsed(
+            record(1, 3000, OPEN, 99, *label("request")), record(0, 2000, ringfile.PURGE, 1, 2, 3, 1), written=40
+        )
         self.assertEqual((ring.process, ring.program, ring.names, ring.written), (1234, "server", NAMES, 40))
         self.assertEqual([one.when_ns for one in ring.records], [2000, 3000])
         self.assertEqual((ring.records[1].thread, ringfile.words_as_text(ring.records[1].words[1:])), (7, "request"))
@@ -137,7 +150,9 @@ class Pages(TslabTest):
         self.assertEqual((life["dur"], begin["cat"], begin["ts"], end["ts"]), (1, "draining", 2, 98))
 
     def test_what_is_cut_off(self):
-        still, cut = self.events(record(0, 2000, OPEN, 1), record(1, 3000, CLOSE, 2, thread=8), record(2, 3000, END, 2, thread=8))
+        still, cut = self.events(
+            record(0, 2000, OPEN, 1), record(1, 3000, CLOSE, 2, thread=8), record(2, 3000, END, 2, thread=8)
+        )
         self.assertEqual(still["args"]["closed"], "not yet")
         self.assertEqual((cut["ts"], cut["args"]["opened"]), (1, "before the oldest record"))
 
@@ -155,14 +170,20 @@ class Pages(TslabTest):
             record(4, 5000, ringfile.NUMBERS, 11, 22, 0, part=0))  # fmt: skip
         self.assertEqual([event["name"] for event in events],
                          ["purge", "long purge", "long malloc", "RSS", "runs", "account live_slots", "account dirty_runs"])  # fmt: skip
-        self.assertEqual(events[1]["args"], {"bytes": 8192, "address": "0x1000", "microseconds": 150.0, "granted": False})
+        self.assertEqual(
+            events[1]["args"], {"bytes": 8192, "address": "0x1000", "microseconds": 150.0, "granted": False}
+        )
         self.assertEqual(events[4]["args"], {"in use": 50, "dirty": 20, "stuck": 0})
 
 
 class Programs(TslabTest):
     def page_of(self, program, **options):
         trace = self.own / "trace"
-        env = self.environment | {"TSLAB_TRACE": str(trace), "PYTHONMALLOC": "malloc", "LD_PRELOAD": self.library} | options
+        env = (
+            self.environment
+            | {"TSLAB_TRACE": str(trace), "PYTHONMALLOC": "malloc", "LD_PRELOAD": self.library}
+            | options
+        )
         done = self.run_argv([PYTHON, "-S", "-c", program], env=env)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = self.tslab("timeline", trace, "-o", "page.json")

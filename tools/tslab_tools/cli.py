@@ -62,7 +62,10 @@ class Program:
             package = PACKAGES.get((missing.name or "").partition(".")[0])
             if package is None:
                 raise
-            print(f"{self.name}: Python's {missing.name} is not installed. To install it: apt-get install {package}", file=sys.stderr)
+            print(
+                f"{self.name}: Python's {missing.name} is not installed. To install it: apt-get install {package}",
+                file=sys.stderr,
+            )
             return trouble
         except KeyboardInterrupt:
             print(f"{self.name}: interrupted", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Where tslab's drop-in library is: named by the user, built in the checkout, beside this package, or known to the linker."""
+"""Where tslab's drop-in library is: named by the user, built in the checkout, beside this package, or where the linker
+looks."""
 
 import argparse
 import os
@@ -21,7 +22,9 @@ def _checkout() -> Path | None:
 
 CHECKOUT = _checkout()
 BUILT = CHECKOUT / "build/release" / NAME if CHECKOUT else None
-HINT = f" {'Run `make build` to build it' if CHECKOUT else 'Install tslab (docs/install.md)'}, or name one with --library."
+HINT = (
+    f" {'Run `make build` to build it' if CHECKOUT else 'Install tslab (docs/install.md)'}, or name one with --library."
+)
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +69,8 @@ def _nearest(named: Path | None) -> tuple[Path | str, str]:
 
 
 def _beside() -> Path | None:
-    """What was installed with this package: PREFIX/share/tslab/tslab_tools has the libraries in PREFIX/lib or below it, and
-    Python's package has them in the folder `tslab`."""
+    """What was installed with this package: PREFIX/share/tslab/tslab_tools has the libraries in PREFIX/lib or below it,
+    and Python's package has them in the folder `tslab`."""
     prefix = HERE.parents[2]
     folders = [HERE.parent / "tslab"]
     if HERE.parent == prefix / "share/tslab":

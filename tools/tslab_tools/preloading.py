@@ -1,10 +1,10 @@
 """Whether a library can be preloaded into a program. It is said before it is tried: where it cannot, the kernel and the
 dynamic linker say nothing, and the program runs on the malloc that it always had."""
 
+import argparse
 import os
 import shutil
 import stat
-import argparse
 import struct
 from pathlib import Path
 

@@ -151,7 +151,9 @@ def _free_name(name, path):
 
 def _ours(library):
     path, source = drop_in.locate(library)
-    return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path))
+    return Library(
+        OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path)
+    )
 
 
 def _look_for(allocator, here, missing):
@@ -186,7 +188,13 @@ def age(released):
     if not released:
         return ""
     days = (datetime.date.today() - datetime.date.fromisoformat(released)).days
-    return f"{days / 365.25:.1f} years" if days >= 365 else f"{days // 30} months" if days >= 60 else f"{max(days, 0)} days"
+    return (
+        f"{days / 365.25:.1f} years"
+        if days >= 365
+        else f"{days // 30} months"
+        if days >= 60
+        else f"{max(days, 0)} days"
+    )
 
 
 def _day_of(path):

@@ -90,7 +90,11 @@ def libraries(variants):
     found = {}
     for variant in variants:
         here, _ = installed.found([OURS], variant.library)
-        source = f"lab/variants/{variant.patch}.patch {variant.definition}".strip() if variant.patch else "built as users get it"
+        source = (
+            f"lab/variants/{variant.patch}.patch {variant.definition}".strip()
+            if variant.patch
+            else "built as users get it"
+        )
         found[variant.name] = replace(
             here[OURS], name=variant.name, title=variant.name, source=source, environment=variant.environment
         )

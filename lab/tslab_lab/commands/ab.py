@@ -10,10 +10,10 @@ from rich.console import Console
 from tslab_lab.allocators import sides
 from tslab_lab.allocators.sides import AGAIN, A, B
 from tslab_lab.base import processes
+from tslab_lab.estimates import randomisation
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.report import ab_page
 from tslab_lab.results import case_runs, comparison
-from tslab_lab.estimates import randomisation
 from tslab_tools import drop_in
 
 NAME = "ab"

@@ -75,7 +75,16 @@ def page(found, path):
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
     sentences, picture = make.answer(found, path, "Time and peak RSS over all")
     return bench_tables.markdown_page(
-        f"{OURS} against other allocators: {path.stem}", [*sentences, *picture], overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+        f"{OURS} against other allocators: {path.stem}",
+        [*sentences, *picture],
+        overview,
+        listed,
+        names,
+        OURS,
+        SYSTEM,
+        base,
+        measurement.setting(found),
+        paragraphs,
     )
 
 

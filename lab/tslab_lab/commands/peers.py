@@ -48,7 +48,14 @@ def rows(library=None):
             here, missing = {}, {name: str(failure)}
         if name in here:
             found = here[name]
-            yield name, found.version, installed.age(found.released) or "-", found.source, str(found.path or "(the C library's own)"), True
+            yield (
+                name,
+                found.version,
+                installed.age(found.released) or "-",
+                found.source,
+                str(found.path or "(the C library's own)"),
+                True,
+            )
         else:
             yield name, "-", "-", "-", missing[name], False
 

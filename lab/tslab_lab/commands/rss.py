@@ -57,7 +57,9 @@ def add_arguments(parser):
     parser.usage = USAGE
     add = parser.add_argument
     sides.add_option(parser, (OURS, SYSTEM))
-    add("--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)")
+    add(
+        "--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)"
+    )
     add("--seconds", type=_seconds, metavar="S", help="end the program after so long, if it still runs")
     add("--load", metavar="COMMAND", help="for a server: a shell command to run beside it, on the system's malloc")
     add("--after", type=_seconds, default=1, metavar="S", help="the load starts so long after the server (default: 1)")
@@ -68,7 +70,12 @@ def add_arguments(parser):
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
     measurement.add_page(parser)
-    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a workload, or -- and a program with its arguments")
+    add(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="PROGRAM",
+        help="a workload, or -- and a program with its arguments",
+    )
 
 
 def plan_of(arguments):

@@ -148,7 +148,11 @@ class Outcome:
     @property
     def mallocs(self):
         """Those that allocate and free without epochs, by name."""
-        return [one.name for one in self.variants if one.way == "malloc" and one.group == "request" and one.allocator != BASE]
+        return [
+            one.name
+            for one in self.variants
+            if one.way == "malloc" and one.group == "request" and one.allocator != BASE
+        ]
 
     def add(self, variant, run):
         self.runs[variant.name, variant.allocator].append(run)

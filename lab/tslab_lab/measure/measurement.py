@@ -11,9 +11,9 @@ from rich.console import Console
 from tslab_lab.allocators import installed, sides
 from tslab_lab.base import machine, processes
 from tslab_lab.display import progress
+from tslab_lab.estimates import intervals
 from tslab_lab.measure import case_runner, honesty, rounds
 from tslab_lab.results import case_runs, marks, storage
-from tslab_lab.estimates import intervals
 
 ROUNDS = (10, 5)  # and with --quick
 ROUNDS_MOST = 1000
@@ -49,7 +49,9 @@ def write_page(arguments, found, page):
 
 def require_checkable(arguments):
     if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
-        arguments.error(f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on")
+        arguments.error(
+            f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on"
+        )
 
 
 def rounds_wanted(arguments, defaults=ROUNDS):

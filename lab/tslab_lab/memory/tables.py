@@ -4,8 +4,8 @@ from statistics import median
 
 from tslab_lab.display import layout
 from tslab_lab.display.layout import Table
-from tslab_lab.memory import series
 from tslab_lab.estimates import medians
+from tslab_lab.memory import series
 
 
 def _scaled(name, factor):
@@ -144,4 +144,6 @@ def notes(outcome, folder, load):
         for remark in run["remarks"]:
             yield f"{name}, round {number}: {remark}."
     if folder:
-        yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (", -load.out." if load else ".")
+        yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (
+            ", -load.out." if load else "."
+        )

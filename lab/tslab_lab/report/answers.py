@@ -6,10 +6,10 @@ from html import escape
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.display import layout
 from tslab_lab.display.layout import counted
+from tslab_lab.estimates import medians
 from tslab_lab.memory import series
 from tslab_lab.report import ab_page, html_tables, plots
 from tslab_lab.results import case_runs, latencies, measures, standings
-from tslab_lab.estimates import medians
 from tslab_lab.workloads import held, named
 
 # How less, level and more are called, by what is measured.
@@ -25,7 +25,9 @@ class Said(tuple):
         return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
 
     def markdown(self):
-        return "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
+        return (
+            "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
+        )
 
 
 def of(page):
@@ -72,7 +74,9 @@ def compared(page):
         texts = {"time": plots.time_text, "peak RSS": html_tables.memory_text}
         sentences = [line for what, cases in measured.items() for line in _times(page, cases, what, texts[what])]
         (case, *_) = page.grid
-        drawn = plots.case(page.times.get(case, {}), page.peaks.get(case, {}), page.afters.get(case, {}), page.names, plots.WIDE)
+        drawn = plots.case(
+            page.times.get(case, {}), page.peaks.get(case, {}), page.afters.get(case, {}), page.names, plots.WIDE
+        )
         alt = f"Time and memory of each allocator in {case}: the figures are in the tables below."
         return _said(*sentences), page.figure("answer", f"{case}: medians of the rounds", alt, drawn, wide=True)
     ours = page.baseline
@@ -91,7 +95,9 @@ def compared(page):
 def _rows(measured, ours):
     """In how many rows ours is the best, or next to it."""
     for title, cases in measured.items():
-        against = standings.against_best(cases, ours, {name for found in cases.values() for name in found if name != ours})
+        against = standings.against_best(
+            cases, ours, {name for found in cases.values() for name in found if name != ours}
+        )
         first, near = standings.leaders(cases)[ours][0], sum(found.middle <= NEAR for _, _, found, _ in against)
         yield f"{ours} has the least {title} in {first} of {counted(len(against), 'workload')}, and within {NEAR:g} of the least in {near}."
 
@@ -131,7 +137,9 @@ def ab(page):
     yield html_tables.listed(f"<b>{name}</b>: {escape(text)}" for name, text in ab_page.sides_of(page.results))
     shown = found.deciding or sorted(found.judged, key=lambda one: one.chance)[:ROWS_SHOWN]
     what = "The rows that decide" if found.deciding else "The rows that are furthest from chance"
-    yield page.figure("effects", what, f"{what}: the figures are in the table below.", plots.effects(shown[:ROWS_SHOWN]), wide=True)
+    yield page.figure(
+        "effects", what, f"{what}: the figures are in the table below.", plots.effects(shown[:ROWS_SHOWN]), wide=True
+    )
     yield html_tables.judged(what, shown)
 
 
@@ -175,7 +183,8 @@ def _percentiles(page, found):
     sentence = f"**{what}** over {counted(len(values), 'kind')} of operations, {ours} = 1: {', '.join(texts)}."
     alt = f"{what} of each kind of operation against {ours}: the figures are in the tables below."
     points = {
-        kind: {name: found[name][1] / found[ours][1] for name in page.names if name in found} for kind, found in values.items()
+        kind: {name: found[name][1] / found[ours][1] for name in page.names if name in found}
+        for kind, found in values.items()
     }
     drawn = plots.strips(points, page.names, ours, what)
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
@@ -224,7 +233,10 @@ def boundaries(page):
     groups = {}
     for group, chosen in case_runs.stepping(listed):
         groups[group] = tuple(
-            {name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs] for name in page.names}
+            {
+                name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs]
+                for name in page.names
+            }
             for figure in (measures.time_ns, measures.peak_kib)
         )
     if not groups:

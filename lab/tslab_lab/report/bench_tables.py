@@ -14,7 +14,6 @@ from tslab_lab.display.layout import (
 from tslab_lab.results import case_runs, measures, standings
 from tslab_lab.workloads import catalogue, held
 
-
 # Facts that are what their workloads are about.
 TOLD = {
     "enter_ns": "a visit, ns",

@@ -30,8 +30,8 @@ def table(caption, heads, rows, feet=(), classes=""):
     """`heads`: HTML; `rows`, `feet`: lists of cells as HTML, of which the first is the row's head. It scrolls in its
     own box where the page is too narrow. A column of which nothing is known is left out."""
     empty = {i for i in range(1, len(heads)) if rows and all(cells[i] == missing() for cells in rows)}
-    heads, rows, feet = ([x for i, x in enumerate(heads) if i not in empty],
-                         *([[x for i, x in enumerate(cells) if i not in empty] for cells in part] for part in (rows, feet)))  # fmt: skip
+    heads = [x for i, x in enumerate(heads) if i not in empty]
+    rows, feet = ([[x for i, x in enumerate(cells) if i not in empty] for cells in part] for part in (rows, feet))
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     foot = "".join(f"<tr>{''.join(cells)}</tr>" for cells in feet)
@@ -277,7 +277,10 @@ def memory_over_time(caption, lines, names, afters):
 def judged(caption, found):
     """The rows of `lab ab`."""
     rows = [
-        [head(escape(f"{one.row.case}: {one.row.figure}")), *(cell(escape(text)) for text in ab_page.cells(one, True)[1:])]
+        [
+            head(escape(f"{one.row.case}: {one.row.figure}")),
+            *(cell(escape(text)) for text in ab_page.cells(one, True)[1:]),
+        ]
         for one in found
     ]
     return table(caption, ["Row", *map(escape, ab_page.heads(True)[1:])], rows)
@@ -302,7 +305,9 @@ def allocators(found):
         cells.append(cell(f"<code>{escape(facts_of.get('library') or 'the C library itself')}</code>"))
         cells.append(cell(f"<code>{escape(facts_of.get('sha256') or '-')}</code>", classes="hash"))
         rows.append(cells)
-    return table("The allocators", ["Name", "Title", "Version", "Released", "From", "Library", "SHA-256"], rows, classes="words")
+    return table(
+        "The allocators", ["Name", "Title", "Version", "Released", "From", "Library", "SHA-256"], rows, classes="words"
+    )
 
 
 def machine(facts_of):

@@ -163,8 +163,14 @@ def add_measures(page):
         if not cases:
             continue
         note = f"<p>{NOTE}</p>" if len(page.names) > 1 and name == "time" else ""
-        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, f"{title}, as multiples of the best of each row")
-        apart = [{case: found} for case, found in cases.items()] if page.results.header.get("command") == "epochs" else [cases]
+        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(
+            name, f"{title}, as multiples of the best of each row"
+        )
+        apart = (
+            [{case: found} for case, found in cases.items()]
+            if page.results.header.get("command") == "epochs"
+            else [cases]
+        )
         tables = (
             html_tables.heat(f"{caption}: {next(iter(some))}" if len(apart) > 1 else caption, some, page.names, text)
             for some in apart
@@ -245,7 +251,9 @@ def add_latency(page):
         timer = f" (the timer itself: {plots.time_text(median(timers))})" if timers else ""
         table = html_tables.percentiles(f"Latency of {what}{timer}", pooled, names)
         parts.append(f'<div class="two beside">{drawn}{table}</div>')
-    note = "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told.</p>"
+    note = (
+        "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told.</p>"
+    )
     page.add("latency", "Latency", note if parts else "", *parts)
 
 

@@ -245,7 +245,9 @@ def _bars(axes, found, names, scale, what, beside=None):
         middle, high = value.middle / scale, value.ends[1] / scale
         axes.barh(place - shift, middle, height=height, color=colour, linewidth=0)
         if value.ends[0] != value.ends[1]:
-            axes.errorbar(middle, place - shift, xerr=_whisker(value, scale), color="#808080", elinewidth=1.3, capsize=2)
+            axes.errorbar(
+                middle, place - shift, xerr=_whisker(value, scale), color="#808080", elinewidth=1.3, capsize=2
+            )
         axes.text(high + 0.02 * most, place - shift, three_digits(middle), va="center", fontsize=TINY)
     axes.set_xlim(0, 1.22 * most)
     _plain(axes)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from tslab_lab.allocators.sides import AGAIN, A, B
-from tslab_lab.results import measures, standings
 from tslab_lab.estimates import randomisation
+from tslab_lab.results import measures, standings
 
 FIGURES = {"time": measures.time_ns, "peak RSS": measures.peak_kib, "RSS after": measures.after_kib}
 

@@ -21,7 +21,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     with exporter.Server(exporter.address(arguments.listen), arguments.pids) as server:
         if server.is_open_to_others:
-            print("tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr)
+            print(
+                "tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr
+            )
         print(f"tslab: {server.url}", flush=True)
         server.serve_forever()
     return 0

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
-DESCRIPTION = (
-    "Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was allocated, and was in use "
-    "at the peak, by the place that called for it; which places keep pages that few objects use; and what grows. Of a running program, "
-    "give the number of its process: it needs the options profile_file and stats_signal."
-)
+DESCRIPTION = """Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was
+allocated, and was in use at the peak, by the place that called for it; which places keep pages that few objects use;
+and what grows. Of a running program, give the number of its process: it needs the options profile_file and
+stats_signal."""
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 WAIT_SECONDS = 20
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kind", choices=list(SHOWN), default="live", help="what the table and the graph show (default: live)")
     add("--pins", action="store_true", help="who keeps pages that few objects use")
     add("--leaks", action="store_true", help="what lives, by place and by epoch, and what of it is new since --base")
-    add("--base", type=Path, metavar="FILE", help="an earlier profile of the same program, which is subtracted from what lives")
+    add(
+        "--base",
+        type=Path,
+        metavar="FILE",
+        help="an earlier profile of the same program, which is subtracted from what lives",
+    )
     add("--top", type=int, default=20, metavar="N", help="how many places a table has (default: 20)")
     add("--pprof", type=Path, metavar="FILE", help="write it for pprof, gzipped")
     add("--svg", type=Path, metavar="FILE", help="write a flame graph")
@@ -59,7 +64,9 @@ def _variables(pid: int) -> dict[str, str]:
 def _files(pattern: str, pid: int) -> dict[Path, tuple[int, int]]:
     """The files that the process may have written, with the time of each one's last change."""
     program = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-    name = pattern.replace("%%", "\0").replace("%p", str(pid)).replace("%n", "*").replace("%e", program).replace("\0", "%")
+    name = (
+        pattern.replace("%%", "\0").replace("%p", str(pid)).replace("%n", "*").replace("%e", program).replace("\0", "%")
+    )
     path = Path(f"/proc/{pid}/cwd").resolve() / name
     return {found: (found.stat().st_mtime_ns, found.stat().st_size) for found in path.parent.glob(path.name)}
 
@@ -113,18 +120,22 @@ def _pins(console: Console, profile: written.Written, names: "Symbols", top: int
     for epoch in sorted(draining, key=lambda epoch: -epoch.memory)[:top]:
         name = f"'{epoch.label}'" if epoch.label else "without a label"
         console.print(
-            f"An epoch {name} is {epoch.state}: {epoch.objects} objects of {_size(epoch.bytes)} keep {_size(epoch.memory)}"
+            f"An epoch {name} is {epoch.state}: {epoch.objects} objects of {_size(epoch.bytes)} "
+            f"keep {_size(epoch.memory)}"
         )
 
 
 def _size(size: float) -> str:
-    unit = next(unit for unit in ("B", "KiB", "MiB", "GiB", "TiB") if size < 1024 ** ("B KiB MiB GiB TiB".split().index(unit) + 1))
-    power = "B KiB MiB GiB TiB".split().index(unit)
-    return f"{size / 1024**power:.{0 if power == 0 else 1}f} {unit}"
+    power = next(power for power in range(len(_UNITS)) if size < 1024 ** (power + 1))
+    return f"{size / 1024**power:.{0 if power == 0 else 1}f} {_UNITS[power]}"
 
 
 def _leaks(
-    console: Console, profile: written.Written, names: "Symbols", base: "tuple[written.Written, Symbols] | None", top: int
+    console: Console,
+    profile: written.Written,
+    names: "Symbols",
+    base: "tuple[written.Written, Symbols] | None",
+    top: int,
 ) -> None:
     if base is None:
         sums, title = figures.live(profile), "what lives"
@@ -134,7 +145,13 @@ def _leaks(
     by_epoch = figures.live(profile, key=lambda sample: sample.epoch)
     for epoch, found in sorted(by_epoch.items(), key=lambda item: -item[1].bytes)[:top]:
         named = profile.epochs.get(epoch)
-        name = "the process" if epoch == 0 else f"epoch '{named.label}' ({named.state})" if named and named.label else f"epoch {epoch}"
+        name = (
+            "the process"
+            if epoch == 0
+            else f"epoch '{named.label}' ({named.state})"
+            if named and named.label
+            else f"epoch {epoch}"
+        )
         console.print(f"{_size(found.bytes)} in {name}")
 
 
@@ -149,7 +166,11 @@ def run(arguments: argparse.Namespace) -> int:
         before = written.read(arguments.base)
         base = before, symbols.Symbols(before)
     console = Console(soft_wrap=True, highlight=False)
-    sums = figures.growth(profile, names, *base) if base and arguments.kind == "live" else figures.by_stack(profile, arguments.kind)
+    sums = (
+        figures.growth(profile, names, *base)
+        if base and arguments.kind == "live"
+        else figures.by_stack(profile, arguments.kind)
+    )
     title = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: {SHOWN[arguments.kind]}".strip()
     if arguments.pprof:
         pprof.write(arguments.pprof, profile, names, arguments.kind)
@@ -163,8 +184,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.leaks:
         _leaks(console, profile, names, base, arguments.top)
     if not (arguments.pprof or arguments.svg or arguments.html or arguments.pins or arguments.leaks):
-        _table(console, title, figures.by_site(sums, names), arguments.top, "pages" if arguments.kind == "kept" else "objects")
+        _table(
+            console,
+            title,
+            figures.by_site(sums, names),
+            arguments.top,
+            "pages" if arguments.kind == "kept" else "objects",
+        )
     for word in ("lost", "stackless"):
         if profile.number(word):
-            console.print(f"{profile.number(word)} samples found no room for {'their record' if word == 'lost' else 'their stack'}")
+            console.print(
+                f"{profile.number(word)} samples found no room for their {'record' if word == 'lost' else 'stack'}"
+            )
     return 0

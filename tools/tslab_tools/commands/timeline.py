@@ -15,8 +15,13 @@ DESCRIPTION = (
     "epochs as slices on their threads, RSS and accounts as counters, purges and slow operations as instants. "
     "The program may still run, or have been killed."
 )
-_KINDS = {ringfile.EPOCH_OPEN: "epochs opened", ringfile.PURGE: "purges", ringfile.LONG: "slow operations", ringfile.LIMIT: "limits reached",
-          ringfile.MEMORY: "samples of memory"}  # fmt: skip
+_KINDS = {
+    ringfile.EPOCH_OPEN: "epochs opened",
+    ringfile.PURGE: "purges",
+    ringfile.LONG: "slow operations",
+    ringfile.LIMIT: "limits reached",
+    ringfile.MEMORY: "samples of memory",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +34,16 @@ def summary(ring: ringfile.Ring) -> Iterator[str]:
     seconds = (ring.records[-1].when_ns - ring.records[0].when_ns) / 1e9 if ring.records else 0
     lost = ring.written - ring.dropped - len(ring.records) - ring.torn
     parts = [f"{counts[kind]:,} {name}" for kind, name in _KINDS.items() if counts[kind]]
-    yield f"{ring.program}, process {ring.process}: {len(ring.records):,} records of {seconds:.1f} s" + (": " if parts else "") + ", ".join(parts)
+    yield (
+        f"{ring.program}, process {ring.process}: {len(ring.records):,} records of {seconds:.1f} s"
+        + (": " if parts else "")
+        + ", ".join(parts)
+    )
     if lost > 0:
         yield f"{lost:,} older records were overwritten: TSLAB_TRACE_BYTES makes the file longer"
     if ring.torn or ring.dropped:
-        yield f"{ring.torn} records were being written, {ring.dropped} were given up because another thread wrote in their place"
+        given_up = f"{ring.dropped} were given up because another thread wrote in their place"
+        yield f"{ring.torn} records were being written, {given_up}"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -112,7 +112,9 @@ def parse(data: bytes) -> Figures:
     if magic != MAGIC:
         raise Unreadable("this is no board of tslab's")
     if version > VERSION:
-        raise Newer(f"its board has version {version}, and this command reads versions up to {VERSION}: update tslab-tools")
+        raise Newer(
+            f"its board has version {version}, and this command reads versions up to {VERSION}: update tslab-tools"
+        )
     if count < len(SECTIONS) or count > 64 or copy_bytes > _BYTES_MOST or not 0 < copies <= 16:
         raise Unreadable("the board is damaged")
     if copy_bytes < _COPY.size + 4 * count:

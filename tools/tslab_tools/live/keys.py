@@ -20,7 +20,7 @@ def split(raw: bytes) -> Iterator[str]:
     """The names of the keys that these bytes tell of; a letter is its own name, an unknown sequence is none."""
     while raw:
         length = max((n for n in range(1, 5) if raw[:n] in _NAMES), default=0)
-        if length > 1 or (length == 1 and not raw[:2] in (b"\x1b[", b"\x1bO")):
+        if length > 1 or (length == 1 and raw[:2] not in (b"\x1b[", b"\x1bO")):
             yield _NAMES[raw[:length]]
         elif raw[:1] == b"\x1b":  # unknown: up to its last byte
             length = next((n + 1 for n in range(2, len(raw)) if raw[n] >= 0x40), len(raw))

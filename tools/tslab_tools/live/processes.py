@@ -1,5 +1,6 @@
 """Processes that have a board (docs/export.md): how they are found, and how their boards are read and watched."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -96,10 +97,8 @@ class Process:
         return True
 
     def _watch(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # some sandboxes know no such locks: the figures are older
             fcntl.fcntl(self._opened(), _F_OFD_SETLK, _WATCH)
-        except OSError:  # some sandboxes know no such locks: the figures are older
-            pass
 
     def _opened(self) -> int:
         assert self._file is not None
@@ -226,8 +225,8 @@ class Watched:
         return None
 
     def look_afresh(self, patience: float = PATIENCE) -> list[Process]:
-        """Waits for figures of now, as long as that may take: processes that do nothing post none. Then rates are known,
-        too, of those that have posted."""
+        """Waits for figures of now, as long as that may take: processes that do nothing post none. Then rates are
+        known, too, of those that have posted."""
         asked = now()
         found = self.look()
         while found and now() < asked + patience and any(one.figures.written < asked for one in found):

@@ -96,7 +96,14 @@ COLUMNS = (
     _bytes("waste", "w", "waste", "waste"),
     _bytes("caches", "c", "cache", "caches"),
     _bytes("retained", "t", "retnd", "retained"),
-    Column("allocations", "a", "alloc/s", 7, lambda one: one.rate("allocations") or 0, lambda one: number(one.rate("allocations"))),
+    Column(
+        "allocations",
+        "a",
+        "alloc/s",
+        7,
+        lambda one: one.rate("allocations") or 0,
+        lambda one: number(one.rate("allocations")),
+    ),
     Column("epochs", "e", "epochs", 8, lambda one: summary.epochs(one)[1::-1], _epochs),
     Column("oldest", "o", "oldest", 6, lambda one: summary.oldest(one) or 0, lambda one: span(summary.oldest(one))),
     Column("age", "g", "age", 4, lambda process: process.age, _age),
@@ -249,7 +256,9 @@ def _memory(process: Process) -> Iterator[Text]:
 
 def _limits(process: Process) -> Text:
     own = process.figures.process
-    said = [f"{name} limit {size(own[f'{name}_limit_bytes'])}" for name in ("hard", "soft") if own[f"{name}_limit_bytes"]]
+    said = [
+        f"{name} limit {size(own[f'{name}_limit_bytes'])}" for name in ("hard", "soft") if own[f"{name}_limit_bytes"]
+    ]
     near = summary.pressure(process)
     said.append(f"pressure: {', '.join(near)}" if near else "no pressure")
     said.append(f"retained {percent(summary.share(process, 'retained'))} of what the library has")
@@ -279,12 +288,16 @@ def _accounts(process: Process) -> list[tuple[str, str]]:
 
 
 def _classes(process: Process) -> Iterator[Text]:
-    yield Text(f"{'size':>8}{'live':>10}{'bytes':>8}{'cached':>8}{'slabs':>8}{'used':>8}{'allocations':>13}{'hit rate':>10}", "bold")
+    yield Text(
+        f"{'size':>8}{'live':>10}{'bytes':>8}{'cached':>8}{'slabs':>8}{'used':>8}{'allocations':>13}{'hit rate':>10}",
+        "bold",
+    )
     rows = [row for row in process.figures.classes if row["slab_bytes"]]
     for row in sorted(rows, key=lambda row: -row["slab_bytes"])[:_CLASSES]:
         live, calls = row["live"] * row["size"], row["allocations"] + row["frees"]
         hits = percent(max(0, calls - row["misses"]) / calls) if calls else "-"
-        cells = f"{row['size']:>8}{number(row['live']):>10}{size(live):>8}{size(row['cached_bytes']):>8}{size(row['slab_bytes']):>8}"
+        cells = f"{row['size']:>8}{number(row['live']):>10}{size(live):>8}{size(row['cached_bytes']):>8}"
+        cells += f"{size(row['slab_bytes']):>8}"
         yield Text(f"{cells}{percent(live / row['slab_bytes']):>8}{number(row['allocations']):>13}{hits:>10}")
 
 

@@ -41,8 +41,8 @@ def live(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
 
 
 def kept(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
-    """The kept pages by stack: objects are pages, bytes are theirs. What all objects of a size keep is known exactly. The
-    samples of that size tell how it is divided."""
+    """The kept pages by stack: objects are pages, bytes are theirs. What all objects of a size keep is known exactly.
+    The samples of that size tell how it is divided."""
     shares: defaultdict[int, defaultdict[Any, Sum]] = defaultdict(lambda: defaultdict(Sum))
     all_shares: defaultdict[int, float] = defaultdict(float)
     for sample in written.live:

@@ -71,7 +71,9 @@ def _boxes(node: Node, left: float, top: float, total: float) -> Iterator[Box]:
 
 
 def _rendered(template: str, root: Node, **more: object) -> str:
-    environment = jinja2.Environment(loader=jinja2.PackageLoader(__package__, ""), autoescape=True, keep_trailing_newline=True)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, ""), autoescape=True, keep_trailing_newline=True
+    )
     environment.filters["size"] = size_text
     height = root.depth() * ROW
     boxes = list(_boxes(root, 0.0, height - ROW, root.value)) if root.value > 0 else []

@@ -76,7 +76,9 @@ def _message_class() -> Any:
         for number, called, declared in fields:
             many = isinstance(declared, list)
             kind = declared[0] if isinstance(declared, list) else declared
-            added = message.field.add(name=called, number=number, label=field.LABEL_REPEATED if many else field.LABEL_OPTIONAL)
+            added = message.field.add(
+                name=called, number=number, label=field.LABEL_REPEATED if many else field.LABEL_OPTIONAL
+            )
             if kind in _MESSAGES:
                 added.type, added.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
             else:
@@ -125,13 +127,17 @@ class _Writer:
         if key not in self.functions:
             self.functions[key] = len(self.functions) + 1
             name = self.string(place.function)
-            self.message.function.add(id=self.functions[key], name=name, system_name=name, filename=self.string(place.file))
+            self.message.function.add(
+                id=self.functions[key], name=name, system_name=name, filename=self.string(place.file)
+            )
         return self.functions[key]
 
     def location(self, frame: int) -> int:
         if frame not in self.locations:
             self.locations[frame] = len(self.locations) + 1
-            location = self.message.location.add(id=self.locations[frame], mapping_id=self.mapping(frame), address=frame)
+            location = self.message.location.add(
+                id=self.locations[frame], mapping_id=self.mapping(frame), address=frame
+            )
             for place in self.names.places(frame):
                 location.line.add(function_id=self.function(place), line=place.line)
         return self.locations[frame]
@@ -139,7 +145,9 @@ class _Writer:
     def sample(self, stack: int, place: int, found: figures.Sum, labels: Iterable[tuple[str, str]] = ()) -> None:
         values = [0] * len(_TYPES)
         values[place : place + 2] = round(found.objects), round(found.bytes)
-        sample = self.message.sample.add(location_id=[self.location(frame) for frame in self.names.frames(stack)], value=values)
+        sample = self.message.sample.add(
+            location_id=[self.location(frame) for frame in self.names.frames(stack)], value=values
+        )
         for key, text in labels:
             sample.label.add(key=self.string(key), str=self.string(text))
 

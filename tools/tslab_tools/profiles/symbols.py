@@ -26,7 +26,8 @@ _ENGINE = re.compile(
 )
 # What allocates for others: the caller is who is asked for.
 _WRAPPERS = re.compile(
-    r"(operator new.*|std::.*|__gnu_cxx::.*|\(anonymous namespace\)::.*alloc.*|(x|g_|je_)?(malloc|calloc|realloc|strdup|strndup)\w*"
+    r"(operator new.*|std::.*|__gnu_cxx::.*|\(anonymous namespace\)::.*alloc.*"
+    r"|(x|g_|je_)?(malloc|calloc|realloc|strdup|strndup)\w*"
     r"|__libc_\w*alloc|_?PyMem_\w+|_?PyObject_\w*(Malloc|Realloc|Calloc)|posix_memalign|aligned_alloc|memalign|reallocarray)"
 )
 
@@ -67,7 +68,9 @@ def _ask(path: str, addresses: list[int]) -> dict[int, list[Place]]:
     if tool is None or not _elf(path)[0]:
         return {}
     words = "".join(f"{address:#x}\n" for address in addresses)
-    answer = subprocess.run([tool, "-a", "-f", "-C", "-i", "-e", path], input=words, capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [tool, "-a", "-f", "-C", "-i", "-e", path], input=words, capture_output=True, text=True, check=False
+    )
     found: dict[int, list[Place]] = {}
     current: list[Place] = []
     function = None

@@ -1,4 +1,5 @@
-"""The file of the option trace: records that the library has written, the newest of them (src/common/record_ring.h, timeline.h)."""
+"""The file of the option trace: records that the library has written, the newest of them
+(src/common/record_ring.h, timeline.h)."""
 
 import struct
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def words_as_text(words: tuple[int, ...]) -> str:
 
 
 def _entries(raw: bytes, again: bytes, begin: int, count: int) -> tuple[list[Record], int]:
-    """The records that are whole; `again` is the file once more, read later: a writer may have been at work meanwhile."""
+    """The records that are whole; `again` is the file once more, read later: a writer may have been at work."""
     records, torn = [], 0
     for place in range(count):
         at = begin + place * RECORD_BYTES

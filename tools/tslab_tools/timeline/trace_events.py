@@ -1,4 +1,5 @@
-"""A timeline of tslab in the Trace Event format, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing) show."""
+"""A timeline of tslab in the Trace Event format, which Perfetto (ui.perfetto.dev) and Chrome
+(chrome://tracing) show."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +67,9 @@ class Page:
         return max(0, ns - self.ring.started_ns) / 1000
 
     def add(self, phase: str, name: str, ns: int, thread: int, **more: Any) -> None:
-        self.events.append({"ph": phase, "name": name, "ts": self.at(ns), "pid": self.ring.process, "tid": thread} | more)
+        self.events.append(
+            {"ph": phase, "name": name, "ts": self.at(ns), "pid": self.ring.process, "tid": thread} | more
+        )
 
     def add_names(self) -> None:
         names = {record.thread: f"thread {record.thread}" for record in self.ring.records}
@@ -91,7 +94,7 @@ class Page:
         return max(min(ends, default=self.last_ns), life.opened)
 
     def add_epoch(self, life: _Life, fits: bool) -> None:
-        """A slice on its thread if it nests there, else on a track of its own; what drains after the close follows there."""
+        """A slice on its thread if it nests there, else on a track of its own; what drains then follows there."""
         name, end = life.label or "epoch", self.end_of(life)
         args = {"epoch": f"{life.value:#x}"}
         if life.is_cut:
@@ -108,13 +111,20 @@ class Page:
 
     def add_span(self, category: str, name: str, life: _Life, begin: int, end: int, args: dict[str, Any]) -> None:
         for phase, ns in (("b", begin), ("e", end)):
-            self.add(phase, name, ns, life.thread, cat=category, id=f"{life.value:#x}", args=args if phase == "b" else {})
+            self.add(
+                phase, name, ns, life.thread, cat=category, id=f"{life.value:#x}", args=args if phase == "b" else {}
+            )
 
     def add_instants(self) -> None:
         for record in self.ring.records:
             took_ns, second, third, fourth, _ = record.words
             if record.kind == ringfile.PURGE:
-                args: dict[str, Any] = {"bytes": third, "address": f"{second:#x}", "microseconds": took_ns / 1000, "granted": bool(fourth)}
+                args: dict[str, Any] = {
+                    "bytes": third,
+                    "address": f"{second:#x}",
+                    "microseconds": took_ns / 1000,
+                    "granted": bool(fourth),
+                }
                 name = "purge" if took_ns < LONG_NS else "long purge"
                 self.add("i", name, record.when_ns, record.thread, cat="purge", s="t", args=args)
             elif record.kind == ringfile.LIMIT:
@@ -151,5 +161,8 @@ def document(ring: ringfile.Ring) -> dict[str, Any]:
     page.add_instants()
     page.add_counters()
     about = {"program": ring.program, "process": ring.process, "started_unix_ns": ring.started_real_ns}
-    about |= {"records": len(ring.records), "overwritten": max(0, ring.written - ring.dropped - len(ring.records) - ring.torn)}
+    about |= {
+        "records": len(ring.records),
+        "overwritten": max(0, ring.written - ring.dropped - len(ring.records) - ring.torn),
+    }
     return {"traceEvents": page.events, "displayTimeUnit": "ms", "otherData": about}
