@@ -490,7 +490,7 @@ class Answers(LabTest):
         self.assertNotIn("<details", answer)
         for section in re.findall(r'<section id="[^"]*">(.{20})', rest):
             self.assertTrue(section.startswith("<details><summary>"), section)
-        self.assertEqual(answer.count("<figure class=wide>"), 1)
+        self.assertEqual(answer.count('<figure class="wide">'), 1)
         return answer, rest
 
     @staticmethod

@@ -1,14 +1,15 @@
 """What a page says first, by the command that measured: a sentence, and the one figure that shows it, at full width."""
 
 import re
-from html import escape
+
+from markupsafe import Markup, escape
 
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.display import layout
 from tslab_lab.display.layout import counted
 from tslab_lab.estimates import medians
 from tslab_lab.memory import series
-from tslab_lab.report import ab_page, html_tables, plots
+from tslab_lab.report import ab_page, html_tables, markup, plots
 from tslab_lab.results import case_runs, latencies, measures, standings
 from tslab_lab.workloads import held, named
 
@@ -21,8 +22,12 @@ class Said(tuple):
     """Sentences. What is **strong** is between stars, and nothing else is marked."""
 
     def html(self):
-        sentences = [re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", escape(one)) for one in self]
-        return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
+        sentences = [Markup(re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", str(escape(one)))) for one in self]
+        return (
+            markup.parts.listed(sentences)
+            if len(sentences) > 1
+            else Markup("").join(map(markup.parts.paragraph, sentences))
+        )
 
     def markdown(self):
         return (
@@ -32,7 +37,7 @@ class Said(tuple):
 
 def of(page):
     """HTML; empty where there is nothing to say."""
-    return "".join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
+    return Markup("").join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
 
 
 def sentences(page):
@@ -133,8 +138,7 @@ def ab(page):
     if found is None or not found.judged:
         return ()
     reasons = " ".join((*ab_page.words(found), *ab_page.sensitivity(found)))
-    yield f'<p class="said {found.verdict.replace(" ", "-")}"><b>{found.verdict}</b></p><p>{escape(reasons)}</p>'
-    yield html_tables.listed(f"<b>{name}</b>: {escape(text)}" for name, text in ab_page.sides_of(page.results))
+    yield markup.parts.verdict(found.verdict, reasons, list(ab_page.sides_of(page.results)))
     shown = found.deciding or sorted(found.judged, key=lambda one: one.chance)[:ROWS_SHOWN]
     what = "The rows that decide" if found.deciding else "The rows that are furthest from chance"
     yield page.figure(
@@ -245,10 +249,10 @@ def boundaries(page):
     judged = OURS in page.names and standings.rounds_of(page.grid)[1] > 1
     sentence = f"{OURS} has {counted(len(cliffs), 'cliff')}:" if cliffs else f"No step of {OURS} is a cliff."
     words = _said(f"**{sentence}**") if judged else ""
-    listing = html_tables.listed(map(escape, cliffs)) if judged else ""
-    rule = (
-        "<p>A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
-        "half as much again; dashed: where something ends inside of the engine.</p>"
+    listing = markup.parts.listed(cliffs) if judged else ""
+    rule = markup.parts.paragraph(
+        "A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
+        "half as much again; dashed: where something ends inside of the engine."
     )
     alt = "Time of an operation and peak RSS over the size of objects, both logarithmic: the figures are in the tables below."
     drawn = plots.curves(groups, page.names, held.ENGINE_LIMITS)
