@@ -1,6 +1,7 @@
 """The command `lab`: measures programs and workloads on tslab and on other allocators."""
 
 import sys
+from collections.abc import Sequence
 
 from tslab_tools import cli
 
@@ -17,7 +18,7 @@ EXAMPLES = """examples:
 LAB = cli.Program("lab", "tslab_lab.commands", COMMANDS, __doc__, EXAMPLES)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     return LAB.main(argv)
 
 

@@ -7,10 +7,12 @@ import hashlib
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM
+from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM, Allocator
 from tslab_lab.base import cache, machine, places, processes
 from tslab_tools import drop_in
 
@@ -27,18 +29,19 @@ class Library:
     version: str
     source: str
     sha256: str | None = None
-    environment: dict = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
 
 
-def words(text):
+def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def found(names, library=None):
+def found(names: Iterable[str], library: Path | None = None) -> tuple[dict[str, Library], dict[str, str]]:
     """Those that are here as dict name -> Library, and the others as dict name -> why not, and how to get it. `names`
     as a user writes them for --allocators. tslab itself must be here when it is named, and so must be every path."""
-    here, missing = {}, {}
+    here: dict[str, Library] = {}
+    missing: dict[str, str] = {}
     for name, path in _wanted(names):
         if name in here or name in missing:
             if path:
@@ -57,17 +60,17 @@ def found(names, library=None):
     return here, missing
 
 
-def has_epochs(library):
+def has_epochs(library: Library) -> bool:
     """Whether it is tslab, whatever it is called."""
-    return bool(library.path) and b"tslab_epoch_open_sized" in library.path.read_bytes()
+    return library.path is not None and b"tslab_epoch_open_sized" in library.path.read_bytes()
 
 
-def is_built_here(library):
+def is_built_here(library: Library) -> bool:
     """Whether it comes from this checkout."""
-    return bool(places.ROOT and library.path) and Path(library.path).is_relative_to(places.ROOT)
+    return places.ROOT is not None and library.path is not None and library.path.is_relative_to(places.ROOT)
 
 
-def environment(library):
+def environment(library: Library) -> dict[str, str]:
     """The environment for a program that shall run on this library."""
     result = processes.environment(library.path) | library.environment
     result.pop(drop_in.VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
@@ -87,7 +90,7 @@ def proven_environment(library, argv, who):
     return result
 
 
-def as_facts(libraries):
+def as_facts(libraries: dict[str, Library]) -> dict[str, dict[str, Any]]:
     """What a file of results says of them."""
     return {
         name: {
@@ -104,17 +107,17 @@ def as_facts(libraries):
     }
 
 
-def built_path(allocator):
+def built_path(allocator: Allocator) -> Path:
     """Where `lab peers install` puts the library that it builds."""
     return cache.root() / "peers" / f"{allocator.name}-{allocator.version}" / f"lib{allocator.name}.so"
 
 
-def sha256_of(path):
+def sha256_of(path: Path | str) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def name_of(path):
+def name_of(path: Path | str) -> str:
     """What a library is called by its file: libtslab-malloc.so.0 is tslab."""
     return Path(path).name.partition(".so")[0].removeprefix("lib").removesuffix("-malloc")
 
@@ -183,7 +186,7 @@ def _look_for(allocator, here, missing):
     here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment, released)
 
 
-def age(released):
+def age(released: str) -> str:
     """How old a release of this day is, in words; nothing where the day is not known."""
     if not released:
         return ""

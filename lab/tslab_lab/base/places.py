@@ -6,7 +6,7 @@ from tslab_lab.base import cache
 from tslab_tools import drop_in
 
 
-def shown(path):
+def shown(path: Path | str) -> str:
     """A path without what is of this machine alone: from the checkout, or from home."""
     path = Path(path)
     for base, name in ((ROOT, ""), (Path.home(), "~")):

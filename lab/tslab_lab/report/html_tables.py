@@ -1,7 +1,10 @@
 """The tables of a report as HTML. A cell that is a number carries it as data-v, which the page sorts by."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+
+from markupsafe import Markup
 
 from tslab_lab.display import palette
 from tslab_lab.display.layout import three_digits
@@ -22,32 +25,33 @@ class Cell:
     text: object
     value: float | None = None
     classes: str = ""
-    small: tuple = ()
+    small: tuple[str, ...] = ()
     note: str = ""
     told: str = ""
     is_head: bool = False
 
 
 MISSING = Cell("-", classes="missing")
+Rows = Sequence[Sequence[Cell]]
 
 
-def named(name):
+def named(name: str) -> Markup:
     """With the colour that it has in the figures."""
-    return markup.parts.named(name, palette.style(name)["color"])
+    return Markup(markup.parts.named(name, palette.style(name)["color"]))
 
 
-def table(caption, heads, rows, feet=(), classes=""):
+def table(caption: str, heads: Sequence[str], rows: Rows, feet: Rows = (), classes: str = "") -> Markup:
     """`rows`, `feet`: lists of cells, of which the first is the row's head. A column of which nothing is known is left out."""
     kept = [i for i in range(len(heads)) if i == 0 or not rows or any(cells[i] != MISSING for cells in rows)]
-    rows, feet = ([[cells[i] for i in kept] for cells in some] for some in (rows, feet))
-    return markup.parts.table(caption, [heads[i] for i in kept], rows, feet, classes)
+    body, foot = ([[cells[i] for i in kept] for cells in some] for some in (rows, feet))
+    return Markup(markup.parts.table(caption, [heads[i] for i in kept], body, foot, classes))
 
 
-def head(text):
+def head(text: object) -> Cell:
     return Cell(text, is_head=True)
 
 
-def cell(text, value=None, classes="", small=()):
+def cell(text: object, value: float | None = None, classes: str = "", small: tuple[str, ...] = ()) -> Cell:
     return Cell(text, value, classes, small)
 
 
