@@ -1,5 +1,6 @@
 """`tslab stat`: the figures of one process that runs on tslab, or all that a report has."""
 
+import argparse
 import json
 
 from tslab_tools import terminal
@@ -11,19 +12,19 @@ DESCRIPTION = """Shows the figures of a process that runs on tslab with TSLAB_EX
 accounts, size classes and epochs. The process does not stop. One that is idle and has one thread keeps the figures that
 it posted last, and the first line says how old they are.
 
-For a FILE that a program has written with TSLAB_STATS=2, it shows the newest report in it: all totals, options, accounts,
-size classes, threads and labels."""
+For a FILE that a program has written with TSLAB_STATS=2, it shows the newest report in it: all totals, options,
+accounts, size classes, threads and labels."""
 REPORT_WIDTH = 200  # the table of size classes has many columns
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="PID|FILE")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="JSON, on one line")
     form.add_argument("--openmetrics", action="store_true", help="OpenMetrics, as `tslab export` serves it")
 
 
-def _show_report(path):
+def _show_report(path: str) -> int:
     found = report.last_in(path)
     console = terminal.console()
     console.width = max(console.width, REPORT_WIDTH)
@@ -33,7 +34,7 @@ def _show_report(path):
     return 0
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if not arguments.what.isdecimal():
         if arguments.json or arguments.openmetrics:
             arguments.error("--json and --openmetrics go with a PID")
