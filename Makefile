@@ -10,7 +10,7 @@ SOAK_MINUTES ?= 60
 SOAK_PAGE ?= docs/results/soak.md
 QUESTION ?= remote
 
-TSLAB := lab/tslab
+LAB := lab/lab
 CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release
 
@@ -66,34 +66,34 @@ test-all: ## Build and run all tests, also the slow and the long ones
 demo: ## Compare real programs on the system's malloc and on tslab
 	@tools/setup.sh demo
 	@$(MAKE) --no-print-directory build
-	@$(TSLAB) demo
-	@$(TSLAB) requests --quick --brief --no-figures --scenarios server
+	@$(LAB) demo
+	@$(LAB) requests --quick --brief --no-figures --scenarios server
 
 bench: ## Compare tslab with Debian's other allocators where it is held to limits (BENCH=options)
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(TSLAB) bench patterns --allocators tslab,debian $(BENCH)
+	@$(LAB) bench patterns --allocators tslab,debian $(BENCH)
 
 requests: ## Compare a request server on tslab's policies and Debian's other allocators (REQUESTS=options)
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(TSLAB) requests --deferred $(REQUESTS)
+	@$(LAB) requests --deferred $(REQUESTS)
 
 epochs: ## Measure what epochs cost and weigh, against pools and other allocators (EPOCHS=options)
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
-	@$(TSLAB) epochs $(EPOCHS)
+	@$(LAB) epochs $(EPOCHS)
 
 variants: ## Measure builds that decide a QUESTION (remote or bypass) in other ways (VARIANTS=options)
 	@tools/setup.sh test
 	@tools/setup.sh lab
-	@$(TSLAB) variants $(QUESTION) $(VARIANTS)
+	@$(LAB) variants $(QUESTION) $(VARIANTS)
 
 campaign: ## Measure all that README and docs state, in pieces of minutes on a quiet machine (CAMPAIGN="--minutes 40")
 	@tools/setup.sh lab
-	@$(TSLAB) campaign $(CAMPAIGN)
+	@$(LAB) campaign $(CAMPAIGN)
 
-lab: ## Install what the command lab/tslab needs, and build the library
+lab: ## Install what the command lab/lab needs, and build the library
 	@tools/setup.sh lab
 	@$(MAKE) --no-print-directory build
 
@@ -151,13 +151,17 @@ amalgamation: ## Make one C file and one header of the library, in build/amalgam
 dist: ## Make a release of the commit HEAD, in build/dist: sources, amalgamation, bill of materials, checksums
 	@tools/dist.py build/dist
 
-format: ## Format all C and C++ files
+format: ## Format all C and C++ files, and what of Python ruff looks at
 	@tools/setup.sh test
+	@tools/setup.sh docs
 	@tools/format.sh
+	@tools/lint.sh --fix
 
-lint: ## Check the format, and the library's sources with clang-tidy and gcc's static analyzer
+lint: ## Check the format, the library's sources with clang-tidy and gcc's static analyzer, Python with ruff and mypy
 	@tools/setup.sh test
+	@tools/setup.sh docs
 	@tools/format.sh --check
+	@tools/lint.sh
 	@$(call configure,debug)
 	@tools/tidy.sh
 	@$(call configure,analyze)

@@ -48,13 +48,24 @@ if(TSLAB_DROPIN)
     file(RELATIVE_PATH run_to_libdir ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
     configure_file(${PROJECT_SOURCE_DIR}/tools/tslab-run.in ${PROJECT_BINARY_DIR}/tslab-run @ONLY)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab-run TYPE BIN)
+
+    # The command `tslab` finds its package from where it lies.
+    file(RELATIVE_PATH run_to_data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/tslab)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tslab)
+    file(READ ${PROJECT_SOURCE_DIR}/tools/tslab launcher)
+    string(REPLACE ../share/tslab ${run_to_data} launcher "${launcher}")
+    file(WRITE ${PROJECT_BINARY_DIR}/tslab "${launcher}")
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab TYPE BIN)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab PATTERN __pycache__ EXCLUDE)
 endif()
 
 # The manual pages are made of the sources, where Python is there.
-find_program(TSLAB_PYTHON python3)
+find_program(TSLAB_PYTHON python3 HINTS /usr/bin) # the system's has what the help of the command needs
 if(TSLAB_PYTHON)
+    file(GLOB commands ${PROJECT_SOURCE_DIR}/tools/tslab_tools/commands/*.py)
     set_property(
-        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/tools/options.py ${PROJECT_SOURCE_DIR}/src/common/option.h)
+        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/tools/options.py ${PROJECT_SOURCE_DIR}/src/common/option.h
+                                  ${PROJECT_SOURCE_DIR}/tools/tslab_tools/cli.py ${commands})
     execute_process(
         COMMAND ${TSLAB_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_BINARY_DIR}/man
         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} RESULT_VARIABLE failed)

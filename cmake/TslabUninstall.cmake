@@ -17,10 +17,10 @@ foreach(file IN LISTS files)
 endforeach()
 # The directories of tslab's own.
 list(REMOVE_DUPLICATES directories)
+list(SORT directories ORDER DESCENDING) # those within others come first
 foreach(directory IN LISTS directories)
-    get_filename_component(name "${directory}" NAME)
     file(GLOB left "${directory}/*")
-    if(name STREQUAL tslab AND NOT left)
+    if(directory MATCHES "/tslab$|/tslab_tools(/[a-z]+)?$" AND NOT left)
         file(REMOVE_RECURSE "${directory}")
     endif()
 endforeach()

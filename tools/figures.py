@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """Writes what is made of the list of figures (src/common/figures.h): the tables between the marks of docs/statistics.md and
-docs/export.md, and the lists of the tools (lab/tslab_lab/live/figures.py).
+docs/export.md, and the lists of the tools (tools/tslab_tools/live/figures.py).
 
 usage: figures.py            writes them
        figures.py --check    fails where one is not that of the list
@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LISTS = "src/common/figures.h"
 PAGES = ("docs/statistics.md", "docs/export.md")
-TABLE = "lab/tslab_lab/live/figures.py"
+TABLE = "tools/tslab_tools/live/figures.py"
 MARK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->\n)", re.DOTALL)
 ROW = re.compile(r'X\((\w+), (\w+)(?:, (\w+))?,\s*((?:"[^"]*"\s*)+)\)|(\w+)\(X\)')
 UNITS = {"COUNT": "count", "BYTES": "bytes", "MS": "ms"}

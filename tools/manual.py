@@ -1,13 +1,14 @@
 #!/usr/bin/python3 -B
-"""Makes the manual pages: tslab(3) of the public header, tslab-malloc(1) of the table of options, and, with --lab, tslab(1) of the
-lab's own help.
+"""Makes the manual pages: tslab(3) of the public header, tslab-malloc(1) of the table of options, and tslab(1) of the command's own
+help, where Python has rich, which that needs.
 """
 
 import argparse
 import dataclasses
+import importlib.util
+import os
 import pathlib
 import re
-import sys
 import textwrap
 
 import options
@@ -207,13 +208,12 @@ def command_options(parser):
         yield f".TP\n.B {escape(term)}\n{filled(text)}\n"
 
 
-def lab_page():
-    sys.path.insert(0, str(ROOT / "lab"))
-    from tslab_lab import cli
+def command_page():
+    from tslab_tools import cli
 
-    top = cli.parser()
+    top = cli.TSLAB.parser()
     commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
-    out = [head("tslab", 1, "run programs on tslab, and measure allocators")]
+    out = [head("tslab", 1, "run programs on tslab, and see their memory")]
     out.append(".SH SYNOPSIS\n.B tslab\n.I command\n.RI [ option ...]\n.SH DESCRIPTION\n" + prose(cli.__doc__))
     out.append(".SH COMMANDS\n")
     for name, command in commands.choices.items():
@@ -229,13 +229,13 @@ def lab_page():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("--lab", action="store_true", help="also the page of the lab's command")
     args = parser.parse_args()
     library, functions = library_page()
     pages = {"man3/tslab.3": library, "man1/tslab-malloc.1": dropin_page(), "man1/tslab-run.1": ".so man1/tslab-malloc.1\n"}
     pages |= {f"man3/{name}.3": ".so man3/tslab.3\n" for name in functions if not name.endswith("_sized")}
-    if args.lab:
-        pages["man1/tslab.1"] = lab_page()
+    if importlib.util.find_spec("rich"):
+        os.environ["COLUMNS"] = "80"
+        pages["man1/tslab.1"] = command_page()
     for name, text in pages.items():
         path = args.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

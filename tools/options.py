@@ -124,7 +124,7 @@ def written():
     yield "docs/options.md", between_markers("docs/options.md", of_users)
     yield "docs/lab.md", between_markers("docs/lab.md", [row for row in rows if row.when == "FOR_TESTS"])
     yield "include/tslab/tslab.h", header(rows)
-    yield "lab/tslab_lab/base/option_table.py", "\n".join(flags(of_users)) + "\n"
+    yield "tools/tslab_tools/option_table.py", "\n".join(flags(of_users)) + "\n"
 
 
 def main():

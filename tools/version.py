@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = "include/tslab/tslab.h"
 # Files, and the places of the whole version and of the interface's (before 1.0: major and minor) in them.
 WHOLE = {
+    "tools/tslab_tools/__init__.py": r'^VERSION = "([^"]+)"$',
     "lab/pyproject.toml": r'^version = "([^"]+)"$',
     "debian/changelog": r"\Atslab \(([^)]+)\)",
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",

@@ -14,6 +14,7 @@ for name in CMakeLists.txt LICENSE README.md pyproject.toml src; do
     cp -RL "$here/$name" "$sources/"
 done
 "$here/../../tools/amalgamate.py" "$sources/vendor"
+cp -R "$here/../../tools/tslab_tools" "$sources/vendor/"
 if [ -n "${GLIBC-}" ]; then
     "$here/../../tools/glibc_stubs.py" "$sources/stubs" --version "$GLIBC" ${ZIG:+--environment "$ZIG"}
     export LDFLAGS="-L$sources/stubs"

@@ -20,7 +20,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "lab"))
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "tools")]
 
 from tslab_lab.base import machine  # noqa: E402
 

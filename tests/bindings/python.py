@@ -52,6 +52,12 @@ def main():
             passed(output_of(*run, "--policy", policy, python, TESTS / "test_middleware.py"), 9)
         said = output_of(*run, "--objects", "--stats", "--", python, "-c", "print(sum(len(str(n)) for n in range(10)))")
         expect(said.startswith("10\n") and "tslab statistics" in said, said)
+        command = python.with_name("tslab")
+        expect(output_of(command, "--version") == f"tslab {version()}\n", "the command has another version")
+        said = output_of(command, "run", "--stats", "--", python, "-c", "print(7)")
+        expect(said.startswith("7\n") and "tslab statistics" in said, said)
+        said = output_of("sh", "-c", f"{command} top --once; echo $?")
+        expect("Python's rich is not installed" in said and said.endswith("1\n"), said)
         said = output_of("sh", "-c", f"{python} -m tslab run no-such-program; echo $?")
         expect("there is no program no-such-program" in said and said.endswith("127\n"), said)
 

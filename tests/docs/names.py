@@ -12,7 +12,7 @@ OTHERS = {"OPTIONS"}
 SET = re.compile(r"\bTSLAB_([A-Z][A-Z0-9_]*)=")
 NAMED = re.compile(r"\boptions? `([a-z][a-z0-9_]*)(?:=[^`]*)?`")
 # A command at the start of a line or of a phrase of code, after the variables that are set for it.
-COMMAND = re.compile(r"(?:^ {4}|`)(?:[A-Z_]+=\S+ )*(?:sudo )?(?:lab/)?(tslab|tslab-run) (?!\.)([^`\n]*)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^ {4}|`)(?:[A-Z_]+=\S+ )*(?:sudo )?(?:lab/|tools/)?(lab|tslab|tslab-run) (?!\.)([^`\n]*)", re.MULTILINE)
 
 
 def options_of(root):
@@ -30,16 +30,18 @@ def knobs_of(root):
 def with_imports(root, path):
     """The source of a command, and of what it imports of the tool, which adds options that several commands have."""
     text = path.read_text()
-    for package, names in re.findall(r"^from (tslab_lab\.\w+) import (.+)", text, re.MULTILINE):
-        files = (root / "lab" / package.replace(".", "/") / f"{name}.py" for name in re.findall(r"\w+", names))
+    for package, names in re.findall(r"^from (tslab_(?:lab|tools)[.\w]*) import (.+)", text, re.MULTILINE):
+        above = root / ("lab" if package.startswith("tslab_lab") else "tools") / package.replace(".", "/")
+        files = (above / f"{name}.py" for name in re.findall(r"\w+", names))
         text += "".join(file.read_text() for file in files if file.is_file())
     return text
 
 
 def commands_of(root):
-    """Each command of the tool, with its source."""
-    folder = root / "lab/tslab_lab/commands"
-    return {path.stem: with_imports(root, path) for path in folder.glob("*.py") if path.stem != "__init__"}
+    """Each command of the two programs, as "tslab run", with its source."""
+    folders = {"tslab": root / "tools/tslab_tools/commands", "lab": root / "lab/tslab_lab/commands"}
+    files = ((program, path) for program, folder in folders.items() for path in folder.glob("*.py"))
+    return {f"{program} {path.stem}": with_imports(root, path) for program, path in files if path.stem != "__init__"}
 
 
 def pages_of(root):
@@ -47,19 +49,19 @@ def pages_of(root):
     return {str(page.relative_to(root)): page.read_text() for page in pages}
 
 
-def complaints_of_command(words, commands, common):
+def complaints_of_command(program, words, commands, common):
     first, *rest = words.partition(" -- ")[0].partition("#")[0].split() or [""]
     if not re.fullmatch(r"[a-z]+", first):
         return
     if first == "statistics":  # the head of a report
         return
-    if first not in commands:
-        yield f"tslab {first} is no command"
+    if f"{program} {first}" not in commands:
+        yield f"{program} {first} is no command"
         return
-    there = commands[first] + common
+    there = commands[f"{program} {first}"] + common
     for flag in re.findall(r"(?<!\S)--[a-z][a-z-]*", " ".join(rest)):
         if f'"{flag}"' not in there and f'Option("{flag[2:].replace("-", "_")}"' not in there:
-            yield f"tslab {first} has no option {flag}"
+            yield f"{program} {first} has no option {flag}"
 
 
 def complaints(pages, options, knobs, commands, common, wrapper):
@@ -71,15 +73,15 @@ def complaints(pages, options, knobs, commands, common, wrapper):
             if name not in options:
                 yield f"{page}: {name} is no option"
         for program, words in COMMAND.findall(text):
-            if program == "tslab":
-                yield from (f"{page}: {found}" for found in complaints_of_command(words, commands, common))
+            if program != "tslab-run":
+                yield from (f"{page}: {found}" for found in complaints_of_command(program, words, commands, common))
             elif words.startswith("--") and words.split()[0] not in wrapper:
                 yield f"{page}: tslab-run has no option {words.split()[0]}"
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    common = (root / "lab/tslab_lab/cli.py").read_text()
+    common = (root / "tools/tslab_tools/cli.py").read_text()
     wrapper = (root / "tools/tslab-run.in").read_text()
     found = sorted(set(complaints(pages_of(root), options_of(root), knobs_of(root), commands_of(root), common, wrapper)))
     print("\n".join(found) or "The pages name options and commands that are there.")

@@ -61,6 +61,17 @@ def check_run(prefix):
     expect(result.returncode == 7, "tslab-run does not keep the exit code")
 
 
+def check_command(prefix):
+    """So does the command `tslab`, which finds its Python package, too."""
+    command = prefix / "bin/tslab"
+    expect(output_of(command, "--version") == f"tslab {version()}\n", "tslab has another version")
+    said = output_of(command, "run", "--stats", "--", "true", TSLAB_LIBRARY=None)
+    expect("tslab statistics" in said, f"tslab run does not preload: {said}")
+    said = output_of(command, "run", "--env", TSLAB_LIBRARY=None)
+    expect(f"LD_PRELOAD={prefix}" in said, f"tslab run finds another library: {said}")
+    expect("timeline" in output_of(command, "--help"), "tslab does not say what it has")
+
+
 @contextlib.contextmanager
 def manifest_kept():
     """`make uninstall` of this build is to remove what its user has installed, not what this test has."""
@@ -102,6 +113,7 @@ def check_strip(root):
     expect(library.stat().st_size < whole / 2, f"{library.stat().st_size} bytes of {whole} are not what is stripped")
     expect("ldconfig" in said and f"-Wl,-rpath,{library.parent}" in said, f"the installation does not say how to find it: {said}")
     check_run(prefix)
+    check_command(prefix)
     uninstall(DESTDIR=None)
     expect(not files_below(prefix), f"uninstall leaves {files_below(prefix)}")
 
@@ -116,8 +128,9 @@ def main():
         check_pkg_config(root / "by-pkg-config", libraries)
         check_find_package(root / "by-cmake", prefix, libraries)
         check_run(prefix)
+        check_command(prefix)
         expect((prefix / "share/tslab/tslab-gdb.py").exists(), "the debuggers' script is not installed")
-        for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1"):
+        for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1", "man1/tslab.1"):
             expect((prefix / "share/man" / page).exists(), f"{page} is not installed")
         check_uninstall(prefix)
         check_strip(root)

@@ -39,18 +39,18 @@ def check_contents(root):
     for option in options.options():
         there = f"TSLAB_{option.name.upper()}\n" in dropin
         expect(there == (option.when != "FOR_TESTS"), f"tslab-malloc(1) should{' not' * there} have {option.name}")
-    lab = (root / "man1/tslab.1").read_text()
-    for name in ("run", "bench", "rss", "report"):
-        expect(f".SS {name}\n" in lab, f"tslab(1) lacks {name}")
+    command = (root / "man1/tslab.1").read_text()
+    for name in ("run", "top", "profile", "timeline"):
+        expect(f".SS {name}\n" in command, f"tslab(1) lacks {name}")
 
 
 def main():
     try:
         import rich  # noqa: F401
     except ImportError:
-        skip("the lab's help needs rich")
+        skip("the command's help needs rich")
     with empty_directory() as root:
-        output_of(SOURCE / "tools/manual.py", root, "--lab", COLUMNS="80")
+        output_of(SOURCE / "tools/manual.py", root)
         check_contents(root)
         found = [line for page in ("man3/tslab.3", "man1/tslab-malloc.1", "man1/tslab.1") for line in complaints(page)]
         expect(not found, "\n".join(found))

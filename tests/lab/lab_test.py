@@ -1,18 +1,15 @@
-"""What the tests of the lab share: the command in an environment of its own, bad libraries to preload, the check that
-nothing is left behind."""
+"""What the tests of the lab have beside those of the command `tslab`: the lab's own command, a bad library to preload."""
 
-import os
-import subprocess
 import sys
-import tempfile
-import time
-import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "lab"
-sys.path.insert(0, str(LAB))
-TIMEOUT = 90
+sys.path[:0] = [str(LAB), str(ROOT / "tests/tslab")]
+
+from tslab_test import TIMEOUT as TIMEOUT  # noqa: E402
+from tslab_test import TslabTest  # noqa: E402
+from tslab_test import main as main  # noqa: E402
 
 # The source of a library to preload. Sizes from %d up to %d get one place for all objects.
 ONE_PLACE = """
@@ -25,72 +22,10 @@ void free(void *start) { if (start != place) __libc_free(start); }
 """
 
 
-class LabTest(unittest.TestCase):
-    """Each test has a directory of its own, `own`, and TMPDIR in it."""
+class LabTest(TslabTest):
+    def lab_argv(self, *words):
+        """Of the command `lab`."""
+        return [str(word) for word in (LAB / "lab", *words)]
 
-    library = ""  # our drop-in: the first argument of the test program
-
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="tslab-test-")
-        self.addCleanup(directory.cleanup)
-        self.own = Path(directory.name)
-        self.temporary = self.own / "tmp"
-        self.temporary.mkdir()
-        self.environment = os.environ | {"TMPDIR": str(self.temporary), "COLUMNS": "80"}
-
-    def argv(self, *words):
-        """Of the command `tslab` in the checkout."""
-        return [str(word) for word in (LAB / "tslab", *words)]
-
-    def run_argv(self, argv, **options):
-        options = {"env": self.environment, "cwd": self.own, "timeout": TIMEOUT} | options
-        return subprocess.run(
-            [str(word) for word in argv],
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-            **options,
-        )
-
-    def tslab(self, *words, **options):
-        return self.run_argv(self.argv(*words), **options)
-
-    def compiled(self, source):
-        """A library to preload."""
-        library = self.own / "libbad.so"
-        options = ["-shared", "-fPIC", "-w", "-O1", "-fno-builtin", "-D_GNU_SOURCE", "-x", "c", "-", "-o", library]
-        subprocess.run(["cc", *options], input=source, text=True, check=True)
-        return library
-
-    def processes(self):
-        """Those that are still there: they inherited TMPDIR, or (redis-server writes its title over its environment)
-        work in it."""
-        wanted = str(self.temporary)
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if wanted.encode() in (entry / "environ").read_bytes() or wanted in os.readlink(entry / "cwd"):
-                    found.append(int(entry.name))
-            except OSError:
-                pass  # gone, or not ours to read
-        return found
-
-    def assert_nothing_left(self):
-        self.assertEqual(list(self.temporary.iterdir()), [])
-        # Who was killed beside the one that was waited for may need a moment to be gone.
-        for _ in range(200):
-            if not self.processes():
-                break
-            time.sleep(0.01)
-        self.assertEqual(self.processes(), [])
-
-    def assert_narrow(self, text, width=80):
-        self.assertLessEqual(max(map(len, text.splitlines()), default=0), width)
-        self.assertNotIn("\N{HORIZONTAL ELLIPSIS}", text)
-
-
-def main():
-    if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
-        LabTest.library = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    def lab(self, *words, **options):
+        return self.run_argv(self.lab_argv(*words), **options)

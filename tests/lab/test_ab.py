@@ -1,4 +1,4 @@
-"""`tslab ab`: the rule of decision against known answers and simulated noise, its words, and tiny runs of the command.
+"""`lab ab`: the rule of decision against known answers and simulated noise, its words, and tiny runs of the command.
 usage: test_ab.py LIBRARY"""
 
 import itertools
@@ -13,10 +13,10 @@ import unittest.mock
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.allocators import sides
 from tslab_lab.base import processes
+from tslab_lab.estimates import randomisation
+from tslab_lab.estimates.randomisation import BETTER, GO, NO_DIFFERENCE, NO_GO, UNDECIDED, WORSE, Row
 from tslab_lab.report import ab_page
 from tslab_lab.results import comparison
-from tslab_lab.statistics import randomisation
-from tslab_lab.statistics.randomisation import BETTER, GO, NO_DIFFERENCE, NO_GO, UNDECIDED, WORSE, Row
 
 ROWS, TABLES = 14, 100
 NOISE = 0.015
@@ -139,7 +139,7 @@ class Verdicts(unittest.TestCase):
                 self.assertIsNone(judged.verdict)
                 centred = judged.row.scaled(1 / judged.row.effect)
 
-                def told(factor):
+                def told(factor, centred=centred, rows=rows):
                     found = centred.scaled(factor)
                     return randomisation.verdict(found, found.chance * len(rows), 0.01)
 
@@ -214,18 +214,22 @@ class Words(unittest.TestCase):
     def test_verdicts_name_what_they_rest_on(self):
         self.assertEqual(
             self.words(self.better, self.level),
-            (GO, "B is better in 1 of 2 workloads: pair: peak RSS -50.0 % (A/A +0.0 %). It is shown to be worse in none."),
+            (
+                GO,
+                "B is better in 1 of 2 workloads: pair: peak RSS -50.0 % (A/A +0.0 %). It is shown to be worse in none.",
+            ),
         )
         self.assertEqual(
-            self.words(self.worse, self.level), (NO_GO, "B is worse in 1 of 2 workloads: bulk: time +49.3 % (A/A +1.0 %).")
+            self.words(self.worse, self.level),
+            (NO_GO, "B is worse in 1 of 2 workloads: bulk: time +49.3 % (A/A +1.0 %)."),
         )
         verdict, words = self.words(self.worse, self.better, self.level)
         self.assertEqual(verdict, NO_GO)
-        self.assertIn("worse in 1 of 3 workloads: bulk: time +49.3 % (A/A +1.0 %). B is better in 1 of 3 workloads: pair: ", words)
-        self.assertTrue(words.endswith("What is worse decides: what is gained elsewhere does not make up for it."))
-        self.assertEqual(
-            self.words(self.level), (NO_DIFFERENCE, "None is shown between A and B in 1 workload.")
+        self.assertIn(
+            "worse in 1 of 3 workloads: bulk: time +49.3 % (A/A +1.0 %). B is better in 1 of 3 workloads: pair: ", words
         )
+        self.assertTrue(words.endswith("What is worse decides: what is gained elsewhere does not make up for it."))
+        self.assertEqual(self.words(self.level), (NO_DIFFERENCE, "None is shown between A and B in 1 workload."))
         verdict, words = self.words(self.better, failed=["threads"])
         self.assertEqual(verdict, NO_GO)
         self.assertTrue(words.startswith("B cannot run what A runs: threads. B is better in 1 of 2 workloads"), words)
@@ -238,7 +242,9 @@ class Words(unittest.TestCase):
         few = [found for seed in range(3) for found in simulated(random.Random(seed), 5)]
         verdict, words = self.words(*few)
         self.assertEqual(verdict, UNDECIDED)
-        self.assertRegex(words, "^Only 5 rounds of 7 that it takes were done: a difference in one of 42 rows could not be")
+        self.assertRegex(
+            words, "^Only 5 rounds of 7 that it takes were done: a difference in one of 42 rows could not be"
+        )
         noisy = row([(1, 1000 ** (i % 3 - 1), 1000 ** (i % 2)) for i in range(9)], "wild")
         verdict, words = self.words(self.level, noisy)
         self.assertEqual(verdict, UNDECIDED)
@@ -250,8 +256,13 @@ class Words(unittest.TestCase):
         head = "# new=/x/lib.so@stats=1 against tslab\n\n*Question*: faster?\n\n*Verdict*: **NO-GO**."
         self.assertEqual(text[: len(head)], head)
         opening = text[: text.index("Time of an operation")]
-        self.assertIn("*A*: tslab (version 1, sha256 abababababab)\n\n*B*: new (version 1, sha256 abababababab)\n\nWhat decides:\n\n|", opening)
-        self.assertIn("| bulk: time | 100 ns | 150 ns | 1.493 (1.493-1.493) | 1.010 (1.010-1.010) | 2.0 % | WORSE |", opening)
+        self.assertIn(
+            "*A*: tslab (version 1, sha256 abababababab)\n\n*B*: new (version 1, sha256 abababababab)\n\nWhat decides:\n\n|",
+            opening,
+        )
+        self.assertIn(
+            "| bulk: time | 100 ns | 150 ns | 1.493 (1.493-1.493) | 1.010 (1.010-1.010) | 2.0 % | WORSE |", opening
+        )
         self.assertIn("| pair: peak RSS | 4.00 | 2.00 |", opening)
         self.assertIn("| bulk | 100 ns | 150 ns | 1.493 (1.493-1.493) | 1.010 (1.010-1.010) | 2.0 % | WORSE |", text)
         self.assertIn("| pair | 4.00 | 2.00 | 0.500 (0.500-0.500) | 1.000 (1.000-1.000) | 2.0 % | better |", text)
@@ -260,7 +271,7 @@ class Words(unittest.TestCase):
         self.assertIn("A and B are the same library with the same options", text)
         self.assertIn("\n\nNote: busy.\n\n", text)
         self.assertTrue(
-            text.endswith("`tslab ab tslab new=/x/lib.so@stats=1 pair --rounds 8 --quick --least-effect 2`\n"), text
+            text.endswith("`lab/lab ab tslab new=/x/lib.so@stats=1 pair --rounds 8 --quick --least-effect 2`\n"), text
         )
         self.assertLessEqual(max(map(len, text.splitlines())), 120)
 
@@ -345,7 +356,7 @@ class Rows(unittest.TestCase):
 
 class Command(LabTest):
     def ab(self, *words, **options):
-        return self.tslab("ab", *words, "--library", self.library, **options)
+        return self.lab("ab", *words, "--library", self.library, **options)
 
     def test_what_weighs_more_is_no_go(self):
         page, folder = self.own / "page.md", self.own / "results"

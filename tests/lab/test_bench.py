@@ -7,9 +7,9 @@ import signal
 import subprocess
 
 from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
+from tslab_lab.estimates import intervals, medians
 from tslab_lab.report import bench_tables
 from tslab_lab.results import case_runs, measures
-from tslab_lab.statistics import intervals, medians
 from tslab_lab.workloads import catalogue, held
 
 # A library to preload.
@@ -112,7 +112,7 @@ class Statistics(LabTest):
 class Bench(LabTest):
     def bench(self, *options):
         words = ("bench", "--quick", "--rounds", "1", "--output", self.own / "out", *options)
-        return self.tslab(*words, timeout=150)
+        return self.lab(*words, timeout=150)
 
     def lines(self):
         return [json.loads(line) for line in (self.own / "out/results.jsonl").read_text().splitlines()]
@@ -185,7 +185,9 @@ class Bench(LabTest):
 
     def test_an_interrupt_leaves_what_was_complete(self):
         words = ("bench", "pair:operations=1000000", "replace", "--quick", "--rounds", "500")
-        argv = self.argv(*words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out")
+        argv = self.lab_argv(
+            *words, "--allocators", "glibc,tslab", "--library", self.library, "--output", self.own / "out"
+        )
         process = subprocess.Popen(
             argv, env=self.environment, cwd=self.own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -215,18 +217,25 @@ class Bench(LabTest):
         self.assertGreater(counts[0], 20)
 
     def test_what_cannot_be_relied_on_is_marked_and_refused_only_where_asked(self):
-        options = ("--rounds", "1", "--library", self.library, "--allocators", "glibc,tslab@magazines=0,retain_bytes=1M")
-        done = self.tslab("bench", "pair:operations=10000", *options)
+        options = (
+            "--rounds",
+            "1",
+            "--library",
+            self.library,
+            "--allocators",
+            "glibc,tslab@magazines=0,retain_bytes=1M",
+        )
+        done = self.lab("bench", "pair:operations=10000", *options)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("A single round, all in random order.", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^ +tslab *\n +@magazines=0, .*\n +glibc retain_bytes=1M ")
-        done = self.tslab("bench", "pair", *options, "--strict")
+        done = self.lab("bench", "pair", *options, "--strict")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("--strict: ", done.stderr)
         self.assertIn("1 rounds are too few for intervals: ask for 6 or more.", done.stderr)
 
     def test_the_list_names_everything(self):
-        done = self.tslab("bench", "--list")
+        done = self.lab("bench", "--list")
         for name in (*catalogue.WORKLOADS, "standard", "quick", "patterns"):
             self.assertRegex(done.stdout, rf"(?m)^  {name} ")
 

@@ -25,11 +25,11 @@ class Campaign(LabTest):
         self.environment["TSLAB_LIBRARY"] = self.library
 
     def campaign(self, *words):
-        return self.tslab("campaign", "--plan", "smoke", "--output", self.own / "runs", *words)
+        return self.lab("campaign", "--plan", "smoke", "--output", self.own / "runs", *words)
 
     def test_no_command_refuses_what_the_full_plan_asks_of_it(self):
         words = [piece.words for step in plan.full() for piece in step.pieces if piece.name != plan.SOAK]
-        parser, refuse = cli.parser(), {"requests": requests.refuse_nonsense, "epochs": epochs.refuse_nonsense}
+        parser, refuse = cli.LAB.parser(), {"requests": requests.refuse_nonsense, "epochs": epochs.refuse_nonsense}
         for asked in words:
             arguments = parser.parse_args([str(word) for word in asked])
             if arguments.command == "requests":
@@ -106,7 +106,9 @@ class Campaign(LabTest):
         self.assertFalse((self.own / "runs").exists())
 
     def test_time_that_is_over_ends_a_piece(self):
-        endless = plan.Piece("endless", ("bench", "pair:operations=2000000", "--rounds", "1000", "--allocators", "tslab"), 0.01)
+        endless = plan.Piece(
+            "endless", ("bench", "pair:operations=2000000", "--rounds", "1000", "--allocators", "tslab"), 0.01
+        )
         with unittest.mock.patch.dict(os.environ, self.environment):
             begun = time.monotonic()
             with self.assertRaisesRegex(processes.Failure, "--minutes are over"):

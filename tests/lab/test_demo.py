@@ -15,7 +15,7 @@ IS_NO_ALLOCATOR = "int answer(void) { return 42; }"
 
 class Demo(LabTest):
     def demo(self, library, *options):
-        return self.tslab("demo", "--quick", "--library", library, *options)
+        return self.lab("demo", "--quick", "--library", library, *options)
 
     def test_table_json_and_last_line(self):
         done = self.demo(self.library, "--output", "out", "--allocators", "glibc,tslab,tslab@magazines=0")
@@ -54,7 +54,7 @@ class Demo(LabTest):
         self.assertRegex(done.stderr, "redis-server does not run on .*/libbad.so although it is preloaded")
 
     def test_an_interrupt_ends_all(self):
-        argv = self.argv("demo", "--quick", "--library", self.library)
+        argv = self.lab_argv("demo", "--quick", "--library", self.library)
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(argv, env=self.environment, cwd=self.own, **pipes) as process:
             while not list(self.own.glob("tslab-runs/*/results.jsonl")):
@@ -65,7 +65,7 @@ class Demo(LabTest):
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=TIMEOUT)
-        self.assertEqual((process.returncode, error), (130, b"tslab: interrupted\n"))
+        self.assertEqual((process.returncode, error), (130, b"lab: interrupted\n"))
         self.assert_nothing_left()
 
 

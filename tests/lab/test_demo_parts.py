@@ -5,14 +5,15 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from lab_test import LabTest, main
 from rich.console import Console
+
+from lab_test import LabTest, main
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
 from tslab_lab.display import layout
+from tslab_lab.estimates import medians
 from tslab_lab.real import postgres, redis
 from tslab_lab.report import demo_table
-from tslab_lab.statistics import medians
 
 
 class Statistics(unittest.TestCase):

@@ -96,7 +96,7 @@ class Judging(unittest.TestCase):
 
 class Command(LabTest):
     def command(self, *options):
-        return self.tslab("epochs", "--quick", "--rounds", "1", *options)
+        return self.lab("epochs", "--quick", "--rounds", "1", *options)
 
     def test_everything_runs(self):
         page = self.own / "page.md"
@@ -158,7 +158,7 @@ class Command(LabTest):
             self.assertEqual(compiled.pool_programs(), [])
         names = {program.name for program in compiled.request_programs(self.own / "libtslab-malloc.so")}
         self.assertNotIn("request-static", names)
-        chosen = epochs.variants_of(cli.parser().parse_args(["epochs"]), {"glibc": None, "tslab": None}, names)
+        chosen = epochs.variants_of(cli.LAB.parser().parse_args(["epochs"]), {"glibc": None, "tslab": None}, names)
         self.assertFalse({"apr", "release, static"} & {variant.name for variant in chosen})
 
         place = "--library", self.own / "libtslab-malloc.so"

@@ -11,10 +11,9 @@ from pathlib import Path
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.base import processes
 from tslab_lab.commands import health
+from tslab_lab.estimates import medians
 from tslab_lab.measure import honesty, rounds
 from tslab_lab.results import case_runs, marks, storage
-from tslab_lab.statistics import medians
-
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -35,7 +34,7 @@ class Latency(LabTest):
             "--no-figures",
         )
         sides = "tslab,glibc,tslab@magazines=0"
-        done = self.tslab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
+        done = self.lab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0])
         self.assertRegex(done.stdout, r"(?m)^tslab@magazines=0 +[0-9.]")
@@ -55,7 +54,7 @@ class Latency(LabTest):
 class Boundaries(LabTest):
     def test_all_sizes_run(self):
         words = ("boundaries", "--quick", "--rounds", "1", "--no-figures", "--allocators", "tslab,glibc")
-        done = self.tslab(*words, "--library", self.library, "--output", "out")
+        done = self.lab(*words, "--library", self.library, "--output", "out")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assert_narrow(done.stdout.partition("Results:")[0], 100)
         for words in ("boundaries: ns", "edges: peak RSS, MiB", "32,833", "1,048,576"):
@@ -73,7 +72,9 @@ class Boundaries(LabTest):
         listed = [outcome(1024, 10, 110), outcome(2048, 28, 120), outcome(2049, 50, 120), outcome(8192, 24, 200)]
         told = list(case_runs.cliffs(listed))
         self.assertEqual(len(told), 3)
-        self.assertIn("edges-2049, from 2,048 bytes: time 1.79", told[0])  # 2.8 times for a size twice as large was none
+        self.assertIn(
+            "edges-2049, from 2,048 bytes: time 1.79", told[0]
+        )  # 2.8 times for a size twice as large was none
         self.assertIn("edges-8192, from 2,049 bytes: time 0.48", told[1])
         self.assertIn("edges-8192, from 2,049 bytes: memory for each live byte 1.67", told[2])
 

@@ -35,7 +35,9 @@ class Origins(unittest.TestCase):
 
     def test_requests(self):
         found = read("study-requests")
-        study, batch = (outcomes.of(one, [Column.of(name) for name in one.header["allocators"]]) for one in found.values())
+        study, batch = (
+            outcomes.of(one, [Column.of(name) for name in one.header["allocators"]]) for one in found.values()
+        )
         deferred, ours = study.column("deferred never"), study.column(f"{OURS} never")
         self.assert_told(layout.interval_text(study.ratio(deferred, ours, outcomes.mean_us(WALL))))
         for name, column in (("deferred", deferred), ("continuous", ours)):
@@ -52,13 +54,17 @@ class Origins(unittest.TestCase):
             for threads in plan.THREADS:
                 (case,) = found[f"churn-fixed-threads-{threads}"].header["cases"]
                 with_, without = (
-                    percentile(found[f"churn-fixed-threads-{threads}"], case, name, "malloc", share) for name in (OURS, WITHOUT)
+                    percentile(found[f"churn-fixed-threads-{threads}"], case, name, "malloc", share)
+                    for name in (OURS, WITHOUT)
                 )
                 changes.append(100 * (with_ / without - 1))
             self.assertRegex(TEXT, rf"p{100 * share:g} {min(changes):.0f} to {max(changes):.0f}\b")
         for operation in ("malloc", "free"):
             cells = [
-                [f"{percentile(found['bypass'], 'churn-adversarial', name, operation, share):,.0f}" for share in (0.99, 0.999)]
+                [
+                    f"{percentile(found['bypass'], 'churn-adversarial', name, operation, share):,.0f}"
+                    for share in (0.99, 0.999)
+                ]
                 for name in found["bypass"].header["allocators"]
             ]
             self.assert_told(f"| {operation} p99, p99.9 | {' | '.join(', '.join(cell) for cell in cells)} |")
@@ -69,7 +75,10 @@ class Origins(unittest.TestCase):
         for threads in (4, 32):
             for remote, row in ((90, "90 %"), (0, "none")):
                 own = columns[f"mixed-remote:threads={threads},remote={remote}"]
-                ratios = [layout.interval_text(standings.ratio(own["mailbox"], own[name])) for name in ("straight", "outbox", OURS)]
+                ratios = [
+                    layout.interval_text(standings.ratio(own["mailbox"], own[name]))
+                    for name in ("straight", "outbox", OURS)
+                ]
                 told = [line for line in PAGE.splitlines() if line.startswith(f"| {threads}, {row} |")]
                 self.assertEqual([cell.strip(" *") for cell in told[0].split("|")[3:6]], ratios)
 

@@ -53,7 +53,7 @@ class Patches(LabTest):
             self.assertAlmostEqual(counts[name][operation][0], locked, delta=SLACK, msg=name)
 
     def assert_measured(self, *words):
-        done = self.tslab("variants", *words, "--quick", "--no-counts", "--output", "runs", timeout=600)
+        done = self.lab("variants", *words, "--quick", "--no-counts", "--output", "runs", timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_nothing_left()
 

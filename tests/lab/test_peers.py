@@ -12,8 +12,9 @@ from pathlib import Path
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.allocators import catalogue, crates, installed
-from tslab_lab.base import cache, places, processes
+from tslab_lab.base import cache, processes
 from tslab_lab.commands import peers
+from tslab_tools import drop_in
 
 SERVES = """
 #include <stddef.h>
@@ -47,7 +48,7 @@ class PeersTest(LabTest):
         self.cache = self.own / "cache"
         self.environment |= {"XDG_CACHE_HOME": str(self.cache), "HOME": str(self.own)}
         self.patch(unittest.mock.patch.dict(os.environ, self.environment, clear=True))
-        os.environ.pop(installed.LIBRARY_VARIABLE, None)
+        os.environ.pop(drop_in.VARIABLE, None)
         os.environ.pop("CARGO_HOME", None)
 
     def patch(self, patcher):
@@ -137,7 +138,7 @@ class Found(PeersTest):
         here, missing = installed.found(["debian", "mimalloc3"])
         self.assertEqual((list(here), list(missing)), (["glibc"], ["jemalloc", "tcmalloc", "mimalloc", "mimalloc3"]))
         self.assertIn("apt-get install libtcmalloc-minimal4", missing["tcmalloc"])
-        self.assertIn("tslab peers install mimalloc3", missing["mimalloc3"])
+        self.assertIn("lab peers install mimalloc3", missing["mimalloc3"])
         self.assertFalse(self.cache.exists())
 
     def test_a_debian_package(self):
@@ -162,9 +163,9 @@ class Ours(PeersTest):
     def setUp(self):
         super().setUp()
         self.checkout, self.named, self.installed = (self.serving(f"lib{name}.so") for name in ("c", "n", "i"))
-        self.patched(places, "LIBRARY", self.checkout)
+        self.patched(drop_in, "BUILT", self.checkout)
         listing = f"2 libs found\n\tlibx.so (libc6) => /x.so\n\tlibtslab-malloc.so (libc6,x86-64) => {self.installed}\n"
-        self.patched(installed, "_output", lambda argv: listing if argv[-1] == "-p" else "")
+        self.patched(drop_in, "_output", lambda argv: listing if argv[-1] == "-p" else "")
 
     def ours(self, library=None):
         found = installed.found(["tslab"], library)[0]["tslab"]
@@ -172,14 +173,14 @@ class Ours(PeersTest):
 
     def test_the_nearest_wins(self):
         self.assertEqual(self.ours(), (self.checkout, "the checkout's release build"))
-        os.environ[installed.LIBRARY_VARIABLE] = str(self.named)
+        os.environ[drop_in.VARIABLE] = str(self.named)
         self.assertEqual(self.ours(), (self.named, "TSLAB_LIBRARY"))
         self.assertEqual(self.ours(self.installed), (self.installed, "--library"))
 
     def test_the_installed_one(self):
         self.checkout.unlink()
         self.assertEqual(self.ours(), (self.installed, "installed"))
-        self.patched(places, "LIBRARY", None)
+        self.patched(drop_in, "BUILT", None)
         self.assertEqual(self.ours(), (self.installed, "installed"))
 
     def test_none(self):
@@ -187,18 +188,18 @@ class Ours(PeersTest):
         self.installed.unlink()
         with self.refuses("There is no library .*libc.so. Run `make build` to build it, or name one with --library"):
             self.ours()
-        os.environ[installed.LIBRARY_VARIABLE] = "/nowhere/lib.so"
+        os.environ[drop_in.VARIABLE] = "/nowhere/lib.so"
         with self.refuses("There is no library /nowhere/lib.so"):
             self.ours()
 
 
 class Environments(PeersTest):
     def test_what_the_lab_alone_reads_is_taken_out(self):
-        os.environ |= {installed.LIBRARY_VARIABLE: "/x.so", "TSLAB_STATS": "1", "GLIBC_TUNABLES": "glibc.rtld.nns=3"}
+        os.environ |= {drop_in.VARIABLE: "/x.so", "TSLAB_STATS": "1", "GLIBC_TUNABLES": "glibc.rtld.nns=3"}
         path = self.serving()
         env = installed.environment(installed.found([f"x={path}"])[0]["x"])
         self.assertEqual((env["LD_PRELOAD"], env["TSLAB_STATS"]), (str(path), "1"))
-        self.assertFalse({installed.LIBRARY_VARIABLE, "GLIBC_TUNABLES"} & set(env))
+        self.assertFalse({drop_in.VARIABLE, "GLIBC_TUNABLES"} & set(env))
         self.assertNotIn("LD_PRELOAD", installed.environment(installed.found(["glibc"])[0]["glibc"]))
 
     def test_proof(self):
@@ -334,7 +335,7 @@ class Build(PeersTest):
         (rest / "file").touch()
         with crates.only_one():
             self.assertFalse(rest.exists())
-            with self.refuses("Another `tslab peers install` is at work"), crates.only_one():
+            with self.refuses("Another `lab peers install` is at work"), crates.only_one():
                 self.fail("two at a time")
 
     def test_the_others_go_on(self):
@@ -468,7 +469,7 @@ class Debian(PeersTest):
 class Command(PeersTest):
     def shown(self, width, library):
         self.environment["COLUMNS"] = str(width)
-        done = self.tslab("peers", "--library", library)
+        done = self.lab("peers", "--library", library)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
@@ -480,7 +481,7 @@ class Command(PeersTest):
         self.assertEqual(rows[2], ["tslab", "7.8", "0", "days", "--library", str(path)])
         self.assertEqual(rows[3][3:], ["years", "the", "system", "(the", "C", "library's", "own)"])
         for row in rows[7:]:
-            self.assertEqual((row[1:4], row[-4:]), (["-", "-", "-"], ["tslab", "peers", "install", row[0]]))
+            self.assertEqual((row[1:4], row[-4:]), (["-", "-", "-"], ["lab", "peers", "install", row[0]]))
         self.assertFalse(self.cache.exists(), "looking makes nothing")
 
     def test_ages(self):
@@ -496,7 +497,7 @@ class Command(PeersTest):
         path = self.serving()
         text = self.shown(80, path)
         self.assertIn(f"\n  {path}\n", text)
-        self.assertIn("\n  It is not built yet. To build it: tslab peers install jemalloc5\n", text)
+        self.assertIn("\n  It is not built yet. To build it: lab peers install jemalloc5\n", text)
         self.assert_narrow(text, max(80, len(str(path)) + 2))
 
 

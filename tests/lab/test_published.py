@@ -32,7 +32,7 @@ class Plans(unittest.TestCase):
         for step in (*plan.full(), *plan.smoke()):
             for piece in step.pieces:
                 if step.name != plan.SOAK:
-                    cli.parser([piece.words[0]]).parse_args(piece.words)
+                    cli.LAB.parser([piece.words[0]]).parse_args(piece.words)
 
     def test_histograms_of_all_rounds_are_one(self):
         lines = [{"kind": "header"}]
@@ -66,7 +66,10 @@ class Merging(unittest.TestCase):
 
 
 class Quotations(unittest.TestCase):
-    pages = {"matrix": "| tslab | 1.52 | 28.1 |\n| glibc | 1,717 | 533 |", "epochs": "| release | 1452 (1440-1460) | 0.1 |"}
+    pages = {
+        "matrix": "| tslab | 1.52 | 28.1 |\n| glibc | 1,717 | 533 |",
+        "epochs": "| release | 1452 (1440-1460) | 0.1 |",
+    }
 
     def wrong(self, text):
         return [figure for figure, _ in published.unsupported(text, self.pages)]
@@ -96,7 +99,11 @@ class Quotations(unittest.TestCase):
         self.assertEqual([*published.wrong(), *campaign.redrawn(published.FOLDER)], [])
 
     def test_where_no_page_is_named_all_are_asked(self):
-        for text, told in (("It left 29 MiB.", ["29 MiB"]), ("It left 28.1 MiB, version 7.77.", []), ("- 9.99 of it", [])):
+        for text, told in (
+            ("It left 29 MiB.", ["29 MiB"]),
+            ("It left 28.1 MiB, version 7.77.", []),
+            ("- 9.99 of it", []),
+        ):
             self.assertEqual([figure for figure, _ in published.unsupported(text, self.pages, True)], told, text)
         overview = "([what](docs/results/README.md#losses))"
         self.assertEqual(self.wrong(f"28.1 MiB, 1.45 us, 7.77 {overview}"), ["7.77"])
@@ -108,7 +115,9 @@ class Ages(unittest.TestCase):
         for one, well in ((age("matrix", 0, 60, False), True), (age("matrix", 61, 60, False), False),
                           (age("matrix", None, 60, False), False), (age("matrix", 61, 60, True), True)):  # fmt: skip
             self.assertEqual(one.well, well, one)
-        self.assertEqual(str(age("matrix", 61, 60, True)), "measured 61 changes of the engine ago, at most 60; it says so")
+        self.assertEqual(
+            str(age("matrix", 61, 60, True)), "measured 61 changes of the engine ago, at most 60; it says so"
+        )
 
     def test_the_engine_decides_not_the_commit(self):
         self.assertEqual(published._changes_since(f"| tslab | {'0' * 40}, engine {machine.engine()} |"), 0)
@@ -140,7 +149,8 @@ class Picture(unittest.TestCase):
         # Two points beside each other: their names do not meet.
         first, second = texts["mimalloc 3.3.2"], texts["tcmalloc, Google"]
         self.assertTrue(
-            first.get("text-anchor") != second.get("text-anchor") or abs(float(first.get("y")) - float(second.get("y"))) > 12
+            first.get("text-anchor") != second.get("text-anchor")
+            or abs(float(first.get("y")) - float(second.get("y"))) > 12
         )
 
     def test_there_is_none_without_an_overview(self):

@@ -11,12 +11,6 @@ from tslab_lab.measure import honesty
 
 # The exit code, what is said, and the words of the command; {ours} is the library, {own} an empty directory.
 REFUSED = (
-    (2, "name a program to run", "run"),
-    (2, "'true' does not fit (FORM[,FILE][,MS], ", "run --stats true"),
-    (2, "does not fit (never, per-request", "run --epoch-policy sometimes -- true"),
-    (2, "'1h' does not fit (0 to 3600000 ms); before a program, write --", "run --purge-delay-ms 1h -- true"),
-    (1, "There is no program nosuch.", "run --library {ours} -- nosuch"),
-    (1, "There is no library /no/such.so", "run --library /no/such.so -- true"),
     (2, "invalid choice: 'remove'", "peers remove"),
     (1, "There is no 'jmalloc' to install. There are: jemalloc, ", "peers install jmalloc"),
     (1, "There is no 'glibc' to install", "peers install glibc"),

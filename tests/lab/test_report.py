@@ -171,7 +171,12 @@ class Looks(unittest.TestCase):
         self.assertEqual(palette.style("tslab never"), palette.style("tslab"))
 
     def test_ways_of_an_allocator_have_its_colour(self):
-        for name, known in (("glibc+free", "glibc"), ("release", "tslab"), ("tslab+free", "tslab"), ("apr, own", "base")):
+        for name, known in (
+            ("glibc+free", "glibc"),
+            ("release", "tslab"),
+            ("tslab+free", "tslab"),
+            ("apr, own", "base"),
+        ):
             self.assertEqual(palette.style(name)["color"], palette.style(known)["color"])
 
     def test_an_unknown_name_always_looks_the_same(self):
@@ -187,7 +192,7 @@ class Reports(LabTest):
     def report(self, lines, *options):
         folder = self.own / "tslab-runs/bench-20260131-120000"
         path = fixture.write(folder, lines)
-        done = self.tslab("report", path, *options)
+        done = self.lab("report", path, *options)
         return done, folder / "report.html"
 
     def made(self, lines, *options):
@@ -223,7 +228,7 @@ class Reports(LabTest):
         fixture.write(self.own / "tslab-runs/old", [fixture.header(), fixture.records()[1]])
         little = fixture.records(cases=fixture.CASES[:1], rounds=5, more=False)
         fixture.write(self.own / "tslab-runs/new", little).touch()
-        done = self.tslab("report", "last", "--output", self.own / "elsewhere/page.html", "--baseline", "glibc")
+        done = self.lab("report", "last", "--output", self.own / "elsewhere/page.html", "--baseline", "glibc")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = (self.own / "elsewhere/page.html").read_text()
         self.assertIn("glibc = 1", text)
@@ -235,7 +240,7 @@ class Reports(LabTest):
         path = fixture.write(self.own / "half", lines[:-4])
         with path.open("a") as file:
             file.write(json.dumps(lines[-4])[:30])  # the writer was killed in this line
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = (self.own / "half/report.html").read_text()
         self.assertIn("The file has no end", text)
@@ -327,7 +332,7 @@ class Browser(LabTest):
     def setUp(self):
         super().setUp()
         path = fixture.write(self.own / "run", fixture.records())
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         options = Options()
         options.binary_location = CHROMIUM
@@ -434,14 +439,14 @@ class Browser(LabTest):
 
     def look_at_words(self):
         text = self.driver.execute_script("return document.body.innerText")
-        self.assertIn("tslab bench, 2026-01-31 12:00:00 UTC", text)
+        self.assertIn("lab bench, 2026-01-31 12:00:00 UTC", text)
         for words in ("12 workloads · 5 allocators", "Example CPU <1>", "others use 20%"):
             self.assertIn(words, text)
         self.assertRegex(text, r"Where tslab loses\s+time\s+larson: (1\.9\d|2\.0\d) \([^)]+\) × mimalloc")
         self.assertRegex(text, r"Where tslab wins\s+time\s+scattered: 0\.3\d \([^)]+\) × ")
         self.assertRegex(text, r"time\s+wins 1\s+loses 11\s+peak RSS\s+loses 12")
         self.assertIn("git checkout 0123456789abcdef0123456789abcdef01234567", text)
-        self.assertIn("lab/tslab bench --rounds 6 mixed-remote:threads=8", text)
+        self.assertIn("lab/lab bench --rounds 6 mixed-remote:threads=8", text)
         self.assertIn(f"{1:064x}", text)
         link = self.driver.execute_script("return document.querySelector('a[download]').href")
         lines = base64.b64decode(link.partition("base64,")[2]).decode().splitlines()
@@ -477,7 +482,7 @@ class Answers(LabTest):
 
     def made(self, lines, name):
         path = fixture.write(self.own / name, lines)
-        done = self.tslab("report", path)
+        done = self.lab("report", path)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         text = path.with_name("report.html").read_text(encoding="utf-8")
         text = re.sub(r"base64,[^\"]*", "base64,", text)
@@ -485,7 +490,7 @@ class Answers(LabTest):
         self.assertNotIn("<details", answer)
         for section in re.findall(r'<section id="[^"]*">(.{20})', rest):
             self.assertTrue(section.startswith("<details><summary>"), section)
-        self.assertEqual(answer.count("<figure class=wide>"), 1)
+        self.assertEqual(answer.count('<figure class="wide">'), 1)
         return answer, rest
 
     @staticmethod
@@ -494,7 +499,9 @@ class Answers(LabTest):
         lines = fixture.records(cases=fixture.CASES[:2], allocators=("tslab", "glibc", "jemalloc"), more=more)
         lines[0] |= {"command": command, "cases": {name: {} for name in fixture.CASES[:2]}} | header
         lines[0]["allocators"] = {
-            names.get(name, name): facts for name, facts in lines[0]["allocators"].items() if name in ("tslab", "glibc", "jemalloc")
+            names.get(name, name): facts
+            for name, facts in lines[0]["allocators"].items()
+            if name in ("tslab", "glibc", "jemalloc")
         }
         return [
             line | {"allocator": names.get(line["allocator"], line["allocator"])} if "allocator" in line else line
@@ -506,8 +513,16 @@ class Answers(LabTest):
         lines = self.records("ab", rename, more=False, settings={"least_effect": 0.01})
         for line in lines:
             if line.get("allocator") == "A2":  # the same as A, but for the noise
-                twin = next(x for x in lines if (x.get("case"), x.get("round"), x.get("allocator")) == (line["case"], line["round"], "A"))
-                line |= {"seconds": twin["seconds"] * 1.001, "peak_kib": twin["peak_kib"] + 3, "rss_kib": twin["rss_kib"] - 2}
+                twin = next(
+                    x
+                    for x in lines
+                    if (x.get("case"), x.get("round"), x.get("allocator")) == (line["case"], line["round"], "A")
+                )
+                line |= {
+                    "seconds": twin["seconds"] * 1.001,
+                    "peak_kib": twin["peak_kib"] + 3,
+                    "rss_kib": twin["rss_kib"] - 2,
+                }
         answer, rest = self.made(lines, "ab")
         self.assertIn('<p class="said NO-GO"><b>NO-GO</b></p>', answer)
         self.assertIn("<b>A</b>: tslab &amp; its title (version 1.2.3", answer)
@@ -525,7 +540,9 @@ class Answers(LabTest):
         lines = self.records("latency")
         more = [line | {"case": f"case-{i}"} for i in range(4) for line in lines if line["kind"] == "latency"]
         answer, _ = self.made([*lines[:-1], *more, lines[-1]], "many")
-        self.assertRegex(answer, r"<b>p99\.9</b> over 10 kinds of operations, tslab = 1: jemalloc 1\.\d\d, glibc 1\.\d\d\.")
+        self.assertRegex(
+            answer, r"<b>p99\.9</b> over 10 kinds of operations, tslab = 1: jemalloc 1\.\d\d, glibc 1\.\d\d\."
+        )
 
     def test_rss(self):
         lines = [line for line in self.records("rss") if line["kind"] not in ("run", "latency")]

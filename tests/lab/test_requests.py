@@ -39,7 +39,7 @@ class RequestsTest(LabTest):
         return ("requests", *little, "--figures", self.own / "figures", "--library", self.library, *options)
 
     def command(self, *options):
-        return self.tslab(*self.words(*options))
+        return self.lab(*self.words(*options))
 
 
 class Command(RequestsTest):
@@ -57,7 +57,9 @@ class Command(RequestsTest):
         self.assertAlmostEqual(server["bytes"] / 200, 52_000, delta=4000)
         self.assertEqual((server["sessions"]["live"], server["sessions"]["created"] > 20), (1000, True))
         memory = run["memory"]
-        self.assertLessEqual(max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"] + 256)  # the kernel's peak lags behind
+        self.assertLessEqual(
+            max(memory["before_kib"], memory["after_kib"], memory["idle_kib"]), memory["peak_kib"] + 256
+        )  # the kernel's peak lags behind
         self.assertGreater(len(run["series"]), 1)
         self.assertGreater(run["rate"], 0)
 
@@ -92,7 +94,9 @@ class Command(RequestsTest):
         for line in lines:
             if line["kind"] == "run":
                 of = series.get((line["allocator"], line["round"]), {"rss_kb": []})
-                found.setdefault(line["case"], {}).setdefault(line["allocator"], []).append(line | {"series": of["rss_kb"]})
+                found.setdefault(line["case"], {}).setdefault(line["allocator"], []).append(
+                    line | {"series": of["rss_kb"]}
+                )
         self.assertTrue(any(line["kind"] == "latency" for line in lines))
         return found
 
@@ -116,7 +120,7 @@ class Command(RequestsTest):
     def test_the_study(self):
         sides = "glibc,tslab,tslab@magazines=0"
         options = ("--preset", "study", "--allocators", sides, "--rate", "2000", "--no-figures", "--output", "out")
-        done = self.tslab("requests", "--rounds", "1", "--library", self.library, *options)
+        done = self.lab("requests", "--rounds", "1", "--library", self.library, *options)
         self.require_clean(done)
         found = self.found("out")
         self.assertEqual(set(found["server"]), {"glibc", "tslab never", "tslab@magazines=0"})
@@ -144,7 +148,7 @@ class Refusals(RequestsTest):
     def test_it_can_be_interrupted(self):
         options = ("--scenarios", "server", "--allocators", "glibc", "--requests", "50000", "--no-figures")
         process = subprocess.Popen(
-            self.argv(*self.words(*options)),
+            self.lab_argv(*self.words(*options)),
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -156,7 +160,7 @@ class Refusals(RequestsTest):
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=TIMEOUT)
-        self.assertEqual((process.returncode, errors), (130, "tslab: interrupted\n"))
+        self.assertEqual((process.returncode, errors), (130, "lab: interrupted\n"))
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_without_h2load_it_says_what_to_install(self):

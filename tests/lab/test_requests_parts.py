@@ -5,9 +5,9 @@ import unittest
 
 from lab_test import main
 from tslab_lab.display import figures as shared
+from tslab_lab.estimates.histogram import GROWTH, Histogram, bucket_of, pooled
 from tslab_lab.request_server import driver, figures, outcomes, tables
 from tslab_lab.request_server.outcomes import Column
-from tslab_lab.statistics.histogram import GROWTH, Histogram, bucket_of, pooled
 
 
 class Histograms(unittest.TestCase):

@@ -8,8 +8,8 @@ import threading
 
 from lab_test import ONE_PLACE, LabTest, main
 from tslab_lab.base import processes
+from tslab_lab.estimates.histogram import Histogram, bucket_of
 from tslab_lab.request_server import compiled, driver, survivors
-from tslab_lab.statistics.histogram import Histogram, bucket_of
 
 TIMEOUT = 60
 SESSIONS = 50
@@ -81,7 +81,7 @@ class Server(ServerTest):
             meanwhile = json.loads(server.get("/stats"))
             server.stop()
         self.assertEqual([status for status, _ in answers], [200] * 120)
-        for status, answer in answers:
+        for _, answer in answers:
             found = json.loads(answer)
             self.assertEqual((found["items"], found["fields"]), (5, ["a", "b"]))
             self.assertEqual(found["cents"], sum(round(999 * (i + 1)) * (i + 1) for i in range(5)))

@@ -1,4 +1,4 @@
-"""`tslab rss`: its sums against known answers, the sampler on programs that do what is known, tiny runs of the command.
+"""`lab rss`: its sums against known answers, the sampler on programs that do what is known, tiny runs of the command.
 usage: test_rss.py LIBRARY"""
 
 import argparse
@@ -255,7 +255,7 @@ class Command(LabTest):
 
     def here(self, *words):
         """The command within this process: quick, as it neither starts nor looks at how busy the machine is."""
-        parser = argparse.ArgumentParser(prog="tslab rss")
+        parser = argparse.ArgumentParser(prog="lab rss")
         rss.add_arguments(parser)
         parser.set_defaults(error=parser.error)
         out, err = io.StringIO(), io.StringIO()
@@ -283,7 +283,7 @@ class Command(LabTest):
 
     def test_everything_about_a_job(self):
         words = ("rss", "--library", self.library, "--rounds", 2, "--output", "out")
-        done = self.tslab(*words, "--", PYTHON, "-c", JOB)
+        done = self.lab(*words, "--", PYTHON, "-c", JOB)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assert_narrow("\n".join(line for line in done.stdout.splitlines() if str(self.own) not in line))
         for word in ("ops/s", "as a ratio to glibc (range over the rounds)", "No p95"):
@@ -379,7 +379,7 @@ class Command(LabTest):
 
     def test_interrupted(self):
         words = ("--allocators", "glibc", "--rounds", 50, "--output", "out")
-        argv = self.argv("rss", *words, "--", "sleep", "0.3")
+        argv = self.lab_argv("rss", *words, "--", "sleep", "0.3")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(argv, env=self.environment, cwd=self.own, **pipes) as process:
             self.assertIn("round 1", process.stdout.readline())

@@ -1,4 +1,5 @@
-"""The order of the lab's folders is the one that its first page says. usage: test_structure.py [LIBRARY]"""
+"""The order of the lab's folders is the one that its first page says, and the users' command imports nothing of the lab's.
+usage: test_structure.py [LIBRARY]"""
 
 import ast
 import re
@@ -59,6 +60,10 @@ class Structure(unittest.TestCase):
             self.assertTrue(free, f"these import each other: {', '.join(left)}")
             for name in free:
                 del left[name]
+
+    def test_the_users_command_imports_nothing_of_the_lab(self):
+        for file in (lab_test.ROOT / "tools/tslab_tools").rglob("*.py"):
+            self.assertEqual(list(imports(ast.parse(file.read_text()))), [], file)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`tslab variants`: its questions, its tables from figures that are known, and what it refuses. usage: test_variants.py LIBRARY"""
+"""`lab variants`: its questions, its tables from figures that are known, and what it refuses. usage: test_variants.py LIBRARY"""
 
 import subprocess
 import types
@@ -86,7 +86,9 @@ class Tables(unittest.TestCase):
 
     def test_rows_are_called_by_what_differs(self):
         called = variant_tables.labels(self.cases, False)
-        self.assertEqual(list(called.values()), ["mixed-remote: remote 50, max 48", "mixed-remote: remote 0, max 48", "larson"])
+        self.assertEqual(
+            list(called.values()), ["mixed-remote: remote 50, max 48", "mixed-remote: remote 0, max 48", "larson"]
+        )
 
     def test_ratios_and_groups(self):
         table, summary = variant_tables.times(self.found, self.cases, OURS, False)
@@ -123,7 +125,7 @@ class Command(LabTest):
             (("remote", "--variants", "letterbox"), "there is no letterbox"),
             (("remote", "--markdown", self.own / "no/page.md"), "no such directory"),
         ):
-            done = self.tslab("variants", *words)
+            done = self.lab("variants", *words)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(complaint, done.stderr)
 

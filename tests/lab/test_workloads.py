@@ -12,7 +12,7 @@ from pathlib import Path
 import lab_test
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.statistics import histogram
+from tslab_lab.estimates import histogram
 from tslab_lab.workloads import catalogue, held, named
 from tslab_lab.workloads import compiled as build
 
@@ -312,7 +312,7 @@ class Programs(Built):
 
 class Latency(Built):
     def test_every_workload_times_its_operations(self):
-        for name, case in self.cases.items():
+        for name in self.cases:
             with self.subTest(name):
                 plain, found = self.figures(name), self.figures(name, directory=self.timed)
                 kinds = {one["operation"]: one for one in found.pop("latency")}

@@ -14,9 +14,9 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "lab"))
+sys.path.insert(0, str(HERE.parents[1] / "tools"))
 
-from tslab_lab.profiles import figures, pprof, symbols, written  # noqa: E402
+from tslab_tools.profiles import figures, pprof, symbols, written  # noqa: E402
 
 try:
     from selenium import webdriver
@@ -42,7 +42,7 @@ while not select.select([sys.stdin], [], [], 0.01)[0]:
 
 
 def tool(*words):
-    command = [sys.executable, "-B", HERE.parents[1] / "lab" / "tslab", "profile", *map(str, words)]
+    command = [sys.executable, "-B", HERE.parents[1] / "tools/tslab", "profile", *map(str, words)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     return result.returncode, result.stdout + result.stderr
 

@@ -4,7 +4,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "tools")]
 from trend import settled  # noqa: E402  pylint: disable=wrong-import-position
 from tslab_lab.base import machine  # noqa: E402  pylint: disable=wrong-import-position,import-error
 from tslab_lab.display import figures, palette  # noqa: E402  pylint: disable=wrong-import-position,import-error

@@ -139,7 +139,7 @@ def judge(lines, bound):
 
 
 def run(build, minutes, page):
-    sys.path.insert(0, str(ROOT / "lab"))
+    sys.path[:0] = [str(ROOT / "lab"), str(ROOT / "tools")]
     from tslab_lab.base import machine  # pylint: disable=import-outside-toplevel,import-error
     folder = build / "soak"
     folder.mkdir(parents=True, exist_ok=True)

@@ -54,11 +54,18 @@ ALLOCATORS = {
         Allocator("rpmalloc", "rpmalloc", crate=_RPMALLOC, version="1.4.3+b097fd0"),
         Allocator("jemalloc5", "jemalloc (current)", crate=_JEMALLOC, version="5.3.1", released="2026-04-13"),
         # It has no releases: the day on which the crate took its sources.
-        Allocator("google", "Google's tcmalloc", crate=_TCMALLOC, version="2025-06-16", released="2025-06-16", environment=_RSEQ),
+        Allocator(
+            "google",
+            "Google's tcmalloc",
+            crate=_TCMALLOC,
+            version="2025-06-16",
+            released="2025-06-16",
+            environment=_RSEQ,
+        ),
     )
 }
 GROUPS = {
     "all": list(ALLOCATORS),
     "debian": [name for name, allocator in ALLOCATORS.items() if allocator.package or name == SYSTEM],
 }
-DEBIAN = (*GROUPS["debian"], OURS)  # what `tslab epochs` and `tslab requests` know
+DEBIAN = (*GROUPS["debian"], OURS)  # what `lab epochs` and `lab requests` know

@@ -110,7 +110,7 @@ def only_one():
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise processes.Failure("Another `tslab peers install` is at work. Wait until it is done.") from None
+            raise processes.Failure("Another `lab peers install` is at work. Wait until it is done.") from None
         for rest in folder.glob(".making-*"):
             shutil.rmtree(rest)
         yield

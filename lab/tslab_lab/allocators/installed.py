@@ -4,20 +4,18 @@ import datetime
 import email.utils
 import gzip
 import hashlib
-import os
 import platform
 import re
-import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM
+from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM, Allocator
 from tslab_lab.base import cache, machine, places, processes
+from tslab_tools import drop_in
 
-DROP_IN = "libtslab-malloc.so"
-LIBRARY_VARIABLE = "TSLAB_LIBRARY"
-_HINT = f" {'Run `make build` to build it' if places.ROOT else 'Install tslab (docs/install.md)'}, or name one with --library."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -31,34 +29,26 @@ class Library:
     version: str
     source: str
     sha256: str | None = None
-    environment: dict = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
 
 
-def add_library_option(parser):
-    parser.add_argument(
-        "--library",
-        type=Path,
-        metavar="PATH",
-        help=f"tslab's drop-in library (default: {LIBRARY_VARIABLE}, the checkout's release build, the installed one)",
-    )
-
-
-def words(text):
+def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def found(names, library=None):
+def found(names: Iterable[str], library: Path | None = None) -> tuple[dict[str, Library], dict[str, str]]:
     """Those that are here as dict name -> Library, and the others as dict name -> why not, and how to get it. `names`
     as a user writes them for --allocators. tslab itself must be here when it is named, and so must be every path."""
-    here, missing = {}, {}
+    here: dict[str, Library] = {}
+    missing: dict[str, str] = {}
     for name, path in _wanted(names):
         if name in here or name in missing:
             if path:
                 raise processes.Failure(f"Two allocators are called {name}: write one as NAME=PATH, with another name.")
             continue
         if path:
-            path = checked(path)
+            path = drop_in.checked(path)
             version = _version_in(path)
             here[name] = Library(name, name, path, version, "named by path", sha256_of(path), released=_day_of(path))
         elif name == OURS:
@@ -70,20 +60,20 @@ def found(names, library=None):
     return here, missing
 
 
-def has_epochs(library):
+def has_epochs(library: Library) -> bool:
     """Whether it is tslab, whatever it is called."""
-    return bool(library.path) and b"tslab_epoch_open_sized" in library.path.read_bytes()
+    return library.path is not None and b"tslab_epoch_open_sized" in library.path.read_bytes()
 
 
-def is_built_here(library):
+def is_built_here(library: Library) -> bool:
     """Whether it comes from this checkout."""
-    return bool(places.ROOT and library.path) and Path(library.path).is_relative_to(places.ROOT)
+    return places.ROOT is not None and library.path is not None and library.path.is_relative_to(places.ROOT)
 
 
-def environment(library):
+def environment(library: Library) -> dict[str, str]:
     """The environment for a program that shall run on this library."""
     result = processes.environment(library.path) | library.environment
-    result.pop(LIBRARY_VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
+    result.pop(drop_in.VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
     return result
 
 
@@ -100,7 +90,7 @@ def proven_environment(library, argv, who):
     return result
 
 
-def as_facts(libraries):
+def as_facts(libraries: dict[str, Library]) -> dict[str, dict[str, Any]]:
     """What a file of results says of them."""
     return {
         name: {
@@ -117,31 +107,17 @@ def as_facts(libraries):
     }
 
 
-def built_path(allocator):
-    """Where `tslab peers install` puts the library that it builds."""
+def built_path(allocator: Allocator) -> Path:
+    """Where `lab peers install` puts the library that it builds."""
     return cache.root() / "peers" / f"{allocator.name}-{allocator.version}" / f"lib{allocator.name}.so"
 
 
-def checked(path, hint=""):
-    """The absolute path of a library that can be preloaded. `hint` is added to the error when there is none."""
-    path = Path(path)
-    if not path.is_file():
-        raise processes.Failure(f"There is no library {path}.{hint}")
-    path = Path(os.path.abspath(path))
-    if set(str(path)) & set(" :$"):
-        raise processes.Failure(f"LD_PRELOAD cannot name {path}: the path must have no space, colon or dollar sign.")
-    with path.open("rb") as file:
-        if file.read(4) != b"\x7fELF":
-            raise processes.Failure(f"{path} is no shared library.")
-    return path
-
-
-def sha256_of(path):
+def sha256_of(path: Path | str) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def name_of(path):
+def name_of(path: Path | str) -> str:
     """What a library is called by its file: libtslab-malloc.so.0 is tslab."""
     return Path(path).name.partition(".so")[0].removeprefix("lib").removesuffix("-malloc")
 
@@ -177,31 +153,10 @@ def _free_name(name, path):
 
 
 def _ours(library):
-    path, source = _our_path(library)
-    path = checked(path, _HINT)
-    return Library(OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path))
-
-
-def _our_path(library):
-    if library:
-        return library, "--library"
-    if named := os.environ.get(LIBRARY_VARIABLE):
-        return named, LIBRARY_VARIABLE
-    if places.LIBRARY and places.LIBRARY.is_file():
-        return places.LIBRARY, "the checkout's release build"
-    if installed := _installed():
-        return installed, "installed"
-    raise processes.Failure(f"There is no library {places.LIBRARY or DROP_IN}.{_HINT}")
-
-
-def _installed():
-    """Where the dynamic linker finds tslab's drop-in."""
-    ldconfig = shutil.which("ldconfig") or shutil.which("ldconfig", path="/usr/sbin:/sbin")
-    for line in _output([ldconfig, "-p"]).splitlines() if ldconfig else ():
-        name, _, path = line.strip().partition(" => ")
-        if name.startswith(DROP_IN) and os.path.isfile(path):
-            return path
-    return None
+    path, source = drop_in.locate(library)
+    return Library(
+        OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path)
+    )
 
 
 def _look_for(allocator, here, missing):
@@ -217,12 +172,12 @@ def _look_for(allocator, here, missing):
     else:
         crate = allocator.crate
         path, source = built_path(allocator), f"crate {crate.name} {crate.version.partition('+')[0]}"
-        how = f"It is not built yet. To build it: tslab peers install {name}"
+        how = f"It is not built yet. To build it: lab peers install {name}"
     if not path or not path.is_file():
         missing[name] = how
         return
     try:
-        path = checked(path)
+        path = drop_in.checked(path)
     except processes.Failure as failure:
         missing[name] = str(failure)
         return
@@ -231,12 +186,18 @@ def _look_for(allocator, here, missing):
     here[name] = Library(name, allocator.title, path, version, source, sha256_of(path), allocator.environment, released)
 
 
-def age(released):
+def age(released: str) -> str:
     """How old a release of this day is, in words; nothing where the day is not known."""
     if not released:
         return ""
     days = (datetime.date.today() - datetime.date.fromisoformat(released)).days
-    return f"{days / 365.25:.1f} years" if days >= 365 else f"{days // 30} months" if days >= 60 else f"{max(days, 0)} days"
+    return (
+        f"{days / 365.25:.1f} years"
+        if days >= 365
+        else f"{days // 30} months"
+        if days >= 60
+        else f"{max(days, 0)} days"
+    )
 
 
 def _day_of(path):

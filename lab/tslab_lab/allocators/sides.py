@@ -9,9 +9,10 @@ from dataclasses import replace
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS
 from tslab_lab.base import processes
+from tslab_tools import drop_in
 
 BASE = "base"  # another build of ours, to be compared with it
-A, B, AGAIN = "A", "B", "A2"  # of `tslab ab`; the last is A once more
+A, B, AGAIN = "A", "B", "A2"  # of `lab ab`; the last is A once more
 EXAMPLE = "tslab@purge_delay_ms=0"
 _WITH_OPTIONS = re.compile(r"(.*?)@([A-Za-z_]\w*=.*)", re.DOTALL)
 _NEXT_OPTION = re.compile(r",(?=[A-Za-z_]\w*=)")  # a comma within a value is followed by no NAME=
@@ -30,7 +31,7 @@ def add_option(parser, default=("all",)):
         f"any library to preload, as PATH or NAME=PATH; each also with options, as {EXAMPLE} (default: "
         f"{','.join(default)})",
     )
-    installed.add_library_option(parser)
+    drop_in.add_option(parser)
 
 
 def words(text):
@@ -55,7 +56,7 @@ def here(names, library=None):
             one = side(name, library)
             found[_name_of(name)] = replace(one, name=_name_of(name))
     for name, why in missing.items():
-        print(f"tslab: {name} takes no part: {why}", file=sys.stderr)
+        print(f"lab: {name} takes no part: {why}", file=sys.stderr)
     return present | found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import places, processes
+from tslab_tools import drop_in
 
 COUNTER = "golden-locked"  # prints what operations cost in locked instructions and locks; a test's program
 PATCHES = places.ROOT / "lab/variants" if places.ROOT else None
@@ -34,7 +35,7 @@ class Variant:
 
     @property
     def library(self):
-        return self.folder / installed.DROP_IN
+        return self.folder / drop_in.NAME
 
     @property
     def definition(self):
@@ -89,7 +90,11 @@ def libraries(variants):
     found = {}
     for variant in variants:
         here, _ = installed.found([OURS], variant.library)
-        source = f"lab/variants/{variant.patch}.patch {variant.definition}".strip() if variant.patch else "built as users get it"
+        source = (
+            f"lab/variants/{variant.patch}.patch {variant.definition}".strip()
+            if variant.patch
+            else "built as users get it"
+        )
         found[variant.name] = replace(
             here[OURS], name=variant.name, title=variant.name, source=source, environment=variant.environment
         )

@@ -6,13 +6,13 @@ from pathlib import Path
 from tslab_lab.base import processes
 
 
-def root():
+def root() -> Path:
     """A relative XDG_CACHE_HOME is none, as its specification says: it would be another folder in each directory."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "tslab"
 
 
-def folder(name):
+def folder(name: str) -> Path:
     """The folder for one kind of things, made where it is missing."""
     path = root() / name
     try:

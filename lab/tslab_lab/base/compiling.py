@@ -11,7 +11,7 @@ from tslab_lab.base import processes
 COMMON = Path(__file__).with_name("c")  # headers that programs of several folders share
 
 
-def compiler():
+def compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
 
 

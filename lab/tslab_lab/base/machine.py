@@ -86,10 +86,15 @@ def setting(facts, peers):
     yield "compiler", facts["compiler"]
     yield "peers", peers or "-"
     engine = f", engine {facts['engine']}" if facts.get("engine") else ""
-    yield "tslab", f"{facts['commit'] or 'no commit'}{engine}" + "".join(f", {k}={v}" for k, v in facts["options"].items())
+    yield (
+        "tslab",
+        f"{facts['commit'] or 'no commit'}{engine}" + "".join(f", {k}={v}" for k, v in facts["options"].items()),
+    )
     yield "load", f"{facts['load_at_start']:.2f} at the start, {facts['load_at_end']:.2f} at the end (runs included)"
 
 
 def versions(of):
     """The versions of the other allocators, in words. `of`: name -> version."""
-    return ", ".join(f"{name} {version}" for name, version in of.items() if name.partition("@")[0] not in ("tslab", "glibc", "base"))
+    return ", ".join(
+        f"{name} {version}" for name, version in of.items() if name.partition("@")[0] not in ("tslab", "glibc", "base")
+    )

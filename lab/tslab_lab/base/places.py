@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from tslab_lab.base import cache
+from tslab_tools import drop_in
 
 
-def shown(path):
+def shown(path: Path | str) -> str:
     """A path without what is of this machine alone: from the checkout, or from home."""
     path = Path(path)
     for base, name in ((ROOT, ""), (Path.home(), "~")):
@@ -14,14 +15,7 @@ def shown(path):
     return str(path)
 
 
-def _checkout():
-    """The checkout of tslab that this package runs from; None where it was installed."""
-    root = Path(__file__).resolve().parents[3]
-    return root if (root / "CMakeLists.txt").is_file() and (root / "src/malloc").is_dir() else None
-
-
-ROOT = _checkout()
+ROOT = drop_in.CHECKOUT
 # The programs that are measured. Two checkouts never share them.
 BUILT = ROOT / "build/lab" if ROOT else cache.root() / "programs"
-LIBRARY = ROOT / "build/release/libtslab-malloc.so" if ROOT else None
 HEADERS = [f"-I{ROOT / 'include'}"] if ROOT else []  # installed ones are found without being told

@@ -9,16 +9,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tslab_tools.failure import Failure
+
 TIMEOUT_SECONDS = 100
 STDERR_LINES = 8
 
 # These change the behaviour of a libc, a Python or a loader; the figures would not be those of the plain program.
 _FOREIGN = re.compile(r"^(LD_|MALLOC_|GLIBC_TUNABLES$|PYTHON|TSLAB_LIBRARY$)")
 _BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'")
-
-
-class Failure(Exception):
-    """A sentence for the user."""
 
 
 def environment(preload=None):

@@ -63,7 +63,8 @@ def _long(rounds=ROUNDS):
 def _each(command, cases, options, sides, rounds=ROUNDS, before=()):
     """A piece for each case."""
     return tuple(
-        Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, rounds)) for case in cases
+        Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, rounds))
+        for case in cases
     )
 
 
@@ -80,7 +81,9 @@ def _sides(variants):
 
 def _requests(name, words, columns, of_one):
     minutes = seconds.minutes_of(of_one, columns, ROUNDS)
-    return Piece(name, ("requests", *words, *_long(), "--no-figures"), minutes, (DEFERRED,) if "--deferred" in words else ())
+    return Piece(
+        name, ("requests", *words, *_long(), "--no-figures"), minutes, (DEFERRED,) if "--deferred" in words else ()
+    )
 
 
 def _rss(name, workload, allocators, sides):
@@ -160,7 +163,9 @@ def studies():
         _rss("app", "app:operations=60000000,live=400", f"{OURS},{SYSTEM},tcmalloc,mimalloc", 4),
         _rss("budget", "large", f"{OURS},{OURS}@retain_bytes=0,{OURS}@retain_bytes=64M,{OURS}@purge=never", 4),
         _rss("decay", "burst-idle:idle_ms=1000", purges, 5),
-        _rss("exit", "burst-idle:threads=4,min=256,max=4096", f"{OURS},{OURS}@purge=never,{SYSTEM},tcmalloc,mimalloc", 5),
+        _rss(
+            "exit", "burst-idle:threads=4,min=256,max=4096", f"{OURS},{OURS}@purge=never,{SYSTEM},tcmalloc,mimalloc", 5
+        ),
     )
     return (
         Step("study-requests", requests, page=False),
@@ -175,7 +180,9 @@ def _mailbox():
         for threads in (4, 32):
             cases = [f"mixed-remote:threads={threads},remote={share},min={least},max={most}" for share in (0, 50, 90)]
             words = ("bench", *cases, "--allocators", _sides(REMOTE), *_long())
-            yield Piece(f"{threads}-threads-{most}", words, seconds.minutes("bench", cases, 1 + len(REMOTE), ROUNDS), REMOTE)
+            yield Piece(
+                f"{threads}-threads-{most}", words, seconds.minutes("bench", cases, 1 + len(REMOTE), ROUNDS), REMOTE
+            )
 
 
 def smoke():

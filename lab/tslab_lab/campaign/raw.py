@@ -35,9 +35,11 @@ class Raw:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             thin = Path(directory) / storage.FILE
-            thin.write_text("".join(f"{line}\n" for line in thinned(Path(lines).read_text(encoding="utf-8").splitlines())))
+            thin.write_text(
+                "".join(f"{line}\n" for line in thinned(Path(lines).read_text(encoding="utf-8").splitlines()))
+            )
             _zstd("-q", "-f", "--ultra", "-22", str(thin), "-o", str(target))
-        self.index[f"{step}:{piece}"] = {"measured": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"} | facts
+        self.index[f"{step}:{piece}"] = {"measured": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"} | facts
         text = json.dumps(self.index, indent=1, sort_keys=True) + "\n"
         (self.folder / INDEX).write_text(text, encoding="utf-8")
         size = sum(file.stat().st_size for file in self.folder.rglob("*.zst"))

@@ -1,4 +1,4 @@
-"""`tslab ab`: A against B, with A against itself for the noise, and a verdict that is also the exit code."""
+"""`lab ab`: A against B, with A against itself for the noise, and a verdict that is also the exit code."""
 
 import argparse
 import sys
@@ -10,15 +10,16 @@ from rich.console import Console
 from tslab_lab.allocators import sides
 from tslab_lab.allocators.sides import AGAIN, A, B
 from tslab_lab.base import processes
+from tslab_lab.estimates import randomisation
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.report import ab_page
 from tslab_lab.results import case_runs, comparison
-from tslab_lab.statistics import randomisation
+from tslab_tools import drop_in
 
 NAME = "ab"
 HELP = "A against B: builds, options or allocators; GO, NO-GO, NO DIFFERENCE or UNDECIDED"
 DESCRIPTION = (
-    "Compares B with A. Each is an allocator (`tslab peers` shows them), a library by its path, or one with options: "
+    "Compares B with A. Each is an allocator (`lab peers` shows them), a library by its path, or one with options: "
     f"{sides.EXAMPLE}, PATH@epoch_policy=never,retain_bytes=8M, mimalloc3@MIMALLOC_PURGE_DELAY=0. Each round runs "
     "every workload on A, on B, and on A again, in random order: what A's two runs differ by is noise. B is reported as "
     "better or worse only where chance is no explanation, all rows considered."
@@ -44,7 +45,7 @@ def add_arguments(parser):
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set standard; with --quick: quick)")
     add("--least-effect", type=float, default=1.0, metavar="PERCENT", help="what is less does not count (default: 1)")
     measurement.add_options(parser, seconds=3600, rounds=(LONG, QUICK), allocators=())
-    sides.installed.add_library_option(parser)
+    drop_in.add_option(parser)
     measurement.add_page(parser)
     add("--question", metavar="TEXT", help="the question that the page answers")
 
@@ -62,7 +63,7 @@ def run(arguments):
     compared = comparison.of(found, settings["least_effect"])
     if not compared.judged:
         for line in case_runs.failures(found):
-            print(f"tslab: {line}", file=sys.stderr)
+            print(f"lab: {line}", file=sys.stderr)
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
     ab_page.Page(found, compared, arguments).show(Console(), *told(found))
     measurement.write_page(arguments, found, page)

@@ -1,4 +1,4 @@
-"""`tslab bench`: workloads and real programs on tslab and on the other allocators, in rounds, as ratios with spread."""
+"""`lab bench`: workloads and real programs on tslab and on the other allocators, in rounds, as ratios with spread."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ from tslab_lab.workloads import named
 NAME = "bench"
 HELP = "workloads and real programs on every allocator: time and memory, as ratios with spread"
 DESCRIPTION = (
-    "Runs workloads on all allocators that are here (`tslab peers` shows them), in rounds and in random order, and shows "
+    "Runs workloads on all allocators that are here (`lab peers` shows them), in rounds and in random order, and shows "
     "time, memory, and who wins. WORKLOAD is a name, a name with parameters (mixed-remote:threads=8,remote=50), a pattern "
     "(remote*), or a set; --list shows them all."
 )
@@ -51,7 +51,7 @@ def show(found, cases, arguments, interrupted):
     listed = case_runs.of(found, cases)
     if not listed:
         for line in case_runs.failures(found):
-            print(f"tslab: {line}", file=sys.stderr)
+            print(f"lab: {line}", file=sys.stderr)
         raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
     names = [name for name in found.header["allocators"] if name != BASE]
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
@@ -75,7 +75,16 @@ def page(found, path):
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
     sentences, picture = make.answer(found, path, "Time and peak RSS over all")
     return bench_tables.markdown_page(
-        f"{OURS} against other allocators: {path.stem}", [*sentences, *picture], overview, listed, names, OURS, SYSTEM, base, measurement.setting(found), paragraphs
+        f"{OURS} against other allocators: {path.stem}",
+        [*sentences, *picture],
+        overview,
+        listed,
+        names,
+        OURS,
+        SYSTEM,
+        base,
+        measurement.setting(found),
+        paragraphs,
     )
 
 

@@ -1,4 +1,4 @@
-"""`tslab boundaries`: the same work at largest sizes around every internal limit, to show that none is a cliff."""
+"""`lab boundaries`: the same work at largest sizes around every internal limit, to show that none is a cliff."""
 
 from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS

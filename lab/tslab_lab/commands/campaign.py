@@ -1,4 +1,4 @@
-"""`tslab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
+"""`lab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
 
 import contextlib
 import fnmatch
@@ -39,7 +39,11 @@ TARGETS = ("tslab-malloc", "tslab-malloc-checked", "tslab-static")
 def add_arguments(parser):
     add = parser.add_argument
     add("--plan", choices=plans.PLANS, default="full", help="what is measured (default: %(default)s)")
-    add("--list", action="store_true", help="list the pieces, how long each takes and which are there, and measure nothing")
+    add(
+        "--list",
+        action="store_true",
+        help="list the pieces, how long each takes and which are there, and measure nothing",
+    )
     words = "only these, in this order: a step, or STEP:PIECE, also with * and ?"
     add("--pieces", nargs="+", default=[], metavar="PIECE", help=words)
     add("--minutes", type=float, metavar="M", help="begin no piece that would end later, and stop then at the latest")
@@ -72,7 +76,9 @@ def run(arguments):
     for line in published.wrong() if pages == published.FOLDER else ():
         print(f"to do: {line}")
     if left:
-        print(f"{layout.counted(len(left), 'piece')} left ({_minutes(left, raw):.0f} minutes). The same command goes on.")
+        print(
+            f"{layout.counted(len(left), 'piece')} left ({_minutes(left, raw):.0f} minutes). The same command goes on."
+        )
     return 1 if failed else 0
 
 
@@ -138,12 +144,14 @@ def measure(chosen, raw, arguments):
         try:
             lines = measured(piece, arguments.output.absolute() / step.name / piece.name, end)
         except processes.Failure as failure:
-            print(f"tslab: {name}: {failure}", file=sys.stderr, flush=True)
+            print(f"lab: {name}: {failure}", file=sys.stderr, flush=True)
             left.append((step, piece))
             failed = True
             continue
         spent = round((time.monotonic() - begun) / 60, 1)
-        raw.keep(step.name, piece.name, lines, {"engine": machine.engine(), "commit": machine.commit()[0], "minutes": spent})
+        raw.keep(
+            step.name, piece.name, lines, {"engine": machine.engine(), "commit": machine.commit()[0], "minutes": spent}
+        )
         print(f"{name}: took {spent:g} minutes", flush=True)
     return left, failed
 
@@ -151,14 +159,16 @@ def measure(chosen, raw, arguments):
 def prepare(pieces):
     """Builds what they measure, and sees that all peers are here."""
     if machine.commit()[1]:
-        raise processes.Failure("The sources have changes that are not committed: nobody can build the same library again.")
+        raise processes.Failure(
+            "The sources have changes that are not committed: nobody can build the same library again."
+        )
     _build(("cmake", "--preset", "release"))
     _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
     variants.build(list(dict.fromkeys(variant for piece in pieces for variant in piece.builds)), False)
     if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
         _, missing = installed.found(["all"])
         if missing:
-            raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/tslab peers install")
+            raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/lab peers install")
 
 
 def _build(words):
@@ -205,7 +215,7 @@ def argv_of(piece, folder):
         folder.mkdir(parents=True)
         return ["make", "soak", f"SOAK_MINUTES={piece.words[0]}", f"SOAK_PAGE={folder}/soak.md"]
     command, *words = piece.words
-    return [sys.executable, "-B", "lab/tslab", command, "--output", str(folder), *words]
+    return [sys.executable, "-B", "lab/lab", command, "--output", str(folder), *words]
 
 
 def wait_until_quiet(name, end):
@@ -266,11 +276,13 @@ def changed(pages, steps):
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             write(step, pages, Path(directory))
             page = pages / f"{step.name}.md"
-            if not page.is_file() or (Path(directory) / page.name).read_text() != published.as_measured(page.read_text()):
-                yield f"{page.name} is not what its raw results say: tslab campaign --only-pages --pieces {step.name}"
+            if not page.is_file() or (Path(directory) / page.name).read_text() != published.as_measured(
+                page.read_text()
+            ):
+                yield f"{page.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
 
 
 def redrawn(pages):
     picture = drawn(pages)
     if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
-        yield f"{PICTURE} is not what matrix.md says: tslab campaign --only-pages"
+        yield f"{PICTURE} is not what matrix.md says: lab campaign --only-pages"

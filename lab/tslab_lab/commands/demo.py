@@ -1,4 +1,4 @@
-"""`tslab demo`: runs real work on the system's malloc and on tslab, in turns, and shows one table."""
+"""`lab demo`: runs real work on the system's malloc and on tslab, in turns, and shows one table."""
 
 import shlex
 from pathlib import Path
@@ -7,11 +7,11 @@ from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.display import layout
+from tslab_lab.estimates import medians
 from tslab_lab.measure import measurement
 from tslab_lab.real import churn, postgres, records, redis
 from tslab_lab.report import demo_table, make
 from tslab_lab.results import standings
-from tslab_lab.statistics import medians
 
 NAME = "demo"
 HELP = "real programs on the system's malloc and on tslab, in turns: one table"
@@ -88,7 +88,9 @@ def run(arguments):
     contests = [Contest(work, libraries) for work in works]
     by_title = {contest.work.title: contest for contest in contests}
     plan = dict.fromkeys(by_title, list(libraries))
-    facts = {title: {"group": NAME, "title": contest.work.unit, "parameters": {}} for title, contest in by_title.items()}
+    facts = {
+        title: {"group": NAME, "title": contest.work.unit, "parameters": {}} for title, contest in by_title.items()
+    }
     found, interrupted = measurement.measured(
         NAME, arguments, wanted, plan, lambda title, name: by_title[title].run(name), libraries, facts
     )

@@ -1,4 +1,4 @@
-"""`tslab epochs`: measures what epochs cost and weigh, against pools, and against allocators without epochs."""
+"""`lab epochs`: measures what epochs cost and weigh, against pools, and against allocators without epochs."""
 
 import contextlib
 import dataclasses
@@ -161,12 +161,16 @@ def run(arguments):
 
     def measure(group, label):
         variant = by_name[group, label]
-        return processes.figures(variant.argv(compiled.BUILT, arguments.quick), environments[variant.allocator], variant.who)
+        return processes.figures(
+            variant.argv(compiled.BUILT, arguments.quick), environments[variant.allocator], variant.who
+        )
 
     named = {one.label: dataclasses.replace(libraries[one.allocator], title=f"{one.name} on {one.allocator}")
              for one in variants if one.allocator in libraries}  # fmt: skip
     settings = {"pools": pool_version() if "pool" in built else ""}
-    found, interrupted = measurement.measured(NAME, arguments, arguments.rounds, plan, measure, named, facts, settings=settings)
+    found, interrupted = measurement.measured(
+        NAME, arguments, arguments.rounds, plan, measure, named, facts, settings=settings
+    )
     outcome = outcome_of(found, variants)
     paragraphs, setting = list(notes(found, left_out)), list(setting_of(found))
     layout.show(layout.console(), tables.all_tables(outcome).values(), paragraphs, setting, width=layout.WIDTH)

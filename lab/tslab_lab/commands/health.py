@@ -1,4 +1,4 @@
-"""`tslab health`: does the library do on this machine what it should? Exit code 0 says yes."""
+"""`lab health`: does the library do on this machine what it should? Exit code 0 says yes."""
 
 import dataclasses
 import json
@@ -14,10 +14,11 @@ from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import places, processes
 from tslab_lab.display import layout, progress
+from tslab_lab.estimates import intervals
 from tslab_lab.measure import accounts, case_runner, honesty, rounds
 from tslab_lab.results import accounting, measures, published
 from tslab_lab.results.marks import BUSY_SHARE
-from tslab_lab.statistics import intervals
+from tslab_tools import drop_in
 
 NAME = "health"
 HELP = "one command: is tslab on this machine as it should be? exit code 0 says yes"
@@ -35,7 +36,9 @@ ROUNDS = 5
 # One burst, about 25 MiB, is freed: it shows no sign of reuse, so all of it goes back at once.
 BURST = "burst-idle:bursts=1"
 LEFT_MOST_KIB = 4 * 1024
-ADVICE = "The ratios were recorded on another machine: --record writes down this one's. If objects are damaged, report it."
+ADVICE = (
+    "The ratios were recorded on another machine: --record writes down this one's. If objects are damaged, report it."
+)
 ACCOUNTS_SHOWN, CLASSES_SHOWN = 5, 3
 SMOKE = (  # real programs, each with the words that it must print
     (["/bin/sh", "-c", "echo shell $((6 * 7))"], "shell 42"),
@@ -46,7 +49,7 @@ SMOKE = (  # real programs, each with the words that it must print
 
 
 def add_arguments(parser):
-    installed.add_library_option(parser)
+    drop_in.add_option(parser)
     parser.add_argument("--record", action="store_true", help="write today's ratios down as the ones to hold")
     honesty.add_option(parser)
 
@@ -184,7 +187,9 @@ def show(findings, library, busy):
         console.print(word + Text(f" {finding.what}: {finding.text}"), soft_wrap=True)
     bad = [finding for finding in findings if not finding.well]
     if busy > BUSY_SHARE:
-        print(f"Note: The machine was busy: others used {busy:.0%} of its processors. A time that is bad may be theirs.")
+        print(
+            f"Note: The machine was busy: others used {busy:.0%} of its processors. A time that is bad may be theirs."
+        )
     if bad:
         print(f"{len(bad)} of {len(findings)} checks failed.")
         print(ADVICE, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`tslab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
+"""`lab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
 from tslab_lab.allocators import sides
 from tslab_lab.base import processes
@@ -32,7 +32,9 @@ def run(arguments):
     programs_named = [case.name for case in cases if case_runner.is_program(case)]
     if programs_named:
         arguments.error(f"the operations of {', '.join(programs_named)} cannot be timed: name workloads")
-    found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library), True)
+    found, interrupted = measurement.run(
+        NAME, arguments, cases, sides.here(arguments.allocators, arguments.library), True
+    )
     if not found.latency:
         raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
     paragraphs = [how_to_read(found), *measurement.remarks(found)]

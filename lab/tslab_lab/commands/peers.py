@@ -1,4 +1,4 @@
-"""`tslab peers`: which allocators are here, and the installation of those that are not."""
+"""`lab peers`: which allocators are here, and the installation of those that are not."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tslab_lab.allocators import catalogue, crates, installed
 from tslab_lab.base import cache, processes
+from tslab_tools import drop_in
 
 NAME = "peers"
 HELP = "shows which allocators are here, and installs the others"
@@ -26,7 +27,7 @@ WIDTH_OF_A_FILE = 160  # where nobody looks at a terminal, lines need not be fol
 def add_arguments(parser):
     parser.add_argument("action", nargs="?", choices=["install"], help="install what is missing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
-    installed.add_library_option(parser)
+    drop_in.add_option(parser)
 
 
 def run(arguments):
@@ -47,7 +48,14 @@ def rows(library=None):
             here, missing = {}, {name: str(failure)}
         if name in here:
             found = here[name]
-            yield name, found.version, installed.age(found.released) or "-", found.source, str(found.path or "(the C library's own)"), True
+            yield (
+                name,
+                found.version,
+                installed.age(found.released) or "-",
+                found.source,
+                str(found.path or "(the C library's own)"),
+                True,
+            )
         else:
             yield name, "-", "-", "-", missing[name], False
 

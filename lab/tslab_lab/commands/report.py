@@ -1,4 +1,4 @@
-"""`tslab report`: a run as one HTML page, and its figures as PNG and PDF."""
+"""`lab report`: a run as one HTML page, and its figures as PNG and PDF."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`tslab requests`: drives a real HTTP server at a fixed rate, on tslab under every epoch policy and on other
+"""`lab requests`: drives a real HTTP server at a fixed rate, on tslab under every epoch policy and on other
 allocators, and shows what that does to its latency and memory."""
 
 import dataclasses
@@ -47,7 +47,11 @@ def add_arguments(parser):
     shift = "ask for rows of one band of sizes after the other, instead of all sizes at all times"
     add("--shift", action="store_true", help=shift)
     add("--brief", action="store_true", help="show one table and no notes")
-    add("--deferred", action="store_true", help="also a build that recycles only at close, which this makes (lab/variants)")
+    add(
+        "--deferred",
+        action="store_true",
+        help="also a build that recycles only at close, which this makes (lab/variants)",
+    )
     add("--figures", type=Path, metavar="DIR", help="where to draw (default: beside the page, or the results)")
     add("--no-figures", action="store_true", help="draw nothing")
     measurement.add_page(parser)
@@ -245,7 +249,9 @@ def run(arguments):
     drawn = not arguments.no_figures
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)
-    measurement.write_page(arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent)))
+    measurement.write_page(
+        arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent))
+    )
     for line in told.missed:
         print(f"missed: {line}")
     if told.unjudged and arguments.check:
@@ -268,7 +274,10 @@ class Told:
         self.missed += list(self.scattered.misses()) if self.scattered else []
         self.said = {SERVER: [], SCATTERED: []}
         if self.outcome:
-            self.said[SERVER] = [*notes.of_server(self.outcome, self.load, found.footer["rounds"]), *notes.story(self.outcome)]
+            self.said[SERVER] = [
+                *notes.of_server(self.outcome, self.load, found.footer["rounds"]),
+                *notes.story(self.outcome),
+            ]
         if self.scattered:
             idle_ms = parameters[SCATTERED]["parameters"]["idle_ms"]
             self.said[SCATTERED] = list(notes.of_survivors(self.scattered, idle_ms))
@@ -286,5 +295,12 @@ def text_of(found, folder):
     told = Told(found)
     titles = draw(told, folder) if folder else {}
     return tables.markdown_page(
-        told.outcome, told.scattered, told.setting, list(notes.answer(told.outcome, told.scattered)), told.said, titles, told.missed, told.unjudged
+        told.outcome,
+        told.scattered,
+        told.setting,
+        list(notes.answer(told.outcome, told.scattered)),
+        told.said,
+        titles,
+        told.missed,
+        told.unjudged,
     )

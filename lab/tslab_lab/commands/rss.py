@@ -1,4 +1,4 @@
-"""`tslab rss`: the memory of any program over time, on several allocators."""
+"""`lab rss`: the memory of any program over time, on several allocators."""
 
 import argparse
 import csv
@@ -8,7 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
-from tslab_lab.allocators import installed, preloading, sides
+from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.display import figures, layout
@@ -17,17 +17,18 @@ from tslab_lab.memory import family, sampled_run, tables
 from tslab_lab.memory.sampler import COLUMNS
 from tslab_lab.report import make
 from tslab_lab.workloads import compiled, named
+from tslab_tools import preloading
 
 NAME = "rss"
 HELP = "the memory of any program over time, on several allocators"
 DESCRIPTION = (
-    "Runs a program, or a workload of `tslab bench --list` by its name, on several allocators, in turns, and samples the "
+    "Runs a program, or a workload of `lab bench --list` by its name, on several allocators, in turns, and samples the "
     "memory of the program and all of its descendants: "
     "tables, a CSV file of each run, a figure. A server is measured under a load (--load), or for some time "
     "(--seconds), and ended then by SIGTERM; it must stay in the foreground. Programs get an environment without LD_*, "
     "MALLOC_* and PYTHON* variables; where one is needed, write -- env NAME=VALUE PROGRAM."
 )
-USAGE = "tslab rss [options] WORKLOAD | -- PROGRAM [ARGUMENT ...]"
+USAGE = "lab rss [options] WORKLOAD | -- PROGRAM [ARGUMENT ...]"
 ROUNDS = 3
 LIBC = "libc.so.6"  # preloaded for the system's malloc: a program may be linked against another one
 
@@ -56,7 +57,9 @@ def add_arguments(parser):
     parser.usage = USAGE
     add = parser.add_argument
     sides.add_option(parser, (OURS, SYSTEM))
-    add("--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)")
+    add(
+        "--rounds", type=int, default=ROUNDS, help="each runs the program once on each allocator (default: %(default)s)"
+    )
     add("--seconds", type=_seconds, metavar="S", help="end the program after so long, if it still runs")
     add("--load", metavar="COMMAND", help="for a server: a shell command to run beside it, on the system's malloc")
     add("--after", type=_seconds, default=1, metavar="S", help="the load starts so long after the server (default: 1)")
@@ -67,14 +70,19 @@ def add_arguments(parser):
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
     measurement.add_page(parser)
-    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="a workload, or -- and a program with its arguments")
+    add(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="PROGRAM",
+        help="a workload, or -- and a program with its arguments",
+    )
 
 
 def plan_of(arguments):
     """What is run, as (name, title, plan): a workload by its name, or a program."""
     words = preloading.program_of(arguments)
     if not words:
-        arguments.error("name a program to measure, as in: tslab rss -- python3 job.py; or a workload: tslab rss app")
+        arguments.error("name a program to measure, as in: lab rss -- python3 job.py; or a workload: lab rss app")
     measurement.rounds_wanted(arguments)
     if arguments.load and arguments.seconds is not None:
         arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")

@@ -1,4 +1,4 @@
-"""`tslab variants`: a question of the engine's design, measured anew: builds that answer it in other ways, side by side."""
+"""`lab variants`: a question of the engine's design, measured anew: builds that answer it in other ways, side by side."""
 
 import argparse
 from dataclasses import dataclass, replace
@@ -39,9 +39,7 @@ SHARED = [
     for threads in (2, 4, 8, 16, 32)
     for share in (0, 50, 90)
 ]
-HANDED = [
-    f"{name}:min={least},max={most}" for least, most in SIZES[:2] for name in ("producer-consumer", "free-only")
-]
+HANDED = [f"{name}:min={least},max={most}" for least, most in SIZES[:2] for name in ("producer-consumer", "free-only")]
 
 QUESTIONS = {
     "remote": Question(

@@ -31,7 +31,7 @@ _LOOKS = {
     "a2": ("#B4B4B4", (0, (2, 3)), "8"),
     "b": ("#A0522D", "-", "H"),
 }
-# Ways in which `tslab epochs` serves a request: tslab's, and others.
+# Ways in which `lab epochs` serves a request: tslab's, and others.
 _KIN = dict.fromkeys(("release", "vouched", "drain", "release, static", "epochs"), "tslab")
 _KIN |= dict.fromkeys(("apr", "apr, own", "apr, static"), "base")
 _SPARE_COLOURS = ("#3B3B98", "#A63D40", "#5F7C1B", "#2A7F9E", "#8A6FBF", "#9B7653")

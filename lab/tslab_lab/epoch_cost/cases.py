@@ -1,11 +1,11 @@
-"""What `tslab epochs` measures (each variant is one program with its arguments on one allocator), and the limits."""
+"""What `lab epochs` measures (each variant is one program with its arguments on one allocator), and the limits."""
 
 from dataclasses import dataclass
 from statistics import median
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
-from tslab_lab.statistics import intervals
+from tslab_lab.estimates import intervals
 
 EPOCHS = ("release", "vouched", "drain")
 POOL, OWN_POOL, STATIC_POOL = "apr", "apr, own", "apr, static"
@@ -148,7 +148,11 @@ class Outcome:
     @property
     def mallocs(self):
         """Those that allocate and free without epochs, by name."""
-        return [one.name for one in self.variants if one.way == "malloc" and one.group == "request" and one.allocator != BASE]
+        return [
+            one.name
+            for one in self.variants
+            if one.way == "malloc" and one.group == "request" and one.allocator != BASE
+        ]
 
     def add(self, variant, run):
         self.runs[variant.name, variant.allocator].append(run)

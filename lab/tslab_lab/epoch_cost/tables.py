@@ -1,4 +1,4 @@
-"""The tables and the page of `tslab epochs`: each described once, for a terminal (80 columns) and Markdown."""
+"""The tables and the page of `lab epochs`: each described once, for a terminal (80 columns) and Markdown."""
 
 from statistics import median
 

@@ -5,8 +5,8 @@ import os
 import time
 
 from tslab_lab.base import machine, processes
+from tslab_lab.estimates import intervals
 from tslab_lab.results.marks import BUSY_SHARE
-from tslab_lab.statistics import intervals
 
 WATCH_SECONDS = 1.0
 QUIET_SECONDS = 120.0  # so long a strict measurement waits for a quiet machine before it runs something again

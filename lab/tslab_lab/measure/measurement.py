@@ -11,9 +11,9 @@ from rich.console import Console
 from tslab_lab.allocators import installed, sides
 from tslab_lab.base import machine, processes
 from tslab_lab.display import progress
+from tslab_lab.estimates import intervals
 from tslab_lab.measure import case_runner, honesty, rounds
 from tslab_lab.results import case_runs, marks, storage
-from tslab_lab.statistics import intervals
 
 ROUNDS = (10, 5)  # and with --quick
 ROUNDS_MOST = 1000
@@ -49,7 +49,9 @@ def write_page(arguments, found, page):
 
 def require_checkable(arguments):
     if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
-        arguments.error(f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on")
+        arguments.error(
+            f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on"
+        )
 
 
 def rounds_wanted(arguments, defaults=ROUNDS):
@@ -88,13 +90,13 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
         if interrupted:
             raise KeyboardInterrupt
         for failure in results.failures:
-            print(f"tslab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
+            print(f"lab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
         raise processes.Failure(f"No run was complete. What there is, is in {results.path}.")
     return results, interrupted
 
 
 def run(command, arguments, cases, found, latency=False, befores=(), settings=None):
-    """Measures cases of `tslab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
+    """Measures cases of `lab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
     wanted = rounds_wanted(arguments)
     runner = case_runner.Runner(cases, found, arguments.quick, latency)
     names, by_name = list(found), {case.name: case for case in cases}
@@ -136,8 +138,8 @@ def setting(found):
 
 def end(found, interrupted, code=0):
     """The last words, and the exit code."""
-    print(f"Results: {found.path}\nA page of them: tslab report {found.path.parent}", flush=True)
+    print(f"Results: {found.path}\nA page of them: lab report {found.path.parent}", flush=True)
     if interrupted:
-        print("tslab: interrupted; what was complete is shown", file=sys.stderr)
+        print("lab: interrupted; what was complete is shown", file=sys.stderr)
         return 130
     return code

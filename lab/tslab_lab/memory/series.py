@@ -36,8 +36,8 @@ def p95(times_ms, values):
     for value, weight in sorted(zip(values, weights(times_ms))):
         left -= weight
         if left <= 0:
-            break
-    return value
+            return value
+    return max(values)
 
 
 def interval_ms(times_ms):

@@ -1,11 +1,11 @@
-"""The tables of `tslab rss`, of 80 columns at most, and what they must be read with."""
+"""The tables of `lab rss`, of 80 columns at most, and what they must be read with."""
 
 from statistics import median
 
 from tslab_lab.display import layout
 from tslab_lab.display.layout import Table
+from tslab_lab.estimates import medians
 from tslab_lab.memory import series
-from tslab_lab.statistics import medians
 
 
 def _scaled(name, factor):
@@ -144,4 +144,6 @@ def notes(outcome, folder, load):
         for remark in run["remarks"]:
             yield f"{name}, round {number}: {remark}."
     if folder:
-        yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (", -load.out." if load else ".")
+        yield f"What the programs wrote is in {folder}: ALLOCATOR-ROUND.out and .err" + (
+            ", -load.out." if load else "."
+        )

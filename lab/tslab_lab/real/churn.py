@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 from tslab_lab.workloads.compiled import SOURCES
 
 FLAGS = ["-std=gnu17", "-O2", "-pthread", "-fno-builtin-malloc", "-fno-builtin-free"]

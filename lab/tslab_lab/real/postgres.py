@@ -112,7 +112,9 @@ class _Run:
             except processes.Failure as error:
                 code = server.poll()
                 reason = error if code is None else f"it {processes.how_it_ended(code)}"
-                raise processes.Failure(f"{self._who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
+                raise processes.Failure(
+                    f"{self._who}: {reason}. The server's last words:\n{processes.tail(log)}"
+                ) from None
             finally:
                 self._stop(server)
 

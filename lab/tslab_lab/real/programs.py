@@ -274,13 +274,13 @@ def _catalogue():
 
 
 PROGRAMS = {program.name: program for program in _catalogue()}
-_said = set()
+_said: set[str] = set()
 
 
 def _say(program, why):
     if program.name not in _said:
         _said.add(program.name)
-        print(f"tslab: {program.name} is left out: {why}", file=sys.stderr)
+        print(f"lab: {program.name} is left out: {why}", file=sys.stderr)
 
 
 def select(word):

@@ -1,4 +1,4 @@
-"""What `tslab ab` found: tables and a verdict in words, for a terminal of 80 columns, and as a page of Markdown."""
+"""What `lab ab` found: tables and a verdict in words, for a terminal of 80 columns, and as a page of Markdown."""
 
 import shlex
 import textwrap
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tslab_lab.display.layout import counted, three_digits
-from tslab_lab.statistics import randomisation
+from tslab_lab.estimates import randomisation
 
 WIDTH = 80
 PAGE_WIDTH = 120
@@ -197,7 +197,7 @@ class Page:
 
     def _command(self):
         chosen = self.arguments
-        words = ["tslab", "ab", chosen.a, chosen.b, *chosen.workloads, "--rounds", str(chosen.rounds)]
+        words = ["lab/lab", "ab", chosen.a, chosen.b, *chosen.workloads, "--rounds", str(chosen.rounds)]
         words += ["--quick"] if chosen.quick else []
         words += ["--least-effect", f"{chosen.least_effect:g}"] if chosen.least_effect != 1 else []
         return shlex.join(words)

@@ -1,15 +1,16 @@
 """What a page says first, by the command that measured: a sentence, and the one figure that shows it, at full width."""
 
 import re
-from html import escape
+
+from markupsafe import Markup, escape
 
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.display import layout
 from tslab_lab.display.layout import counted
+from tslab_lab.estimates import medians
 from tslab_lab.memory import series
-from tslab_lab.report import ab_page, html_tables, plots
+from tslab_lab.report import ab_page, html_tables, markup, plots
 from tslab_lab.results import case_runs, latencies, measures, standings
-from tslab_lab.statistics import medians
 from tslab_lab.workloads import held, named
 
 # How less, level and more are called, by what is measured.
@@ -21,16 +22,22 @@ class Said(tuple):
     """Sentences. What is **strong** is between stars, and nothing else is marked."""
 
     def html(self):
-        sentences = [re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", escape(one)) for one in self]
-        return html_tables.listed(sentences) if len(sentences) > 1 else "".join(f"<p>{one}</p>" for one in sentences)
+        sentences = [Markup(re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", str(escape(one)))) for one in self]
+        return (
+            markup.parts.listed(sentences)
+            if len(sentences) > 1
+            else Markup("").join(map(markup.parts.paragraph, sentences))
+        )
 
     def markdown(self):
-        return "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
+        return (
+            "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
+        )
 
 
 def of(page):
     """HTML; empty where there is nothing to say."""
-    return "".join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
+    return Markup("").join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
 
 
 def sentences(page):
@@ -72,7 +79,9 @@ def compared(page):
         texts = {"time": plots.time_text, "peak RSS": html_tables.memory_text}
         sentences = [line for what, cases in measured.items() for line in _times(page, cases, what, texts[what])]
         (case, *_) = page.grid
-        drawn = plots.case(page.times.get(case, {}), page.peaks.get(case, {}), page.afters.get(case, {}), page.names, plots.WIDE)
+        drawn = plots.case(
+            page.times.get(case, {}), page.peaks.get(case, {}), page.afters.get(case, {}), page.names, plots.WIDE
+        )
         alt = f"Time and memory of each allocator in {case}: the figures are in the tables below."
         return _said(*sentences), page.figure("answer", f"{case}: medians of the rounds", alt, drawn, wide=True)
     ours = page.baseline
@@ -91,7 +100,9 @@ def compared(page):
 def _rows(measured, ours):
     """In how many rows ours is the best, or next to it."""
     for title, cases in measured.items():
-        against = standings.against_best(cases, ours, {name for found in cases.values() for name in found if name != ours})
+        against = standings.against_best(
+            cases, ours, {name for found in cases.values() for name in found if name != ours}
+        )
         first, near = standings.leaders(cases)[ours][0], sum(found.middle <= NEAR for _, _, found, _ in against)
         yield f"{ours} has the least {title} in {first} of {counted(len(against), 'workload')}, and within {NEAR:g} of the least in {near}."
 
@@ -127,11 +138,12 @@ def ab(page):
     if found is None or not found.judged:
         return ()
     reasons = " ".join((*ab_page.words(found), *ab_page.sensitivity(found)))
-    yield f'<p class="said {found.verdict.replace(" ", "-")}"><b>{found.verdict}</b></p><p>{escape(reasons)}</p>'
-    yield html_tables.listed(f"<b>{name}</b>: {escape(text)}" for name, text in ab_page.sides_of(page.results))
+    yield markup.parts.verdict(found.verdict, reasons, list(ab_page.sides_of(page.results)))
     shown = found.deciding or sorted(found.judged, key=lambda one: one.chance)[:ROWS_SHOWN]
     what = "The rows that decide" if found.deciding else "The rows that are furthest from chance"
-    yield page.figure("effects", what, f"{what}: the figures are in the table below.", plots.effects(shown[:ROWS_SHOWN]), wide=True)
+    yield page.figure(
+        "effects", what, f"{what}: the figures are in the table below.", plots.effects(shown[:ROWS_SHOWN]), wide=True
+    )
     yield html_tables.judged(what, shown)
 
 
@@ -175,7 +187,8 @@ def _percentiles(page, found):
     sentence = f"**{what}** over {counted(len(values), 'kind')} of operations, {ours} = 1: {', '.join(texts)}."
     alt = f"{what} of each kind of operation against {ours}: the figures are in the tables below."
     points = {
-        kind: {name: found[name][1] / found[ours][1] for name in page.names if name in found} for kind, found in values.items()
+        kind: {name: found[name][1] / found[ours][1] for name in page.names if name in found}
+        for kind, found in values.items()
     }
     drawn = plots.strips(points, page.names, ours, what)
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
@@ -224,7 +237,10 @@ def boundaries(page):
     groups = {}
     for group, chosen in case_runs.stepping(listed):
         groups[group] = tuple(
-            {name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs] for name in page.names}
+            {
+                name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs]
+                for name in page.names
+            }
             for figure in (measures.time_ns, measures.peak_kib)
         )
     if not groups:
@@ -233,10 +249,10 @@ def boundaries(page):
     judged = OURS in page.names and standings.rounds_of(page.grid)[1] > 1
     sentence = f"{OURS} has {counted(len(cliffs), 'cliff')}:" if cliffs else f"No step of {OURS} is a cliff."
     words = _said(f"**{sentence}**") if judged else ""
-    listing = html_tables.listed(map(escape, cliffs)) if judged else ""
-    rule = (
-        "<p>A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
-        "half as much again; dashed: where something ends inside of the engine.</p>"
+    listing = markup.parts.listed(cliffs) if judged else ""
+    rule = markup.parts.paragraph(
+        "A step from one size to the next is a cliff where the time grows more than the size, or shrinks, by more than "
+        "half as much again; dashed: where something ends inside of the engine."
     )
     alt = "Time of an operation and peak RSS over the size of objects, both logarithmic: the figures are in the tables below."
     drawn = plots.curves(groups, page.names, held.ENGINE_LIMITS)

@@ -1,4 +1,4 @@
-"""The tables of `tslab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
+"""The tables of `lab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
 
 from statistics import median
 
@@ -13,7 +13,6 @@ from tslab_lab.display.layout import (
 )
 from tslab_lab.results import case_runs, measures, standings
 from tslab_lab.workloads import catalogue, held
-
 
 # Facts that are what their workloads are about.
 TOLD = {

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tslab_lab.display import layout
 from tslab_lab.display.layout import three_digits
-from tslab_lab.statistics import medians
+from tslab_lab.estimates import medians
 
 MEMORY_SHARE = 0.05
 MEMORY_KIB = 1024
@@ -110,7 +110,9 @@ def table(rows, system_name, our_name):
 
 def plain_table(rows, system_name, our_name):
     """The same for a page."""
-    found = layout.Table(f"{our_name} against {system_name}, median (min-max)", ["", system_name, our_name, "ratio", ""])
+    found = layout.Table(
+        f"{our_name} against {system_name}, median (min-max)", ["", system_name, our_name, "ratio", ""]
+    )
     for row in rows:
         cells = cell(row.system, row.unit), cell(row.ours, row.unit), cell(row.ratio)
         found.rows.append([f"{row.work}: {row.measure}", *(text.plain for text in cells), row.verdict])
@@ -122,7 +124,9 @@ def sentence(rows, system_name, our_name):
 
     def told(verdicts):
         found = [row for row in rows if row.verdict in verdicts]
-        each = "; ".join(f"{row.work}: {row.measure.partition(',')[0]} {three_digits(row.ratio.middle)}" for row in found)
+        each = "; ".join(
+            f"{row.work}: {row.measure.partition(',')[0]} {three_digits(row.ratio.middle)}" for row in found
+        )
         return len(found), f" ({each})" if found else ""
 
     (better, where), (worse, there) = told((FASTER, SMALLER)), told(BAD)

@@ -1,60 +1,58 @@
-"""The tables and lists of a report as HTML. A cell that is a number carries it as data-v, which the page sorts by."""
+"""The tables of a report as HTML. A cell that is a number carries it as data-v, which the page sorts by."""
 
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
+
+from markupsafe import Markup
 
 from tslab_lab.display import palette
 from tslab_lab.display.layout import three_digits
 from tslab_lab.memory import series
-from tslab_lab.report import ab_page, plots
+from tslab_lab.report import ab_page, markup, plots
 from tslab_lab.results import accounting, latencies, standings
 
 MIB = 1024
 MANY_CLASSES = 12
 HEAT = ((1.05, "w1"), (1.25, "w2"), (1.75, "w3"))  # up to this ratio, this shade; then the darkest
 DARKEST = "w4"
-TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def listed(items):
-    """Items, as HTML, with dots before them."""
-    items = list(items)
-    return "" if not items else "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+@dataclass(frozen=True)
+class Cell:
+    """`value` is what the page sorts by; `note` stands beside the text and is `told` by a title, `small` below it."""
+
+    text: object
+    value: float | None = None
+    classes: str = ""
+    small: tuple[str, ...] = ()
+    note: str = ""
+    told: str = ""
+    is_head: bool = False
 
 
-def swatch(name):
-    return f'<i class="swatch" style="background:{palette.style(name)["color"]}"></i>'
+MISSING = Cell("-", classes="missing")
+Rows = Sequence[Sequence[Cell]]
 
 
-def table(caption, heads, rows, feet=(), classes=""):
-    """`heads`: HTML; `rows`, `feet`: lists of cells as HTML, of which the first is the row's head. It scrolls in its
-    own box where the page is too narrow. A column of which nothing is known is left out."""
-    empty = {i for i in range(1, len(heads)) if rows and all(cells[i] == missing() for cells in rows)}
-    heads, rows, feet = ([x for i, x in enumerate(heads) if i not in empty],
-                         *([[x for i, x in enumerate(cells) if i not in empty] for cells in part] for part in (rows, feet)))  # fmt: skip
-    head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
-    foot = "".join(f"<tr>{''.join(cells)}</tr>" for cells in feet)
-    foot = f"<tfoot>{foot}</tfoot>" if foot else ""
-    return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="{classes}">'
-        f"<caption><span>{escape(caption)}</span></caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody>{foot}</table></div>"
-    )
+def named(name: str) -> Markup:
+    """With the colour that it has in the figures."""
+    return Markup(markup.parts.named(name, palette.style(name)["color"]))
 
 
-def head(text):
-    return f'<th scope="row">{text}</th>'
+def table(caption: str, heads: Sequence[str], rows: Rows, feet: Rows = (), classes: str = "") -> Markup:
+    """`rows`, `feet`: lists of cells, of which the first is the row's head. A column of which nothing is known is left out."""
+    kept = [i for i in range(len(heads)) if i == 0 or not rows or any(cells[i] != MISSING for cells in rows)]
+    body, foot = ([[cells[i] for i in kept] for cells in some] for some in (rows, feet))
+    return Markup(markup.parts.table(caption, [heads[i] for i in kept], body, foot, classes))
 
 
-def cell(text, value=None, classes=""):
-    by = "" if value is None else f' data-v="{value:.6g}"'
-    classes = f' class="{classes}"' if classes else ""
-    return f"<td{classes}{by}>{text}</td>"
+def head(text: object) -> Cell:
+    return Cell(text, is_head=True)
 
 
-def missing():
-    return cell("-", classes="missing")
+def cell(text: object, value: float | None = None, classes: str = "", small: tuple[str, ...] = ()) -> Cell:
+    return Cell(text, value, classes, small)
 
 
 def span(found):
@@ -68,10 +66,6 @@ def span(found):
 
 def ratio_text(found):
     return f"{found.middle:.2f}" + (f" ({span(found)})" if span(found) else "")
-
-
-def _small(text):
-    return f"<small>{text}</small>" if text else ""
 
 
 def memory_text(kib):
@@ -91,14 +85,14 @@ def _heat_cell(values, leading, text):
     found = standings.ratio(values, leading)
     absolute = text(standings.middle(values))
     if found is None:
-        return missing()
-    small = _small(span(found)) + _small(absolute)
+        return MISSING
+    small = (span(found), absolute)
     if values is leading:
-        return cell(f"1.00 <em>best</em>{_small(absolute)}", 1, "best")
+        return Cell("1.00", 1, "best", (absolute,), "best")
     if standings.verdict(found, len(standings.rounds_together(values, leading))) == standings.LEVEL:
-        sign = '<em title="no difference shown">\N{ALMOST EQUAL TO}</em>'
-        return cell(f"{found.middle:.2f} {sign}{small}", found.middle, "level")
-    return cell(f"{found.middle:.2f}{small}", found.middle, heat_class(found.middle))
+        text = f"{found.middle:.2f}"
+        return Cell(text, found.middle, "level", small, "\N{ALMOST EQUAL TO}", "no difference shown")
+    return cell(f"{found.middle:.2f}", found.middle, heat_class(found.middle), small)
 
 
 def heat(caption, cases, names, text):
@@ -106,20 +100,20 @@ def heat(caption, cases, names, text):
     names = [name for name in names if any(name in found for found in cases.values())]
     rows = []
     for case, found in cases.items():
-        cells = [head(escape(case))]
+        cells = [head(case)]
         leading = found[standings.best(found)]
         for name in names:
             if name not in found:
-                cells.append(missing())
+                cells.append(MISSING)
             elif len(names) == 1:
                 value = standings.spread(found[name])
                 low, high = value.ends
                 range_text = f"{text(low)}\N{EN DASH}{text(high)}" if low != high else ""
-                cells.append(cell(text(value.middle) + _small(range_text), value.middle))
+                cells.append(cell(text(value.middle), value.middle, small=(range_text,)))
             else:
                 cells.append(_heat_cell(found[name], leading, text))
         rows.append(cells)
-    heads = ["Workload", *(swatch(name) + escape(name) for name in names)]
+    heads = ["Workload", *(named(name) for name in names)]
     return table(caption, heads, rows, [_means(cases, names)] if len(names) > 1 and len(cases) > 1 else (), "heat")
 
 
@@ -133,7 +127,7 @@ def _means(cases, names):
             if None not in ratios:
                 cells.append(cell(f"{standings.geometric_mean([found.middle for found in ratios]):.2f}"))
                 continue
-        cells.append(missing())
+        cells.append(MISSING)
     return cells
 
 
@@ -142,31 +136,30 @@ def _overall_cell(cases, name, baseline):
         return cell("1.00", 1)
     found = standings.overall(cases, name, baseline)
     if found is None:
-        return missing()
+        return MISSING
     mean, count, rounds = found
     note = "" if count == len(cases) else f"{count} of {len(cases)} workloads"
     state = {standings.WINS: "less", standings.LOSES: "more"}.get(standings.verdict(mean, rounds), "")
-    return cell(f"{mean.middle:.2f}{_small(span(mean))}{_small(note)}", mean.middle, state)
+    return cell(f"{mean.middle:.2f}", mean.middle, state, (span(mean), note))
 
 
 def overall(figures, counted, names, baseline):
     """A row for each allocator. `figures`: dict title -> cases; `counted`: the same of those that are won or lost."""
-    heads = ["Allocator", *(escape(title) for title in figures)]
+    heads = ["Allocator", *(title for title in figures)]
     leaders = {title: standings.leaders(cases) for title, cases in counted.items()}
-    heads += [f"{escape(title)}: first in" for title in counted]
-    heads += [f"{escape(title)}: less / level / more" for title in counted]
+    heads += [f"{title}: first in" for title in counted]
+    heads += [f"{title}: less / level / more" for title in counted]
     rows = []
     for name in names:
-        label = swatch(name) + escape(name)
-        cells = [head(f"<strong>{label}</strong>" if name == baseline else label)]
+        cells = [head(markup.parts.strong(named(name)) if name == baseline else named(name))]
         cells += [_overall_cell(cases, name, baseline) for cases in figures.values()]
         for title in counted:
             first, clear = leaders[title].get(name, (0, 0))
-            cells.append(cell(f"{first}{_small(f'{clear} clearly') if first else ''}", first))
+            cells.append(cell(first, first, small=(f"{clear} clearly",) if first else ()))
         for cases in counted.values():
             less, level, more = standings.tally(cases, name, baseline)
             one = name == baseline or less + level + more == 0
-            cells.append(missing() if one else cell(f"{less} / {level} / {more}", less - more))
+            cells.append(MISSING if one else cell(f"{less} / {level} / {more}", less - more))
         rows.append(cells)
     caption = (
         f"Geometric mean over all workloads against {baseline} (1.00); in how many workloads each one has the least; "
@@ -191,8 +184,8 @@ def accounts(records):
         all_touched = sum(touched for touched, _ in found.values())
         touched = [found.get(name, (0, 0))[0] for name in shown]
         figures = [all_touched, *touched, all_touched - sum(touched)]
-        rows.append([head(escape(case)), *(cell(_mib(value), value) for value in figures)])
-    heads = ["Workload", "all", *(escape(name.replace("_", " ")) for name in shown), "others"]
+        rows.append([head(case), *(cell(_mib(value), value) for value in figures)])
+    heads = ["Workload", "all", *(name.replace("_", " ") for name in shown), "others"]
     return table("Accounts of memory with pages, MiB", heads, rows)
 
 
@@ -207,7 +200,7 @@ def fragmentation(records):
         wasted = accounting.waste(entry)
         figures = (cell(f"{entry[name]:,}", entry[name]) for name in counts)
         size = cell(f"{entry['size']:,}", entry["size"])
-        rows.append([head(escape(case)), size, cell(_mib(wasted), wasted), *figures])
+        rows.append([head(case), size, cell(_mib(wasted), wasted), *figures])
     heads = ["Workload", "size", "waste, MiB", *(name.replace("_", " ") for name in counts)]
     return table("Fragmentation: the size classes that waste most", heads, rows) if rows else ""
 
@@ -221,11 +214,11 @@ def facts(cases, names):
     rows = []
     for case, allocators in cases.items():
         for fact, found in standings.facts(allocators).items():
-            cells = [head(escape(case)), cell(escape(_fact_name(fact)))]
+            cells = [head(case), cell(_fact_name(fact))]
             for name in names:
-                cells.append(_fact_cell(fact, found[name]) if name in found else missing())
+                cells.append(_fact_cell(fact, found[name]) if name in found else MISSING)
             rows.append(cells)
-    heads = ["Workload", "Fact", *(swatch(name) + escape(name) for name in names)]
+    heads = ["Workload", "Fact", *(named(name) for name in names)]
     return table("What really happened: medians over the rounds", heads, rows, classes="facts") if rows else ""
 
 
@@ -238,7 +231,7 @@ def _fact_name(fact):
 
 def _fact_cell(fact, value):
     if isinstance(value, str):
-        return cell(escape(value))
+        return cell(value)
     shown = value / MIB if fact.endswith("_kib") else 100 * value if fact.endswith("_share") else value
     return cell(f"{shown:,.0f}" if shown == int(shown) or shown >= 1000 else three_digits(shown), shown)
 
@@ -249,10 +242,10 @@ def percentiles(caption, pooled, names):
     rows = []
     for name in names:
         buckets, count, most = pooled[name]
-        cells = [head(swatch(name) + escape(name)), cell(f"{count:,}", count)]
+        cells = [head(named(name)), cell(f"{count:,}", count)]
         for share in latencies.SHARES:
             value = latencies.percentile_ns(buckets, count, most, share)
-            cells.append(missing() if value is None else cell(plots.time_text(value), value))
+            cells.append(MISSING if value is None else cell(plots.time_text(value), value))
         rows.append([*cells, cell(plots.time_text(most), most)])
     return table(caption, heads, rows)
 
@@ -263,30 +256,33 @@ def memory_over_time(caption, lines, names, afters):
     heads = ["Allocator", "mean, MiB", "p95, MiB", "most, MiB", "after, MiB", "samples"]
     rows = []
     for name in names:
-        cells = [head(swatch(name) + escape(name))]
+        cells = [head(named(name))]
         for figure in (series.mean, series.p95, lambda _, kib: max(kib)):
             values = [figure(*line) for line in lines[name]]
-            cells.append(missing() if None in values else cell(three_digits(median(values) / MIB), median(values)))
+            cells.append(MISSING if None in values else cell(three_digits(median(values) / MIB), median(values)))
         after = standings.middle(afters[name]) if name in afters else None
-        cells.append(missing() if after is None else cell(three_digits(after / MIB), after))
+        cells.append(MISSING if after is None else cell(three_digits(after / MIB), after))
         samples = min(len(times) for times, _ in lines[name])
         rows.append([*cells, cell(f"{samples:,}", samples)])
     return table(caption, heads, rows)
 
 
 def judged(caption, found):
-    """The rows of `tslab ab`."""
+    """The rows of `lab ab`."""
     rows = [
-        [head(escape(f"{one.row.case}: {one.row.figure}")), *(cell(escape(text)) for text in ab_page.cells(one, True)[1:])]
+        [
+            head(f"{one.row.case}: {one.row.figure}"),
+            *(cell(text) for text in ab_page.cells(one, True)[1:]),
+        ]
         for one in found
     ]
-    return table(caption, ["Row", *map(escape, ab_page.heads(True)[1:])], rows)
+    return table(caption, ["Row", *ab_page.heads(True)[1:]], rows)
 
 
 def failures(found):
     rows = [
-        [head(escape(str(f.get("case")))), cell(escape(str(f.get("allocator")))), cell(escape(str(f.get("round")))),
-         cell(f"<pre>{escape(str(f.get('why')))}</pre>")]
+        [head(str(f.get("case"))), cell(str(f.get("allocator"))), cell(str(f.get("round"))),
+         cell(markup.parts.pre(f.get("why")))]
         for f in found
     ]  # fmt: skip
     return table("Who failed where, and why", ["Workload", "Allocator", "Round", "Why"], rows, classes="words")
@@ -295,21 +291,23 @@ def failures(found):
 def allocators(found):
     rows = []
     for name, facts_of in found.items():
-        cells = [head(swatch(name) + escape(name)), cell(escape(facts_of.get("title") or ""))]
-        cells.append(cell(escape(str(facts_of.get("version") or "-"))))
-        cells.append(cell(escape(facts_of["released"])) if facts_of.get("released") else missing())
-        cells.append(cell(escape(facts_of.get("source") or "-")))
-        cells.append(cell(f"<code>{escape(facts_of.get('library') or 'the C library itself')}</code>"))
-        cells.append(cell(f"<code>{escape(facts_of.get('sha256') or '-')}</code>", classes="hash"))
+        cells = [head(named(name)), cell(facts_of.get("title") or "")]
+        cells.append(cell(str(facts_of.get("version") or "-")))
+        cells.append(cell(facts_of["released"]) if facts_of.get("released") else MISSING)
+        cells.append(cell(facts_of.get("source") or "-"))
+        cells.append(cell(markup.parts.code(facts_of.get("library") or "the C library itself")))
+        cells.append(cell(markup.parts.code(facts_of.get("sha256") or "-"), classes="hash"))
         rows.append(cells)
-    return table("The allocators", ["Name", "Title", "Version", "Released", "From", "Library", "SHA-256"], rows, classes="words")
+    return table(
+        "The allocators", ["Name", "Title", "Version", "Released", "From", "Library", "SHA-256"], rows, classes="words"
+    )
 
 
 def machine(facts_of):
     rows = []
     for name, value in facts_of.items():
         title = name.removesuffix("_kib").replace("_", " ")
-        rows.append([head(escape(title)), cell(escape(_machine_text(name, value)))])
+        rows.append([head(title), cell(_machine_text(name, value))])
     return table("The machine", ["Fact", "Value"], rows, classes="words")
 
 

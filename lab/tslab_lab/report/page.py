@@ -4,16 +4,13 @@ import base64
 import csv
 import io
 import shlex
-from html import escape
 from itertools import zip_longest
-from pathlib import Path
 from statistics import median
-from string import Template
 
 from tslab_lab.allocators import sides
 from tslab_lab.display import figures, layout
 from tslab_lab.memory import series
-from tslab_lab.report import answers, html_tables, plots, summary
+from tslab_lab.report import answers, html_tables, markup, plots, summary
 from tslab_lab.results import comparison, latencies, measures, standings
 from tslab_lab.results import marks as result_marks
 
@@ -47,7 +44,7 @@ class Page:
 
     def add(self, name, title, *parts):
         if any(parts):
-            self.sections.append((name, title, "".join(filter(None, parts))))
+            self.sections.append((name, title, parts))
 
     def lines(self):
         """RSS over time: dict case -> dict allocator -> list of (milliseconds, KiB), without moments that were not sampled."""
@@ -85,10 +82,7 @@ class Page:
         self._bar.end()
         source = base64.b64encode(svg.getvalue()).decode()
         width, height = (round(96 * inches) for inches in drawn.get_size_inches())
-        return (
-            f'<figure{" class=wide" if wide else ""}><img src="data:image/svg+xml;base64,{source}" width="{width}" height="{height}" '
-            f'alt="{escape(alt)}"><figcaption>{escape(title)}</figcaption></figure>'
-        )
+        return markup.parts.figure(source, width, height, alt, title, wide)
 
 
 def allocators(results):
@@ -149,7 +143,7 @@ def add_ratios(page):
         chosen = {case: found for case, found in cases.items() if page.baseline in found and len(found) > 1}
         pairs.append(_dots(page, chosen, what, name) if chosen else [])
     parts = [drawn for pair in zip_longest(*pairs, fillvalue="") for drawn in pair]
-    grid = f'<div class="grid">{"".join(parts)}</div>' if any(parts) else ""
+    grid = markup.parts.box("grid", parts) if any(parts) else ""
     page.add("against", f"Against {page.baseline}", grid)
 
 
@@ -162,9 +156,15 @@ def add_measures(page):
     ):
         if not cases:
             continue
-        note = f"<p>{NOTE}</p>" if len(page.names) > 1 and name == "time" else ""
-        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(name, f"{title}, as multiples of the best of each row")
-        apart = [{case: found} for case, found in cases.items()] if page.results.header.get("command") == "epochs" else [cases]
+        note = markup.parts.paragraph(NOTE) if len(page.names) > 1 and name == "time" else ""
+        caption = {"time": "Time per operation", "instructions": "Instructions per operation"}.get(
+            name, f"{title}, as multiples of the best of each row"
+        )
+        apart = (
+            [{case: found} for case, found in cases.items()]
+            if page.results.header.get("command") == "epochs"
+            else [cases]
+        )
         tables = (
             html_tables.heat(f"{caption}: {next(iter(some))}" if len(apart) > 1 else caption, some, page.names, text)
             for some in apart
@@ -180,7 +180,7 @@ def add_memory(page):
 
 
 def add_judged(page):
-    """All rows of `tslab ab`."""
+    """All rows of `lab ab`."""
     if page.compared and page.compared.judged:
         page.add("rows", "All rows", html_tables.judged("B against A", page.compared.judged))
 
@@ -204,16 +204,16 @@ def add_workloads(page):
         title = f"{case}: {facts.get('title') or ''}" + (f" ({given})" if given else "")
         drawn = plots.case(times, peaks, page.afters.get(case, {}), page.names)
         parts.append(page.figure(f"workload-{_slug(case)}", title, f"{case}: {'; '.join(words)}", drawn))
-    page.add("workloads", "Each workload", f'<div class="grid">{"".join(parts)}</div>' if parts else "")
+    page.add("workloads", "Each workload", markup.parts.box("grid", parts) if parts else "")
 
 
 def add_accounts(page):
     told = page.results.accounts
     if not told:
         return
-    note = (
-        "<p>From one more run of each workload on tslab, when it ends. Each committed byte is in one account; here is the "
-        "part that has pages. Waste is what has pages and nobody has. docs/statistics.md says what the names mean.</p>"
+    note = markup.parts.paragraph(
+        "From one more run of each workload on tslab, when it ends. Each committed byte is in one account; here is the "
+        "part that has pages. Waste is what has pages and nobody has. docs/statistics.md says what the names mean."
     )
     page.add("accounts", "Where the memory is", note, html_tables.accounts(told), html_tables.fragmentation(told))
 
@@ -227,7 +227,7 @@ def add_series(page):
         alt = f"RSS over time of {', '.join(names)} in {case}: mean, most and end are in the table beside it."
         drawn = "" if answered else page.figure(f"rss-{_slug(case)}", title, alt, plots.series(lines, names))
         table = html_tables.memory_over_time(f"RSS over time: {case}", lines, names, page.afters.get(case, {}))
-        parts.append(f'<div class="two beside">{drawn}{table}</div>' if drawn else table)
+        parts.append(markup.parts.box("two beside", [drawn, table]) if drawn else table)
     page.add("rss", "RSS over time", *parts)
 
 
@@ -244,8 +244,10 @@ def add_latency(page):
         drawn = page.figure(f"latency-{_slug(what)}", title, alt, curves) if curves else ""
         timer = f" (the timer itself: {plots.time_text(median(timers))})" if timers else ""
         table = html_tables.percentiles(f"Latency of {what}{timer}", pooled, names)
-        parts.append(f'<div class="two beside">{drawn}{table}</div>')
-    note = "<p>All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told.</p>"
+        parts.append(markup.parts.box("two beside", [drawn, table]))
+    note = markup.parts.paragraph(
+        "All rounds together, in buckets of 1 %. A percentile that fewer than ten values lie beyond is not told."
+    )
     page.add("latency", "Latency", note if parts else "", *parts)
 
 
@@ -259,7 +261,7 @@ def runs_csv(page):
     return text.getvalue()
 
 
-def _command(header, name="tslab"):
+def _command(header, name="lab"):
     """As it was typed."""
     return f"{name} {header.get('command', '')} {shlex.join(map(str, header.get('arguments') or ()))}".strip()
 
@@ -271,10 +273,10 @@ def _repeat(page):
     if commit:
         changed = "   # it had changes besides" if " " in commit else ""
         lines += [f"git checkout {commit.partition(' ')[0]}{changed}", "make build"]
-    command = "lab/tslab" if commit else "tslab"
+    command = "lab/lab" if commit else "lab"
     lines.append(f"{command} peers install")
     lines.append(_command(header, command))
-    return f"<pre>{escape(chr(10).join(lines))}</pre>"
+    return markup.parts.pre("\n".join(lines))
 
 
 def add_circumstances(page):
@@ -287,15 +289,12 @@ def add_circumstances(page):
     data = ""
     if page.results.runs:
         source = base64.b64encode(runs_csv(page).encode()).decode()
-        data = (
-            f'<p><a download="runs.csv" href="data:text/csv;base64,{source}">All '
-            f"{layout.counted(len(page.results.runs), 'run')} as CSV</a> (inside of this page).</p>"
-        )
+        data = markup.parts.csv(source, layout.counted(len(page.results.runs), "run"))
     page.add("repeat", "How to repeat it", _repeat(page), data)
 
 
 def _setting(page):
-    """The lines below the title: the command, what it measured, and where."""
+    """What is below the title: what was measured, and where."""
     header = page.results.header
     machine = header.get("machine") or {}
     least, most = standings.rounds_of(page.grid)
@@ -308,8 +307,7 @@ def _setting(page):
         parts.append(f"Linux {str(machine.get('kernel', '?')).partition('-')[0]}, {machine.get('libc', '?')}")
     titles = {name: facts.get("title") for name, facts in (header.get("allocators") or {}).items()}
     parts += [f"{name}: {titles[name]}" for name in page.names if name in (sides.A, sides.B) and titles.get(name)]
-    dots = " \N{MIDDLE DOT} ".join(map(escape, parts))
-    return f"<p><code>{escape(_command(header))}</code></p><p>{dots}</p>"
+    return parts
 
 
 ALL = (summary.add_to, add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts)
@@ -333,22 +331,15 @@ def answer(results, baseline, folder, bar):
 def html(results, baseline, folder, bar):
     """The whole page; the figures' files go to `folder`."""
     page = Page(results, baseline, folder, bar)
-    answer = f'<section id="answer">{found}</section>' if (found := answers.of(page)) else ""
+    answer = answers.of(page)
     for add in (*SECTIONS.get(results.header.get("command"), ALL), add_circumstances):
         add(page)
-    told = html_tables.listed(map(escape, marks(page)))
-    marked = f'<section class="marks"><h2>Read with care</h2>{told}</section>' if told else ""
-    if not (results.runs or results.series or results.latency):
-        marked += "<p>There is no run in these results.</p>"
-    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title, _ in page.sections)
-    parts = [
-        f'<section id="{name}"><details><summary><h2>{escape(title)}</h2></summary>{text}</details></section>'
-        for name, title, text in page.sections
-    ]
-    files = {
-        kind: Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
-    }
-    return Template(files["html"]).substitute(
-        title=escape(title_of(results)), setting=_setting(page), style=files["css"], script=files["js"],
-        answer=answer, marks=marked, links=links, body="".join(parts),
-    )  # fmt: skip
+    return markup.page(
+        title=title_of(results),
+        command=_command(results.header),
+        setting=_setting(page),
+        answer=answer,
+        marks=list(marks(page)),
+        has_runs=bool(results.runs or results.series or results.latency),
+        sections=page.sections,
+    )

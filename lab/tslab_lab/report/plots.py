@@ -245,7 +245,9 @@ def _bars(axes, found, names, scale, what, beside=None):
         middle, high = value.middle / scale, value.ends[1] / scale
         axes.barh(place - shift, middle, height=height, color=colour, linewidth=0)
         if value.ends[0] != value.ends[1]:
-            axes.errorbar(middle, place - shift, xerr=_whisker(value, scale), color="#808080", elinewidth=1.3, capsize=2)
+            axes.errorbar(
+                middle, place - shift, xerr=_whisker(value, scale), color="#808080", elinewidth=1.3, capsize=2
+            )
         axes.text(high + 0.02 * most, place - shift, three_digits(middle), va="center", fontsize=TINY)
     axes.set_xlim(0, 1.22 * most)
     _plain(axes)
@@ -359,7 +361,7 @@ def _short_size(size):
 
 
 def effects(judged):
-    """A row for each that `tslab ab` judged: B / A with its interval, and A against itself in grey."""
+    """A row for each that `lab ab` judged: B / A with its interval, and A against itself in grey."""
     figure, axes = _figure(1.0 + 0.34 * len(judged), WIDE)
     lows, highs = [], []
     for place, found in enumerate(judged):

@@ -49,7 +49,9 @@ def _points(text):
     """(allocator, (time, peak RSS)) of the rows of the overview."""
     head = re.search(r"^\|(.*\btime / .*peak RSS / .*)\|\n\|[-:| ]*\|\n((?:\|.*\n)+)", text, re.M)
     heads = [cell.strip() for cell in head[1].split("|")] if head else []
-    columns = [next((n for n, cell in enumerate(heads) if cell.startswith(what)), None) for what in ("time /", "peak RSS /")]
+    columns = [
+        next((n for n, cell in enumerate(heads) if cell.startswith(what)), None) for what in ("time /", "peak RSS /")
+    ]
     for row in head[2].splitlines() if head and None not in columns else ():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         numbers = [re.match(r"\d+(?:\.\d+)?", cells[column]) for column in columns]
@@ -94,7 +96,9 @@ def _drawn(points, versions):
     names = sorted(points, key=lambda name: name == OURS)  # ours is drawn last, above all
     classes = {name: f"c{number}" for number, name in enumerate(names)}
     colours = {name: palette.style(name)["color"] for name in names}
-    dark = "".join(f".{classes[name]} {{ fill: {DARKER[colours[name]]}; }}\n" for name in names if colours[name] in DARKER)
+    dark = "".join(
+        f".{classes[name]} {{ fill: {DARKER[colours[name]]}; }}\n" for name in names if colours[name] in DARKER
+    )
     words = ", ".join(f"{label_of(name, versions)} {time:g} and {peak:g}" for name, (time, peak) in points.items())
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
@@ -132,7 +136,11 @@ def _marks(points, names, classes, colours, x, y, versions):
     taken += [(x(1), TOP, x(1), HEIGHT - BOTTOM), (LEFT, y(1), WIDTH - RIGHT, y(1))]
     for name in reversed(names):
         px, py = places[name]
-        label, kind, size = label_of(name, versions), ' class="ours"' if name == OURS else "", 8 if name == OURS else 5.5
+        label, kind, size = (
+            label_of(name, versions),
+            ' class="ours"' if name == OURS else "",
+            8 if name == OURS else 5.5,
+        )
         side = min(_SIDES, key=lambda side: _cost(_box(px, py, side, label), taken, _SIDES.index(side)))
         taken.append(_box(px, py, side, label))
         yield f'<circle class="{classes[name]}" fill="{colours[name]}" cx="{px:.1f}" cy="{py:.1f}" r="{size}"/>'

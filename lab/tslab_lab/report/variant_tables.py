@@ -1,4 +1,4 @@
-"""What `tslab variants` found, as tables of Markdown."""
+"""What `lab variants` found, as tables of Markdown."""
 
 from tslab_lab.display import layout
 from tslab_lab.results import latencies, measures, standings
@@ -49,9 +49,7 @@ def _summary(columns, cases, names, base):
         some = {case.name: columns[case.name] for case in chosen if case.name in columns}
         cells = []
         for name in names:
-            ratios = [
-                standings.ratio(own[name], own[base]) for own in some.values() if name in own and base in own
-            ]
+            ratios = [standings.ratio(own[name], own[base]) for own in some.values() if name in own and base in own]
             ratios = [ratio.middle for ratio in ratios if ratio]
             if not ratios:
                 cells.append("-")

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.request_server import compiled
-from tslab_lab.statistics.histogram import Histogram
 
 SAMPLE_SECONDS = 0.02
 READY_SECONDS = 15

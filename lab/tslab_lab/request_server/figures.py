@@ -82,5 +82,7 @@ def draw(outcome, directory, idle_seconds):
     if files := latency(outcome, directory):
         titles[files[0].name] = "The handler's processor time by percentile"
     files = rss(outcome, directory, idle_seconds)
-    titles[files[0].name] = "RSS of the server over time (medians of the rounds); the dotted line is the end of the load"
+    titles[files[0].name] = (
+        "RSS of the server over time (medians of the rounds); the dotted line is the end of the load"
+    )
     return titles

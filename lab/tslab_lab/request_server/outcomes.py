@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from tslab_lab.allocators import sides
+from tslab_lab.estimates import intervals
+from tslab_lab.estimates.histogram import Histogram, pooled
 from tslab_lab.request_server import survivors
-from tslab_lab.statistics import intervals
-from tslab_lab.statistics.histogram import Histogram, pooled
 
 OURS, DEFERRED = "tslab", "deferred"
 INSIDE = "inside"
@@ -113,7 +113,8 @@ def change_kib(start, end):
     def change(run):
         end_ms = 1000 * run["server"]["wall"]["count"] / run["rate"] if run["rate"] else 0
         early, late = (
-            [kib for at, kib in run["series"] if (part - 0.05) * end_ms <= at <= (part + 0.05) * end_ms] for part in (start, end)
+            [kib for at, kib in run["series"] if (part - 0.05) * end_ms <= at <= (part + 0.05) * end_ms]
+            for part in (start, end)
         )
         return median(late) - median(early) if len(early) >= 3 and len(late) >= 3 else None
 

@@ -6,8 +6,8 @@ from tslab_lab.allocators import sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.display.layout import interval_text
+from tslab_lab.estimates import intervals
 from tslab_lab.results import measures, standings
-from tslab_lab.statistics import intervals
 from tslab_lab.workloads import held
 
 

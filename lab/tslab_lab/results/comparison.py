@@ -1,11 +1,11 @@
-"""What the results of `tslab ab` say of B against A: its rows, judged together, and one verdict. Pure functions."""
+"""What the results of `lab ab` say of B against A: its rows, judged together, and one verdict. Pure functions."""
 
 from dataclasses import dataclass
 from statistics import median
 
 from tslab_lab.allocators.sides import AGAIN, A, B
+from tslab_lab.estimates import randomisation
 from tslab_lab.results import measures, standings
-from tslab_lab.statistics import randomisation
 
 FIGURES = {"time": measures.time_ns, "peak RSS": measures.peak_kib, "RSS after": measures.after_kib}
 

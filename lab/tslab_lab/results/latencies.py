@@ -1,6 +1,6 @@
 """How long single operations took, from the histograms in a file of results. Pure functions."""
 
-from tslab_lab.statistics.histogram import BEYOND, bucket_with
+from tslab_lab.estimates.histogram import BEYOND, bucket_with
 
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 MIDDLE = 1.005  # of a bucket, as a factor of its lower end

@@ -1,8 +1,8 @@
 """What a reader must know before the figures of a file of results: sentences. Pure functions."""
 
 from tslab_lab.display.layout import counted
+from tslab_lab.estimates import intervals
 from tslab_lab.results import standings
-from tslab_lab.statistics import intervals
 
 BUSY_SHARE = 0.1  # of all processors' time, used by others
 

@@ -10,7 +10,10 @@ def merged(parts):
     first = parts[0].header
     machines = [part.header["machine"] for part in parts]
     marks = list(dict.fromkeys(mark for part in parts for mark in part.header.get("marks") or ()))
-    header = first | {"machine": machines[0] | {"commit": _commits(machines)}, "marks": [*marks, *_differences(machines)]}
+    header = first | {
+        "machine": machines[0] | {"commit": _commits(machines)},
+        "marks": [*marks, *_differences(machines)],
+    }
     for what in ("allocators", "cases"):
         header[what] = {name: facts for part in parts for name, facts in part.header[what].items()}
     lists = ("runs", "series", "latency", "failures", "instructions", "accounts")
@@ -33,7 +36,10 @@ def _differences(machines):
 def _footer(footers):
     seconds = sum(footer["seconds"] for footer in footers)
     shares = [(footer["others_share"], footer["seconds"]) for footer in footers if "others_share" in footer]
-    found = {"rounds": min(footer["rounds"] for footer in footers), "complete": all(footer["complete"] for footer in footers)}
+    found = {
+        "rounds": min(footer["rounds"] for footer in footers),
+        "complete": all(footer["complete"] for footer in footers),
+    }
     found |= {"load_at_end": footers[-1]["load_at_end"], "seconds": seconds}
     weight = sum(took for _, took in shares)
     return found | ({"others_share": sum(share * took for share, took in shares) / weight} if weight else {})

@@ -132,7 +132,11 @@ def _says(known, number, unit):
 
 def pages():
     """dict name -> text."""
-    return {name: (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in CHANGES if (FOLDER / f"{name}.md").is_file()}
+    return {
+        name: (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        for name in CHANGES
+        if (FOLDER / f"{name}.md").is_file()
+    }
 
 
 def quoting():

@@ -7,8 +7,8 @@ import functools
 import math
 from statistics import median
 
+from tslab_lab.estimates import intervals, medians
 from tslab_lab.results import measures
-from tslab_lab.statistics import intervals, medians
 
 WINS, LEVEL, LOSES = "wins", "level", "loses"
 HEAD = ("kind", "case", "allocator", "round", "at_seconds", "others_share")

@@ -38,8 +38,8 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.path = folder, folder / FILE
         self._start = time.monotonic()
-        self._file = open(self.path, "w", encoding="utf-8")
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._file = self.path.open("w", encoding="utf-8")
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         header = {"format": FORMAT, "command": command, "arguments": list(arguments), "started": now}
         header |= {"machine": machine.facts(), "marks": list(marks), "allocators": allocators, "cases": cases}
         header |= {"settings": settings} if settings else {}
@@ -108,9 +108,7 @@ def _file_of(where):
     if str(where) == "last":
         every = sorted(FOLDER.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
         if not every:
-            raise processes.Failure(
-                f"There is no run below {FOLDER}/ here. Measure first, as by `tslab bench --quick`."
-            )
+            raise processes.Failure(f"There is no run below {FOLDER}/ here. Measure first, as by `lab bench --quick`.")
         return every[-1]
     path = Path(where)
     if path.is_dir():

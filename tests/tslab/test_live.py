@@ -1,0 +1,329 @@
+"""What reads the boards of processes: boards that are whole, torn, cut off, damaged, or of a newer library; the screen; the
+metrics; the dashboard and the rules that name them. No process runs here.
+usage: test_live.py [LIBRARY]"""
+
+import json
+import random
+import re
+import shutil
+import struct
+import subprocess
+import time
+import types
+import unittest
+import unittest.mock
+import zlib
+
+import prometheus_client
+from prometheus_client import parser as plain_text
+from prometheus_client.openmetrics import exposition
+from prometheus_client.openmetrics import parser as openmetrics
+from rich.text import Text
+
+import tslab_test
+from tslab_tools.failure import Failure
+from tslab_tools.live import board, exporter, figures, keys, metrics, processes, screen, summary
+
+MONITORING = tslab_test.ROOT / "packaging/monitoring"
+NAMES = (
+    [row[0] for row in (*figures.BOARD_FIGURES, *figures.PROCESS_FIGURES, *figures.TOTAL_FIGURES)],
+    [part for name in figures.ACCOUNTS for part in (name, f"{name}_untouched")],
+    [row[0] for row in figures.CLASS_COUNTED],
+    [row[0] for row in figures.LABEL_FIGURES],
+)
+TEXTS = (0, 0, 0, 32)
+COPY = struct.Struct("<QQ16s4I")
+
+
+def copy_of(number, rows, pid=4711):
+    """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
+    body = COPY.pack(number, pid, b"0.2.0", *(len(each) for each in rows))
+    for each, text_bytes in zip(rows, TEXTS):
+        for row in each:
+            body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
+            body += row[-1].ljust(text_bytes, b"\0") if text_bytes else b""
+    body = struct.pack("<I", len(body) + 8) + body
+    return struct.pack("<I", zlib.crc32(body)) + body
+
+
+def rows_of(value, labels=(b"request",)):
+    return [[[value] * len(names)] for names in NAMES[:3]] + [[[value] * len(NAMES[3]) + [label] for label in labels]]
+
+
+def board_of(copies, version=2, copy_bytes=8192, names=NAMES):
+    sections, texts = b"", b""
+    at = 32 + 16 * len(names)
+    for each, text_bytes in zip(names, TEXTS):
+        sections += struct.pack("<4I", at + len(texts), len(each), text_bytes, 0)
+        texts += "".join(f"{name}\0" for name in each).encode()
+    head_bytes = -(-(at + len(texts)) // 8) * 8
+    head = struct.pack("<8s6I", board.MAGIC, version, head_bytes, len(copies), copy_bytes, len(names), 0)
+    whole = (head + sections + texts).ljust(head_bytes, b"\0")
+    return whole + b"".join(copy.ljust(copy_bytes, b"\0") for copy in copies), head_bytes
+
+
+def process_of(value=0, before=None, labels=(b"request",), **own):
+    """A process whose figures all have this value, but for those that are named."""
+    process = processes.Process(1 << 30)  # there is none
+    for name, number, each in (("before", 1, before), ("figures", 2, value)):
+        if each is not None:
+            data, _ = board_of([copy_of(number, rows_of(each, labels))])
+            figures = board.parse(data)
+            figures.process.update({"written_ms": number * 1000} | (own if name == "figures" else {}))
+            setattr(process, name, figures)
+    return process
+
+
+class Board(unittest.TestCase):
+    def test_the_newest_copy(self):
+        for numbers in ((1, 2), (2, 1), (7,), (3, 5, 4)):
+            found = board.parse(board_of([copy_of(number, rows_of(number)) for number in numbers])[0])
+            self.assertEqual((found.number, found.pid), (max(numbers), 4711))
+            self.assertEqual(found.library, "0.2.0")
+            self.assertEqual(found.process, dict.fromkeys(NAMES[0], max(numbers)))
+            self.assertEqual(found.accounts, dict.fromkeys(NAMES[1], max(numbers)))
+            self.assertEqual(found.classes, [dict.fromkeys(NAMES[2], max(numbers))])
+            self.assertEqual(found.labels, [dict.fromkeys(NAMES[3], max(numbers)) | {"label": "request"}])
+
+    def test_more_columns_and_sections_do_no_harm(self):
+        more = [[*names, "new"] for names in NAMES]
+        rows = [[[1] * len(names)] for names in more[:3]] + [[[1] * len(more[3]) + [b"a"]]]
+        self.assertEqual(board.parse(board_of([copy_of(1, rows)], names=more)[0]).process["new"], 1)
+
+    def test_torn_anywhere(self):
+        """A new copy is written over an old one, from the first byte to the last or in any other order, and the reader comes
+        at any moment: it finds the other copy, or the whole new one, and never a mixture. Without the checksum it would."""
+        old, new, other = (copy_of(number, rows_of(number * 0x0101010101010101)) for number in (1, 3, 2))
+        self.assertEqual(len(old), len(new))
+        ways = [list(range(0, len(new), 8))]
+        for seed in range(3):
+            ways.append(random.Random(seed).sample(ways[0], len(ways[0])))
+        for way in ways:
+            mixed = bytearray(old)
+            for step, at in enumerate(way):
+                found = board.parse(board_of([other, bytes(mixed)])[0])
+                self.assertIn(found.number, (2, 3) if step else (2,))
+                self.assertEqual(set(found.process.values()), {found.number * 0x0101010101010101})
+                mixed[at : at + 8] = new[at : at + 8]
+            self.assertEqual(board.parse(board_of([other, bytes(mixed)])[0]).number, 3)
+        half = old[: len(old) // 2] + new[len(new) // 2 :]
+        blind = struct.pack("<I", zlib.crc32(half[4:])) + half[4:]
+        torn = board.parse(board_of([blind])[0])
+        seen = set(torn.process.values()) | {
+            value for row in torn.classes + torn.labels for value in list(row.values())[:8]
+        }
+        self.assertGreater(len(seen), 1, "this test would not see a mixture")
+
+    def test_no_whole_copy(self):
+        copy = bytearray(copy_of(1, rows_of(1)))
+        copy[100] ^= 1
+        self.assertRaises(board.Torn, board.parse, board_of([bytes(copy)])[0])
+        self.assertRaises(board.Torn, board.parse, board_of([b"", b""])[0])
+        self.assertRaises(board.Torn, board.parse, bytes(4096))
+
+    def test_a_newer_version(self):
+        with self.assertRaisesRegex(board.Newer, "version 3.*up to 2.*update"):
+            board.parse(board_of([copy_of(1, rows_of(1))], version=3)[0])
+
+    def test_cut_off_anywhere(self):
+        data, head_bytes = board_of([copy_of(1, rows_of(1))], copy_bytes=4096)
+        for length in [*range(0, head_bytes + 64, 7), len(data) - 1]:
+            self.assertRaises(board.Unreadable, board.parse, data[:length])
+
+    def test_damaged_anywhere(self):
+        """Figures or a clear refusal, and never another error."""
+        data, head_bytes = board_of([copy_of(1, rows_of(1)), copy_of(2, rows_of(2))])
+        dice = random.Random(7)
+        for _ in range(3000):
+            broken = bytearray(data)
+            for _ in range(dice.choice((1, 1, 2, 8))):
+                broken[dice.randrange(dice.choice((64, 96, head_bytes, len(data))))] = dice.randrange(256)
+            try:
+                board.parse(bytes(broken))
+            except board.Unreadable as refusal:
+                self.assertTrue(str(refusal))
+
+    def test_counts_of_rows_that_lie(self):
+        copy = bytearray(copy_of(1, rows_of(1)))
+        for section, count in ((2, 1 << 30), (0, 0)):
+            lying = bytearray(copy)
+            struct.pack_into("<I", lying, 40 + 4 * section, count)
+            struct.pack_into("<I", lying, 0, zlib.crc32(bytes(lying[4:])))
+            self.assertRaisesRegex(board.Unreadable, "damaged", board.parse, board_of([bytes(lying)])[0])
+
+
+class Reading(tslab_test.TslabTest):
+    def test_a_torn_board_is_read_again(self):
+        whole = board_of([copy_of(1, rows_of(1))])[0]
+        process = processes.Process(1)
+        process.inner_pid = 4711
+        with unittest.mock.patch.object(processes.Process, "_is_the_one", return_value=True):
+            with unittest.mock.patch.object(
+                processes.Process, "_bytes", side_effect=[bytes(64), bytes(64), whole]
+            ) as read:
+                self.assertTrue(process.read())
+                self.assertEqual(read.call_count, 3)
+            with unittest.mock.patch.object(processes.Process, "_bytes", return_value=bytes(64)):
+                self.assertRaises(board.Torn, process.read)
+            process.inner_pid = 4712  # a child that still has its parent's
+            with unittest.mock.patch.object(processes.Process, "_bytes", return_value=whole):
+                self.assertFalse(process.read())
+
+    def test_rates(self):
+        process = process_of(500, before=100)
+        self.assertEqual(process.rate("allocations"), 400)
+        self.assertIsNone(process_of(500).rate("allocations"))
+        self.assertEqual(process_of(100, before=500).rate("allocations"), 0)
+
+
+class Screen(unittest.TestCase):
+    def test_numbers_fit(self):
+        dice = random.Random(3)
+        for _ in range(20000):
+            value = dice.randrange(1 << dice.randrange(1, 63))
+            self.assertLessEqual(len(screen.size(value)), 5, value)
+            self.assertLessEqual(len(screen.number(min(value, 9 * 10**15))), 5, value)
+            self.assertLessEqual(len(screen.span(min(value, 1 << 33) / 1000)), 5, value)
+        self.assertEqual(
+            [screen.size(n) for n in (0, 999, 1000, 1536, -2048)], ["0B", "999B", "0.98K", "1.50K", "-2.00K"]
+        )
+        self.assertEqual([screen.span(s) for s in (None, 0, 59, 3600, 1e6)], ["-", "0.0s", "59s", "60m", "12d"])
+
+    def test_every_screen_fits(self):
+        many = [process_of(n << (3 * n), before=0, labels=(b"\x1b[2J", b"x" * 31), rss_bytes=1 << n) for n in range(15)]
+        for pid, process in enumerate(many):
+            process.pid = 4194304 - pid
+        for width, height in ((80, 24), (40, 8), (200, 60)):
+            for found in ([], many[:1], many):
+                view = screen.View(found, problems=["a long problem " * 20])
+                for key in ("r", "down", "e", "o", "end", "enter", "page down", "up", "q", "h", "h", "p", "enter"):
+                    view.press(key)
+                    lines = screen.lines(view, width, height)
+                    self.assertEqual(len(lines), height)
+                    for line in lines:
+                        self.assertLessEqual(line.cell_len, width, line.plain)
+                        self.assertTrue(line.plain.isprintable(), line.plain)
+
+    def test_keys(self):
+        few = [process_of(value, rss_bytes=value) for value in (1, 2, 3)]
+        for pid, process in enumerate(few):
+            process.pid = pid + 1
+            process.figures.process["live"] = -pid
+        view = screen.View(few)
+        with unittest.mock.patch.object(processes, "_read", return_value=b""):
+            self.assertEqual([process.pid for process in view.sorted], [3, 2, 1])
+            view.press("down")
+            view.press("enter")
+            self.assertEqual(view.inside, 2)
+            self.assertIn("process 2", screen.lines(view, 80, 24)[0].plain)
+            view.show(few[:1])
+            self.assertIn("has ended", screen.lines(view, 80, 24)[0].plain)
+            view.press("q")
+            self.assertEqual((view.inside, view.ended), (None, False))
+            view.show(few)
+            view.press("l")
+            self.assertEqual([process.pid for process in view.sorted], [1, 2, 3])
+            view.press("back")
+            self.assertFalse(view.ended)
+            view.press("q")
+            self.assertTrue(view.ended)
+
+    def test_a_key_for_each_column(self):
+        self.assertEqual(len({column.key for column in screen.COLUMNS} | set("qh? ")), len(screen.COLUMNS) + 4)
+        self.assertEqual(set(screen.HELP_OF_COLUMNS), {column.name for column in screen.COLUMNS})
+
+    def test_bytes_of_keys(self):
+        found = list(keys.split(b"\x1b[A\x1bOBq\x1b[5~\r\x1b[99;9Rx\x7f\x1b"))
+        self.assertEqual(found, ["up", "down", "q", "page up", "enter", "x", "back", "back"])
+
+    def test_pressure_and_draining_are_marked(self):
+        process = process_of(1, labels=(b"request",), soft_pressure=1)
+        row = screen._row(process, False)
+        self.assertIn("!", row.plain)
+        self.assertIn("1/3", row.plain)
+        self.assertTrue(any("pressure: soft, container" in line.plain for line in screen.details(process, 80)))
+        self.assertIsInstance(row, Text)
+
+
+class Metrics(unittest.TestCase):
+    def found(self):
+        strange = process_of(1, labels=(b'a"\\\n', b"\xff", b"\xfe", b""))
+        strange.pid = 77
+        return [process_of(1 << 40, labels=(b"request", b"other")), strange]
+
+    def test_prometheus_reads_them(self):
+        with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
+            collected = list(metrics.families(self.found(), 1))
+        registry = types.SimpleNamespace(collect=lambda: collected)
+        for written, read in (
+            (prometheus_client.generate_latest, plain_text),
+            (exposition.generate_latest, openmetrics),
+        ):
+            families = read.text_string_to_metric_families(written(registry).decode())
+            samples = [sample for family in families for sample in family.samples]
+            self.assertEqual({sample.name for sample in samples}, metrics.names())
+            keys_of = [(sample.name, *sorted(sample.labels.items())) for sample in samples]
+            self.assertEqual(len(keys_of), len(set(keys_of)), "a sample is there twice")
+            value = {(s.name, s.labels.get("pid"), s.labels.get("label")): s.value for s in samples}
+            self.assertEqual(value["tslab_allocations_total", "77", None], 1)
+            self.assertEqual(value["tslab_epoch_live_bytes", "77", 'a"\\\n'], 1)
+            self.assertEqual(value["tslab_epoch_live_bytes", "77", "\ufffd"], 2)
+            self.assertEqual(value["tslab_epoch_live_bytes", "1073741824", "(others)"], 2 << 40)
+            self.assertEqual(value["tslab_exporter_unreadable", None, None], 1)
+            self.assertEqual({s.labels["program"] for s in samples if s.labels.get("pid") == "77"}, {'na"me\\'})
+
+    def test_nothing_to_tell(self):
+        text = metrics.text([], 0)
+        self.assertEqual(len(list(openmetrics.text_string_to_metric_families(text))), 2)
+
+    def test_every_figure_of_a_counter_is_there(self):
+        """A typing error in the table would only be seen where it is used."""
+        for family in metrics.FAMILIES:
+            self.assertTrue(list(family.samples(process_of(1))), family.name)
+
+    def test_json(self):
+        found = json.loads(json.dumps(summary.as_json(process_of(3, before=1))))
+        self.assertEqual(found["rates"]["allocations"], 2)
+        self.assertEqual(found["pressure"], ["soft", "container"])
+
+    def test_addresses(self):
+        self.assertEqual(exporter.address("127.0.0.1:80"), ("127.0.0.1", 80))
+        self.assertEqual(exporter.address("[::1]:80"), ("::1", 80))
+        self.assertEqual(exporter.address(":80"), ("127.0.0.1", 80))
+        for text in ("", "127.0.0.1", "127.0.0.1:x", "a:99999"):
+            self.assertRaises(Failure, exporter.address, text)
+
+
+class Monitoring(unittest.TestCase):
+    """The files for Grafana and Prometheus name metrics that there are."""
+
+    def names_in(self, text):
+        return set(re.findall(r"\btslab_\w+", text))
+
+    def test_dashboard(self):
+        dashboard = json.loads((MONITORING / "grafana-dashboard.json").read_text())
+        targets = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+        self.assertGreater(len(targets), 8)
+        for text in targets + [json.dumps(dashboard["templating"])]:
+            self.assertLessEqual(self.names_in(text), metrics.names(), text)
+        self.assertEqual(len({panel["id"] for panel in dashboard["panels"]}), len(dashboard["panels"]))
+
+    def test_rules(self):
+        text = (MONITORING / "prometheus-rules.yml").read_text()
+        expressions = re.findall(r"^ +expr: (.*(?:\n {12,}.*)*)", text, re.MULTILINE)
+        self.assertGreaterEqual(len(expressions), 5)
+        self.assertEqual(len(expressions), len(re.findall(r"- alert: Tslab\w+$", text, re.MULTILINE)))
+        for expression in expressions:
+            self.assertTrue(self.names_in(expression), expression)
+            self.assertLessEqual(self.names_in(expression), metrics.names(), expression)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not here")
+    def test_promtool(self):
+        for words in (["check", "rules", "prometheus-rules.yml"], ["test", "rules", "prometheus-rules.test.yml"]):
+            done = subprocess.run(["promtool", *words], cwd=MONITORING, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    time.tzset()
+    tslab_test.main()

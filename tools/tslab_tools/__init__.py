@@ -1,0 +1,13 @@
+"""The command `tslab`, for who runs programs on tslab. It needs no checkout, and imports nothing of the lab's.
+
+failure, terminal  an error that is a sentence; the terminal
+drop_in            where the library is
+preloading         whether a program takes it
+live               processes that run now: their boards, a screen of them, OpenMetrics
+profiles           heap profiles that the library has written
+timeline           the files of the option trace, as pages for Perfetto
+commands           one file for each sub-command
+cli                from words to a sub-command
+"""
+
+VERSION = "0.2.0"

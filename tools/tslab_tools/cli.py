@@ -1,0 +1,108 @@
+"""The command `tslab`: runs programs on tslab, and shows where their memory is."""
+
+import argparse
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+from tslab_tools import VERSION
+from tslab_tools.failure import Failure
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command that has sub-commands. Each is a module of `package`: HELP, DESCRIPTION, add_arguments(parser),
+    run(arguments) -> exit code."""
+
+    name: str
+    package: str
+    commands: tuple[str, ...]
+    description: str
+    examples: str
+
+    def parser(self, names: Sequence[str] | None = None) -> argparse.ArgumentParser:
+        """With all sub-commands, or those that are named."""
+        result = argparse.ArgumentParser(
+            prog=self.name,
+            description=self.description,
+            epilog=self.examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        result.add_argument("--version", action="version", version=f"{self.name} {VERSION}")
+        commands = result.add_subparsers(metavar="COMMAND", required=True)
+        for name in self.commands if names is None else names:
+            module = importlib.import_module(f"{self.package}.{name}")
+            command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
+            module.add_arguments(command)
+            trouble = getattr(module, "TROUBLE", 1)  # the exit code where nothing was measured
+            command.set_defaults(run=module.run, error=command.error, command=name, trouble=trouble)
+        return result
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Does what the words say. Returns the exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # without UTF-8: '?' for lines and dots
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves it
+                signal.signal(number, _interrupted)
+        words = sys.argv[1:] if argv is None else list(argv)
+        trouble = 1
+        try:
+            arguments = self._loaded(words).parse_args(words)
+            trouble = arguments.trouble
+            code: int = arguments.run(arguments)
+            return code
+        except (Failure, OSError) as failure:
+            print(f"{self.name}: {failure}", file=sys.stderr)
+            return trouble
+        except ModuleNotFoundError as missing:
+            package = PACKAGES.get((missing.name or "").partition(".")[0])
+            if package is None:
+                raise
+            print(
+                f"{self.name}: Python's {missing.name} is not installed. To install it: apt-get install {package}",
+                file=sys.stderr,
+            )
+            return trouble
+        except KeyboardInterrupt:
+            print(f"{self.name}: interrupted", file=sys.stderr)
+            return 130
+
+    def _loaded(self, words: list[str]) -> argparse.ArgumentParser:
+        """What is not asked for is not loaded."""
+        named = words[:1] if words and words[0] in self.commands else () if words[:1] == ["--version"] else None
+        return self.parser(named)
+
+
+# Debian's packages of the modules that commands need and not everybody has.
+PACKAGES = {
+    "rich": "python3-rich",
+    "prometheus_client": "python3-prometheus-client",
+    "google": "python3-protobuf",
+    "jinja2": "python3-jinja2",
+    "elftools": "python3-pyelftools",
+}
+EXAMPLES = """examples:
+  tslab run --stats -- redis-server        a program on tslab, its statistics at the end
+  tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show
+  tslab top                                the programs that run on tslab, as they go
+  tslab profile program.1234.heap          who holds the memory of a program
+"""
+TSLAB = Program(
+    "tslab", "tslab_tools.commands", ("run", "top", "stat", "profile", "export", "timeline"), __doc__ or "", EXAMPLES
+)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return TSLAB.main(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

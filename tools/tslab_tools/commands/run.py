@@ -1,0 +1,77 @@
+"""`tslab run`: a program on tslab. It becomes the program: nothing stays between it and the caller."""
+
+import argparse
+import os
+import re
+import shlex
+import signal
+import sys
+from collections.abc import Callable
+
+from tslab_tools import drop_in, option_table, preloading
+
+NAME = "run"
+HELP = "a program on tslab, with tslab's options as flags"
+DESCRIPTION = (
+    "Runs a program on tslab, by LD_PRELOAD, in its place: signals, exit code and terminal are the program's own, and "
+    "the programs that it starts run on tslab, too. Numbers may end in K, M, G or T."
+)
+USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [options] --env"
+_ALONE = {"stats": "1", "profile": "512K"}  # what a flag means without a value
+
+
+def reader_of(option: option_table.Option) -> Callable[[str], str]:
+    """The library has the last word: it says on stderr when a number is out of its range."""
+
+    def read(text: str) -> str:
+        if re.fullmatch(option.pattern, text) is None:
+            raise argparse.ArgumentTypeError(f"'{text}' does not fit ({option.values}); before a program, write --")
+        return text
+
+    return read
+
+
+def add_arguments(parser):
+    parser.usage = USAGE
+    for option in option_table.OPTIONS:
+        more = {"nargs": "?", "const": _ALONE[option.name]} if option.name in _ALONE else {}
+        flag = "--" + option.name.replace("_", "-")
+        text = f"{option.help} ({option.values})" if option.values else option.help
+        parser.add_argument(flag, type=reader_of(option), metavar=option.form, help=text.replace("%", "%%"), **more)
+    drop_in.add_option(parser)
+    parser.add_argument("--env", action="store_true", help="print the environment, as for a systemd unit; run nothing")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
+
+
+def variables(library, arguments):
+    """What is put into the environment: the library in front of all others that are preloaded, and tslab's options."""
+    others = [word for word in re.split("[ :]+", os.environ.get("LD_PRELOAD", "")) if word and word != str(library)]
+    found = {"LD_PRELOAD": ":".join([str(library), *others])}
+    chosen = ((option.name, getattr(arguments, option.name)) for option in option_table.OPTIONS)
+    return found | {f"TSLAB_{name.upper()}": value for name, value in chosen if value is not None}
+
+
+def environment(added):
+    """What is added comes last: a variable for one option must win over TSLAB_OPTIONS, and tslab reads them in turn."""
+    kept = {name: value for name, value in os.environ.items() if name not in added}
+    kept.pop(drop_in.VARIABLE, None)  # it is this command's: tslab would complain about it
+    return kept | added
+
+
+def run(arguments):
+    words = preloading.program_of(arguments)
+    if not words and not arguments.env:
+        arguments.error("name a program to run, as in: tslab run -- redis-server")
+    library, _ = drop_in.locate(arguments.library)
+    added = variables(library, arguments)
+    if words:
+        path = preloading.find(words[0])
+        preloading.require(path, library)
+    if arguments.env:
+        for name, value in added.items():
+            print(f"{name}={shlex.quote(value)}")
+        return 0
+    sys.stdout.flush()
+    for name in ("SIGPIPE", "SIGXFSZ"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)  # Python ignores them, and the program would inherit that
+    os.execve(path, words, environment(added))  # does not return: it is the program now, or there was an error
