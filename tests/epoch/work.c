@@ -552,7 +552,7 @@ static void bad_values_are_said_and_mean_never(void **state)
         "batch",
         "batch-",
         "batch-0",
-        "batch-1000001",
+        "batch-86400001",
         "batch--1",
         "batch-+3",
         "batch-3x",
