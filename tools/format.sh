@@ -8,7 +8,7 @@ case "${1-}" in
     "") set -- -i ;;
     *) echo "usage: tools/format.sh [--check]" >&2; exit 2 ;;
 esac
-for directory in src include tests lab examples bindings/lua bindings/node; do
+for directory in src include tests lab examples; do
     if [ -d "$directory" ]; then
         find "$directory" -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cpp' -o -name '*.hpp' \) -print0
     fi

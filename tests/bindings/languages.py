@@ -10,13 +10,13 @@ import re
 import shutil
 import sys
 
-from tools import BINDINGS, SOURCE, empty_directory, expect, need, or_skip, output_of, skip
+from tools import EXAMPLES, SOURCE, empty_directory, expect, need, or_skip, output_of, skip
 
 OLDEST_GO = (1, 20)
 
 
 def beside_the_allocator(language):
-    shutil.copytree(BINDINGS / language, ".", dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / language, ".", dirs_exist_ok=True)
     output_of(SOURCE / "tools/amalgamate.py", ".")
 
 
@@ -48,7 +48,7 @@ def node(_, dropin):
     headers = root / "include/node"
     if not (headers / "node_api.h").exists():
         skip(f"there is no {headers}/node_api.h")
-    module = BINDINGS / "node"
+    module = EXAMPLES / "node"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{headers}", f"-I{SOURCE}/include"]
     output_of("cc", *flags, module / "tslab.c", "-o", "tslab.node")
     said = output_of("node", module / "test.js", pathlib.Path("tslab.node").resolve(), LD_PRELOAD=dropin)

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
 from ways import SOURCE, empty_directory, expect, fail, need, output_of, skip, version  # noqa: E402, F401
 
 BINDINGS = SOURCE / "bindings"
+EXAMPLES = SOURCE / "examples"
 
 
 def or_skip(reason, *command, unless=None, **environment):
