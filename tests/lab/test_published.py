@@ -92,6 +92,7 @@ class Quotations(unittest.TestCase):
         matrix = "([m](docs/results/matrix.md))"
         self.assertEqual(self.wrong(f"It takes 1.6 of it {matrix}."), ["1.6"])
         self.assertEqual(self.wrong(f"| 29 MiB | 1.52 | {matrix} |\n| 30 MiB | x |"), ["29 MiB"])
+        self.assertEqual(self.wrong(f"In time {matrix}:\n\n| a | 1.52 |\n| b | 30 MiB |\n\nIt is 9.99."), ["30 MiB"])
         self.assertEqual(self.wrong(f"- 1.45 us {matrix}\n- 7.7 s"), ["1.45 us"])  # it is in another page
 
     def test_readme_and_docs_say_what_the_pages_say(self):

@@ -91,12 +91,16 @@ def wrong():
 
 def unsupported(text, pages, everything=False):
     """Figures in a text, with the line that they are in, that stand in none of the pages beside them. A figure is a number
-    with decimals or a unit, and a page is beside it that is linked to in the same row, item or paragraph; a link to the
-    overview is one to all pages. `pages`: text by name. `everything`: figures with a unit must also be in a page where
-    none is named."""
+    with decimals or a unit, and a page is beside it that is linked to in the same row, item or paragraph. A row without a
+    link has those of the text right before its table. A link to the overview is one to all pages. `pages`: text by name.
+    `everything`: figures with a unit must also be in a page where none is named."""
     known = {name: sorted(_numbers(found)) for name, found in pages.items()}
+    above: list[str] = []
     for block in _blocks(text):
-        links = _LINK.findall(block)
+        own = _LINK.findall(block)
+        is_row = block.lstrip().startswith("|")
+        links = own or (above if is_row else [])
+        above = above if is_row else own
         linked = {match[1] for link in links if (match := _PAGE.search(link)) and match[1] in known}
         overview = any(map(_OVERVIEW.search, links))
         if not linked and not overview and not everything:
