@@ -104,7 +104,11 @@ static int64_t not_ours(void)
 static void check_not_ours(const char *when, int64_t before)
 {
     const int64_t now = not_ours();
-    CHECK_SAY(now >= 0 && llabs(now - before) <= 2 << 20, "%s: %lld KiB are not the library's, and were %lld", when,
+    CHECK(now >= 0);
+    if (os_is_sanitized()) {
+        return; /* what it keeps in its shadow of each object is not ours */
+    }
+    CHECK_SAY(llabs(now - before) <= 2 << 20, "%s: %lld KiB are not the library's, and were %lld", when,
               (long long)now / 1024, (long long)before / 1024);
 }
 
