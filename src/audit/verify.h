@@ -71,8 +71,26 @@ void verify_accounts(void);
 /* The whole. Each slot of each slab is in one place: in the bitmap, cached by one heap, or an object that lives. So is
  * each code of a chunk that of an object that lives, and the other way round. The quota of each label counts what its
  * epochs have. Nobody else runs. Returns how many slots
- * and codes are in no place: no more than the threads had in hand that forks have cut off (watch.h). Only in checked
+ * and codes are in no place: no more than the threads had in hand that forks have cut off (verify_cut). Only in checked
  * builds, which know what lives: elsewhere all that is not cached is taken to live. */
 size_t verify_whole(void);
+
+/* When walks run by themselves: in checked builds, now and then, and at moments when nothing moves. In other builds
+ * nothing calls these functions. */
+
+/* verify_whole when this thread alone has a record, and none can get one meanwhile; unless, at the end of the program,
+ * a signal has cut the thread in a slow operation. No gate. */
+void verify_if_alone(struct thread *self);
+
+/* At a fork, when the gates of all others are held, or nobody else is there: what is shared, unless a signal has cut
+ * the forking thread in the middle of something. It held locks of such ranks then, or ends the program. */
+void verify_at_fork(struct thread *self, uint32_t ranks, uint32_t dying);
+
+/* A fork has cut off so many threads, each perhaps in an operation. */
+void verify_cut(size_t threads);
+
+/* The end of a slow operation: every so often the thread's own heaps and cursors, and more rarely the depot. No gate.
+ */
+void verify_often(struct thread *self);
 
 #endif

@@ -2,7 +2,7 @@
  * compared one by one. */
 #include "malloc/exit_check.h"
 
-#include "audit/watch.h"
+#include "audit/verify.h"
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "malloc/current_thread.h"

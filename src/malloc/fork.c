@@ -21,7 +21,7 @@
  *   7. Give the borrowed record back, and unblock signals. */
 #include "malloc/fork.h"
 
-#include "audit/watch.h"
+#include "audit/verify.h"
 #include "common/trace.h"
 #include "epoch/ending.h"
 #include "epoch/work_unit.h"

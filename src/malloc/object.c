@@ -2,7 +2,7 @@
  * p is in a chunk, in a slab or a large block, and one function for each frees it. */
 #include "malloc/object.h"
 
-#include "audit/watch.h"
+#include "audit/verify.h"
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "common/option.h"
