@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tslab_test import TIMEOUT, TslabTest, main
 from tslab_tools import option_table, preloading
-from tslab_tools.failure import Failure
 from tslab_tools.commands import run
+from tslab_tools.failure import Failure
 
 STATIC = "int main(void) { return 0; }"
 
@@ -47,7 +47,9 @@ class Options(TslabTest):
 
     def test_the_library_takes_what_it_is_given(self):
         done = self.tslab("run", "--library", self.library, "--retain-bytes=2T", "--", "true")
-        self.assertEqual((done.returncode, done.stderr), (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number (0 to 1T bytes); ignored\n"))
+        self.assertEqual(
+            (done.returncode, done.stderr), (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number (0 to 1T bytes); ignored\n")
+        )
 
 
 class InItsPlace(TslabTest):

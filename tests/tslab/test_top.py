@@ -2,6 +2,7 @@
 it is installed.
 usage: test_top.py LIBRARY"""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -17,14 +18,17 @@ import time
 import unittest
 import urllib.request
 
-from tslab_test import TslabTest, main
 from prometheus_client import parser as plain_text
 from prometheus_client.openmetrics import parser as openmetrics
+
+from tslab_test import TslabTest, main
 from tslab_tools.live import board, metrics, processes
 
 PATIENCE = 90
 # Ever more objects of ever other sizes: such a program comes by a slow path again and again.
-BUSY = "import time\nkept = []\nwhile True:\n    kept.append(bytearray(len(kept) % 5000 + 600))\n    time.sleep(0.0005)\n"
+BUSY = (
+    "import time\nkept = []\nwhile True:\n    kept.append(bytearray(len(kept) % 5000 + 600))\n    time.sleep(0.0005)\n"
+)
 FORKS = """
 import os, time
 kept = [bytearray(1000) for _ in range(100)]
@@ -67,10 +71,8 @@ class Live(TslabTest):
         return program
 
     def end(self, program):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def figures(self, pids, holds=lambda found: True, mapped=True):
         """What is read of these processes as soon as it is as it should be."""
@@ -105,7 +107,11 @@ class Boards(Live):
         path = processes._descriptor(busy.pid)
         file = os.open(path, os.O_RDWR)
         self.addCleanup(os.close, file)
-        for attempt in (lambda: os.pwrite(file, b"x", 0), lambda: os.ftruncate(file, 0), lambda: os.ftruncate(file, 1 << 20)):
+        for attempt in (
+            lambda: os.pwrite(file, b"x", 0),
+            lambda: os.ftruncate(file, 0),
+            lambda: os.ftruncate(file, 1 << 20),
+        ):
             self.assertRaises(PermissionError, attempt)
         flags = fcntl.fcntl(file, fcntl.F_GET_SEALS)
         self.assertEqual(flags & 7, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
@@ -136,7 +142,7 @@ class Boards(Live):
             mother, child = self.figures([parent.pid, *children], mapped=False)
             self.assertEqual((mother.figures.pid, child.figures.pid), (parent.pid, children[0]))
             os.kill(parent.pid, signal.SIGSTOP)
-            (later,) = self.figures(children, lambda process: process.figures.number > child.figures.number)
+            (later,) = self.figures(children, lambda process, seen=child.figures.number: process.figures.number > seen)
             self.assertEqual(later.figures.pid, children[0])
             os.killpg(parent.pid, signal.SIGKILL)
 
@@ -175,7 +181,9 @@ class Boards(Live):
         self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
         text = self.tslab("stat", program.pid).stdout
         self.assertRegex(text, r"2 +2 +\S+ +224B +128K  request\n")
-        line = next(line for line in self.tslab("top", "--once").stdout.splitlines() if line.split()[:1] == [str(program.pid)])
+        line = next(
+            line for line in self.tslab("top", "--once").stdout.splitlines() if line.split()[:1] == [str(program.pid)]
+        )
         self.assertIn("2/3", line)
 
     def test_exec_and_exit_leave_nothing(self):
@@ -199,7 +207,8 @@ class Boards(Live):
 
     def test_too_few_descriptors(self):
         done = self.run_argv(
-            ["sh", "-c", "ulimit -n 50; exec /bin/echo hello"], env=self.environment | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"}
+            ["sh", "-c", "ulimit -n 50; exec /bin/echo hello"],
+            env=self.environment | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"},
         )
         self.assertEqual(done.stdout, "hello\n")
         self.assertEqual(done.stderr, "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n")
@@ -244,12 +253,24 @@ class Commands(Live):
             path = f"{folder}/report"
             for size in (300, 3000):
                 source = f"x = [bytes({size}) for _ in range(9000)]"
-                environment = self.environment | {"LD_PRELOAD": self.library, "TSLAB_STATS": "2", "TSLAB_STATS_FILE": path, "TSLAB_PURGE": "eager"}
+                environment = self.environment | {
+                    "LD_PRELOAD": self.library,
+                    "TSLAB_STATS": "2",
+                    "TSLAB_STATS_FILE": path,
+                    "TSLAB_PURGE": "eager",
+                }
                 self.assertEqual(self.run_argv(["/usr/bin/python3", "-c", source], env=environment).returncode, 0)
             done = self.tslab("stat", path)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, r"^python3[\d.]*, process \d+, tslab [\d.]+, up ")
-            for line in ("totals", "options", "accounts of memory", "size classes", "size classes that waste most", "threads"):
+            for line in (
+                "totals",
+                "options",
+                "accounts of memory",
+                "size classes",
+                "size classes that waste most",
+                "threads",
+            ):
                 self.assertIn(f"\n{line}\n", done.stdout)
             self.assertRegex(done.stdout, r"(?m)^purge +eager$")
             self.assertRegex(done.stdout, r"(?m)^3,\d\d\d +9,\d\d\d ", "the newest report is not the one shown")
@@ -271,7 +292,10 @@ class Commands(Live):
         busy = self.start(BUSY, TSLAB_KEEPER="2")
         self.figures([busy.pid])
         server = subprocess.Popen(
-            self.argv("export", "--listen", "127.0.0.1:0", busy.pid), stdout=subprocess.PIPE, text=True, env=self.environment
+            self.argv("export", "--listen", "127.0.0.1:0", busy.pid),
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self.environment,
         )
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -305,7 +329,13 @@ class Commands(Live):
                 self.assertLess(time.monotonic(), end, seen)
                 seen += os.read(terminal, 65536)
 
-        for key, text in ((b"", b"arrows choose"), (b"h", b"back"), (b"h", b"retnd"), (b"\r", b"= live"), (b"\x1b", b"retnd")):
+        for key, text in (
+            (b"", b"arrows choose"),
+            (b"h", b"back"),
+            (b"h", b"retnd"),
+            (b"\r", b"= live"),
+            (b"\x1b", b"retnd"),
+        ):
             os.write(terminal, key)
             wait_for(text)
         os.write(terminal, b"q")

@@ -95,7 +95,7 @@ def unsupported(text, pages, everything=False):
     link has those of the text right before its table. A link to the overview is one to all pages. `pages`: text by name.
     `everything`: figures with a unit must also be in a page where none is named."""
     known = {name: sorted(_numbers(found)) for name, found in pages.items()}
-    above: list[str] = []
+    above = []
     for block in _blocks(text):
         own = _LINK.findall(block)
         is_row = block.lstrip().startswith("|")

@@ -7,6 +7,8 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from tslab_tools import drop_in, option_table, preloading
 
@@ -31,10 +33,10 @@ def reader_of(option: option_table.Option) -> Callable[[str], str]:
     return read
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     for option in option_table.OPTIONS:
-        more = {"nargs": "?", "const": _ALONE[option.name]} if option.name in _ALONE else {}
+        more: dict[str, Any] = {"nargs": "?", "const": _ALONE[option.name]} if option.name in _ALONE else {}
         flag = "--" + option.name.replace("_", "-")
         text = f"{option.help} ({option.values})" if option.values else option.help
         parser.add_argument(flag, type=reader_of(option), metavar=option.form, help=text.replace("%", "%%"), **more)
@@ -43,7 +45,7 @@ def add_arguments(parser):
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
 
 
-def variables(library, arguments):
+def variables(library: Path, arguments: argparse.Namespace) -> dict[str, str]:
     """What is put into the environment: the library in front of all others that are preloaded, and tslab's options."""
     others = [word for word in re.split("[ :]+", os.environ.get("LD_PRELOAD", "")) if word and word != str(library)]
     found = {"LD_PRELOAD": ":".join([str(library), *others])}
@@ -51,14 +53,14 @@ def variables(library, arguments):
     return found | {f"TSLAB_{name.upper()}": value for name, value in chosen if value is not None}
 
 
-def environment(added):
+def environment(added: dict[str, str]) -> dict[str, str]:
     """What is added comes last: a variable for one option must win over TSLAB_OPTIONS, and tslab reads them in turn."""
     kept = {name: value for name, value in os.environ.items() if name not in added}
     kept.pop(drop_in.VARIABLE, None)  # it is this command's: tslab would complain about it
     return kept | added
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     words = preloading.program_of(arguments)
     if not words and not arguments.env:
         arguments.error("name a program to run, as in: tslab run -- redis-server")
@@ -74,4 +76,4 @@ def run(arguments):
     sys.stdout.flush()
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)  # Python ignores them, and the program would inherit that
-    os.execve(path, words, environment(added))  # does not return: it is the program now, or there was an error
+    return os.execve(path, words, environment(added))  # it is the program now, or there was an error

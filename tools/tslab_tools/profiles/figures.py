@@ -22,9 +22,7 @@ class Sum:
     oldest_ms: int = 0
     variance: float = 0  # of the bytes
 
-    def add(
-        self, objects: float, size: float, samples: int = 0, age_ms: int = 0, variance: float = 0
-    ) -> None:
+    def add(self, objects: float, size: float, samples: int = 0, age_ms: int = 0, variance: float = 0) -> None:
         self.objects += objects
         self.bytes += size
         self.samples += samples
@@ -45,7 +43,9 @@ def live(written: Written, key: Key = lambda sample: sample.stack) -> Sums:
     """What lives, estimated, by stack or by another key."""
     sums: defaultdict[Any, Sum] = defaultdict(Sum)
     for sample in written.live:
-        sums[key(sample)].add(sample.weight, sample.weight * sample.bytes, 1, sample.age_ms, _variance(sample.weight, sample.bytes))
+        sums[key(sample)].add(
+            sample.weight, sample.weight * sample.bytes, 1, sample.age_ms, _variance(sample.weight, sample.bytes)
+        )
     return sums
 
 
@@ -114,5 +114,7 @@ def growth(written: Written, symbols: "Symbols", base: Written, base_symbols: "S
     for number, found in live(written).items():
         old = before.pop(symbols.key(number), Sum())
         variance = found.variance + old.variance
-        sums[number] = Sum(found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms, variance)
+        sums[number] = Sum(
+            found.objects - old.objects, found.bytes - old.bytes, found.samples, found.oldest_ms, variance
+        )
     return sums
