@@ -161,6 +161,10 @@ static void write_report(void)
 /* Before the program can close what it was started with. */
 __attribute__((constructor(102))) static void prepare_reports(void)
 {
+    /* Where the library is not built with it, it starts later, and serves the program itself. */
+    if (!TSLAB_TSAN && os_has_thread_sanitizer()) {
+        return;
+    }
     if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0) {
         sink_keep_stderr();
     }

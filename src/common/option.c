@@ -142,7 +142,7 @@ static bool parse_signal(const struct option_row *row, struct slice text, struct
     for (unsigned i = 0; i < SIGNALS; i++) {
         const char *const name = asking_signals[i].name;
         if ((is_number && value->number == (uint64_t)asking_signals[i].number) ||
-            (text.length - skip == strlen(name) && strncmp(text.start + skip, name, strlen(name)) == 0)) {
+            (text.length - skip == strlen(name) && memcmp(text.start + skip, name, strlen(name)) == 0)) {
             value->number = (uint64_t)asking_signals[i].number;
             return true;
         }
@@ -351,7 +351,8 @@ static void text_scaled(struct text *text, uint64_t bytes)
 static void text_values(struct text *text, const struct option_row *row)
 {
     if (row->kind == KIND_NUMBER) {
-        const bool scaled = strcmp(row->values, "bytes") == 0;
+        /* Not by strcmp: that of ThreadSanitizer may not have started. */
+        const bool scaled = strlen(row->values) == strlen("bytes") && row->values[0] == 'b';
         (scaled ? text_scaled : text_plain)(text, row->smallest);
         text_string(text, " to ");
         (scaled ? text_scaled : text_plain)(text, row->largest);

@@ -161,6 +161,9 @@ size_t os_address_space(void);
 /* Whether the runtime of a sanitizer is in the process. It takes for granted that it is initialised before all else. */
 bool os_is_sanitized(void);
 
+/* Whether it is ThreadSanitizer. Its versions of libc's functions do not work before it has started. */
+bool os_has_thread_sanitizer(void);
+
 /* Whether mappings may lie anywhere in the address space. ThreadSanitizer and MemorySanitizer keep most of it for
  * themselves, and end a program that maps something there. */
 bool os_may_choose_addresses(void);

@@ -361,6 +361,11 @@ bool os_is_sanitized(void)
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
+bool os_has_thread_sanitizer(void)
+{
+    return __tsan_init != NULL;
+}
+
 bool os_may_choose_addresses(void)
 {
     return __tsan_init == NULL && __msan_init == NULL;
