@@ -9,6 +9,7 @@
 #include "malloc/current_thread.h"
 #include "malloc/exit_check.h"
 #include "malloc/fast.h"
+#include "os/os.h"
 #include "os/sink.h"
 #include "report/live_view.h"
 #include "report/profile.h"

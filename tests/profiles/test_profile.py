@@ -81,7 +81,7 @@ class Programs(Case):
     def promised(self, shape):
         """What freeing the objects of the culprit, and of all, is to bring, and what it did, in bytes."""
         path = self.directory / shape
-        came = [int(word) * 1024 for word in self.run_program(PROMISE, shape, path, profile="1", profile_file="").split()]
+        came = [int(word) * 1024 for word in self.run_program(PROMISE, shape, path, profile="1").split()]
         profile = written.read(path)
         sites = dict(figures.by_site(figures.kept(profile), symbols.Symbols(profile)))
         by = {site.split()[0]: found.bytes for site, found in sites.items()}

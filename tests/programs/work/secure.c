@@ -13,7 +13,7 @@ int main(void)
     for (size_t size = 1; size < 1000000; size *= 2)
         free(memset(malloc(size), 1, size));
     void (*print)(int);
-    *(void **)&print = dlsym(RTLD_DEFAULT, "tslab_stats_print");
+    *(void **)&print = dlsym(RTLD_DEFAULT, "tslab_stats_json");
     printf("%s, %s the library\n", getauxval(AT_SECURE) ? "secure" : "plain", print != NULL ? "with" : "without");
     fflush(stdout);
     if (print != NULL)

@@ -1,6 +1,7 @@
 """`tslab profile`: reads heap profiles that the library has written."""
 
 import argparse
+import math
 import os
 import re
 import signal
@@ -25,6 +26,7 @@ and what grows. Of a running program, give the number of its process: it needs t
 and stats_signal."""
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 WAIT_SECONDS = 20
+SAMPLES_LEAST = 10
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -96,15 +98,33 @@ def ask(pid: int) -> Path:
     raise Failure(f"process {pid} wrote no profile within {WAIT_SECONDS} s: it writes at its next slow allocation")
 
 
+def _error(found: figures.Sum, share: float | None) -> str:
+    """How far a sum may be off, either way: one sigma, in %. Of a share of a known sum only the division is uncertain,
+    and even all of it may be one sample less."""
+    if not found.samples or found.bytes <= 0:
+        return ""
+    if found.samples < SAMPLES_LEAST and found.variance:
+        return "too few samples"
+    rest = 1 if share is None else min(1, 1 - share + 1 / found.samples)
+    return f"{100 * math.sqrt(found.variance * rest) / found.bytes:.0f}"
+
+
 def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], top: int, objects: str) -> None:
     total = sum(found.bytes for _, found in sites) or 1
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for head in ("MiB", "%", objects, "samples"):
+    for head in ("MiB", "%", objects, "samples", "± %"):
         table.add_column(head, justify="right")
     table.add_column("place", overflow="fold")
     for site, found in sites[:top]:
         samples = str(found.samples) if found.samples else ""
-        row = (f"{found.bytes / 2**20:,.2f}", f"{100 * found.bytes / total:.1f}", f"{found.objects:,.0f}", samples)
+        error = _error(found, found.bytes / total if objects == "pages" else None)
+        row = (
+            f"{found.bytes / 2**20:,.2f}",
+            f"{100 * found.bytes / total:.1f}",
+            f"{found.objects:,.0f}",
+            samples,
+            error,
+        )
         table.add_row(*row, site, end_section=False)
     console.print(table)
 
