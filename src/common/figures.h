@@ -224,7 +224,7 @@
 #define FIGURE_MEMBER(name, ...) uint64_t name;
 /* Their names in one string, each with a zero behind it, and an empty one at the end. */
 #define FIGURE_NAME(name, ...) #name "\0"
-#define FIGURE_ONE(name, ...)  +1
+#define FIGURE_ONE(name, ...)  +1 /* NOLINT(bugprone-macro-parentheses) */
 
 struct total_figures {
     TOTAL_FIGURES(FIGURE_MEMBER)
