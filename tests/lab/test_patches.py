@@ -21,9 +21,10 @@ enum { OBJECTS = 40000 };
 static void *objects[OBJECTS];
 static void say(void)
 {
-    struct tslab_stats stats;
-    tslab_stats_get(&stats);
-    printf("%d\\n", (int)stats.slabs_recycled);
+    uint64_t recycled = 0;
+    if (tslab_stat_get("slabs_recycled", &recycled) == TSLAB_OK) {
+        printf("%d\\n", (int)recycled);
+    }
 }
 int main(void)
 {
