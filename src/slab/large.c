@@ -263,7 +263,12 @@ void *large_move(void *p, size_t bytes)
     store_relaxed(&arena.units[first].tag, TAG_NONE);
     invariant(first != target && arena.runs[target].units == wanted);
     pages_set(p, (const char *)p + ((size_t)units << UNIT_SHIFT), false);
-    depot_put_left(first, units);
+    /* New memory, without what the program may have set for the old. Beside other empty memory it serves long runs. */
+    if (arena_return(first, units) == ARENA_RETURNED) {
+        depot_put(first, units, true);
+    } else {
+        depot_put_left(first, units);
+    }
     return large_open(target, bytes);
 }
 
