@@ -118,9 +118,6 @@ static void *move_pages(struct thread *thread, void *p, size_t size)
     }
     /* Another thread may have its place as soon as it has left. */
     live_bits_dies(p);
-    if (samples_are_on()) {
-        sampling_end(&thread->gate, p);
-    }
     gate_lock(&thread->gate);
     void *const moved = large_epoch(p) == 0 ? large_move(p, size) : NULL;
     gate_unlock(&thread->gate);

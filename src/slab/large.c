@@ -7,6 +7,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/hot_runs.h"
+#include "slab/samples.h"
 #include "slab/slab.h"
 #include "space/pages.h"
 #include "space/reclaim.h"
@@ -247,6 +248,9 @@ void *large_move(void *p, size_t bytes)
         return NULL;
     }
     pages_touch_units(target, wanted); /* also where the kernel fails midway */
+    if (clean && samples_are_on()) {
+        samples_end((uintptr_t)p); /* before another thread may have the place */
+    }
     const enum os_moved moved =
         clean ? os_move(p, (size_t)units << UNIT_SHIFT, arena_address(target), (size_t)wanted << UNIT_SHIFT)
               : OS_NOT_MOVED;

@@ -280,7 +280,8 @@ static void look_at_samples(void)
         const uintptr_t of = sample.stack == 0 ? 0 : samples_stack(sample.stack)->frames[0];
         is_calm = is_calm && ledger()->births == births;
         if (is_calm && !is_any(before, sample.address, of) && !is_any(world.objects, sample.address, of)) {
-            sim_fail("a sampled object is said to live, and is gone");
+            sim_fail("sample %u of %zx (%zu bytes, of %zx, run %u) is said to live, and is gone", number,
+                     (size_t)sample.address, (size_t)sample.bytes, (size_t)of, sample.run);
         }
         for (unsigned i = 0; i < count; i++) {
             told[i] |= is_of(&before[i], sample.address, of);

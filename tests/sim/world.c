@@ -19,6 +19,7 @@
 #include "thread/exchange.h"
 #include "thread/keeper.h"
 #include "thread/overflow.h"
+#include "thread/sampling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -515,6 +516,9 @@ static void resize(int actor, struct object *object, size_t units)
 static bool free_direct(void *p, unsigned class)
 {
     struct thread *thread = current_thread_get();
+    if ((load_plain(&arena.units[arena_unit(p)].tag) & TAG_SAMPLED) != 0) {
+        sampling_end(&thread->gate, p);
+    }
     overflow_free_direct(&thread->heap, class, p);
     current_thread_put(thread);
     return true;
