@@ -14,6 +14,7 @@
 #define TSLAB_AUDIT_ACCOUNTS_H
 
 #include "audit/resident.h"
+#include "base/build.h"
 #include "common/figures.h"
 #include "thread/heap.h"
 

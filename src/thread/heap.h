@@ -20,6 +20,7 @@
 #ifndef TSLAB_THREAD_HEAP_H
 #define TSLAB_THREAD_HEAP_H
 
+#include "base/build.h"
 #include "common/figures.h"
 #include "os/fatal.h"
 #include "slab/hot_runs.h"

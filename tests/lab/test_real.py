@@ -158,7 +158,7 @@ class Selection(unittest.TestCase):
         self.assertEqual(names, ["redis", "python", "sqlite3", "perl", "cc1plus", "git"])
         lua = "lua5.4 is not installed. To install it: apt-get install lua5.4"
         wrk = "wrk is not installed. To install it: apt-get install wrk"
-        self.assertEqual(said, f"lab: lua is left out: {lua}\ntslab: nginx is left out: {wrk}\n")
+        self.assertEqual(said, f"lab: lua is left out: {lua}\nlab: nginx is left out: {wrk}\n")
         self.assertEqual(self.listing["lua"], f"cannot run here: {lua}")
 
     def test_one_that_was_asked_for_and_is_not_installed(self):

@@ -255,8 +255,7 @@ class Commands(Live):
                 source = f"x = [bytes({size}) for _ in range(9000)]"
                 environment = self.environment | {
                     "LD_PRELOAD": self.library,
-                    "TSLAB_STATS": "2",
-                    "TSLAB_STATS_FILE": path,
+                    "TSLAB_STATS": f"2,{path}",
                     "TSLAB_PURGE": "eager",
                 }
                 self.assertEqual(self.run_argv(["/usr/bin/python3", "-c", source], env=environment).returncode, 0)
