@@ -97,19 +97,9 @@ extern _Thread_local uint64_t counted[COUNTED_MOST];
 #define counter_sub(p, v)        counter_set((p), counter_get(p) - (v))
 #define counter_add_shared(p, v) ((void)fetch_add_plain((p), (v)))
 
-/* For a word that only its owner writes, and reads plainly, while other threads may read it at any time. On x86-64 the
- * addition is one instruction. Compilers do not make that of an atomic load and store. */
-static inline void owned_add(uint64_t *word, uint64_t v)
-{
-#if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
-    __asm__("addq %1, %0" : "+m"(*word) : "er"(v) : "cc");
-#else
-    __atomic_store_n(word, *word + v, __ATOMIC_RELAXED);
-#endif
-}
-
-/* Adds 1 to such a word, unless its highest bit would be set, or is: then true. Another thread may set that bit. On
- * x86-64 the addition sets the flag that the branch looks at, and is taken back if the branch is taken. */
+/* Adds 1 to a word that only its owner writes, while other threads may read it at any time. True: its highest bit is
+ * set, or would be, and nothing is added. Another thread may set that bit. On x86-64 the addition sets the flag that
+ * the branch looks at, and is taken back if the branch is taken. */
 static inline bool owned_count(uint32_t *word)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN
