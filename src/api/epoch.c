@@ -5,6 +5,7 @@
 #include "epoch/instance.h"
 #include "epoch/scope.h"
 #include "epoch/work_unit.h"
+#include "malloc/alloc.h"
 #include "malloc/fast.h"
 #include "malloc/handle.h"
 #include "os/fatal.h"
@@ -237,7 +238,7 @@ TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t size)
     }
     void *p = object_begin(alloc_by_name(epoch, guard_room(bytes), 1, &zero), bytes);
     if (p != NULL && !zero) {
-        memset(p, 0, bytes);
+        alloc_clear(p, bytes);
     }
     return p;
 }

@@ -231,8 +231,20 @@ static struct account table_account(enum arena_table table, uint64_t written_byt
     return (struct account){ mapped, not_below_zero(mapped, round_up(written_bytes, os_page_bytes())) };
 }
 
-static void add_tables(struct accounts *accounts, const struct use_tally *tally, uint64_t used_units,
-                       uint64_t dirty_units)
+/* Chunks write codes, which stay when the chunk is empty and waits. */
+static struct account code_account(struct resident *resident, uint64_t written_bytes)
+{
+    struct account account = table_account(TABLE_CODES, written_bytes);
+    if (resident != NULL) {
+        const uint64_t bytes = load_plain(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
+        const uint64_t there = resident_range_bytes(resident, arena.codes, bytes);
+        account.untouched_bytes = min_size(account.untouched_bytes, not_below_zero(account.bytes, there));
+    }
+    return account;
+}
+
+static void add_tables(struct accounts *accounts, const struct use_tally *tally, struct resident *resident,
+                       uint64_t used_units, uint64_t dirty_units)
 {
     const uint64_t granules = UNIT_BYTES / GRANULE_BYTES, touched = used_units + dirty_units;
     /* Of a large run, only the first descriptor is written. */
@@ -243,7 +255,7 @@ static void add_tables(struct accounts *accounts, const struct use_tally *tally,
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
     accounts->run_table = table_account(TABLE_RUNS, not_below_zero(touched, inside) * sizeof(struct run));
     accounts->revisit_table = table_account(TABLE_REVISITS, tally->handle_units * sizeof(struct revisit));
-    accounts->code_table = table_account(TABLE_CODES, (tally->chunk_units + tally->handle_units) * granules);
+    accounts->code_table = code_account(resident, (tally->chunk_units + tally->handle_units) * granules);
 #if TSLAB_CHECKED
     accounts->check_table = table_account(TABLE_LIVE, touched * granules / 8);
 #endif
@@ -323,7 +335,7 @@ struct accounts_gap accounts_take(struct accounts *accounts, struct resident *re
     const uint64_t found = ((tally.slab_units + tally.chunk_units + tally.large_units) << UNIT_SHIFT) +
                            accounts->hot_runs.bytes + accounts->trapped_runs.bytes;
     accounts->moving_runs = none_of(not_below_zero(used, found));
-    add_tables(accounts, &tally, used >> UNIT_SHIFT,
+    add_tables(accounts, &tally, resident, used >> UNIT_SHIFT,
                (accounts->dirty_runs.bytes + accounts->stuck_runs.bytes) >> UNIT_SHIFT);
     add_records(accounts);
 

@@ -33,6 +33,18 @@ static bool page_has_memory(struct resident *resident, size_t page)
     return resident->entries[page - resident->first] >> 63 != 0;
 }
 
+size_t resident_range_bytes(struct resident *resident, const void *start, size_t bytes)
+{
+    const size_t page = os_page_bytes(), from = (uintptr_t)start / page,
+                 to = round_up((uintptr_t)start + bytes, page) / page;
+    size_t pages = 0;
+    for (size_t at = from; resident->file >= 0 && at < to; at++) {
+        pages += page_has_memory(resident, at);
+    }
+    invariant(pages <= to - from);
+    return resident->file >= 0 ? pages * page : bytes;
+}
+
 size_t resident_bytes(struct resident *resident, size_t first, size_t n)
 {
     if (resident->file < 0) {

@@ -23,6 +23,9 @@ struct resident {
 void resident_open(struct resident *resident);
 void resident_close(struct resident *resident);
 
+/* The bytes of a range on pages that have memory. All of them, where the kernel does not tell. */
+size_t resident_range_bytes(struct resident *resident, const void *start, size_t bytes);
+
 /* The bytes of n units on pages that were handed out and have memory. */
 size_t resident_bytes(struct resident *resident, size_t first, size_t n);
 

@@ -48,14 +48,14 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
     X(EPOCH_POLICY, epoch_policy, KIND_WORD, WORK_NEVER, 0, 86400000,                                                  \
       "never, per-request, batch-N, interval-MS, manual", ANY_TIME,                                                    \
       "when the epoch of a thread's units of work ends, and whether it has one")                                       \
-    X(PURGE, purge, KIND_WORD, PURGE_ADAPTIVE, 0, 0, "adaptive, delayed, eager, lazy, never", ANY_TIME,                \
+    X(PURGE, purge, KIND_WORD, PURGE_ADAPTIVE, 0, 0, "adaptive, eager, lazy, never", ANY_TIME,                         \
       "when free memory goes back to the system")                                                                      \
     X(PURGE_DELAY_MS, purge_delay_ms, KIND_NUMBER, 500, 0, 3600000, "ms", ANY_TIME,                                    \
       "how long free memory waits for reuse before its pages go back to the system")                                   \
     X(RETAIN_BYTES, retain_bytes, KIND_NUMBER, 512 * KIB, 0, TIB, "bytes", ANY_TIME,                                   \
-      "free memory to keep for reuse in any case: above it, memory unlikely to be reused is returned at once")         \
+      "free memory that may wait for reuse in any case; more may where the program took as much lately")               \
     X(RETAIN_LIMIT_BYTES, retain_limit_bytes, KIND_NUMBER, TIB, 0, TIB, "bytes", ANY_TIME,                             \
-      "the most free memory to keep for reuse, whatever the library learns")                                           \
+      "the most free memory that may wait for reuse, whatever the program does")                                       \
     X(KEEPER, keeper, KIND_NUMBER, 1, 0, 2, "", AT_START,                                                              \
       "a thread of the library gives memory back while the program is idle: 0 never, 1 when the program has "          \
       "two threads or more, 2 always")                                                                                 \
@@ -95,7 +95,7 @@ static inline uint64_t option_get(enum option option)
 
 /* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
-enum purge_policy { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
+enum purge_policy { PURGE_ADAPTIVE, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
 enum { WORD_SHIFT = 3, INTERVAL_MS_MOST = 86400000 };
 

@@ -16,7 +16,6 @@
 /* What is called when it is time to look whether a report is due. Set before there are threads. */
 struct trace {
     atomic_u32 is_watched; /* 1: the functions below are set, and reports may be due while the program runs */
-    atomic_u32 is_kept;    /* 1: there is a keeper, and it comes by */
     void (*after_slow)(void);
     void (*from_keeper)(void);
     void (*in_child)(void); /* set also where is_watched is 0 */

@@ -26,6 +26,15 @@ static bool is_fresh_slot(const void *p, unsigned class)
     return arena_tag(p) == front->magazine[class].tag && heap_is_fresh(front->heap, class);
 }
 
+void alloc_clear(void *p, size_t size)
+{
+    if (size > MIDDLE_MAX && !GUARDED && arena_tag(p) == TAG_LARGE) {
+        large_clear(p, size);
+    } else {
+        memset(p, 0, size);
+    }
+}
+
 void *alloc_zero(size_t size)
 {
     bool zero = false;
@@ -37,7 +46,7 @@ void *alloc_zero(size_t size)
         p = object_begin(object_alloc_ambient(guard_room(size), 1, CLASS_NONE, &zero), size);
     }
     if (p != NULL && !zero) {
-        memset(p, 0, size);
+        alloc_clear(p, size);
     }
     return p;
 }

@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* Writes zeros over the first bytes of an object that is about to be handed out. */
+void alloc_clear(void *p, size_t size);
+
 /* Allocates zeroed memory. Does not touch memory that is fresh from the system. */
 void *alloc_zero(size_t size);
 

@@ -53,6 +53,9 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     if (p == NULL) {
         gate_lock(&thread->gate);
         p = large_alloc(max_size(size, 1), alignment, zero);
+        if (unlikely(reclaim_is_over_budget())) {
+            reclaim_tick(); /* before the program writes to it: what waits makes room */
+        }
         gate_unlock(&thread->gate);
     }
     if (samples_are_on()) {

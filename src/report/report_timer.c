@@ -6,6 +6,7 @@
 #include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "space/reclaim.h"
 #include "thread/heap.h"
 #include "thread/thread.h"
 
@@ -73,7 +74,7 @@ static void write_or_post(uint64_t late_ms)
 
 noinline void report_timer_write(void)
 {
-    write_or_post(load_plain(&trace.is_kept) != 0 ? POST_LATE_MS : 0);
+    write_or_post(load_plain(&reclaim_is_kept) != 0 ? POST_LATE_MS : 0);
 }
 
 /* For a thread that is to have no record. */
@@ -82,7 +83,6 @@ static void write_without_record(void)
     struct front *const front = front_current;
     invariant(front->thread == NULL);
     front_current = &front_gone;
-    store_plain(&trace.is_kept, 1);
     write_or_post(0);
     invariant(front_current == &front_gone);
     front_current = front;

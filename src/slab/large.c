@@ -14,6 +14,7 @@
 #include "space/trap.h"
 
 #include <stdint.h>
+#include <string.h>
 
 enum {
     MOVE_UNITS_MIN = (256 << 10) / UNIT_BYTES, /* the shortest run whose pages are moved */
@@ -162,6 +163,23 @@ void *large_alloc_hot(struct hot_runs *hot, size_t bytes)
 {
     const uint32_t first = hot_runs_take(hot, units_for(bytes));
     return first == 0 ? NULL : large_open(first, bytes);
+}
+
+void large_clear(void *p, size_t bytes)
+{
+    enum { SPARSE_BYTES = 8 << 20 };
+    const struct run *const run = large_at(p);
+    char *const start = p, *const end = start + bytes;
+    char *const from = (char *)round_up((uintptr_t)start, os_page_bytes());
+    char *const to = (char *)round_down((uintptr_t)end, os_page_bytes());
+    invariant(run != NULL && bytes <= run->large_bytes);
+    if (bytes < SPARSE_BYTES || !reclaim_pages(from, (size_t)(to - from))) {
+        memset(p, 0, bytes);
+        return;
+    }
+    pages_touch(from, to);
+    memset(start, 0, (size_t)(from - start));
+    memset(to, 0, (size_t)(end - to));
 }
 
 bool large_free_hot(struct hot_runs *hot, void *p)

@@ -32,6 +32,10 @@ uint32_t large_epoch(const void *p);
 /* A block of at least `bytes` from the hot runs of the caller's heap. NULL when none of them fits. Needs no gate. */
 void *large_alloc_hot(struct hot_runs *hot, size_t bytes);
 
+/* Writes zeros over the first bytes of the block at p, which is about to be handed out. Long blocks get pages without
+ * memory instead, for most callers want sparse ones so long. Needs no gate. */
+void large_clear(void *p, size_t bytes);
+
 /* Frees the block at p into the hot runs of the caller's heap. False when no block starts at p, or they have no room.
  * Needs no gate. */
 bool large_free_hot(struct hot_runs *hot, void *p);

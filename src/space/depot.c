@@ -108,6 +108,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     if (n >= arena.span_units || align >= arena.span_units) {
         return 0;
     }
+    const uint64_t now_ms = os_now_ms();
     depot_lock();
     uint32_t run = run_find(RUN_STUCK, n, align);
     if (run == 0) {
@@ -120,6 +121,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         invariant(fresh <= n && row_behind(run, n) >= n);
         run_count_fresh(fits ? row_cut(run, n) : 0);
         *clean = false;
+        depot_note_use(now_ms);
         depot_unlock();
         return fits ? run : 0;
     }
@@ -139,6 +141,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     run_count_fresh(first != 0 && *clean ? units : 0);
     invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
     invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
+    depot_note_use(now_ms);
     depot_unlock();
     if (huge) {
         huge_fill(first);
@@ -172,20 +175,23 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean)
     return depot_take_run(n, 1, true, clean);
 }
 
-static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
+/* `swept`: of a run that is not dirty. */
+static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t swept)
 {
+    const uint64_t now_ms = os_now_ms();
     invariant(kind != RUN_USED && kind != RUN_STUCK && n != 0);
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
-    (void)run_join(first, n, kind, since_ms);
+    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : swept);
+    depot_note_use(now_ms);
     depot_unlock();
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
-    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY, clean ? UNSWEPT : os_now_ms());
+    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY, UNSWEPT);
 }
 
 void depot_put_left(uint32_t first, uint32_t n)
@@ -227,6 +233,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     invariant(wanted > n);
     const uint32_t behind = first + n;
     const uint32_t more = wanted - n;
+    const uint64_t now_ms = os_now_ms();
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;
@@ -237,6 +244,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
     }
+    depot_note_use(now_ms);
     depot_unlock();
     return run != 0;
 }
@@ -250,6 +258,7 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
     run_unmark(first);
     run_mark(first, keep, RUN_USED);
     (void)run_join(first + keep, n - keep, RUN_DIRTY, now_ms);
+    depot_note_use(now_ms);
     depot_unlock();
 }
 

@@ -2,6 +2,7 @@
  * run that fits by its bin. Cutting and joining keep every run marked and linked. */
 #include "space/free_runs.h"
 
+#include "common/option.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -32,6 +33,13 @@ void depot_unlock(void)
 {
     invariant(steps <= STEPS_MOST);
     lock_release(&depot.lock);
+}
+
+void depot_note_use(uint64_t now_ms)
+{
+    const size_t used = counter_get(&depot.units[RUN_USED]), purging = counter_get(&depot.purging_units);
+    invariant(lock_is_held(&depot.lock) && purging <= used);
+    recent_use_note(&depot.use, used - purging, now_ms, option_get(OPTION_PURGE_DELAY_MS));
 }
 
 /* Two lists share their links: dirty runs by age, and long clean runs to be swept. A run is on at most one of them. */

@@ -11,6 +11,7 @@
 
 #include "os/lock.h"
 #include "space/huge_pages.h"
+#include "space/recent_use.h"
 #include "space/size_bins.h"
 
 enum {
@@ -34,6 +35,7 @@ struct depot {
     /* Under the lock. */
     _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
     struct run_list unswept;
+    struct recent_use use;
     struct size_bins bins;
 };
 
@@ -53,6 +55,9 @@ enum { UNSWEPT = 0, SWEPT = 1 };
 /* Takes and releases the depot's lock. Checked builds count the steps between. */
 void depot_lock(void);
 void depot_unlock(void);
+
+/* Notes how many units are in use, without those that purgers have taken out. Under the lock. */
+void depot_note_use(uint64_t now_ms);
 
 /* Writes n units from `first` on into the side tables as one run of the kind, and takes such a run out of the accounts.
  */

@@ -1,5 +1,4 @@
-/* One purger at a time works under the purger's lock. The budget learns from how much of the purged memory is wanted
- * back within the delay. */
+/* One purger at a time works under the purger's lock. */
 #include "space/reclaim.h"
 
 #include "common/option.h"
@@ -22,9 +21,8 @@ enum {
      * arena. So a sweep makes at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
-    PAUSE_MS_MIN = 10,                        /* the shortest pause after a refusal */
-    LEARNED_UNITS = (128 << 20) / UNIT_BYTES, /* the most that the learned budget can be, if no more is in use */
-    RETAIN_SHIFT = 5,                         /* the budget is at least this fraction of the units in use */
+    PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
+    BESIDES_SHIFT = 5, /* this fraction of what was in use lately may wait in any case */
 };
 
 struct reclaim_counters reclaim_counters;
@@ -32,99 +30,33 @@ struct reclaim_counters reclaim_counters;
 /* The state of the purger. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
-    atomic_size_t cache_budget_units; /* learned: units that were wanted back soon after they were purged */
-    size_t unswept_units;             /* units purged since the side tables were swept */
-    size_t purged_units;              /* units purged because of the budget, and not wanted back so far */
-    atomic_size_t dirty_units;  /* the most dirty units that a slow operation has met since the budget last shrank */
-    uint64_t purged_ms;         /* time of the last purge because of the budget */
-    uint64_t fresh_units;       /* depot.fresh_units at that time */
-    size_t gone_units;          /* units purged since patience_learn learned last */
-    size_t mistaken_units;      /* purged_lately.mistaken_units at that time */
-    uint64_t gone_ms;           /* time of the last purge */
-    atomic_u32 patience;        /* log2 of how many delays a run waits */
-    bool insists;               /* everything must go now */
-    atomic_u64 paused_until_ms; /* end of the pause after a refusal; 0: the system has not refused */
+    size_t unswept_units;         /* units purged since the side tables were swept */
+    size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
+    bool insists;                 /* everything must go now */
+    atomic_u64 looked_ms;         /* time of the last look */
+    atomic_u64 resumed_ms;        /* time of the last look that came after a pause, */
+    atomic_u64 resumed_before_ms; /* and of the one before */
+    atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-static size_t learned_most(void)
+/* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
+ * lately, and a little: the option, or a share, whichever is more, and the rest of a huge page. Where there is no
+ * keeper, it may be the last time that anybody looks: what the program had for longer than it waits goes at once. */
+static size_t waiting_units(void)
 {
-    return max_size(LEARNED_UNITS, counter_get(&depot.units[RUN_USED]));
-}
-
-/* The dirty units that may wait for reuse. Where the policy leaves it to the program's behaviour: the option, the
- * learned budget, or a share of the units in use, whichever is most; and the rest of a huge page. */
-static size_t retain_units(void)
-{
-    const size_t used = counter_get(&depot.units[RUN_USED]);
-    const size_t learned = min_size(load_plain(&purger.cache_budget_units), learned_most());
-    const size_t asked = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> RETAIN_SHIFT);
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
+    const size_t peak = load_plain(&depot.use.peak), below = load_plain(&depot.use.below_peak);
+    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, peak >> BESIDES_SHIFT) +
+                           (depot_grows_huge() ? HUGE_UNITS : 0);
+    const bool is_kept = load_plain(&reclaim_is_kept) != 0;
     switch ((enum purge_policy)option_word(OPTION_PURGE)) {
     case PURGE_EAGER:
         return 0;
-    case PURGE_DELAYED:
     case PURGE_NEVER:
         return most;
     default:
-        return min_size(max_size(learned, asked) + (depot_grows_huge() ? HUGE_UNITS : 0), most);
+        return min_size((is_kept ? below : min_size(below, load_plain(&depot.use.rise))) + besides, most);
     }
-}
-
-/* What a purge because of the budget leaves: all of the budget while more than that is in use. A program that frees
- * most of what it has may be done. Then half of it is left. */
-static size_t kept_units(void)
-{
-    const size_t budget = retain_units();
-    return max_size(budget / 2, min_size(budget, counter_get(&depot.units[RUN_USED])));
-}
-
-/* A program that fills and empties its memory again and again should fault its pages in once. A program that is done
- * should lose them at once. So the budget grows by the memory that was purged and wanted again within the delay, and
- * halves for each delay in which nothing was purged because of it. Under the lock. */
-static void cache_budget_learn(uint64_t now_ms, uint64_t delay_ms)
-{
-    invariant(lock_is_held(&purger.lock));
-    const uint64_t age_ms = now_ms - purger.purged_ms;
-    const uint64_t wanted = counter_get(&depot.fresh_units) - purger.fresh_units;
-    size_t budget = load_plain(&purger.cache_budget_units);
-    if (age_ms <= delay_ms) {
-        const size_t mistaken = min_size(purger.purged_units, wanted);
-        budget += mistaken;
-        purger.purged_units -= mistaken;
-    } else {
-        budget >>= min_size(age_ms / max_size(delay_ms, 1), 63);
-        purger.purged_units = 0;
-        store_plain(&purger.dirty_units, 0);
-    }
-    store_plain(&purger.cache_budget_units, min_size(budget, learned_most()));
-    purger.purged_ms = now_ms;
-    purger.fresh_units = counter_get(&depot.fresh_units);
-}
-
-/* Memory that comes in bursts is wanted back after each pause. Where most of what was purged was wanted soon, runs wait
- * twice as long, and so does the budget, up to four delays; where none was, half as long. Under the lock. */
-static void patience_learn(uint64_t now_ms, uint64_t delay_ms)
-{
-    enum { PATIENCE_MOST = 2 };
-    const size_t mistaken = counter_get(&purged_lately.mistaken_units) - purger.mistaken_units;
-    const uint32_t patience = load_plain(&purger.patience);
-    invariant(lock_is_held(&purger.lock) && patience <= PATIENCE_MOST);
-    invariant(counter_get(&purged_lately.mistaken_units) >= purger.mistaken_units);
-    if (mistaken > purger.gone_units / 2) {
-        store_plain(&purger.patience, patience < PATIENCE_MOST ? patience + 1 : patience);
-    } else if (purger.gone_units == 0 || now_ms - purger.gone_ms <= delay_ms) {
-        return; /* it is too early to tell */
-    } else if (mistaken == 0 && patience != 0) {
-        store_plain(&purger.patience, patience - 1);
-    }
-    purger.gone_units = 0;
-    purger.mistaken_units += mistaken;
-}
-
-size_t reclaim_learned_bytes(void)
-{
-    /* The budget grows in leaps, and may exceed all that was ever dirty. */
-    return min_size(load_plain(&purger.cache_budget_units), load_plain(&purger.dirty_units)) << UNIT_SHIFT;
 }
 
 bool reclaim_pages(char *start, size_t bytes)
@@ -151,9 +83,11 @@ static void sweep_clean(size_t purged_units, bool all)
     if (!all && purger.unswept_units < SWEEP_UNITS) {
         return;
     }
+    /* A program that wants soon what was purged would map absent runs as often. */
+    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
+    const bool leaves = all || mistaken == purger.mistaken_units;
+    purger.mistaken_units = mistaken;
     purger.unswept_units = 0;
-    /* A program that fills and empties its memory again and again would map absent runs as often. */
-    const bool leaves = all || load_plain(&purger.cache_budget_units) == 0;
     const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
     uint32_t n;
     uint32_t first;
@@ -301,7 +235,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
 
 bool reclaim_is_over_budget(void)
 {
-    return counter_get(&depot.units[RUN_DIRTY]) > retain_units() && load_plain(&purger.paused_until_ms) == 0;
+    return counter_get(&depot.units[RUN_DIRTY]) > waiting_units() && load_plain(&purger.paused_until_ms) == 0;
 }
 
 bool reclaim_is_refused(void)
@@ -309,45 +243,47 @@ bool reclaim_is_refused(void)
     return load_plain(&purger.paused_until_ms) != 0;
 }
 
-/* How long a run waits. */
-static uint64_t waiting_ms(void)
+/* Runs that became dirty before this time are old. */
+static uint64_t old_ms(uint64_t now_ms)
 {
-    return option_get(OPTION_PURGE_DELAY_MS) << load_plain(&purger.patience);
+    const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
+    return option_word(OPTION_PURGE) != PURGE_NEVER && now_ms > delay_ms ? now_ms - delay_ms : 0;
 }
 
-/* Runs that became dirty before this time are due. */
-static uint64_t purge_due_ms(uint64_t now_ms)
+/* The same for the program's own looks. A keeper sees to old runs. Where there is none, a program that goes on after a
+ * pause is about to want what waited through the pause: that goes after a while, or if the program did not want it
+ * after the pause before either. */
+static uint64_t old_for_program_ms(uint64_t now_ms)
 {
-    const bool ages = option_word(OPTION_PURGE) != PURGE_NEVER;
-    return ages && now_ms > waiting_ms() ? now_ms - waiting_ms() : 0;
+    const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
+    if (load_plain(&reclaim_is_kept) != 0) {
+        return 0;
+    }
+    if (now_ms - load_plain(&purger.looked_ms) >= delay_ms) {
+        store_plain(&purger.resumed_before_ms, load_plain(&purger.resumed_ms));
+        store_plain(&purger.resumed_ms, now_ms);
+    }
+    store_plain(&purger.looked_ms, now_ms);
+    const bool goes_on = now_ms - load_plain(&purger.resumed_ms) < delay_ms;
+    return goes_on ? min_size(old_ms(now_ms), load_plain(&purger.resumed_before_ms)) : old_ms(now_ms);
 }
 
-/* Purges the runs that are due. Returns whether any went. Under the lock. */
-static bool purge_due(size_t dirty, uint64_t now_ms)
+/* Purges what is too much, and what became dirty before a time. Returns whether any went. Under the lock. */
+static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t before_ms)
 {
     size_t bytes = 0;
-    invariant(lock_is_held(&purger.lock));
-    patience_learn(now_ms, option_get(OPTION_PURGE_DELAY_MS));
-    if (dirty > retain_units()) {
-        cache_budget_learn(now_ms, waiting_ms());
-        if (dirty > retain_units()) {
-            store_plain(&purger.dirty_units, max_size(load_plain(&purger.dirty_units), dirty));
-            bytes = purge_while(0, kept_units(), dirty, false);
-            purger.purged_units += bytes >> UNIT_SHIFT;
-        }
+    invariant(lock_is_held(&purger.lock) && before_ms <= now_ms);
+    if (dirty > waiting_units()) {
+        bytes = purge_while(0, waiting_units(), dirty, false);
     }
-    if (!is_paused(now_ms)) {
-        bytes += purge_while(purge_due_ms(now_ms), SIZE_MAX, TICK_UNITS, false);
-    }
-    if (bytes != 0) {
-        purger.gone_units += bytes >> UNIT_SHIFT;
-        purger.gone_ms = now_ms;
+    if (before_ms != 0 && !is_paused(now_ms)) {
+        bytes += purge_while(before_ms, SIZE_MAX, TICK_UNITS, false);
     }
     sweep_clean(bytes >> UNIT_SHIFT, false);
     return bytes != 0;
 }
 
-atomic_u32 reclaim_waits;
+atomic_u32 reclaim_waits, reclaim_is_kept;
 
 noinline void reclaim_wake(void)
 {
@@ -358,36 +294,43 @@ noinline void reclaim_wake(void)
     }
 }
 
-void reclaim_tick(void)
-{
-    reclaim_call();
-    limit_look();
-    (void)reclaim_due();
-}
-
-bool reclaim_due(void)
+static bool look(uint64_t now_ms, uint64_t before_ms)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const uint64_t paused_until_ms = load_plain(&purger.paused_until_ms);
-    if (dirty == 0 && paused_until_ms == 0) {
-        return false;
-    }
-    if (dirty > load_plain(&purger.dirty_units) && load_plain(&purger.cache_budget_units) != 0) {
-        store_plain(&purger.dirty_units, dirty);
-    }
-    const uint64_t now_ms = os_now_ms();
     if (paused_until_ms != 0 && now_ms >= paused_until_ms) {
         store_plain(&purger.paused_until_ms, 0);
     }
-    if ((dirty <= retain_units() && load_plain(&depot.oldest_ms) >= purge_due_ms(now_ms)) || is_paused(now_ms)) {
+    if ((dirty <= waiting_units() && load_plain(&depot.oldest_ms) >= before_ms) || is_paused(now_ms)) {
         return false;
     }
     bool purged = false;
     if (lock_try(&purger.lock)) {
-        purged = purge_due(dirty, now_ms);
+        purged = purge_due(dirty, now_ms, before_ms);
         lock_release(&purger.lock);
     }
     return purged;
+}
+
+static bool has_to_look(void)
+{
+    return counter_get(&depot.units[RUN_DIRTY]) != 0 || load_plain(&purger.paused_until_ms) != 0;
+}
+
+void reclaim_tick(void)
+{
+    reclaim_call();
+    limit_look();
+    if (has_to_look()) {
+        const uint64_t now_ms = os_now_ms();
+        (void)look(now_ms, old_for_program_ms(now_ms));
+    }
+}
+
+bool reclaim_due(void)
+{
+    const uint64_t now_ms = os_now_ms();
+    return has_to_look() && look(now_ms, old_ms(now_ms));
 }
 
 /* Purges all runs that may have pages, also those that the system refused or was offered. Returns the bytes given to

@@ -1,8 +1,11 @@
 /* Reclaiming: when the pages of empty runs go back to the operating system. It is a policy, apart from recycling
  * (partial_list.h): it sees only the depot.
  *
- * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when there are more of them
- * than the retain budget allows. The purger takes a run out of the depot, lets the kernel work under no lock but the
+ * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when more of them wait than the
+ * program has lately shown to want (space/recent_use.h). So what it took and put back within that time waits for its
+ * next turn. What it held for longer, and then put back, goes at once. And where it takes memory for which nothing that
+ * waits is long enough, as much of that goes: together they are no more than what was in use at the last peak, and a
+ * little. The purger takes a run out of the depot, lets the kernel work under no lock but the
  * purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables, and the
  * longest of them their addresses.
  *
@@ -31,24 +34,23 @@ extern struct reclaim_counters reclaim_counters;
 /* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
-/* The bytes that the program has shown to want back soon after it freed them; 0 when it has not. */
-size_t reclaim_learned_bytes(void);
-
 /* Whether more is dirty than the budget allows, and purging does not pause. A few loads; needs no gate. */
 bool reclaim_is_over_budget(void);
 
-/* Called at the end of slow operations: purges the runs that are due, and wakes who waits for work. Cheap when there is
- * nothing to do. */
+/* Called at the end of slow operations: purges what is too much, and wakes the keeper, which purges what is old. Where
+ * there is none, it purges that, too, no more than what one operation may take time for. Cheap when there is nothing to
+ * do. */
 void reclaim_tick(void);
 
-/* Purges the runs that are due, no more than what one operation may take time for. False: there were none, or another
- * thread purges. */
+/* For the keeper: purges what is too much and what is old, in steps. False: there was none, or another thread purges.
+ */
 bool reclaim_due(void);
 
 /* Who purges while no slow operation comes (keeper.h) waits here for one. RECLAIM_NAPS: it looks again by itself, and
  * wants to know whether an operation came. RECLAIM_SLEEPS: it sleeps on the word. */
 enum { RECLAIM_NAPS = 1, RECLAIM_SLEEPS };
 extern atomic_u32 reclaim_waits;
+extern atomic_u32 reclaim_is_kept; /* 1: there is such a one */
 void reclaim_wake(void);
 
 static inline void reclaim_call(void)

@@ -5,7 +5,6 @@
 #include "os/fatal.h"
 #include "space/depot.h"
 #include "space/limit.h"
-#include "space/reclaim.h"
 
 enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2 };
 
@@ -18,8 +17,7 @@ static size_t cache_budget_most(void)
     if (unlikely(limit_presses())) {
         return 0;
     }
-    return option != 0 ? option - (option >> HOT_SHIFT)
-                       : max_size(max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT), reclaim_learned_bytes());
+    return option != 0 ? option - (option >> HOT_SHIFT) : max_size(BUDGET_BYTES, in_use >> BUDGET_SHIFT);
 }
 
 size_t cache_budget_share(uint32_t threads)

@@ -3,8 +3,7 @@
  * get most of it. Once half of the budget is taken, a class that a thread begins to use gets a share of it. The more
  * threads there are, the smaller the share. When the budget is used up, a magazine holds one slot.
  *
- * The option cache_bytes sets the budget. The default is the largest of 64 MiB, an eighth of the memory in use,
- * and the memory that the purger has learned to keep (reclaim.h), which stays in the process anyway.
+ * The option cache_bytes sets the budget. The default is 64 MiB, or an eighth of the memory in use, if that is more.
  *
  * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. If the
  * option is set, all threads' hot runs together get a quarter of the budget, in equal parts, and the exchange counts.

@@ -128,6 +128,7 @@ void *keeper_run(void *unused)
     bool swept = false;
     invariant(os_has_threads() && front_current->thread == NULL);
     store_plain(&keeper.thread, os_thread_id());
+    store_plain(&reclaim_is_kept, 1);
     if (helper_thread_make("tslab-keeper", !trace_is_watched())) {
         limit_watch_container();
     }
@@ -160,6 +161,6 @@ void keeper_is_gone(void)
     invariant(load_plain(&reclaim_waits) <= RECLAIM_SLEEPS);
     store_plain(&reclaim_waits, 0);
     limit_forget_container();
-    store_plain(&trace.is_kept, 0);
+    store_plain(&reclaim_is_kept, 0);
     store_plain(&keeper.is_asked_to_end, 0);
 }

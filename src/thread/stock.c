@@ -3,7 +3,7 @@
 
 #include "common/size_class.h"
 #include "os/fatal.h"
-#include "space/reclaim.h"
+#include "space/depot.h"
 #include "thread/cache_budget.h"
 
 /* The budget of a heap's stock at first and at most. */
@@ -81,7 +81,7 @@ static void set_budget(struct stock *stock, size_t budget)
 
 void stock_learn(struct stock *stock, struct stock_class *of_class)
 {
-    const size_t most = max_size(STOCK_BYTES, reclaim_learned_bytes());
+    const size_t most = max_size(STOCK_BYTES, load_plain(&depot.use.rise) << UNIT_SHIFT);
     invariant(of_class->flushed_at <= stock->flushed_bytes);
     const bool lately = of_class->flushed_at != 0 && stock->flushed_bytes - of_class->flushed_at <= most;
     if (lately && stock->budget < most) {

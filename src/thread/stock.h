@@ -2,9 +2,9 @@
  * takes a tray over whole and gives it back whole.
  *
  * The budget starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
- * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the purger has
- * learned to keep (reclaim.h), because that memory stays in the process anyway (docs/decisions/stock.md). What all
- * caches may keep together is bounded, too (cache_budget.h).
+ * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the program has lately
+ * taken from low to peak (space/recent_use.h), because that memory waits in the process anyway
+ * (docs/decisions/stock.md). What all caches may keep together is bounded, too (cache_budget.h).
  *
  * Invariants: bytes <= peak; after a put, bytes <= budget; `bytes` is the sum over the slots of all classes.
  *

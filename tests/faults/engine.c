@@ -378,8 +378,8 @@ static void no_memory_for_a_thread(void **state)
     }
 }
 
-/* What the budget keeps of a freed run may be too short to leave afterwards. */
-enum { KEPT_BYTES = 512 << 10 };
+/* What waits of a freed run may be too short to leave afterwards. */
+enum { KEPT_BYTES = 2 << 20 };
 
 /* Long empty memory loses its pages and its addresses, and comes back as zero when it is needed. */
 static void leave_and_return(const void *argument)
@@ -630,6 +630,7 @@ static void grow_where_nothing_moves(const void *argument)
     CHECK(pattern_holds(keep(tslab_realloc(p, 4 * BYTES)), BYTES, 1));
     CHECK(GUARDED || calls_made[MOVE] != 0);
     option_values[OPTION_PURGE] = PURGE_LAZY;
+    option_values[OPTION_RETAIN_LIMIT_BYTES] = 0;
     inject(OFFER, 0, UINT32_MAX);
     char *const q = keep(tslab_malloc(BYTES));
     memset(q, 1, BYTES);

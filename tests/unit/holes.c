@@ -219,6 +219,7 @@ static void a_close_with_reclaim_leaves_what_survivors_lie_on(void **state)
 static void fall(const void *argument)
 {
     (void)argument;
+    option_values[OPTION_PURGE] = PURGE_EAGER;
     allocate_all(300);
     const size_t before = resident_bytes();
     (void)keep_some(100);

@@ -104,7 +104,6 @@ static void values_are_read(void **state)
         { { "TSLAB_ARENA_BYTES=4194304" }, OPTION_ARENA_BYTES, 4 * MIB, NULL, NULL, NULL },
         { { "TSLAB_MAGAZINES=0" }, OPTION_MAGAZINES, 0, NULL, NULL, NULL },
         { { "TSLAB_PURGE=adaptive" }, OPTION_PURGE, PURGE_ADAPTIVE, NULL, NULL, NULL },
-        { { "TSLAB_PURGE=delayed" }, OPTION_PURGE, PURGE_DELAYED, NULL, NULL, NULL },
         { { "TSLAB_PURGE=eager" }, OPTION_PURGE, PURGE_EAGER, NULL, NULL, NULL },
         { { "TSLAB_PURGE=lazy" }, OPTION_PURGE, PURGE_LAZY, NULL, NULL, NULL },
         { { "TSLAB_PURGE=never" }, OPTION_PURGE, PURGE_NEVER, NULL, NULL, NULL },

@@ -59,21 +59,6 @@ static void eager_keeps_nothing(const void *argument)
     CHECK(counter_get(&purged_lately.mistaken_units) != 0); /* each burst takes back what the one before gave away */
 }
 
-static void delayed_keeps_all_for_a_time(const void *argument)
-{
-    (void)argument;
-    begin(PURGE_DELAYED);
-    burst();
-    CHECK_SAY(dirty_mib() > 30 && atomic_load(&calls_made[PURGE]) == 0, "%zu MiB are dirty", dirty_mib());
-    clock_ms += DELAY_MS / 2;
-    operate();
-    CHECK(dirty_mib() > 30);
-    clock_ms += DELAY_MS;
-    operate();
-    operate();
-    CHECK_SAY(dirty_mib() < 4, "%zu MiB are dirty", dirty_mib());
-}
-
 static void never_keeps_all(const void *argument)
 {
     (void)argument;
@@ -87,76 +72,102 @@ static void never_keeps_all(const void *argument)
     CHECK(dirty_mib() == 0);
 }
 
-static void adaptive_keeps_what_comes_back(const void *argument)
+static void fill(size_t bytes)
 {
-    (void)argument;
-    begin(PURGE_ADAPTIVE);
-    burst();
-    CHECK_SAY(dirty_mib() < 4, "%zu MiB are dirty", dirty_mib());
-    burst();
-    burst();
-    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
-    const unsigned calls = atomic_load(&calls_made[PURGE]);
-    CHECK(mistaken != 0);
-    burst();
-    burst();
-    CHECK(atomic_load(&calls_made[PURGE]) == calls && counter_get(&purged_lately.mistaken_units) == mistaken);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        blocks[i] = memset(keep(tslab_malloc(bytes)), 1, bytes);
+    }
 }
 
-static void what_comes_back_late_was_no_mistake(const void *argument)
+static void what_comes_and_goes_waits(const void *argument)
 {
     (void)argument;
     begin(PURGE_ADAPTIVE);
-    for (unsigned i = 0; i < 5; i++, clock_ms += 2000) {
+    for (unsigned i = 0; i < 5; i++) {
         burst();
-    }
-    CHECK(counter_get(&purged_lately.mistaken_units) == 0);
-}
-
-/* Bursts with pauses longer than the delay, and shorter than what is a mistake. */
-static void pauses_are_learned(const void *argument)
-{
-    (void)argument;
-    begin(PURGE_ADAPTIVE);
-    for (unsigned i = 0; i < 4; i++, clock_ms += DELAY_MS + 200) {
-        burst();
+        CHECK_SAY(dirty_mib() > 30 && atomic_load(&calls_made[PURGE]) == 0, "%zu MiB are dirty", dirty_mib());
+        clock_ms += DELAY_MS / 4;
         operate();
     }
-    const unsigned calls = atomic_load(&calls_made[PURGE]);
-    const size_t mistaken = counter_get(&purged_lately.mistaken_units);
-    CHECK(mistaken != 0 && mistaken < 4 * (size_t)OBJECTS * LARGE_BYTES / UNIT_BYTES / 2);
-    for (unsigned i = 0; i < 20; i++, clock_ms += DELAY_MS + 200) {
-        burst();
-        operate();
-    }
-    CHECK_SAY(atomic_load(&calls_made[PURGE]) == calls, "%u calls", atomic_load(&calls_made[PURGE]) - calls);
-    CHECK(counter_get(&purged_lately.mistaken_units) == mistaken && dirty_mib() > 30);
-    /* A program that is done loses it all the same. */
-    clock_ms += 4 * DELAY_MS + 1;
-    for (unsigned i = 0; i < 4; i++) {
-        operate();
-    }
-    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
-    /* And what is purged late, and not wanted, makes it impatient again. */
-    for (unsigned i = 0; i < 4; i++) {
-        clock_ms += 10 * DELAY_MS;
-        burst();
-        clock_ms += 10 * DELAY_MS;
-        operate();
-        operate();
-    }
-    clock_ms += 10 * DELAY_MS;
-    burst();
+    clock_ms += DELAY_MS + 1;
+    operate();
+    CHECK(dirty_mib() > 30); /* it goes on after a pause */
     clock_ms += DELAY_MS + 1;
     operate();
     operate();
     CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
 }
 
+/* Bursts with pauses that are longer than the delay. */
+static void what_waits_through_a_pause_serves(const void *argument)
+{
+    (void)argument;
+    begin(PURGE_ADAPTIVE);
+    for (unsigned i = 0; i < 10; i++) {
+        burst();
+        CHECK_SAY(atomic_load(&calls_made[PURGE]) == 0, "burst %u", i);
+        clock_ms += DELAY_MS + 200;
+    }
+}
+
+/* A keeper comes by, so all waits until it is old. */
+static void what_a_keeper_sees_to_waits(const void *argument)
+{
+    (void)argument;
+    begin(PURGE_ADAPTIVE);
+    store_plain(&reclaim_is_kept, 1);
+    fill(LARGE_BYTES);
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ms += DELAY_MS;
+        tslab_free(keep(tslab_malloc(LARGE_BYTES)));
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(blocks[i]);
+    }
+    clock_ms += DELAY_MS + 1;
+    operate();
+    CHECK_SAY(dirty_mib() > 30, "%zu MiB are dirty", dirty_mib());
+    while (reclaim_due()) {
+    }
+    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
+}
+
+static void what_was_held_for_long_goes_at_once(const void *argument)
+{
+    (void)argument;
+    begin(PURGE_ADAPTIVE);
+    fill(LARGE_BYTES);
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ms += DELAY_MS;
+        tslab_free(keep(tslab_malloc(LARGE_BYTES)));
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(blocks[i]);
+    }
+    CHECK_SAY(dirty_mib() <= 3, "%zu MiB are dirty", dirty_mib());
+}
+
+/* Blocks are replaced by longer ones, which none of the gaps that they leave can serve. */
+static void what_waits_pays_for_growth(const void *argument)
+{
+    (void)argument;
+    begin(PURGE_ADAPTIVE);
+    fill(LARGE_BYTES);
+    size_t most = 0;
+    for (size_t i = 0; i < OBJECTS; i += 2) {
+        tslab_free(blocks[i]);
+        blocks[i] = memset(keep(tslab_malloc(LARGE_BYTES + UNIT_BYTES)), 1, LARGE_BYTES + UNIT_BYTES);
+        most = max_size(most, counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]));
+    }
+    const size_t used = counter_get(&depot.units[RUN_USED]);
+    CHECK_SAY(most <= used + used / 10, "%zu units were there, %zu are used", most, used);
+    CHECK(atomic_load(&calls_made[PURGE]) >= OBJECTS / 4);
+}
+
 static void a_limit_holds_for_all(const void *argument)
 {
     (void)argument;
-    static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_DELAYED, PURGE_LAZY, PURGE_NEVER };
+    static const enum purge_policy policies[] = { PURGE_ADAPTIVE, PURGE_LAZY, PURGE_NEVER };
     option_values[OPTION_RETAIN_LIMIT_BYTES] = 8 * MIB;
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         begin(policies[i]);
@@ -173,7 +184,11 @@ static void lazy_offers(const void *argument)
     (void)argument;
     begin(PURGE_LAZY);
     burst();
-    CHECK_SAY(dirty_mib() < 4, "%zu MiB are dirty", dirty_mib());
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ms += DELAY_MS + 1;
+        operate();
+    }
+    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
     CHECK(atomic_load(&calls_made[OFFER]) != 0 && atomic_load(&calls_made[PURGE]) == 0);
     CHECK(counter_get(&reclaim_counters.offered) > 30 * MIB && counter_get(&reclaim_counters.bytes) == 0);
     /* What was offered serves again, whatever the kernel did with it, and is not taken for zero. */
@@ -197,7 +212,11 @@ static void a_kernel_that_does_not_know_offers(const void *argument)
     inject(OFFER, 0, UINT32_MAX);
     os_calls.now_ms = test_clock;
     burst();
-    CHECK_SAY(dirty_mib() < 4, "%zu MiB are dirty", dirty_mib());
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ms += DELAY_MS + 1;
+        operate();
+    }
+    CHECK_SAY(dirty_mib() == 0, "%zu MiB are dirty", dirty_mib());
     CHECK(atomic_load(&calls_made[PURGE]) != 0);
 }
 
@@ -211,11 +230,12 @@ static void a_kernel_that_does_not_know_offers(const void *argument)
     }
 
 IN_A_CHILD(eager, eager_keeps_nothing)
-IN_A_CHILD(delayed, delayed_keeps_all_for_a_time)
 IN_A_CHILD(never, never_keeps_all)
-IN_A_CHILD(adaptive, adaptive_keeps_what_comes_back)
-IN_A_CHILD(late, what_comes_back_late_was_no_mistake)
-IN_A_CHILD(pauses, pauses_are_learned)
+IN_A_CHILD(bursts, what_comes_and_goes_waits)
+IN_A_CHILD(pauses, what_waits_through_a_pause_serves)
+IN_A_CHILD(kept, what_a_keeper_sees_to_waits)
+IN_A_CHILD(held, what_was_held_for_long_goes_at_once)
+IN_A_CHILD(growth, what_waits_pays_for_growth)
 IN_A_CHILD(limit, a_limit_holds_for_all)
 IN_A_CHILD(lazy, lazy_offers)
 IN_A_CHILD(lazy_without_a_kernel, a_kernel_that_does_not_know_offers)
@@ -223,9 +243,11 @@ IN_A_CHILD(lazy_without_a_kernel, a_kernel_that_does_not_know_offers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eager),    cmocka_unit_test(delayed), cmocka_unit_test(never),
-        cmocka_unit_test(adaptive), cmocka_unit_test(late),    cmocka_unit_test(pauses),
-        cmocka_unit_test(limit),    cmocka_unit_test(lazy),    cmocka_unit_test(lazy_without_a_kernel),
+        cmocka_unit_test(eager),  cmocka_unit_test(never),
+        cmocka_unit_test(bursts), cmocka_unit_test(pauses),
+        cmocka_unit_test(kept),   cmocka_unit_test(held),
+        cmocka_unit_test(growth), cmocka_unit_test(limit),
+        cmocka_unit_test(lazy),   cmocka_unit_test(lazy_without_a_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

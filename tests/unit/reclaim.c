@@ -74,6 +74,7 @@ static bool refuses_one(void *start, size_t bytes)
 
 static void begin(bool (*purge)(void *start, size_t bytes))
 {
+    option_values[OPTION_PURGE] = PURGE_EAGER;
     option_values[OPTION_PURGE_DELAY_MS] = DELAY_MS;
     tslab_free(keep(tslab_malloc(1)));
     inject_nothing();
@@ -183,8 +184,8 @@ static void shrink(const void *argument)
 {
     (void)argument;
     enum { BYTES = 256 << 20, KEPT = 64 << 10 };
-    tslab_free(keep(tslab_malloc(1)));
-    inject_nothing();
+    begin(real.purge);
+    os_calls.purge = real.purge;
     char *const p = keep(tslab_malloc(BYTES));
     memset(p, 1, BYTES);
     char *const q = keep(tslab_realloc(p, KEPT));
@@ -208,14 +209,14 @@ static size_t faults_so_far(void)
     return (size_t)usage.ru_minflt;
 }
 
-/* A block that grows step by step, again and again, has its pages faulted in about twice: until the purger has learned.
- */
+/* A block that grows step by step, again and again, has its pages faulted in about twice. */
 static void grow_again_and_again(const void *argument)
 {
     (void)argument;
     enum { ROUNDS = 8, LEAST = 100000, MOST = 32 << 20 };
     begin(real.purge);
     os_calls.purge = real.purge;
+    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
     const size_t faults = faults_so_far();
     for (size_t round = 0; round < ROUNDS; round++) {
         size_t bytes = LEAST;
@@ -238,35 +239,6 @@ static void what_grows_again_is_faulted_in_once_more(void **state)
     (void)state;
     if (!GUARDED) { /* which traps what is freed */
         child_succeeds(grow_again_and_again, NULL, "");
-    }
-}
-
-/* Of what a program has freed, no more stays than the limit of what it can have learned to keep. */
-static void stop_growing(const void *argument)
-{
-    (void)argument;
-    enum { BLOCKS = 8, BYTES = 32 << 20, ROUNDS = 4 };
-    static char *blocks[BLOCKS];
-    begin(real.purge);
-    os_calls.purge = real.purge;
-    for (size_t round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < BLOCKS; i++) {
-            blocks[i] = memset(keep(tslab_malloc(BYTES)), 1, BYTES);
-        }
-        for (size_t i = 0; i < BLOCKS; i++) {
-            tslab_free(blocks[i]);
-        }
-        struct total_figures stats;
-        stats_totals(&stats);
-        CHECK_SAY(stats.dirty_bytes <= 128 * MIB, "%zu bytes are dirty", stats.dirty_bytes);
-    }
-}
-
-static void at_rest_the_learned_budget_has_its_limit(void **state)
-{
-    (void)state;
-    if (!GUARDED) {
-        child_succeeds(stop_growing, NULL, "");
     }
 }
 
@@ -400,7 +372,6 @@ int main(void)
         cmocka_unit_test(a_trim_tries_all_that_is_stuck),
         cmocka_unit_test(a_shrinking_realloc_gives_back),
         cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
-        cmocka_unit_test(at_rest_the_learned_budget_has_its_limit),
         cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
         cmocka_unit_test(aligned_blocks_use_their_holes),
         cmocka_unit_test(an_alignment_is_grown_for_once),

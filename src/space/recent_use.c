@@ -1,0 +1,34 @@
+/* A window that ends becomes the one before. */
+#include "space/recent_use.h"
+
+#include "base/bits.h"
+#include "os/fatal.h"
+
+enum { FORGET_WINDOWS = 4 }; /* a window that began so long before another tells nothing about it */
+
+static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
+{
+    const struct use_window fresh = { .low = units, .peak = units };
+    use->before = now_ms - use->since_ms < FORGET_WINDOWS * window_ms ? use->now : fresh;
+    use->now = fresh;
+    use->since_ms = now_ms;
+}
+
+void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
+{
+    /* Threads read the clock before they take the lock. */
+    if (now_ms > use->since_ms && now_ms - use->since_ms >= window_ms) {
+        turn_window(use, units, now_ms, window_ms);
+    }
+    struct use_window *const now = &use->now;
+    now->low = min_size(now->low, units);
+    now->peak = max_size(now->peak, units);
+    now->rise = max_size(now->rise, units - now->low);
+    const size_t peak = max_size(now->peak, use->before.peak);
+    const size_t across = now->peak - min_size(now->peak, use->before.low);
+    const size_t rise = max_size(max_size(now->rise, use->before.rise), across);
+    invariant(now->low <= units && units <= peak && rise <= peak);
+    store_plain(&use->peak, peak);
+    store_plain(&use->rise, rise);
+    store_plain(&use->below_peak, peak - units);
+}

@@ -1,0 +1,33 @@
+/* Recent use: how much memory was in use lately, and by how much that rose. The purger lets as much empty memory wait
+ * as the program took lately (reclaim.h).
+ *
+ * Time is cut into windows of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
+ * pause.
+ *
+ * Threads: changed under the depot's lock. Any thread reads the atomic fields. */
+#ifndef TSLAB_SPACE_RECENT_USE_H
+#define TSLAB_SPACE_RECENT_USE_H
+
+#include "base/atomic.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct use_window {
+    size_t low;  /* the fewest units that were in use */
+    size_t peak; /* the most */
+    size_t rise; /* the most by which they rose */
+};
+
+struct recent_use {
+    struct use_window now, before;
+    uint64_t since_ms; /* when this window began */
+    /* Of both windows. */
+    atomic_size_t peak, rise;
+    atomic_size_t below_peak; /* by how many units the use is lower than its peak */
+};
+
+/* So many units are in use now. */
+void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms);
+
+#endif
