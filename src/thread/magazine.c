@@ -6,7 +6,7 @@
 void *magazine_none[1];
 
 /* The bounds, by bytes and by slots. A magazine starts with TRAY_FIRST slots and doubles each time it overflows, a
- * refill starts with as many and doubles each time. Both start anew when the class was idle between two ticks
+ * refill starts with one or as many and doubles each time. Both start anew when the class was idle between two ticks
  * (docs/decisions/magazines.md). */
 enum {
     LIMIT_BYTES_SMALL = 32 * 1024, /* slots up to 512 bytes: as many as fit */
@@ -15,6 +15,7 @@ enum {
     LIMIT_SLOTS_MIN = 4,
     BATCH_BYTES = 64 * 1024,
     BATCH_SLOTS_MIN = 4,
+    FIRST_BYTES = 8 * 1024, /* above this size, the first refill takes one slot */
 };
 
 static size_t between(size_t least, size_t n, size_t most)
@@ -31,7 +32,8 @@ uint16_t magazine_limit_most(unsigned class)
 
 uint16_t magazine_batch_first(unsigned class)
 {
-    return (uint16_t)min_size(TRAY_FIRST, magazine_limit_most(class));
+    const size_t size = class_geometry[class].size;
+    return (uint16_t)(size > FIRST_BYTES ? 1 : min_size(TRAY_FIRST, magazine_limit_most(class)));
 }
 
 uint16_t magazine_batch_most(unsigned class)

@@ -13,8 +13,8 @@
 #include "thread/flush.h"
 
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
- * back at once: threads that need little of a class share its slabs, and each weighs what it uses
- * (docs/decisions/magazines.md). */
+ * back at once, and so does a heap that takes one: threads that need little of a class share its slabs, and each weighs
+ * what it uses (docs/decisions/magazines.md). */
 enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
 
 /* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
@@ -124,6 +124,15 @@ static void take_claimed(struct heap_class *hc, size_t size, void **places, unsi
     store_plain(&hc->claimed, claimed);
 }
 
+/* The slots of the next refill. Many threads, each of which may use little of the class, take one at first. */
+static unsigned batch_of(const struct heap_class *hc, unsigned class)
+{
+    if (hc->batch != 0) {
+        return hc->batch;
+    }
+    return load_relaxed(&heap_live_count) > SHARED_FROM ? 1 : magazine_batch_first(class);
+}
+
 /* Fills the empty magazine with a batch of slots from a slab. False: no memory, or the epoch is closed. In the gate. */
 static bool refill_from_slab(struct heap *heap, unsigned class)
 {
@@ -134,7 +143,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
-    const unsigned wanted = hc->batch == 0 ? magazine_batch_first(class) : hc->batch;
+    const unsigned wanted = batch_of(hc, class);
     const unsigned there = bit_count(load_plain(&hc->claimed));
     if (wanted > m->limit) {
         heap_lengthen(heap, class, wanted);
@@ -147,7 +156,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
     owned_set(&hc->fresh, hc->claimed_fresh ? heap_served(heap, class) + n : UINT64_MAX);
     hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
-    const bool few = limit < wanted || load_relaxed(&heap_live_count) > SHARED_FROM;
+    const bool few = limit < wanted || wanted == 1 || load_relaxed(&heap_live_count) > SHARED_FROM;
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }

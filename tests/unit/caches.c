@@ -744,6 +744,46 @@ static void what_a_thread_does_not_use_is_not_touched(void **state)
     child_succeeds(unused_classes, NULL, "");
 }
 
+/* A class that is used little caches little: one object in each of many large classes, and threads that use a few slots
+ * of a class. */
+
+static void *use_a_class(void *turn)
+{
+    tslab_free(keep(tslab_malloc(1000)));
+    pthread_barrier_wait(turn); /* all have heaps */
+    tslab_free(keep(tslab_malloc(100)));
+    CHECK_SAY(counts_of(100).cached == 1, "%zu slots are cached", (size_t)counts_of(100).cached);
+    pthread_barrier_wait(turn);
+    return NULL;
+}
+
+static void little_use(const void *argument)
+{
+    enum { MANY = 20 };
+    (void)argument;
+    for (size_t size = 9000; size <= SMALL_MAX; size += size / 8) {
+        void *const object = keep(tslab_malloc(size));
+        CHECK_SAY(counts_of(size).cached == 0, "%zu slots of %zu bytes are cached", (size_t)counts_of(size).cached,
+                  size);
+        tslab_free(object);
+    }
+    pthread_t threads[MANY];
+    pthread_barrier_t turn;
+    CHECK(pthread_barrier_init(&turn, NULL, MANY) == 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        CHECK(pthread_create(&threads[i], NULL, use_a_class, &turn) == 0);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
+static void a_class_that_is_used_little_caches_little(void **state)
+{
+    (void)state;
+    child_succeeds(little_use, NULL, "");
+}
+
 /* Many threads together, each with all sizes, which also free what others have allocated. */
 
 enum { CROWD = 128, OF_A_SIZE = 200 };
@@ -833,6 +873,7 @@ int main(void)
         cmocka_unit_test(calloc_clears_what_was_used),
         cmocka_unit_test(idle_classes_give_back_what_they_cache),
         cmocka_unit_test(what_a_thread_does_not_use_is_not_touched),
+        cmocka_unit_test(a_class_that_is_used_little_caches_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
