@@ -28,9 +28,11 @@ enum {
     LIMIT(TRAY_FIRST,                        2,            4), /* places of the shortest tray */
     LIMIT(TRAY_MOST,                         4,          512), /* places of the longest tray */
     LIMIT(MIXED_FROM,                        4,           32), /* slots that tell whether those of several slabs mix */
-    LIMIT(HOT_RUNS,                          2,            8), /* hot runs that a heap keeps */
-    LIMIT(HOT_RUN_UNITS,                     2,           64), /* units of the longest hot run */
-    LIMIT(HOT_UNITS,                         3,          128), /* units of all hot runs of a heap */
+    LIMIT(HOT_RUNS,                          2,           16), /* hot runs that a heap keeps */
+    LIMIT(HOT_RUN_UNITS,                     3,          128), /* units of the longest hot run */
+    LIMIT(HOT_UNITS_MIN,                     5,          128), /* units of all hot runs of a heap, if little is used */
+    LIMIT(HOT_UNITS,                         5,          512), /* and if much is */
+    LIMIT(HOT_SLACK,                         1,            4), /* a hot run is longer than its block by this part at most */
     LIMIT(TRAPPED_RUNS,                      2,         4096), /* runs that the library traps at once */
     LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
     LIMIT(SWEEP_STEP_SLABS,                  1,           16), /* slabs that one slow operation looks at in a sweep */

@@ -49,7 +49,7 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     if (size > PTRDIFF_MAX || alignment > PTRDIFF_MAX) {
         return NULL;
     }
-    void *p = alignment <= UNIT_BYTES ? large_alloc_hot(&thread->heap.hot, size) : NULL;
+    void *p = large_alloc_hot(&thread->heap.hot, size, alignment);
     if (p == NULL) {
         gate_lock(&thread->gate);
         p = large_alloc(max_size(size, 1), alignment, zero);
@@ -196,8 +196,8 @@ static void free_in_chunk(struct thread *thread, void *p)
 /* Frees a large block of the process. Ends the program when there is none at p. */
 static void free_large_of_process(struct thread *thread, void *p)
 {
-    const size_t kept = ((size_t)hot_runs_units(&thread->heap.hot) << UNIT_SHIFT) + large_usable(p);
-    if (kept <= cache_budget_hot(load_relaxed(&heap_live_count)) && large_free_hot(&thread->heap.hot, p)) {
+    const uint32_t most = cache_budget_hot(load_relaxed(&heap_live_count));
+    if (large_free_hot(&thread->heap.hot, p, most)) {
         /* It may be the last thing that the program frees before it rests. */
         if (unlikely(reclaim_is_over_budget())) {
             gate_lock(&thread->gate);
@@ -207,7 +207,7 @@ static void free_large_of_process(struct thread *thread, void *p)
         return;
     }
     gate_lock(&thread->gate);
-    const bool freed = large_free(&thread->heap.hot, p);
+    const bool freed = large_free(&thread->heap.hot, p, most);
     if (freed) {
         reclaim_tick();
     }

@@ -159,10 +159,14 @@ uint32_t large_epoch(const void *p)
     return word_state(word) == SLAB_ATTACHED ? word_epoch(word) : 0;
 }
 
-void *large_alloc_hot(struct hot_runs *hot, size_t bytes)
+void *large_alloc_hot(struct hot_runs *hot, size_t bytes, size_t alignment)
 {
-    const uint32_t first = hot_runs_take(hot, units_for(bytes));
-    return first == 0 ? NULL : large_open(first, bytes);
+    const uint32_t wanted = units_for(bytes);
+    uint32_t units = wanted;
+    const uint32_t first = hot_runs_take(hot, &units, alignment);
+    invariant(first == 0 || units >= wanted);
+    /* The block of a longer run has all of it. */
+    return first == 0 ? NULL : large_open(first, units == wanted ? bytes : (size_t)units << UNIT_SHIFT);
 }
 
 void large_clear(void *p, size_t bytes)
@@ -182,7 +186,7 @@ void large_clear(void *p, size_t bytes)
     memset(to, 0, (size_t)(end - to));
 }
 
-bool large_free_hot(struct hot_runs *hot, void *p)
+bool large_free_hot(struct hot_runs *hot, void *p, uint32_t most)
 {
     const struct run *run = large_at(p);
     if (run == NULL || GUARDED) {
@@ -194,7 +198,7 @@ bool large_free_hot(struct hot_runs *hot, void *p)
     invariant(bytes != 0);
     large_check(first, units_for(bytes), TAG_LARGE);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
-    const bool kept = hot_runs_put(hot, first, units_for(bytes));
+    const bool kept = hot_runs_put(hot, first, units_for(bytes), most);
     if (kept) {
         trace_large_free(p, bytes);
     } else {
@@ -219,7 +223,7 @@ void large_retire(uint32_t first, uint32_t units)
     }
 }
 
-bool large_free(struct hot_runs *hot, void *p)
+bool large_free(struct hot_runs *hot, void *p, uint32_t most)
 {
     const struct run *run = large_at(p);
     if (run == NULL) {
@@ -230,10 +234,13 @@ bool large_free(struct hot_runs *hot, void *p)
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
     trace_large_free(p, run->large_bytes);
-    if (units <= HOT_RUN_UNITS) {
-        hot_runs_flush(hot);
-    }
     store_relaxed(&arena.units[first].tag, TAG_NONE);
+    if (!GUARDED && units <= HOT_RUN_UNITS) {
+        hot_runs_make_room(hot, units, most);
+        if (hot_runs_put(hot, first, units, most)) {
+            return true;
+        }
+    }
     large_retire(first, units);
     return true;
 }

@@ -29,23 +29,24 @@ void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
 /* The id of the epoch that the large block at p belongs to. 0 when it belongs to the process, or there is none at p. */
 uint32_t large_epoch(const void *p);
 
-/* A block of at least `bytes` from the hot runs of the caller's heap. NULL when none of them fits. Needs no gate. */
-void *large_alloc_hot(struct hot_runs *hot, size_t bytes);
+/* A block of at least `bytes`, aligned, from the hot runs of the caller's heap. NULL when none of them fits. Needs no
+ * gate. */
+void *large_alloc_hot(struct hot_runs *hot, size_t bytes, size_t alignment);
 
 /* Writes zeros over the first bytes of the block at p, which is about to be handed out. Long blocks get pages without
  * memory instead, for most callers want sparse ones so long. Needs no gate. */
 void large_clear(void *p, size_t bytes);
 
-/* Frees the block at p into the hot runs of the caller's heap. False when no block starts at p, or they have no room.
- * Needs no gate. */
-bool large_free_hot(struct hot_runs *hot, void *p);
+/* Frees the block at p into the hot runs of the caller's heap, which may be `most` units together. False when no block
+ * starts at p, or they have no room. Needs no gate. */
+bool large_free_hot(struct hot_runs *hot, void *p, uint32_t most);
 
 /* The usable bytes of the block at p. 0 when p is not the start of a large block. */
 size_t large_usable(const void *p);
 
-/* Frees the block at p. False when there is none. Flushes the hot runs when they had no room for a block of this size.
- */
-bool large_free(struct hot_runs *hot, void *p);
+/* Frees the block at p. False when there is none. If it is short enough to be a hot run, it takes the place of the
+ * older ones. */
+bool large_free(struct hot_runs *hot, void *p, uint32_t most);
 
 /* Puts the run of a block into the depot, or, in the checked library, traps it. Its tag is cleared, and it is on no
  * list.

@@ -175,16 +175,21 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean)
     return depot_take_run(n, 1, true, clean);
 }
 
-/* `swept`: of a run that is not dirty. */
-static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t swept)
+/* Under the lock. `swept`: of a run that is not dirty. */
+static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_ms, uint64_t swept)
 {
-    const uint64_t now_ms = os_now_ms();
     invariant(kind != RUN_USED && kind != RUN_STUCK && n != 0);
-    depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
     (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : swept);
+}
+
+static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t swept)
+{
+    const uint64_t now_ms = os_now_ms();
+    depot_lock();
+    put_locked(first, n, kind, now_ms, swept);
     depot_note_use(now_ms);
     depot_unlock();
 }
@@ -192,6 +197,20 @@ static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t swept)
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
     put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY, UNSWEPT);
+}
+
+void depot_put_old(const struct old_runs *old)
+{
+    invariant(old->count <= OLD_RUNS);
+    if (old->count != 0) {
+        const uint64_t now_ms = os_now_ms();
+        depot_lock();
+        for (unsigned i = 0; i < old->count; i++) {
+            put_locked(old->run[i].first, old->run[i].units, RUN_DIRTY, now_ms, UNSWEPT);
+        }
+        depot_note_use(now_ms);
+        depot_unlock();
+    }
 }
 
 void depot_put_left(uint32_t first, uint32_t n)

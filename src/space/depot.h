@@ -44,6 +44,14 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean);
 /* Puts back a run that was taken. Its tags are 0, and no thread uses it any more. A clean one is whole pages. */
 void depot_put(uint32_t first, uint32_t n, bool clean);
 
+/* Puts back some runs, all dirty, for one stay under the lock. */
+enum { OLD_RUNS = HOT_RUNS };
+struct old_runs {
+    unsigned count;
+    struct stretch run[OLD_RUNS];
+};
+void depot_put_old(const struct old_runs *old);
+
 /* Puts back a used run of whole pages whose addresses were given back. */
 void depot_put_left(uint32_t first, uint32_t n);
 

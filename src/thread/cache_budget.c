@@ -6,7 +6,7 @@
 #include "space/depot.h"
 #include "space/limit.h"
 
-enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2 };
+enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2, HOT_USED_SHIFT = 2 };
 
 static atomic_size_t taken_bytes;
 
@@ -31,10 +31,16 @@ bool cache_budget_is_set(void)
     return option_get(OPTION_CACHE_BYTES) != 0;
 }
 
-size_t cache_budget_hot(uint32_t threads)
+uint32_t cache_budget_hot(uint32_t threads)
 {
-    const size_t option = option_get(OPTION_CACHE_BYTES);
-    return option == 0 ? SIZE_MAX : (option >> HOT_SHIFT) / max_size(threads, 1);
+    const size_t option = option_get(OPTION_CACHE_BYTES), in_use = counter_get(&depot.units[RUN_USED]);
+    const size_t all = option != 0 ? option >> UNIT_SHIFT >> HOT_SHIFT : in_use >> HOT_USED_SHIFT;
+    const size_t share = all / max_size(threads, 1);
+    if (unlikely(limit_presses())) {
+        return 0;
+    }
+    invariant(share <= all && HOT_UNITS_MIN <= HOT_UNITS);
+    return (uint32_t)min_size(option != 0 ? share : max_size(share, HOT_UNITS_MIN), HOT_UNITS);
 }
 
 bool cache_budget_has(size_t bytes)

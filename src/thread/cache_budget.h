@@ -5,8 +5,10 @@
  *
  * The option cache_bytes sets the budget. The default is 64 MiB, or an eighth of the memory in use, if that is more.
  *
- * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. If the
- * option is set, all threads' hot runs together get a quarter of the budget, in equal parts, and the exchange counts.
+ * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. All
+ * threads' hot runs together may be a quarter of the memory in use, in equal parts, but 2 MiB a thread at least and 8
+ * MiB at most. If the option is set, they get a quarter of the budget, and the exchange counts. At
+ * a limit they may be nothing.
  *
  * Threads: any. */
 #ifndef TSLAB_THREAD_CACHE_BUDGET_H
@@ -18,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* With this many threads: the bytes that a class of a thread gets at first, and the most bytes of its hot runs. */
+/* With this many threads: the bytes that a class of a thread gets at first, and the most units of its hot runs. */
 size_t cache_budget_share(uint32_t threads);
-size_t cache_budget_hot(uint32_t threads);
+uint32_t cache_budget_hot(uint32_t threads);
 
 /* Whether the option sets the budget. */
 bool cache_budget_is_set(void);

@@ -101,7 +101,7 @@ static bool is_hot(uint32_t first, uint32_t units)
     for (unsigned i = 0; i < HOT_RUNS; i++) {
         const uint64_t run = load_plain(&hot->run[i]);
         if ((uint32_t)run == first) {
-            return run >> 32 == units;
+            return hot_run_units(run) == units;
         }
     }
     return false;

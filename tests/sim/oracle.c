@@ -282,7 +282,7 @@ static bool is_held_run(uint32_t unit, uint32_t units)
         for (unsigned place = 0; place < HOT_RUNS; place++) {
             const uint64_t run = load_plain(&hot->run[place]);
             if ((uint32_t)run == unit) {
-                return run >> 32 == units;
+                return hot_run_units(run) == units;
             }
         }
     }

@@ -148,6 +148,7 @@ const struct scenario scenarios[] = {
     { "keeper", "two look", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 a4", "+", "+" }, 2, 3 },
     { "keeper", "beside an exit", { "@0 " EXCHANGED " +", MAGAZINES }, { "x", "+", "a4 f x" }, 1, 3 },
     { "keeper-hot", "beside a large block", { "@0 B2 f +", MAGAZINES }, { "B2 f B2", "+" }, 3, 5 },
+    { "keeper-hot", "beside a block that makes room", { "@0 B3 B2 B2 f f +", MAGAZINES }, { "f B2 f", "+" }, 3, 4 },
     { "keeper", "beside trim", { "@0 " EXCHANGED " B2 F +", MAGAZINES }, { "t", "+", "f" }, 1, 3 },
     { "keeper-fork", "the owner forks", { "@0 " EXCHANGED " +", MAGAZINES }, { "k a4 f x", "+" }, 3, 5 },
     { "keeper-fork", "another forks", { "@0 " EXCHANGED " +", MAGAZINES }, { "a4 f", "+", "k a4 f x" }, 2, 3 },
@@ -346,7 +347,7 @@ const struct scenario scenarios[] = {
     { "epoch-fork", "what a borrowed record keeps warm", { "@1 x O C", DIRECT }, { "k O E a2 L x O1 C1", "a1" }, 2, 3 },
     { "epoch-fork", "the parent goes on", { "O @0 E a2 @1 E a2", DIRECT }, { "K f L C", "f L", "E L" }, 2, 2 },
 
-    /* Large objects: up to two units stay hot with who freed them, longer ones go to the depot. */
+    /* Large objects: up to three units stay hot with who freed them, longer ones go to the depot. */
     { "large", "take beside put", { "B3>1", DIRECT }, { "B3 f", "f B3 f" }, 4, 6 },
     { "large", "hot ones", { "B2>0 B2>1 B1002>0", DIRECT }, { "f f B2 f t", "f B2 f" }, 2, 4 },
     { "large", "grow beside the neighbour's free", { "B3>0 B3>1", DIRECT }, { "Z4 f", "f B3 f" }, 3, 5 },
@@ -357,6 +358,8 @@ const struct scenario scenarios[] = {
     { "large", "aligned runs beside purge", { "n5 b", DIRECT }, { "B4003 f", "B2003 f", "r" }, 2, 3 },
     { "large", "takes and puts purge", { "B3>0 B3>1", PURGES }, { "f B4 f", "f n2 b" }, 3, 5 },
     { "large", "shrink and grow beside purge", { "B5>0", PURGES }, { "Z3 Z5 f", "r", "n2 b" }, 2, 3 },
+    { "large", "a hot run serves a shorter block", { "B3>0 B2>1", DIRECT }, { "f B2 f t", "f B3 f" }, 2, 4 },
+    { "large", "hot runs make room", { "B2>0 B3>0 B2>0 B2>1", DIRECT }, { "f f f B3 f", "f B2 f" }, 2, 3 },
     { "large", "trim takes the hot runs", { "B2>0 B3>1", DIRECT }, { "f t", "f t", "B2 f" }, 2, 3 },
     { "large", "exit with hot runs", { "B2>0 B2>0 B2>1", DIRECT }, { "f x f", "B4 f", "f" }, 2, 3 },
     { "large", "small ones grow large", { "a4>0 a2>1", DIRECT }, { "Z3 f", "Z4 f", "a4 f e" }, 2, 3 },

@@ -477,39 +477,85 @@ static void no_length_is_too_long_to_ask_for(void **state)
     end();
 }
 
-/* What a thread keeps of large runs: by length, no more than so many units and so many runs. */
+/* What a thread keeps of large runs: the one that fits best, no more than so many units and so many runs. */
+
+static uint32_t hot_take(struct hot_runs *hot, uint32_t n, uint32_t expected)
+{
+    const uint32_t first = hot_runs_take(hot, &n, UNIT_BYTES);
+    assert_int_equal(n, expected);
+    return first;
+}
+
 static void hot_runs_serve_again(void **state)
 {
     (void)state;
-    struct hot_runs hot = { .uses_seen = 0 };
-    assert_int_equal(hot_runs_take(&hot, 3), 0);
-    assert_true(hot_runs_put(&hot, 10, 3) && hot_runs_put(&hot, 20, 3) && hot_runs_put(&hot, 30, 4));
-    assert_int_equal(hot_runs_take(&hot, 5), 0);
-    assert_int_equal(hot_runs_take(&hot, 3), 10);
-    assert_int_equal(hot_runs_take(&hot, 3), 20); /* past the place that was emptied */
-    assert_int_equal(hot_runs_take(&hot, 3), 0);
-    assert_int_equal(hot_runs_take(&hot, 4), 30);
+    struct hot_runs hot = { .next = 0 };
+    assert_int_equal(hot_take(&hot, 3, 3), 0);
+    assert_true(hot_runs_put(&hot, 10, 3, HOT_UNITS) && hot_runs_put(&hot, 20, 3, HOT_UNITS));
+    assert_true(hot_runs_put(&hot, 30, 5, HOT_UNITS) && hot_runs_put(&hot, 40, 4, HOT_UNITS));
+    assert_int_equal(hot_take(&hot, 6, 6), 0);
+    assert_int_equal(hot_take(&hot, 2, 2), 0);  /* all are longer by more than a part */
+    assert_int_equal(hot_take(&hot, 4, 4), 40); /* as long, though the other one was first */
+    assert_int_equal(hot_take(&hot, 4, 5), 30);
+    assert_int_equal(hot_take(&hot, 3, 3) + hot_take(&hot, 3, 3), 30);
+    assert_int_equal(hot_take(&hot, 3, 3), 0);
+    assert_int_equal(hot_take(&hot, 0, 0), 0);
     assert_int_equal(hot_runs_units(&hot), 0);
 
-    assert_false(hot_runs_put(&hot, 10, HOT_RUN_UNITS + 1));
+    assert_false(hot_runs_put(&hot, 10, HOT_RUN_UNITS + 1, HOT_UNITS));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
-        assert_true(hot_runs_put(&hot, 100 + i, HOT_RUN_UNITS));
+        assert_true(hot_runs_put(&hot, 100 + i, HOT_RUN_UNITS, HOT_UNITS));
     }
     assert_int_equal(hot_runs_units(&hot), HOT_UNITS);
-    assert_false(hot_runs_put(&hot, 10, 1));
+    assert_false(hot_runs_put(&hot, 10, 1, HOT_UNITS));
     for (uint32_t i = 0; i < HOT_UNITS / HOT_RUN_UNITS; i++) {
-        assert_int_equal(hot_runs_take(&hot, HOT_RUN_UNITS), 100 + i);
+        assert_int_not_equal(hot_take(&hot, HOT_RUN_UNITS, HOT_RUN_UNITS), 0);
     }
 
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
-        assert_true(hot_runs_put(&hot, 100 + i, 3));
+        assert_true(hot_runs_put(&hot, 100 + i, 3, HOT_UNITS));
     }
-    assert_false(hot_runs_put(&hot, 10, 3));
+    assert_false(hot_runs_put(&hot, 10, 3, HOT_UNITS));
     for (uint32_t i = 0; i < HOT_RUNS; i++) {
-        assert_int_equal(hot_runs_take(&hot, 3), 100 + i);
+        assert_int_not_equal(hot_take(&hot, 3, 3), 0);
     }
-    assert_int_equal(hot_runs_take(&hot, 3), 0);
     assert_int_equal(hot_runs_units(&hot), 0);
+}
+
+/* A run of n units, without a tag, in the hot runs. */
+static void hot_from_depot(struct hot_runs *hot, uint32_t n, uint32_t most)
+{
+    bool clean;
+    const uint32_t first = depot_take(n, 1, &clean);
+    assert_true(first != 0 && hot_runs_put(hot, first, n, most));
+}
+
+/* The older ones make room, and a look takes those that came before the last one. */
+static void hot_runs_do_not_stay(void **state)
+{
+    (void)state;
+    struct hot_runs hot = { .next = 5 };
+    for (uint32_t i = 0; i < HOT_RUNS; i++) {
+        hot_from_depot(&hot, 1 + i, HOT_UNITS);
+    }
+    const uint32_t all = hot_runs_units(&hot);
+    hot_runs_make_room(&hot, 1, HOT_UNITS);
+    assert_int_equal(hot_take(&hot, 7, 7), 0);
+    assert_true(hot_runs_units(&hot) > all / 2 && hot_runs_units(&hot) < all);
+    hot_runs_make_room(&hot, 30, 60);
+    assert_true(hot_runs_units(&hot) <= 30);
+    hot_runs_flush_idle(&hot);
+    const uint32_t seen = hot_runs_units(&hot);
+    assert_true(seen != 0);
+    hot_from_depot(&hot, 20, HOT_UNITS);
+    hot_runs_flush_idle(&hot);
+    assert_int_equal(hot_runs_units(&hot), 20);
+    hot_from_depot(&hot, 1, HOT_UNITS);
+    hot_runs_flush_idle(&hot);
+    assert_int_equal(hot_runs_units(&hot), 1);
+    hot_runs_flush(&hot);
+    assert_int_equal(hot_runs_units(&hot), 0);
+    end();
 }
 
 int main(void)
@@ -521,6 +567,7 @@ int main(void)
         cmocka_unit_test(rows_serve_long_runs),
         cmocka_unit_test(no_length_is_too_long_to_ask_for),
         cmocka_unit_test(hot_runs_serve_again),
+        cmocka_unit_test(hot_runs_do_not_stay),
     };
     return cmocka_run_group_tests(tests, start_arena, NULL);
 }

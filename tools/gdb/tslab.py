@@ -270,7 +270,7 @@ class Library:
             for whose, heap in self.heaps():
                 for place in range(self["HOT_RUNS"]):
                     run = number(heap + self["heap.hot"] + 8 * place)
-                    self.hot[run & 0xFFFFFFFF] = (run >> 32, whose)
+                    self.hot[run & 0xFFFFFFFF] = (run >> 48, whose)
         return self.hot.get(first) if first else None
 
     def summary(self):
