@@ -49,6 +49,19 @@ endif()
 set(tslab_symbol_versions ${CMAKE_CURRENT_BINARY_DIR}/tslab.map)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tslab.map.in ${tslab_symbol_versions} @ONLY)
 
+# The order of what is in a shared library (order.ld.in). Other linkers than GNU ld use their own.
+separate_arguments(link_flags UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}")
+execute_process(COMMAND ${CMAKE_C_COMPILER} ${link_flags} -Wl,--version OUTPUT_VARIABLE linker ERROR_QUIET)
+set(tslab_order)
+if(linker MATCHES "^GNU ld")
+    set(tslab_order ${CMAKE_CURRENT_BINARY_DIR}/order.ld)
+    file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/hot.txt hot REGEX "^[A-Za-z_]")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/hot.txt)
+    list(TRANSFORM hot REPLACE "(.+)" "*(.text.\\1 .text.\\1.*)")
+    string(REPLACE ";" "\n    " tslab_hot_sections "${hot}")
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/order.ld.in ${tslab_order} @ONLY)
+endif()
+
 # The same sources give the same bytes in whatever directory they lie. Debuggers look below the directory that they are told.
 set(tslab_same_bytes)
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT TSLAB_COVERAGE)
@@ -69,8 +82,12 @@ function(tslab_library name kind checked)
         if(TSLAB_SANITIZE STREQUAL none)
             target_link_options(${name} PRIVATE LINKER:-z,defs)
         endif()
+        if(tslab_order)
+            # What the compiler has put into its callers everywhere is left out.
+            target_link_options(${name} PRIVATE LINKER:-T,${tslab_order} LINKER:--gc-sections)
+        endif()
         set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${tslab_interface_version}
-                                                LINK_DEPENDS ${tslab_symbol_versions})
+                                                LINK_DEPENDS "${tslab_symbol_versions};${tslab_order}")
     endif()
 endfunction()
 
@@ -104,7 +121,8 @@ function(tslab_compile_library name checked sim)
         ${choices_of_lab})
     # Calls among our own functions are direct: nobody may put himself between malloc and tslab_malloc.
     target_compile_options(
-        ${name} PRIVATE -fno-semantic-interposition ${tslab_same_bytes} ${tslab_library_warnings} ${tslab_coverage})
+        ${name} PRIVATE -fno-semantic-interposition -ffunction-sections -fdata-sections ${tslab_same_bytes}
+                        ${tslab_library_warnings} ${tslab_coverage})
     # Older versions of glibc have threads and the dynamic loader in libraries of their own.
     if(TSLAB_SANITIZE STREQUAL none)
         target_link_libraries(${name} PRIVATE -pthread ${CMAKE_DL_LIBS})

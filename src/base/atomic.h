@@ -43,8 +43,10 @@ void sim_point(void);
 #ifdef TSLAB_COUNTED
 enum { COUNTED_RMW, COUNTED_STORE, COUNTED_LOCKS, COUNTED_MOST = COUNTED_LOCKS + 32 };
 extern _Thread_local uint64_t counted[COUNTED_MOST];
+#define ATOMIC_IS_COUNTED  1
 #define ATOMIC_COUNT(what) ((void)counted[what]++)
 #else
+#define ATOMIC_IS_COUNTED  0
 #define ATOMIC_COUNT(what) ((void)0)
 #endif
 #define ATOMIC_RMW_POINT() (ATOMIC_POINT(), ATOMIC_COUNT(COUNTED_RMW))
