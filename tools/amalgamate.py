@@ -2,7 +2,7 @@
 """Makes two files of the engine, tslab.c and tslab.h, that a project can compile as its own: `cc -O2 -c tslab.c`.
 
 All names but those of the interface become static. Compiled with -DTSLAB_MALLOC, the file also defines malloc, free and their
-family, and the C++ operators.
+family, and the C++ operators. --without-reports leaves out what src/REPORTS names.
 """
 
 import argparse
@@ -37,6 +37,7 @@ HEAD = """\
 """
 # The interface has functions that this program may not call, and the engine some that only other builds call.
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"\n'
+NO_REPORTS = "#define TSLAB_REPORTS 0\n"
 
 
 def layers():
@@ -66,20 +67,38 @@ def conditions(text):
     return found
 
 
+def definition_of(variable):
+    return rf"^(_Alignas\(\w+\) )?{re.escape(variable)}( =|;)"
+
+
+def headers_of(paths):
+    """The headers that these files need."""
+    found, left = set(), list(paths)
+    while left:
+        text = left.pop().read_text(encoding="utf-8")
+        new = {SOURCES / match[2] for match in INCLUDE.finditer(text) if match[1] == '"'} - found
+        found |= new
+        left += new
+    return found
+
+
 class Amalgamation:
-    def __init__(self):
-        self.headers = [path for layer in layers() for path in parts(layer, ".h")]
-        self.sources = [path for layer in layers() for path in parts(layer, ".c")]
+    def __init__(self, without=()):
+        self.sources = [path for layer in layers() if not layer.startswith(without) for path in parts(layer, ".c")]
+        needed = headers_of(self.sources)
+        self.headers = [path for layer in layers() for path in parts(layer, ".h") if path in needed]
+        self.without = without
         self.system = []
         # Functions of the engine: name -> the conditions under which there is one.
         self.defined = {}
-        for path in self.sources:
-            text = path.read_text(encoding="utf-8")
+        texts = {path: path.read_text(encoding="utf-8") for path in self.sources}
+        for text in texts.values():
             under = conditions(text)
             for match in DEFINITION.finditer(text):
                 self.defined.setdefault(match[2], []).append(under[text.count("\n", 0, match.start())])
         # Variables of the engine, as their definitions begin, too.
-        self.variables = [match[1] for path in self.headers for match in VARIABLE.finditer(path.read_text(encoding="utf-8"))]
+        declared = [match[1] for path in self.headers for match in VARIABLE.finditer(path.read_text(encoding="utf-8"))]
+        self.variables = [name for name in declared if any(re.search(definition_of(name), text, re.M) for text in texts.values())]
 
     def prototype(self, match):
         places = self.defined.get(match[2], [])
@@ -106,11 +125,11 @@ class Amalgamation:
         text = INCLUDE.sub(lambda match: self.include(match, under[text.count("\n", 0, match.start())]), text)
         if path.suffix == ".h":
             text = PROTOTYPE.sub(self.prototype, text)
-            text = VARIABLE.sub(r"static \1;", text)
+            text = VARIABLE.sub(lambda match: f"static {match[1]};" if match[1] in self.variables else match[0], text)
         else:
             text = DEFINITION.sub(r"static \g<0>", text)
             for variable in self.variables:
-                text = re.sub(rf"^(_Alignas\(\w+\) )?{re.escape(variable)}( =|;)", r"static \g<0>", text, flags=re.M)
+                text = re.sub(definition_of(variable), r"static \g<0>", text, flags=re.M)
         return f"\n/* ---- {path.relative_to(SOURCES)} ---- */\n\n{text}"
 
     def text(self, version, licence):
@@ -119,19 +138,22 @@ class Amalgamation:
         engine = [self.part(path) for path in self.sources if not is_dropin[path]]
         dropin = [self.part(path) for path in self.sources if is_dropin[path]]
         return "".join([
-            HEAD.format(version=version, licence=licence), QUIET, build, '\n#include "tslab.h"\n\n', *sorted(self.system), *headers, *engine,
+            HEAD.format(version=version, licence=licence), QUIET, NO_REPORTS if self.without else "", build, '\n#include "tslab.h"\n\n', *sorted(self.system), *headers, *engine,
             "\n#ifdef TSLAB_MALLOC\n", *dropin, "\n#endif /* TSLAB_MALLOC */\n"])  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
-    target = parser.parse_args().directory
+    parser.add_argument("--without-reports", action="store_true")
+    choice = parser.parse_args()
+    target = choice.directory
+    without = re.findall(r"^[a-z].*", (SOURCES / "REPORTS").read_text(encoding="utf-8"), re.M) if choice.without_reports else []
     target.mkdir(parents=True, exist_ok=True)
     header = (ROOT / "include/tslab/tslab.h").read_text(encoding="utf-8")
     version = ".".join(re.search(rf"^#define TSLAB_VERSION_{part} (\d+)$", header, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH"))
     licence = "\n * ".join((ROOT / "LICENSE").read_text(encoding="utf-8").strip().splitlines()).replace("\n * \n", "\n *\n")
-    (target / "tslab.c").write_text(Amalgamation().text(version, licence), encoding="utf-8")
+    (target / "tslab.c").write_text(Amalgamation(tuple(without)).text(version, licence), encoding="utf-8")
     (target / "tslab.h").write_text(header, encoding="utf-8")
 
 

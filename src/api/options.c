@@ -75,6 +75,9 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     if (!option_may_change(option)) {
         return TSLAB_FIXED;
     }
+    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE)) {
+        return TSLAB_UNSUPPORTED;
+    }
     begin_options();
     if (option == OPTION_EPOCH_LIMITS) {
         return set_epoch_limits(value);
@@ -87,10 +90,10 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         limit_get(&limits_now);
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
         current_thread_set_limits(&limits_now);
-    } else if (option == OPTION_STATS && option_number_of(option_get(OPTION_STATS)) != 0) {
+    } else if (TSLAB_REPORTS && option == OPTION_STATS && option_number_of(option_get(OPTION_STATS)) != 0) {
         report_timer_arm();
         program_threads_renew_keeper();
-    } else if (option == OPTION_PROFILE) {
+    } else if (TSLAB_REPORTS && option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }
     return TSLAB_OK;

@@ -26,6 +26,8 @@ TSLAB_API const char *tslab_status_text(enum tslab_status status)
         return "an argument is invalid";
     case TSLAB_FIXED:
         return "the option cannot change any more";
+    case TSLAB_UNSUPPORTED:
+        return "this library was built without reports";
     }
     return "unknown status";
 }
@@ -53,6 +55,8 @@ TSLAB_API const char *tslab_status_name(enum tslab_status status)
         return "TSLAB_INVALID";
     case TSLAB_FIXED:
         return "TSLAB_FIXED";
+    case TSLAB_UNSUPPORTED:
+        return "TSLAB_UNSUPPORTED";
     }
     return "unknown";
 }

@@ -67,10 +67,9 @@ void timeline_note_if_long(uint64_t begun_ns, enum timeline_operation operation,
 void timeline_sample(void);
 uint64_t timeline_now(void);
 
-static inline bool timeline_is_on(void)
-{
-    return unlikely(load_plain(&timeline.state) != TIMELINE_OFF);
-}
+/* A macro, because no compiler keeps what stands under a condition that is 0, even where it optimises nothing: a build
+ * without reports has none of the functions above. */
+#define timeline_is_on() (TSLAB_REPORTS && unlikely(load_plain(&timeline.state) != TIMELINE_OFF))
 
 static inline void timeline_epoch(enum timeline_kind kind, uint64_t value, const char *label)
 {
@@ -94,14 +93,14 @@ static inline uint64_t timeline_begin(void)
 
 static inline void timeline_purged(uint64_t begun_ns, const void *start, size_t bytes, bool granted)
 {
-    if (unlikely(begun_ns != 0)) {
+    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
         timeline_note_purge(begun_ns, start, bytes, granted);
     }
 }
 
 static inline void timeline_end(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
 {
-    if (unlikely(begun_ns != 0)) {
+    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
         timeline_note_if_long(begun_ns, operation, bytes);
     }
 }

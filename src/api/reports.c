@@ -1,0 +1,106 @@
+/* Statistics by their public names, and the reports that options ask for: while the program runs, and at its end. A
+ * build without reports has no_reports.c instead. */
+#include "base/build.h"
+
+#include <tslab/tslab.h>
+
+#include "audit/gauges.h"
+#include "common/option.h"
+#include "malloc/exit_check.h"
+#include "os/fatal.h"
+#include "os/os.h"
+#include "os/sink.h"
+#include "report/live_view.h"
+#include "report/profile.h"
+#include "report/profile_text.h"
+#include "report/report_timer.h"
+#include "report/sized_structs.h"
+#include "report/statistics.h"
+#include "report/summary.h"
+
+TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)
+{
+    if (stats == NULL || !sized_is_valid(size)) {
+        return TSLAB_INVALID;
+    }
+    struct total_figures totals;
+    stats_totals(&totals);
+    const struct tslab_stats found = {
+        .live_objects = totals.live_objects,
+        .live_bytes = totals.live_bytes,
+        .large_bytes = totals.large_bytes,
+        .cached_bytes = totals.cached_bytes,
+        .slab_bytes = totals.slab_bytes,
+        .chunk_bytes = totals.chunk_bytes,
+        .dirty_bytes = totals.dirty_bytes,
+        .committed_bytes = totals.committed_bytes,
+        .metadata_bytes = totals.metadata_bytes,
+        .allocations = totals.allocations,
+        .frees = totals.frees,
+        .threads = totals.threads,
+        .epochs_open = totals.epochs_open,
+        .epochs_draining = totals.epochs_draining,
+    };
+    sized_give(stats, size, &found, sizeof found);
+    return TSLAB_OK;
+}
+
+TSLAB_API void tslab_stats_print(int fd)
+{
+    summary_print(fd);
+}
+
+static atomic_u32 reports;
+
+/* Writes a report in the form that the options ask for, to where they want it. */
+static void write_statistics(uint32_t number)
+{
+    const int fd = sink_open(option_path(OPTION_STATS), number);
+    const unsigned form = option_word(OPTION_STATS);
+    invariant(form == STATS_NONE || form == STATS_SUMMARY || form == STATS_JSON);
+    if (fd < 0) {
+        return;
+    }
+    if (form == STATS_JSON) {
+        tslab_stats_json(fd);
+    } else {
+        summary_print(fd);
+    }
+    sink_close(fd);
+}
+
+/* What the program's user asks for while it runs. */
+static void write_report(void)
+{
+    const uint32_t number = fetch_add_relaxed(&reports, 1);
+    write_statistics(number);
+    profile_save(number);
+}
+
+/* Before the program can close what it was started with. */
+__attribute__((constructor(102))) static void prepare_reports(void)
+{
+    /* Where the library is not built with it, it starts later, and serves the program itself. */
+    if (!TSLAB_TSAN && os_has_thread_sanitizer()) {
+        return;
+    }
+    if (option_get(OPTION_STATS) != 0 || option_get(OPTION_STATS_SIGNAL) != 0) {
+        sink_keep_stderr();
+    }
+    report_timer_start(write_report);
+    gauges_start();
+    if (option_get(OPTION_EXPORT) != 0) {
+        board_start();
+    }
+    (void)profile_set(option_get(OPTION_PROFILE));
+}
+
+__attribute__((destructor)) static void print_at_exit(void)
+{
+    exit_check();
+    const uint32_t number = fetch_add_relaxed(&reports, 1);
+    if (option_word(OPTION_STATS) != STATS_NONE) {
+        write_statistics(number);
+    }
+    profile_save(number);
+}
