@@ -55,12 +55,14 @@ def figures(columns):
     """The figures of one run, from its columns by name."""
     times, rss = columns["t_ms"], columns["rss_kb"]
     rare, pss = known(times, columns["pss_kb"])
+    own, uss = known(times, columns["uss_kb"])
     return {
         "mean_kib": round(mean(times, rss), 1),
         "p95_kib": p95(times, rss),
         "peak_kib": max(rss),
         "area_mib_s": round(area(times, rss) / 1024, 4),
         "mean_pss_kib": round(mean(rare, pss), 1) if len(pss) >= ENOUGH_RARE else None,
+        "mean_uss_kib": round(mean(own, uss), 1) if len(uss) >= ENOUGH_RARE else None,
         "samples": len(rss),
         "sampled_every_ms": interval_ms(times),
         "pss_every_ms": interval_ms(rare),

@@ -26,9 +26,9 @@ FIGURES = {
     "ops/s": _scaled("operations_per_second", 1),
 }
 RSS = ("mean\nMiB", "p95\nMiB", "max\nMiB", "at end\nMiB")
-SPACE = ("area\nMiB s", "PSS\nmean")
+SPACE = ("area\nMiB s", "PSS\nmean", "USS\nmean")
 RATIO_WIDTH = 17  # of one with its range
-SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024)}
+SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024), "USS\nmean": _scaled("mean_uss_kib", 1024)}
 
 
 def text(value):
@@ -73,10 +73,9 @@ def outcome_of(found):
 
 
 def figures_of(outcome):
-    """The columns that the table has: PSS where processes share memory, others where any run tells them."""
+    """The columns that the table has: those that any run tells."""
     every = [run for runs in outcome.values() for run in runs.values()]
-    found = FIGURES | (SHARED if any(run["processes"] > 1 for run in every) else {})
-    return {name: figure for name, figure in found.items() if any(figure(run) is not None for run in every)}
+    return {name: figure for name, figure in (FIGURES | SHARED).items() if any(figure(run) is not None for run in every)}
 
 
 def tables(outcome, base):
@@ -104,7 +103,7 @@ def tables(outcome, base):
 
 def _groups(figures):
     """What belongs together in tables of ratios, with a title."""
-    groups = {"RSS": RSS, "Area and PSS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
+    groups = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
     for what, names in groups.items():
         chosen = [name for name in names if name in figures]
         if chosen:
