@@ -6,7 +6,7 @@
 #include "space/depot.h"
 #include "space/limit.h"
 
-enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2, HOT_USED_SHIFT = 2 };
+enum { BUDGET_BYTES = 64 * 1024 * 1024, BUDGET_SHIFT = 3, SHARE_CLASSES = 16, HOT_SHIFT = 2, HOT_USED_SHIFT = 3 };
 
 static atomic_size_t taken_bytes;
 

@@ -6,7 +6,7 @@
  * The option cache_bytes sets the budget. The default is 64 MiB, or an eighth of the memory in use, if that is more.
  *
  * Freed large runs (hot_runs.h) do not take from the budget, because counting them costs more than they save. All
- * threads' hot runs together may be a quarter of the memory in use, in equal parts, but 2 MiB a thread at least and 8
+ * threads' hot runs together may be an eighth of the memory in use, in equal parts, but 2 MiB a thread at least and 8
  * MiB at most. If the option is set, they get a quarter of the budget, and the exchange counts. At
  * a limit they may be nothing.
  *
