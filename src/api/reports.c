@@ -55,7 +55,7 @@ static atomic_u32 reports;
 /* Writes a report in the form that the options ask for, to where they want it. */
 static void write_statistics(uint32_t number)
 {
-    const int fd = sink_open(option_path(OPTION_STATS), number);
+    const int fd = sink_open(SINK_STATISTICS, option_path(OPTION_STATS), number);
     const unsigned form = option_word(OPTION_STATS);
     invariant(form == STATS_NONE || form == STATS_SUMMARY || form == STATS_JSON);
     if (fd < 0) {

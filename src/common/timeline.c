@@ -34,7 +34,7 @@ static void fill_header(struct ring_header *header)
     header->process = os_process_id();
     header->started_ns = os_now_ns();
     header->started_real_ns = os_real_ns();
-    strncpy(header->program, os_program_name(), sizeof header->program - 1);
+    memcpy(header->program, os_program_name(), strnlen(os_program_name(), sizeof header->program - 1));
     strncpy(header->names, timeline.names, sizeof header->names - 1);
     invariant(header->program[sizeof header->program - 1] == 0 && header->names[sizeof header->names - 1] == 0);
 }
@@ -76,20 +76,8 @@ static void complain(int why)
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     text_string(&line, "tslab: no timeline in ");
     text_foreign(&line, option_path(OPTION_TRACE));
-    switch (why) {
-    case EEXIST:
-        text_string(&line, ": there are 10 files of this name already");
-        break;
-    case ENOSPC:
-        text_string(&line, ": its file system has no room");
-        break;
-    case EOPNOTSUPP:
-        text_string(&line, ": its file system cannot reserve room");
-        break;
-    default:
-        text_string(&line, ": error ");
-        text_number(&line, (uint64_t)why, 0);
-    }
+    text_string(&line, ": ");
+    text_string(&line, why == EEXIST ? "there are 10 files of this name already" : os_why(why));
     invariant(line.length < sizeof buffer);
     buffer[line.length++] = '\n';
     (void)os_write(STDERR_FILENO, buffer, line.length);

@@ -152,14 +152,17 @@ noinline void current_thread_put_slow(struct thread *thread)
 
 /* Priority 101: before there are threads. The drop-in is linked to be initialised first (docs/protocols/thread.md), so
  * there it is also before any other library registers its fork handlers: ours run last before a fork and first after
- * it. libc is initialised later, too, and has no environment yet, but glibc passes the environment to every
+ * it. libc is initialised later, too, and has neither arguments nor environment yet, but glibc passes both to every
  * constructor. */
 __attribute__((constructor(101))) static void engine_constructor(int count, char **arguments, char **environment)
 {
     const int saved = errno;
+#ifdef __GLIBC__
+    os_keep_program_name(count > 0 ? arguments[0] : NULL);
+#else
     (void)count;
     (void)arguments;
-#ifndef __GLIBC__
+    os_keep_program_name(NULL);
     environment = environ;
 #endif
     lock_acquire(&engine.lock);

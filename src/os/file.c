@@ -83,14 +83,63 @@ int os_duplicate(int fd)
     return second < 0 ? -1 : (int)second;
 }
 
-/* Without O_NONBLOCK, a pipe that nobody reads would hold the program up. */
-int os_open_to_append(const char *path)
+static bool is_of_this_user(int fd)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    struct stat found;
+    if (syscall(SYS_fstat, fd, &found) != 0) {
+        return false;
+    }
+    const bool owned = found.st_uid == geteuid();
+    return S_ISCHR(found.st_mode) || (S_ISFIFO(found.st_mode) && owned) ||
+           (S_ISREG(found.st_mode) && owned && found.st_nlink <= 1);
+}
+
+/* Without O_NONBLOCK, a pipe that nobody reads would hold the program up. */
+int os_open_to_append(const char *path, int *why)
+{
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
     const int saved = errno;
-    const long fd = syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
+    *why = fd < 0 ? errno : 0;
+    if (fd >= 0 && !is_of_this_user(fd)) {
+        os_close(fd);
+        fd = -1;
+        *why = OS_NOT_OURS;
+    }
     errno = saved;
-    return fd < 0 ? -1 : (int)fd;
+    return fd;
+}
+
+const char *os_why(int why)
+{
+    static const struct {
+        int number;
+        const char *words;
+    } meanings[] = {
+        { OS_NOT_OURS, "it is no file of this user's alone" },
+        { ELOOP, "it is a symbolic link" },
+        { ENOENT, "its directory is not there" },
+        { ENOTDIR, "its directory is a file" },
+        { EISDIR, "it is a directory" },
+        { EACCES, "this user may not write there" },
+        { EPERM, "this user may not write there" },
+        { EROFS, "its file system is read-only" },
+        { ENOSPC, "its file system has no room" },
+        { EDQUOT, "this user has no room there" },
+        { EOPNOTSUPP, "its file system cannot reserve room" },
+        { EFBIG, "a limit forbids files of that length" },
+        { ENAMETOOLONG, "its name is too long" },
+        { ENXIO, "nobody reads the pipe" },
+        { EMFILE, "the process has no descriptor left" },
+        { ENFILE, "the system has no descriptor left" },
+        { ENOMEM, "the system is short of memory" },
+    };
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        if (meanings[i].number == why) {
+            return meanings[i].words;
+        }
+    }
+    return "the system refuses it";
 }
 
 void os_close(int fd)
@@ -120,7 +169,7 @@ void *os_new_shared_file(const char *path, size_t bytes, int *why)
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
     const int saved = errno;
     void *start = MAP_FAILED;
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
     if (fd >= 0 && reserve(fd, bytes)) {
         start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }

@@ -37,13 +37,21 @@ bool os_file_of(int fd, struct os_file *file);
 /* A second descriptor of a file, with a high number, for this program alone. -1: there is none to be had. */
 int os_duplicate(int fd);
 
-/* Opens a file to append to it, for this program alone, and makes it if it is not there. -1: that is refused. */
-int os_open_to_append(const char *path);
+/* Opens a file to append to it, for this program alone, and makes it if it is not there, for this user alone. Follows
+ * no link at the end of the path, and appends to nothing that others may have put there: only to a regular file of the
+ * effective user's without a second name, to a FIFO of that user's, or to a character device. -1: that is refused, and
+ * *why is the number of an error, or OS_NOT_OURS. */
+enum { OS_NOT_OURS = -1 };
+int os_open_to_append(const char *path, int *why);
 void os_close(int fd);
 
-/* Makes a new file with room for so many bytes, and maps it to be shared with whoever reads it. Never touches a file
- * that is there. *why says what went wrong, by the number of an error: EEXIST when the file is there. */
+/* Makes a new file with room for so many bytes, for this user alone, and maps it to be shared with whoever reads it.
+ * Never touches a file that is there. *why says what went wrong, by the number of an error: EEXIST when the file is
+ * there. */
 void *os_new_shared_file(const char *path, size_t bytes, int *why);
+
+/* What such a number means. */
+const char *os_why(int why);
 
 /* Writes all of the text. False when it could not: the rest is lost, silently, for there is nobody to tell. Raises no
  * signal where the reader is gone or a file may not grow. */

@@ -231,9 +231,14 @@ enum { OS_NAME_BYTES = 17 };
 uint32_t os_thread_id(void);
 const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
 
-/* The number of this process, and the name of its program: the last part of its path. Both may be called anywhere, also
- * in a signal handler. */
+/* The number of this process. Anywhere, also in a signal handler. */
 uint64_t os_process_id(void);
+
+/* The name of the program: the last part of its first argument, or of its file's path where it has none. Spaces,
+ * control characters and slashes in it are underscores, so it fits into a file's name and a line. Programs write a
+ * title over their arguments: os_keep_program_name makes a copy before the program runs; argument NULL: libc knows it.
+ * The name anywhere, also in a signal handler. */
+void os_keep_program_name(const char *argument);
 const char *os_program_name(void);
 
 #endif

@@ -507,14 +507,33 @@ uint64_t os_process_id(void)
     return (uint64_t)getpid();
 }
 
-/* Libc names it after the first word of its arguments, and before that the kernel after the file. */
-const char *os_program_name(void)
+/* A file's name has at most 255 bytes. */
+static char program_name[256];
+
+static const char *last_part(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Libc's name is empty before libc is initialised. */
+static const char *program_name_now(void)
 {
     const char *const file = (const char *)getauxval(AT_EXECFN);
-    const char *name = program_invocation_short_name;
-    if (name[0] == 0 && file != NULL) {
-        const char *const slash = strrchr(file, '/');
-        name = slash != NULL ? slash + 1 : file;
+    return program_invocation_short_name[0] == 0 && file != NULL ? last_part(file) : program_invocation_short_name;
+}
+
+void os_keep_program_name(const char *argument)
+{
+    const char *name = argument != NULL ? last_part(argument) : "";
+    name = name[0] != 0 ? name : program_name_now();
+    for (size_t i = 0; i < sizeof program_name - 1 && name[i] != 0; i++) {
+        const unsigned char byte = (unsigned char)name[i];
+        program_name[i] = byte <= ' ' || byte == 0x7f || byte == '/' ? '_' : name[i];
     }
-    return name;
+}
+
+const char *os_program_name(void)
+{
+    return program_name[0] != 0 ? program_name : program_name_now();
 }

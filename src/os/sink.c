@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "os/text.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,17 +41,6 @@ static int open_stderr(void)
     return is_first(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
 
-/* The name of the program, which may have chosen it, as a part of a file's name. */
-static void text_program(struct text *path)
-{
-    const size_t start = path->length;
-    text_foreign(path, os_program_name());
-    invariant(path->length >= start && path->length <= path->capacity);
-    for (size_t i = start; i < path->length; i++) {
-        path->buffer[i] = path->buffer[i] == '/' ? '_' : path->buffer[i];
-    }
-}
-
 bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t number)
 {
     struct text path = { .buffer = buffer, .capacity = SINK_PATH_BYTES };
@@ -63,7 +53,7 @@ bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t numbe
         } else if (what == 'n') {
             text_number(&path, number, 0);
         } else if (what == 'e') {
-            text_program(&path);
+            text_string(&path, os_program_name());
         } else {
             text_part(&path, c, 1);
         }
@@ -76,15 +66,43 @@ bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t numbe
     return true;
 }
 
-int sink_open_file(const char *pattern, uint32_t number)
+static void complain_once(enum sink_kind kind, const char *path, int why)
 {
-    char path[SINK_PATH_BYTES];
-    return sink_path(path, pattern, number) ? os_open_to_append(path) : -1;
+    static const char *const names[] = { "statistics", "profile" };
+    static atomic_u32 told[sizeof names / sizeof names[0]];
+    char buffer[SINK_PATH_BYTES + 128];
+    struct text line = { .buffer = buffer, .capacity = sizeof buffer };
+    const int fd = open_stderr();
+    if (fd < 0 || load_plain(&told[kind]) != 0) {
+        return;
+    }
+    store_plain(&told[kind], 1);
+    text_string(&line, "tslab: no ");
+    text_string(&line, names[kind]);
+    text_string(&line, " in ");
+    text_foreign(&line, path);
+    text_string(&line, ": ");
+    text_string(&line, os_why(why));
+    text_string(&line, "\n");
+    text_send(&line, fd);
 }
 
-int sink_open(const char *pattern, uint32_t number)
+int sink_open_file(enum sink_kind kind, const char *pattern, uint32_t number)
 {
-    const int fd = pattern[0] == 0 ? -1 : sink_open_file(pattern, number);
+    char path[SINK_PATH_BYTES];
+    int why = ENAMETOOLONG;
+    const bool fits = sink_path(path, pattern, number);
+    const int fd = fits ? os_open_to_append(path, &why) : -1;
+    invariant((fd < 0) == (why != 0));
+    if (fd < 0) {
+        complain_once(kind, fits ? path : pattern, why);
+    }
+    return fd;
+}
+
+int sink_open(enum sink_kind kind, const char *pattern, uint32_t number)
+{
+    const int fd = pattern[0] == 0 ? -1 : sink_open_file(kind, pattern, number);
     invariant(fd >= -1);
     return fd != -1 ? fd : open_stderr();
 }

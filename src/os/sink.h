@@ -19,13 +19,16 @@ void sink_keep_stderr(void);
 enum { SINK_PATH_BYTES = 512 };
 bool sink_path(char path[SINK_PATH_BYTES], const char *pattern, uint32_t number);
 
-/* Opens the file of this pattern, to append to it: in it, %p stands for the number of the process, %e for the name of
- * the program, %n for the number of the report, %% for a percent sign. Where there is no pattern, or the file cannot be
- * opened, it is the standard error. Returns a descriptor; -1: there is nothing to write to. */
-int sink_open(const char *pattern, uint32_t number);
+/* What is written. */
+enum sink_kind { SINK_STATISTICS, SINK_PROFILE };
 
-/* The same for a file alone. -1: it cannot be opened. */
-int sink_open_file(const char *pattern, uint32_t number);
+/* Opens the file of this pattern, to append to it (os_open_to_append): in it, %p stands for the number of the process,
+ * %e for the name of the program, %n for the number of the report, %% for a percent sign. Where there is no pattern, or
+ * the file cannot be opened, it is the standard error. Returns a descriptor; -1: there is nothing to write to. */
+int sink_open(enum sink_kind kind, const char *pattern, uint32_t number);
+
+/* The same for a file alone. -1: it cannot be opened. Both say so on the standard error, once for each kind. */
+int sink_open_file(enum sink_kind kind, const char *pattern, uint32_t number);
 
 /* Ends the use of such a descriptor. */
 void sink_close(int fd);

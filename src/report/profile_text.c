@@ -184,7 +184,7 @@ bool profile_print(int fd)
 void profile_save(uint32_t number)
 {
     const char *const path = option_path(OPTION_PROFILE);
-    const int fd = path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(path, number);
+    const int fd = path[0] == 0 || !samples_are_on() ? -1 : sink_open_file(SINK_PROFILE, path, number);
     if (fd >= 0) {
         (void)profile_print(fd);
         sink_close(fd);

@@ -4,11 +4,13 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
 import time
 
+from environment import compiled
 from run import PATIENCE, PYTHON, entry, expect
 
 HOLDS = "x = [bytes(1000) for i in range(30000)]; y = bytes(20 << 20); y = y.replace(b'\\0', b'1')"
@@ -85,10 +87,72 @@ def stats_file(runner):
     expect(os.path.basename(name) == f"a.ls.{report['pid']}.0.100%.%x.%", name)
     runner.run(["/bin/bash", "-c", "(ls; :); true"], extra={"TSLAB_STATS": "1,b.%p"})
     expect(len(glob.glob(runner.path("b.*"))) >= 2, "not each process has a file")
-    # What cannot be opened is said on stderr.
-    for path in ("/nowhere/%p", runner.directory, "x" * 250 + "/", "%e" * 120 + "y" * 15):
+    # What cannot be opened is said on stderr, and the reason once.
+    reasons = {"/nowhere/%p": "its directory is not there", runner.directory: "it is a directory", "x" * 250 + "/": "it is a directory",
+               "%e" * 120 + "y" * 15: "its name is too long"}
+    for path, reason in reasons.items():
         _, stderr = runner.run(["/bin/bash", "-c", ":"], extra={"TSLAB_STATS": f"1,{path}"}, quiet=False)
-        summary_of(stderr)
+        line, _, rest = stderr.partition("\n")
+        expect(line.startswith("tslab: no statistics in ") and line.endswith(": " + reason), line)
+        summary_of(rest)
+
+
+@entry
+def stats_file_of_others(runner):
+    """Files are for this user alone, and nothing is appended to what others may have put in their place."""
+    options = {"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": "1,profile", "TSLAB_TRACE": "trace"}
+    runner.run(["ls", "/"], extra=options)
+    for name in ("statistics", "profile", "trace"):
+        mode = os.stat(runner.path(name)).st_mode & 0o777
+        expect(mode == 0o600, f"{name} has mode {mode:o}")
+    with open(runner.path("target"), "w", encoding="utf-8") as file:
+        file.write("mine\n")
+    os.symlink("target", runner.path("symbolic"))
+    os.link(runner.path("target"), runner.path("hard"))
+    os.symlink("new", runner.path("dangling"))
+    reasons = {"symbolic": "it is a symbolic link", "dangling": "it is a symbolic link", "hard": "it is no file of this user's alone"}
+    if os.geteuid() == 0:
+        os.mkfifo(runner.path("fifo"))
+        shutil.copy(runner.path("target"), runner.path("theirs"))
+        for name in ("fifo", "theirs"):
+            os.chown(runner.path(name), 65534, 65534)
+            reasons[name] = "it is no file of this user's alone"
+    for name, reason in reasons.items():
+        reader = os.open(runner.path(name), os.O_RDONLY | os.O_NONBLOCK) if name == "fifo" else None
+        _, stderr = runner.run(["ls", "/"], extra={"TSLAB_STATS": f"1,{name}", "TSLAB_PROFILE": f"1,{name}"}, quiet=False)
+        said = [line for line in stderr.splitlines() if line.startswith("tslab: ")]
+        expect(said == [f"tslab: no {what} in {name}: {reason}" for what in ("statistics", "profile")], f"{name}: {stderr}")
+        expect(stderr.count("tslab statistics\n") == 1, f"{name}: {stderr}")
+        if reader is not None:
+            os.close(reader)
+        elif name != "dangling":
+            with open(runner.path(name), encoding="utf-8") as file:
+                expect(file.read() == "mine\n", f"{name} was written to")
+    expect(not os.path.exists(runner.path("new")), "a file was made behind a link")
+    # A FIFO and a device of one's own are as good as a file.
+    os.mkfifo(runner.path("own"))
+    reader = os.open(runner.path("own"), os.O_RDONLY | os.O_NONBLOCK)
+    _, stderr = runner.run(["ls", "/"], extra={"TSLAB_STATS": "1,own"}, quiet=False)
+    summary_of(os.read(reader, 1 << 16).decode())
+    os.close(reader)
+    _, nothing = runner.run(["ls", "/"], extra={"TSLAB_STATS": "1,/dev/null"}, quiet=False)
+    expect(stderr == nothing == "", f"{stderr} {nothing}")
+
+
+@entry
+def stats_title(runner):
+    """A program that writes a title over its arguments keeps the name that it was started by."""
+    program = compiled(runner, "title.c")
+    name = runner.path("a long name of a program")
+    os.rename(program, name)
+    runner.run([name, "some", "arguments"], extra={"TSLAB_STATS": "2,%e.statistics", "TSLAB_PROFILE": "1,%e.profile", "TSLAB_TRACE": "%e.trace"})
+    kept = "a_long_name_of_a_program"
+    expect({found for found in os.listdir(runner.directory) if "." in found} == {f"{kept}.{kind}" for kind in ("statistics", "profile", "trace")},
+           f"{os.listdir(runner.directory)}")
+    with open(runner.path(kept + ".statistics"), encoding="utf-8") as file:
+        expect(json.load(file)["program"] == kept, "the title is in the report")
+    with open(runner.path(kept + ".profile"), encoding="utf-8") as file:
+        expect(f"\nprogram {kept}\n" in file.read(), "the title is in the profile")
 
 
 LAST_TITLE = "\noptions that are not default\n"

@@ -63,16 +63,16 @@ def trace_refused(runner):
         lines = tslab_lines(stderr)
         expect(all(line.startswith("tslab: no timeline in ") for line in lines) and len(lines) <= 1, stderr)
         return lines[0] if lines else ""
-    expect(said("/nowhere/x").endswith("error 2"), "a directory that is not there")
-    expect("error" in said(runner.directory + "/"), "a directory")
-    expect("error 36" in said("%e" * 120 + "y" * 15), "a name that is too long")
+    expect(said("/nowhere/x").endswith(": its directory is not there"), "a directory that is not there")
+    expect(said(runner.directory + "/").endswith(": it is a directory"), "a directory")
+    expect(said("%e" * 120 + "y" * 15).endswith(": its name is too long"), "a name that is too long")
     for _ in range(10):
         expect(said(runner.path("many")) == "", "there is room for ten")
     expect("10 files" in said(runner.path("many")), "there is none for eleven")
     # A limit on the length of files, whose signal would end the program.
     for program in (ALLOCATES, "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n" + ALLOCATES):
         wanted = said(runner.path("limited"), program, preexec_fn=limit_files)
-        expect("error 27" in wanted or "no room" in wanted, f"a limit on files: {wanted!r}")
+        expect("a limit forbids files of that length" in wanted or "no room" in wanted, f"a limit on files: {wanted!r}")
     expect(not os.path.exists(runner.path("limited")), "a file without its room stays")
 
 
