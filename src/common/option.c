@@ -116,23 +116,10 @@ enum { REALTIME_FIRST = 34 };
 static const struct {
     const char *name;
     int number;
-    bool ends;
 } asking_signals[] = {
-    { "HUP", SIGHUP, true },    { "INT", SIGINT, true },    { "QUIT", SIGQUIT, true },
-    { "USR1", SIGUSR1, false }, { "USR2", SIGUSR2, false }, { "TERM", SIGTERM, true },
-    { "URG", SIGURG, false },   { "IO", SIGIO, false },     { "WINCH", SIGWINCH, false },
+    { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "URG", SIGURG }, { "IO", SIGIO }, { "WINCH", SIGWINCH },
 };
 enum { SIGNALS = sizeof asking_signals / sizeof asking_signals[0] };
-
-bool option_signal_ends(int number)
-{
-    bool it_ends = false;
-    for (unsigned i = 0; i < SIGNALS; i++) {
-        it_ends |= asking_signals[i].number == number && asking_signals[i].ends;
-    }
-    invariant(!it_ends || number < REALTIME_FIRST);
-    return it_ends;
-}
 
 /* A name, with or without SIG, or a number. */
 static bool parse_signal(const struct option_row *row, struct slice text, struct option_value *value)

@@ -67,8 +67,8 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       ANY_TIME,                                                                                                        \
       "statistics at exit (0: none, 1: a summary, 2: JSON) and every MS milliseconds, "                                \
       "on stderr or in FILE, where %p is the process, %e the program, %n a count")                                     \
-    X(STATS_SIGNAL, stats_signal, KIND_SIGNAL, 0, 0, 64, "HUP INT QUIT USR1 USR2 TERM URG IO WINCH, or 34-64",         \
-      AT_START, "signal that triggers a report; after it, TERM, INT, QUIT and HUP still end the program; 0: none")     \
+    X(STATS_SIGNAL, stats_signal, KIND_SIGNAL, 0, 0, 64, "USR1 USR2 URG IO WINCH, or 34-64", AT_START,                 \
+      "signal that triggers a report; 0: none")                                                                        \
     X(PROFILE, profile, KIND_PROFILE, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,        \
       "heap profiler: mean bytes between samples, such as 512K, and the file that gets the "                           \
       "profile at exit and with each report; 0: off")                                                                  \
@@ -121,9 +121,6 @@ static inline unsigned option_word(enum option option)
  * start. */
 enum { OPTION_PATH_MOST = 255 };
 const char *option_path(enum option option);
-
-/* Whether a signal that asks for statistics then ends the program, as it would without us. */
-bool option_signal_ends(int number);
 
 /* Sets the options from the variables of an environment. Ignores what is wrong in them, silently. */
 void option_load(char *const *variables);

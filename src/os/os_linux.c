@@ -456,14 +456,6 @@ bool os_signal_watch(int number, void (*handler)(int))
            sigaction(number, &action, NULL) == 0;
 }
 
-void os_signal_default(int number)
-{
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(number, &action, NULL);
-    (void)raise(number); /* it is blocked until the handler returns */
-}
-
 void os_name_thread(const char *name)
 {
     (void)prctl(PR_SET_NAME, name);

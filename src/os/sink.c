@@ -73,6 +73,7 @@ static void complain_once(enum sink_kind kind, const char *path, int why)
     char buffer[SINK_PATH_BYTES + 128];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     const int fd = open_stderr();
+    invariant(kind < sizeof names / sizeof names[0] && path[0] != 0);
     if (fd < 0 || load_plain(&told[kind]) != 0) {
         return;
     }

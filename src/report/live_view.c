@@ -222,14 +222,14 @@ static void fill(struct board_copy *copy)
     copy->checksum = checksum(summed, copy->used_bytes - sizeof copy->checksum);
 }
 
-static bool is_time(uint64_t now_ms)
+static bool is_time(void)
 {
     const bool watched = shared_is_watched(&board.shared);
     invariant(board.number != 0 && board.pid == os_process_id());
     const uint64_t usual_ms = watched ? WATCHED_MS : ALONE_MS;
     const uint64_t young_ms = max_size(YOUNG_MS, (board.written_ms - board.made_ms) / 2);
-    const uint64_t paced_ms = board.took_ms * (watched ? WATCHED_SHARE : ALONE_SHARE);
-    return now_ms - board.written_ms >= max_size(min_size(usual_ms, young_ms), paced_ms);
+    return report_is_time(board.written_ms, board.took_ms, min_size(usual_ms, young_ms),
+                          watched ? WATCHED_SHARE : ALONE_SHARE);
 }
 
 uint64_t board_post(void)
@@ -238,13 +238,13 @@ uint64_t board_post(void)
     if (!is_there()) {
         return RETRY_MS;
     }
-    if (board.number == 0 || is_time(now_ms)) {
+    if (board.number == 0 || is_time()) {
         board.number++;
         invariant(load_plain(&due.is_writing) == 1);
         char *const copies = board.shared.start + head_bytes();
         fill((struct board_copy *)(void *)(copies + board.number % BOARD_COPIES * copy_bytes()));
-        board.written_ms = now_ms;
         board.took_ms = os_ms_since(now_ms);
+        board.written_ms = now_ms + board.took_ms;
     }
     return now_ms - board.made_ms < ALONE_MS ? YOUNG_MS : BOARD_LOOK_MS;
 }

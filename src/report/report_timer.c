@@ -2,6 +2,7 @@
  * written meanwhile. */
 #include "report/report_timer.h"
 
+#include "audit/accounts.h"
 #include "common/option.h"
 #include "common/trace.h"
 #include "os/fatal.h"
@@ -21,11 +22,12 @@ static bool has_come(void)
         return false;
     }
     return load_plain(&due.is_asked) != 0 ||
-           (interval_ms != 0 && os_now_ms() - load_plain(&due.last_ms) >= interval_ms);
+           (interval_ms != 0 &&
+            report_is_time(load_plain(&due.last_ms), load_plain(&due.took_ms), interval_ms, REPORT_SHARE));
 }
 
 /* Late: the keeper comes sooner. */
-enum { POST_LATE_MS = 1000 };
+enum { POST_LATE_MS = 1000, NS_OF_MS = 1000000 };
 
 static bool has_to_post(uint64_t late_ms)
 {
@@ -42,9 +44,11 @@ static void write_claimed(void)
 {
     const int saved = errno;
     invariant(load_plain(&due.is_writing) == 1);
+    const uint64_t begun_ns = os_now_ns();
     store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
-    store_plain(&due.last_ms, os_now_ms());
     due.write();
+    store_plain(&due.took_ms, (not_below_zero(os_now_ns(), begun_ns) + NS_OF_MS - 1) / NS_OF_MS);
+    store_plain(&due.last_ms, os_now_ms());
     invariant(load_plain(&due.is_writing) == 1);
     errno = saved;
 }
@@ -88,28 +92,10 @@ static void write_without_record(void)
     front_current = front;
 }
 
-/* The thread may be anywhere. It holds no lock that the report takes if it has a record, and its gate is free. */
-static void write_and_end(int number)
-{
-    struct thread *const thread = front_current->thread;
-    if (thread != NULL && lock_try(&thread->gate.lock)) {
-        lock_release(&thread->gate.lock);
-        invariant(!thread->gate.is_inside);
-        if (claim_the_report()) {
-            write_claimed(); /* and nobody writes any more */
-        }
-    }
-    os_signal_default(number);
-}
-
 static void handle(int number)
 {
     invariant(number == (int)option_get(OPTION_STATS_SIGNAL));
-    if (option_signal_ends(number)) {
-        write_and_end(number);
-    } else {
-        store_plain(&due.is_asked, 1);
-    }
+    store_plain(&due.is_asked, 1);
 }
 
 /* In the child of a fork: another thread may have been writing, and what the child posts is its own. */
@@ -128,7 +114,7 @@ void report_timer_start(void (*write)(void))
     trace.from_keeper = write_without_record;
     trace.in_child = forget_the_writer;
     store_plain(&due.last_ms, os_now_ms());
-    const bool asks = number != 0 && os_signal_watch(number, handle) && !option_signal_ends(number);
+    const bool asks = number != 0 && os_signal_watch(number, handle);
     if (asks || option_number_of(option_get(OPTION_STATS)) != 0) {
         store_plain(&trace.is_watched, 1);
     }

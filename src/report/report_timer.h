@@ -2,13 +2,11 @@
  * has passed (the milliseconds of stats).
  *
  * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
- * outside of all gates and locks, or by the keeper; one thread writes at a time. A signal that ends programs (TERM,
- * INT, QUIT, HUP) cannot wait for that: its handler writes the report itself and then has the default action taken. It
- * writes nothing where it has interrupted a slow operation, whose locks the report might need: a report takes no lock
- * that a thread holds outside of its gate, except where signals are blocked.
+ * outside of all gates and locks, or by the keeper; one thread writes at a time. No signal that ends programs can ask:
+ * its handler would have to write, wherever it has interrupted its thread (docs/decisions/knobs.md).
  *
- * Figures for other processes are posted in the same way. Where there is a keeper it is left to it, so that no thread
- * of the program waits for it.
+ * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way. Where
+ * there is a keeper it is left to it, so that no thread of the program waits for it.
  *
  * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
  * than the default before the library starts, there is none of ours.
@@ -21,17 +19,29 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/fatal.h"
+#include "os/os.h"
 
 struct report_timer {
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
-    atomic_u64 last_ms; /* the time of the last report, or of the start */
+    atomic_u64 last_ms; /* the end of the last report, or the start */
+    atomic_u64 took_ms; /* how long the last report took, rounded up */
     atomic_u64 next_ms; /* when to post next */
     void (*write)(void);
     uint64_t (*post)(void); /* NULL: nothing is posted */
 };
 
 extern struct report_timer due;
+
+/* The pace of all that is done again and again: whether it is time for what last ended at `ended_ms` and took
+ * `took_ms`. It comes at most each interval, and takes at most one part of `share` of the time. */
+enum { REPORT_SHARE = 100 };
+static inline bool report_is_time(uint64_t ended_ms, uint64_t took_ms, uint64_t interval_ms, uint64_t share)
+{
+    invariant(interval_ms != 0 && share != 0);
+    return os_now_ms() - ended_ms >= max_size(interval_ms, took_ms * share);
+}
 
 /* Does what the options ask for. The function writes a report, allocates nothing, and takes no lock that is held while
  * it is called. */

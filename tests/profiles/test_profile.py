@@ -193,10 +193,6 @@ class Programs(Case):
         code, said = tool(self.server().pid)
         self.assertEqual(code, 1)
         self.assertIn("was started without a file in TSLAB_PROFILE or without TSLAB_STATS_SIGNAL", said)
-        process = self.server(stats_signal="TERM")
-        code, said = tool(process.pid)
-        self.assertEqual((code, process.poll()), (1, None))
-        self.assertIn(f"the signal TERM would end process {process.pid}", said)
 
     def test_what_is_no_profile_is_refused(self):
         other = self.directory / "other"

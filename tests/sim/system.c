@@ -106,6 +106,7 @@ bool wrap_shared_is_found(const struct shared *shared) __asm__("__wrap_shared_is
 bool wrap_shared_is_watched(const struct shared *shared) __asm__("__wrap_shared_is_watched");
 void wrap_shared_drop(struct shared *shared) __asm__("__wrap_shared_drop");
 size_t wrap_os_resident_bytes(void) __asm__("__wrap_os_resident_bytes");
+uint64_t wrap_os_now_ns(void) __asm__("__wrap_os_now_ns");
 bool wrap_os_has_threads(void) __asm__("__wrap_os_has_threads");
 void wrap_os_streams_take(void) __asm__("__wrap_os_streams_take");
 void wrap_os_streams_drop(bool in_child) __asm__("__wrap_os_streams_drop");
@@ -178,6 +179,11 @@ size_t wrap_os_resident_bytes(void)
 bool wrap_os_has_threads(void)
 {
     return true;
+}
+
+uint64_t wrap_os_now_ns(void)
+{
+    return simulated.now_ms * 1000000;
 }
 
 void wrap_os_streams_take(void)

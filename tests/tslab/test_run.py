@@ -42,7 +42,7 @@ class Options(TslabTest):
         self.takes("trace", "/tmp/x", "x,64K")
         self.takes("epoch_limits", "a=1M", "a b=1M:c=16K", "")
         self.refuses("epoch_limits", "a", "a=", "a=1M,b=1M")
-        self.takes("stats_signal", "USR2", "SIGTERM", "40")
+        self.takes("stats_signal", "USR2", "SIGWINCH", "40")
         self.refuses("stats_signal", "usr2", "", "-9")
 
     def test_the_library_takes_what_it_is_given(self):

@@ -27,7 +27,7 @@ OPTIONS = (
     Option("cache_bytes", "BYTES", "0 to 1T bytes", r"\d+[KMGTkmgt]?", "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more"),
     Option("huge_pages", "WORD", "adaptive, always, never", "adaptive|always|never", "which memory may have huge pages; adaptive: where a large program grows"),
     Option("stats", "FORM[,FILE][,MS]", "FORM[,FILE][,MS], FORM 0 to 2, FILE up to 255 bytes, MS up to 86400000", r"\d(,.+)?", "statistics at exit (0: none, 1: a summary, 2: JSON) and every MS milliseconds, on stderr or in FILE, where %p is the process, %e the program, %n a count"),
-    Option("stats_signal", "SIGNAL", "HUP INT QUIT USR1 USR2 TERM URG IO WINCH, or 34-64", r"[A-Z]+[12]?|\d+", "signal that triggers a report; after it, TERM, INT, QUIT and HUP still end the program; 0: none"),
+    Option("stats_signal", "SIGNAL", "USR1 USR2 URG IO WINCH, or 34-64", r"[A-Z]+[12]?|\d+", "signal that triggers a report; 0: none"),
     Option("profile", "BYTES[,FILE]", "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", r"\d+[KMGTkmgt]?(,.+)?", "heap profiler: mean bytes between samples, such as 512K, and the file that gets the profile at exit and with each report; 0: off"),
     Option("trace", "FILE[,BYTES]", "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G", "[^,].*", "the file that gets a timeline of the newest events, in 4M or so many BYTES"),
     Option("export", "N", "0 to 1", r"\d+[KMGTkmgt]?", "1: processes of the same user can read live statistics (tslab top)"),
