@@ -75,13 +75,16 @@ static void say_epoch(struct text *text, const struct epoch *epoch)
     text_string(text, states[epoch_word_state(load_plain(&epoch->word))]);
 }
 
-static _Noreturn void say(const char *what, const void *p)
+/* asked: the bytes that the program wanted; 0: the engine knows only what it made available. */
+static _Noreturn void say_of_asked(const char *what, const void *p, size_t asked)
 {
     char about[128];
     struct text text = { .buffer = about, .capacity = sizeof about - 2 };
     size_t bytes;
     const struct run *const run = run_around(p, &bytes);
     const struct epoch *const epoch = run == NULL ? NULL : epoch_of_run(run);
+    invariant(asked <= bytes || bytes == 0);
+    bytes = asked != 0 ? asked : bytes;
     if (bytes != 0) {
         text_string(&text, " (");
         text_number(&text, bytes, 0);
@@ -97,6 +100,11 @@ static _Noreturn void say(const char *what, const void *p)
     }
     about[text.length] = 0;
     fatal_pointer(what, p, about);
+}
+
+static _Noreturn void say(const char *what, const void *p)
+{
+    say_of_asked(what, p, 0);
 }
 
 static const char may_be_released[] = "free, where no object lives (freed before, or its epoch was released), of";
@@ -159,12 +167,12 @@ static _Noreturn void say_no_object(const void *p)
     say(misuse_may_be_released() ? may_be_released : "double or wild free of", p);
 }
 
-static void report(const char *what, const void *p)
+static void report(const char *what, const void *p, size_t asked)
 {
     if (what == NULL) {
         say_no_object(p);
     }
-    say(what, p);
+    say_of_asked(what, p, asked);
 }
 
 void diagnosis_start(void)

@@ -47,9 +47,10 @@ void guard_seal(void *p, size_t room, size_t size)
     memcheck_close((char *)p + size, room - size);
 }
 
-static noinline _Noreturn void seal_is_broken(const void *p)
+/* asked: the size that the seal holds; 0: the seal itself is broken. */
+static noinline _Noreturn void seal_is_broken(const void *p, size_t asked)
 {
-    misuse("write beyond the end of", p);
+    misuse_of_asked("write beyond the end of", p, asked);
 }
 
 static bool is_filled(const char *at, const char *end)
@@ -76,10 +77,10 @@ size_t guard_sealed(const void *p, size_t room)
     memcpy(&seal, end, sizeof seal);
     const size_t size = (seal ^ guard_mix((uintptr_t)p)) >> PROOF_BITS;
     if (unlikely(size > room - SEAL_BYTES || seal != seal_of(p, size))) {
-        seal_is_broken(p);
+        seal_is_broken(p, 0);
     }
     if (unlikely(!is_filled((const char *)p + size, end))) {
-        seal_is_broken(p);
+        seal_is_broken(p, size);
     }
     memcheck_close((const char *)p + size, room - size);
     return size;

@@ -6,7 +6,7 @@
 #include "os/fatal.h"
 #include "os/text.h"
 
-void (*misuse_report)(const char *what, const void *p);
+void (*misuse_report)(const char *what, const void *p, size_t asked);
 
 static atomic_u32 released; /* 1: an epoch was released, so a dead object may have died without a free */
 
@@ -22,12 +22,18 @@ bool misuse_may_be_released(void)
     return load_relaxed(&released) != 0;
 }
 
-_Noreturn noinline void misuse(const char *what, const void *p)
+_Noreturn noinline void misuse_of_asked(const char *what, const void *p, size_t asked)
 {
+    invariant(p != NULL || asked == 0);
     if (misuse_report != NULL) {
-        misuse_report(what, p);
+        misuse_report(what, p, asked);
     }
     fatal_pointer(what != NULL ? what : "free of a foreign pointer", p, "");
+}
+
+_Noreturn noinline void misuse(const char *what, const void *p)
+{
+    misuse_of_asked(what, p, 0);
 }
 
 _Noreturn noinline void misuse_no_object(const void *p)

@@ -7,8 +7,13 @@
 
 #include "base/bits.h"
 
+#include <stddef.h>
+
 /* "tslab[1234 program]: <what> <p> (112 bytes, epoch 'request', draining)"; then abort. */
 _Noreturn void misuse(const char *what, const void *p);
+
+/* The same of an object of which the caller knows how many bytes were asked for. */
+_Noreturn void misuse_of_asked(const char *what, const void *p, size_t asked);
 
 /* No object starts at p, which the caller wanted to free or to ask about. Says why, as far as that can be known, and
  * ends the program. */
@@ -25,7 +30,7 @@ void misuse_expect_released(void);
 bool misuse_may_be_released(void);
 
 /* Reports the misuse with the details of the place, and does not return (diagnosis.h). Set when the engine starts.
- * `what` is NULL where no object starts at p. */
-extern void (*misuse_report)(const char *what, const void *p);
+ * `what` is NULL where no object starts at p; asked is 0 where nobody knows it. */
+extern void (*misuse_report)(const char *what, const void *p, size_t asked);
 
 #endif

@@ -62,7 +62,7 @@ struct misuse_table {
     const struct misuse_place *places;
     size_t place_count;
     const char *label;              /* of the epoch that a line may name */
-    size_t (*usable)(size_t asked); /* the bytes that a line must say; NULL: it may say some */
+    size_t (*usable)(size_t asked); /* the bytes that a line must say; NULL: it says those asked for */
 };
 
 struct misuse_attempt {
@@ -96,14 +96,15 @@ static inline void misuse_body(const void *argument)
 static inline bool misuse_said(const struct child *child, const struct misuse *misuse, unsigned end, const char *line,
                                const void *p)
 {
-    if (misuse_table->usable == NULL) {
+    if (misuse_table->usable == NULL && misuse->size == 0) {
         return child_said_of(child, line, p, misuse_table->label);
     }
     char about[64] = "";
     if (end == FOREIGN) {
         snprintf(about, sizeof about, " (of another malloc, or of none)");
     } else if (misuse->size != 0) {
-        snprintf(about, sizeof about, " (%zu bytes)", misuse_table->usable(misuse->size));
+        snprintf(about, sizeof about, " (%zu bytes)",
+                 misuse_table->usable == NULL ? misuse->size : misuse_table->usable(misuse->size));
     }
     return child_said(child, line, p, about);
 }

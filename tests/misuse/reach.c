@@ -692,7 +692,7 @@ static void kernel_refuses(void)
 }
 
 static const struct misuse cases[] = {
-    MISUSE(overflow_into_slack, COMPLETES, BEYOND_THE_END),
+    MISUSE_OF(50, overflow_into_slack, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_by_one, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_into_neighbour, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_seen_by_realloc, COMPLETES, BEYOND_THE_END),
@@ -701,7 +701,7 @@ static const struct misuse cases[] = {
     MISUSE(overflow_with_handle, COMPLETES, COMPLETES),
     MISUSE(overflow_of_64_kib, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_beyond_the_arena, FAULTS, FAULTS),
-    MISUSE(overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END),
+    MISUSE_OF(100000, overflow_of_large_into_slack, COMPLETES, BEYOND_THE_END),
     MISUSE(overflow_of_large, COMPLETES, FAULTS),
     MISUSE(underflow_into_neighbour, COMPLETES, BEYOND_THE_END),
     MISUSE(underflow_of_large, COMPLETES, FAULTS),
