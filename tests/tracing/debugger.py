@@ -54,7 +54,7 @@ def complaints(what, done):
         address, _, rest = answer.partition(": ")
         if not re.match(pattern.format(hex(int(address, 16) - offset)), rest):
             yield f"{what}: of {name} + {offset} it says {answer}"
-    for pattern in (r"^tslab \d+\.\d+\.\d+ in ", r"^runs: .* used", r"^threads: \d+$", r"^epochs: [12] that are not over\n  epoch 0x\w+ 'request', open"):
+    for pattern in (r"^tslab \d+\.\d+\.\d+ in ", r"^runs: .* used", r"^threads: \d+$", r"^epochs: 3 that are not over\n  'request': 2 open, 1 draining, the oldest opened \d+\.\d+ s after the start\n(?=0x)"):
         if not re.search(pattern, done.stdout, re.M):
             yield f"{what}: the summary has no {pattern}: {done.stdout}"
 

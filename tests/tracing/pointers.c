@@ -45,7 +45,9 @@ int main(void)
     free(ended_in_epoch);
     (void)tslab_epoch_leave(epoch);
     (void)tslab_handle_malloc(epoch, 64, &handled);
-    if (last == NULL || handled == NULL) {
+    const tslab_epoch more[] = { tslab_epoch_open(&options), tslab_epoch_open(&options) };
+    void *const survivor = tslab_epoch_malloc(more[1], 10);
+    if (last == NULL || handled == NULL || survivor == NULL || tslab_epoch_close(more[1], 0, NULL) != TSLAB_OK) {
         return 1;
     }
     abort();

@@ -158,12 +158,15 @@ class Library:
         started = self.of("engine", self["engine"], "started_ms")
         return f"{max(0, milliseconds - started) / 1000:.3f} s after the start"
 
+    def label(self, epoch):
+        return memory(epoch + self["epoch.label"], self["EPOCH_LABEL_BYTES"]).partition(b"\0")[0].decode(errors="replace")
+
     def epoch_text(self, epoch):
         if not epoch or epoch == self["epoch_process"]:
             return "the process"
         owner = self.of("epoch", epoch, "owner")
         epoch = owner or epoch
-        label = memory(epoch + self["epoch.label"], self["EPOCH_LABEL_BYTES"]).partition(b"\0")[0].decode(errors="replace")
+        label = self.label(epoch)
         shift = self["EPOCH_GENERATION_SHIFT"]
         value = self.of("epoch", epoch, "word") >> shift << shift | self.of("epoch", epoch, "id", 4)
         opened = self.since(self.of("epoch", epoch, "opened_ms"))
@@ -280,10 +283,19 @@ class Library:
         yield "runs: " + ", ".join(f"{mebibytes(count * self.unit_bytes)} {kind}" for kind, count in zip(KINDS, counts) if count)
         threads = [self.of("thread", thread, "number", 4) for thread in self.threads()]
         yield f"threads: {', '.join(str(thread) for thread in sorted(threads) if thread) or 'none'}"
-        epochs = list(self.epochs_out())
-        yield f"epochs: {len(epochs)} that are not over"
-        for epoch in epochs[:50]:
-            yield "  " + self.epoch_text(epoch)
+        yield from self.labels()
+
+    def labels(self):
+        """The epochs that are not over, a line for each label, those with most epochs first."""
+        groups = {}
+        for epoch in sorted({self.of("epoch", epoch, "owner") or epoch for epoch in self.epochs_out()}):
+            groups.setdefault(self.label(epoch), []).append(epoch)
+        yield f"epochs: {sum(map(len, groups.values()))} that are not over"
+        for label, epochs in sorted(groups.items(), key=lambda group: -len(group[1])):
+            states = [self.state(epoch) for epoch in epochs]
+            counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(STATES) if state in states)
+            oldest = min(self.of("epoch", epoch, "opened_ms") for epoch in epochs)
+            yield f"  {repr(label) if label else 'no label'}: {counts}, the oldest opened {self.since(oldest)}"
 
 
 def chunks_of_eight(raw):
