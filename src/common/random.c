@@ -1,6 +1,7 @@
 /* No library of mathematics is linked: the two functions that are needed are series. */
 #include "common/random.h"
 
+#include "base/floats.h"
 #include "os/fatal.h"
 
 #include <string.h>
@@ -55,13 +56,21 @@ static double exponential(double x)
     return sum;
 }
 
-uint64_t random_distance(uint64_t *state, uint64_t period)
+static noinline uint64_t draw(uint64_t *state, uint64_t period)
 {
     /* 53 bits, from 2^-53 to 1 */
     const double uniform = (double)((random_next(state) >> 11) + 1) / 9007199254740992.0;
     const double distance = -logarithm(uniform) * (double)period;
     invariant(uniform > 0 && distance >= 0);
     return distance < 9e18 ? (uint64_t)distance : (uint64_t)9e18;
+}
+
+uint64_t random_distance(uint64_t *state, uint64_t period)
+{
+    const uint64_t floats = float_hold();
+    const uint64_t distance = draw(state, period);
+    float_restore(floats);
+    return distance;
 }
 
 double random_weight(uint64_t bytes, uint64_t period)

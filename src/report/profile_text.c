@@ -1,6 +1,7 @@
 /* Lines of words and numbers, each in one form. The stacks come first, then the objects that live, and at last the
  * mappings, so that a program can tell addresses apart after the process has ended. */
 #include "base/build.h"
+#include "base/floats.h"
 
 #include <tslab/tslab.h>
 
@@ -38,7 +39,7 @@ static uint64_t rounded(double estimate)
     return estimate <= 0 ? 0 : (uint64_t)(estimate + 0.5);
 }
 
-static void print_head(struct text *text, int fd)
+static noinline void print_head(struct text *text, int fd)
 {
     print_word(text, "tslab-profile", FORM_VERSION);
     text_string(text, "program ");
@@ -54,7 +55,7 @@ static void print_head(struct text *text, int fd)
     text_send_part(text, fd);
 }
 
-static void print_stacks(struct text *text, int fd)
+static noinline void print_stacks(struct text *text, int fd)
 {
     const uint32_t last = load_acquire(&samples.stacks);
     struct thread *const thread = current_thread_get();
@@ -85,7 +86,7 @@ static void print_stacks(struct text *text, int fd)
     }
 }
 
-static void print_live(struct text *text, int fd)
+static noinline void print_live(struct text *text, int fd)
 {
     const uint32_t last = load_acquire(&samples.highest);
     const uint64_t now_ms = os_now_ms();
@@ -120,7 +121,7 @@ static void print_live(struct text *text, int fd)
     }
 }
 
-static void print_kept(struct text *text, int fd)
+static noinline void print_kept(struct text *text, int fd)
 {
     struct kept kept[CLASS_LIMIT];
     profile_kept(kept);
@@ -134,7 +135,7 @@ static void print_kept(struct text *text, int fd)
     }
 }
 
-static void print_names(struct text *text, int fd)
+static noinline void print_names(struct text *text, int fd)
 {
     static const char *const states[] = { "open", "closing", "draining" };
     struct tslab_epoch_stats entry;
@@ -167,7 +168,7 @@ static void print_names(struct text *text, int fd)
     }
 }
 
-bool profile_print(int fd)
+static noinline bool print_profile(int fd)
 {
     char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
@@ -179,6 +180,14 @@ bool profile_print(int fd)
     text_string(&text, "maps\n");
     text_send(&text, fd);
     return !text.lost && os_copy_file("/proc/self/maps", fd);
+}
+
+bool profile_print(int fd)
+{
+    const uint64_t floats = float_hold();
+    const bool printed = print_profile(fd);
+    float_restore(floats);
+    return printed;
 }
 
 void profile_save(uint32_t number)

@@ -4,6 +4,7 @@
  * there was another table meanwhile. */
 #include "slab/samples.h"
 
+#include "base/floats.h"
 #include "common/metadata.h"
 #include "common/random.h"
 #include "os/fatal.h"
@@ -26,6 +27,20 @@ struct sample_table {
 };
 
 static struct lock samples_lock = LOCK_INIT(RANK_SAMPLES);
+
+/* Sums are computed with the lock, and in an environment of floating point of our own. */
+static uint64_t take_samples(void)
+{
+    lock_acquire(&samples_lock);
+    return float_hold();
+}
+
+static void put_samples(uint64_t floats)
+{
+    invariant(lock_is_held(&samples_lock));
+    float_restore(floats);
+    lock_release(&samples_lock);
+}
 
 /* What is there once allocations are sampled. */
 struct samples_known {
@@ -367,10 +382,10 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
 {
     struct sample made = *sample;
     invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
+    const uint64_t floats = take_samples();
     made.weight = random_weight(sample->bytes, sample->period);
-    lock_acquire(&samples_lock);
     if (load_plain(&samples.is_on) == 0) { /* all records have ended */
-        lock_release(&samples_lock);
+        put_samples(floats);
         return;
     }
     made.stack = stack_number(frames, depth);
@@ -401,21 +416,21 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
         counter_add(&samples.lost, 1);
         known_samples->since_sweep++;
     }
-    lock_release(&samples_lock);
+    put_samples(floats);
 }
 
 void samples_note_peak(void)
 {
-    lock_acquire(&samples_lock);
+    const uint64_t floats = take_samples();
     if (known_samples != NULL) {
         note_peak();
     }
-    lock_release(&samples_lock);
+    put_samples(floats);
 }
 
 bool samples_grow(uint64_t address, uint64_t bytes)
 {
-    lock_acquire(&samples_lock);
+    const uint64_t floats = take_samples();
     atomic_u64 *const word = sample_word(address);
     if (word != NULL) {
         struct sample *const sample = sample_made(sample_word_number(load_plain(word)));
@@ -430,20 +445,20 @@ bool samples_grow(uint64_t address, uint64_t bytes)
             stack->sums.bytes += sample->weight * (double)sample->bytes - before;
         }
     }
-    lock_release(&samples_lock);
+    put_samples(floats);
     return word != NULL;
 }
 
 void samples_end(uint64_t address)
 {
-    lock_acquire(&samples_lock);
+    const uint64_t floats = take_samples();
     invariant(known_samples != NULL && address != 0);
     atomic_u64 *const word = sample_word(address);
     if (word != NULL) {
         end_record(word);
     }
     invariant(sample_word(address) == NULL);
-    lock_release(&samples_lock);
+    put_samples(floats);
 }
 
 void samples_end_run(uint32_t first)
@@ -465,7 +480,7 @@ void samples_end_run(uint32_t first)
 
 void samples_end_all(void)
 {
-    lock_acquire(&samples_lock);
+    const uint64_t floats = take_samples();
     invariant(known_samples != NULL && load_plain(&samples.is_on) == 0);
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const uint64_t address = sample_made(number)->address;
@@ -474,7 +489,7 @@ void samples_end_all(void)
         }
     }
     invariant(counter_get(&samples.live) == 0);
-    lock_release(&samples_lock);
+    put_samples(floats);
 }
 
 bool samples_copy(uint32_t number, struct sample *copy)

@@ -243,3 +243,13 @@ def stats_pace(runner):
     count = reports_of(runner, works, TSLAB_STATS="0,1")
     seconds = time.monotonic() - start
     expect(1 <= count <= 1 + 10 * seconds, f"{count} reports in {seconds} s")
+
+
+@entry
+def profile_floats(runner):
+    """Samples and reports compute inside of malloc, and the program's floating point environment does not notice."""
+    program = compiled(runner, "floats.c", "-lm")
+    for rate in ("1", "16K"):
+        stdout = runner.run([program], extra={"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": f"{rate},profile"})
+        expect(stdout == "kept\n", stdout)
+    expect(os.path.getsize(runner.path("profile")) > 10000, "nothing was sampled")
