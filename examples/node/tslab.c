@@ -90,12 +90,12 @@ static napi_value stats(napi_env env, napi_callback_info info)
     if (!holds(env, file != NULL, "there is no file for the statistics")) {
         return NULL;
     }
-    tslab_stats_json(fileno(file));
+    const bool written = tslab_stats_json(fileno(file)) == TSLAB_OK;
     fseek(file, 0, SEEK_END);
     const long size = ftell(file);
     rewind(file);
     char *text = malloc((size_t)size);
-    const bool read = text != NULL && fread(text, 1, (size_t)size, file) == (size_t)size;
+    const bool read = written && text != NULL && fread(text, 1, (size_t)size, file) == (size_t)size;
     fclose(file);
     if (holds(env, read, "the statistics cannot be read")) {
         napi_create_string_utf8(env, text, (size_t)size, &result);

@@ -659,13 +659,15 @@ TSLAB_API enum tslab_status tslab_stat_get(const char *name, uint64_t *value);
 /* Writes a summary for people to a file descriptor: memory by use, the size classes with most memory, and epochs by
  * label. It does not allocate.
  *
+ * Returns: TSLAB_OK. TSLAB_INVALID: not all of it could be written.
  * Cost: as tslab_stats_get, a look at every run of the epochs in use, and writing. */
-TSLAB_API void tslab_stats_print(int fd);
+TSLAB_API enum tslab_status tslab_stats_print(int fd);
 
 /* Writes all statistics as JSON to a file descriptor. docs/statistics.md describes the members. It does not allocate.
  *
+ * Returns: TSLAB_OK. TSLAB_INVALID: not all of it could be written.
  * Cost: as tslab_stats_print. */
-TSLAB_API void tslab_stats_json(int fd);
+TSLAB_API enum tslab_status tslab_stats_json(int fd);
 
 /* Writes the heap profile to a file descriptor: which call stacks allocated what lives, what was allocated, and the
  * pages that few objects keep. There is one while the option `profile` is set, which the program can do. `tslab

@@ -281,7 +281,7 @@ TSLAB_API struct mallinfo mallinfo(void)
 
 TSLAB_API void malloc_stats(void)
 {
-    summary_print(STDERR_FILENO);
+    (void)summary_print(STDERR_FILENO);
 }
 
 TSLAB_API int malloc_info(int options, FILE *stream)

@@ -59,14 +59,16 @@ TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_
     return 0;
 }
 
-TSLAB_API void tslab_stats_print(int fd)
+TSLAB_API enum tslab_status tslab_stats_print(int fd)
 {
     (void)fd;
+    return TSLAB_UNSUPPORTED;
 }
 
-TSLAB_API void tslab_stats_json(int fd)
+TSLAB_API enum tslab_status tslab_stats_json(int fd)
 {
     (void)fd;
+    return TSLAB_UNSUPPORTED;
 }
 
 TSLAB_API enum tslab_status tslab_profile_write(int fd)

@@ -45,9 +45,9 @@ TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, siz
     return TSLAB_OK;
 }
 
-TSLAB_API void tslab_stats_print(int fd)
+TSLAB_API enum tslab_status tslab_stats_print(int fd)
 {
-    summary_print(fd);
+    return summary_print(fd) ? TSLAB_OK : TSLAB_INVALID;
 }
 
 static atomic_u32 reports;
@@ -62,9 +62,9 @@ static void write_statistics(uint32_t number)
         return;
     }
     if (form == STATS_JSON) {
-        tslab_stats_json(fd);
+        (void)tslab_stats_json(fd);
     } else {
-        summary_print(fd);
+        (void)summary_print(fd);
     }
     sink_close(fd);
 }

@@ -66,7 +66,7 @@ bool sink_path(char buffer[SINK_PATH_BYTES], const char *pattern, uint32_t numbe
     return true;
 }
 
-static void complain_once(enum sink_kind kind, const char *path, int why)
+static noinline void complain_once(enum sink_kind kind, const char *path, int why)
 {
     static const char *const names[] = { "statistics", "profile" };
     static atomic_u32 told[sizeof names / sizeof names[0]];

@@ -29,10 +29,13 @@ void text_hex(struct text *text, uintptr_t number);
 /* A string, right-aligned in width columns. */
 void text_right(struct text *text, const char *string, unsigned width);
 
+/* "tslab[<process> <program>]: ", the start of a line that may stand among those of other processes. */
+void text_process(struct text *text);
+
 /* Threads may have little stack, so a long report is written in parts. Its buffer has REPORT_BYTES. text_send writes it
  * to a file descriptor and empties it. text_send_part does so only when the buffer holds more than REPORT_PART_BYTES,
- * because the next part might not fit. */
-enum { REPORT_BYTES = 2048, REPORT_PART_BYTES = 1024 };
+ * because the next part might not fit: it has at most 512 bytes. */
+enum { REPORT_PART_BYTES = 768, REPORT_BYTES = REPORT_PART_BYTES + 512 };
 void text_send_part(struct text *text, int fd);
 void text_send(struct text *text, int fd);
 

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 4 };
+enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 2 };
 
 static const char process_names[] = PROCESS_FIGURES(FIGURE_NAME), total_names[] = TOTAL_FIGURES(FIGURE_NAME),
                   class_names[] = CLASS_FIGURES(FIGURE_NAME), thread_names[] = THREAD_FIGURES(FIGURE_NAME),
@@ -39,7 +39,7 @@ struct json {
     int fd;
     bool first; /* the next member is the first one of its object or array */
     struct text text;
-    char buffer[REPORT_PART_BYTES + 512]; /* no member, and no character of a string, has more than 512 */
+    char buffer[REPORT_BYTES];
 };
 
 static void json_separate(struct json *json)
@@ -280,7 +280,7 @@ static noinline void json_options(struct json *json)
     json_close(json, "}");
 }
 
-static noinline void json_report(int fd, const struct accounts *accounts)
+static noinline bool json_report(int fd, const struct accounts *accounts)
 {
     struct json json = { .fd = fd, .first = true };
     json.text = (struct text){ .buffer = json.buffer, .capacity = sizeof json.buffer };
@@ -305,12 +305,13 @@ static noinline void json_report(int fd, const struct accounts *accounts)
     json_close(&json, "}");
     text_string(&json.text, "\n");
     text_send(&json.text, fd);
+    return !json.text.lost;
 }
 
 /* The walk for the accounts is not below the buffer of the report on the stack. */
-TSLAB_API void tslab_stats_json(int fd)
+TSLAB_API enum tslab_status tslab_stats_json(int fd)
 {
     struct accounts accounts;
     accounts_take_resident(&accounts);
-    json_report(fd, &accounts);
+    return json_report(fd, &accounts) ? TSLAB_OK : TSLAB_INVALID;
 }

@@ -122,6 +122,7 @@ void report_timer_start(void (*write)(void))
 
 void report_timer_arm(void)
 {
+    store_plain(&due.took_ms, 0);
     store_plain(&due.last_ms, os_now_ms());
     store_plain(&trace.is_watched, 1);
 }

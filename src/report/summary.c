@@ -19,9 +19,6 @@
 
 enum { SUMMARY_CLASSES = 10, SUMMARY_GROUPS = 5 };
 
-/* Room for lines of less than half a KiB beyond what text_send_part leaves. */
-enum { SUMMARY_BYTES = REPORT_PART_BYTES + 512 };
-
 struct column {
     const char *head;
     unsigned width;
@@ -35,7 +32,7 @@ static void text_heads(struct text *text, const struct column *columns, unsigned
     }
 }
 
-static noinline void print_title(int fd)
+static noinline bool print_title(int fd)
 {
     char buffer[REPORT_PART_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
@@ -52,18 +49,19 @@ static noinline void print_title(int fd)
     text_number(&text, up_ms % 1000 / 100, 0);
     text_string(&text, " s; bytes in MiB\n");
     text_send(&text, fd);
+    return !text.lost;
 }
 
 /* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
  */
-static noinline void print_memory(int fd, const struct process_figures *figures)
+static noinline bool print_memory(int fd, const struct process_figures *figures)
 {
     static const struct column columns[] = { { "RSS", 9 },         { "= live", 10 },     { "+ waste", 10 },
                                              { "+ caches", 10 },   { "+ retained", 11 }, { "+ metadata", 11 },
                                              { "+ not_ours", 11 }, { "peak", 8 } };
     enum { COLUMNS = sizeof columns / sizeof columns[0], TERM_COLUMNS = 5 };
     _Static_assert(COLUMNS == TERM_COLUMNS + 3, "the terms, and what they are terms of");
-    char buffer[SUMMARY_BYTES];
+    char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     const uint64_t terms[TERM_COLUMNS] = { figures->live, figures->waste, figures->caches, figures->retained,
                                            figures->metadata };
@@ -90,13 +88,14 @@ static noinline void print_memory(int fd, const struct process_figures *figures)
     text_mib(&text, figures->peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
     text_string(&text, "\n");
     text_send(&text, fd);
+    return !text.lost;
 }
 
 static void text_percent(struct text *text, uint64_t part, uint64_t whole, unsigned width)
 {
     char digits[24];
     struct text percent = { .buffer = digits, .capacity = sizeof digits - 1 };
-    const uint64_t tenths = whole == 0 ? 0 : (uint64_t)((double)part * 1000 / (double)whole);
+    const uint64_t tenths = whole == 0 ? 0 : part * 1000 / whole;
     text_number(&percent, tenths / 10, 0);
     text_string(&percent, ".");
     text_number(&percent, tenths % 10, 0);
@@ -161,9 +160,9 @@ static unsigned class_with_most(const uint64_t bytes[CLASS_LIMIT])
     return most;
 }
 
-static noinline void print_classes(int fd)
+static noinline bool print_classes(int fd)
 {
-    char buffer[SUMMARY_BYTES];
+    char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     uint64_t bytes[CLASS_LIMIT] = { 0 };
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
@@ -183,6 +182,7 @@ static noinline void print_classes(int fd)
     }
     print_large(&text);
     text_send(&text, fd);
+    return !text.lost;
 }
 
 /* A label, cut so that the line stays within 80 columns. */
@@ -212,12 +212,12 @@ static void print_group(struct text *text, const struct column *column, const st
 }
 
 /* Those that do not drain come first, and then those with the most memory. */
-static noinline void print_epochs(int fd)
+static noinline bool print_epochs(int fd)
 {
     static const struct column columns[] = {
         { "epochs", 6 }, { "draining", 9 }, { "oldest_ms", 11 }, { "live_bytes", 11 }, { "memory_bytes", 13 }
     };
-    char buffer[SUMMARY_BYTES];
+    char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct label_group group;
     unsigned told = 0;
@@ -235,13 +235,14 @@ static noinline void print_epochs(int fd)
         }
     }
     text_send(&text, fd);
+    return !text.lost;
 }
 
 /* The labels that have a limit, or had one and were refused something. */
-static noinline void print_label_limits(int fd)
+static noinline bool print_label_limits(int fd)
 {
     static const struct column columns[] = { { "limit_bytes", 11 }, { "used_bytes", 11 }, { "refusals", 11 } };
-    char buffer[SUMMARY_BYTES];
+    char buffer[REPORT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     struct label_limit limit;
     for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
@@ -258,27 +259,25 @@ static noinline void print_label_limits(int fd)
         text_label(&text, limit.label, LABEL_BYTES);
     }
     text_send(&text, fd);
+    return !text.lost;
 }
 
-static noinline void print_options(int fd)
+static noinline bool print_options(int fd)
 {
-    char buffer[SUMMARY_BYTES];
+    char buffer[2048]; /* all of them, with the longest values */
     struct text text = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&text, "options that are not default\n");
     if (option_describe_changed(&text) == 0) {
         text.length = 0;
     }
     text_send(&text, fd);
+    return !text.lost;
 }
 
-void summary_print(int fd)
+bool summary_print(int fd)
 {
     struct process_figures figures;
     stats_process_get(&figures); /* not below a buffer on the stack */
-    print_title(fd);
-    print_memory(fd, &figures);
-    print_classes(fd);
-    print_epochs(fd);
-    print_label_limits(fd);
-    print_options(fd);
+    return print_title(fd) && print_memory(fd, &figures) && print_classes(fd) && print_epochs(fd) &&
+           print_label_limits(fd) && print_options(fd);
 }

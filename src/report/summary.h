@@ -5,7 +5,9 @@
 #ifndef TSLAB_REPORT_SUMMARY_H
 #define TSLAB_REPORT_SUMMARY_H
 
-/* Writes the summary as text, in lines of at most 80 columns. */
-void summary_print(int fd);
+#include <stdbool.h>
+
+/* Writes the summary as text, in lines of at most 80 columns. False: a part of it was lost, and so is all behind it. */
+bool summary_print(int fd);
 
 #endif

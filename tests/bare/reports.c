@@ -15,6 +15,8 @@ static void reports_are_unsupported(void)
     STATUS(tslab_stats_get(&stats), TSLAB_UNSUPPORTED);
     STATUS(tslab_stat_get("purged_bytes", &value), TSLAB_UNSUPPORTED);
     STATUS(tslab_epoch_stats_get(epoch, &of_epoch), TSLAB_UNSUPPORTED);
+    STATUS(tslab_stats_print(STDERR_FILENO), TSLAB_UNSUPPORTED);
+    STATUS(tslab_stats_json(STDERR_FILENO), TSLAB_UNSUPPORTED);
     STATUS(tslab_profile_write(STDERR_FILENO), TSLAB_UNSUPPORTED);
     STATUS(tslab_option_set("profile", "1M"), TSLAB_UNSUPPORTED);
     STATUS(tslab_option_set("stats", "1"), TSLAB_UNSUPPORTED);

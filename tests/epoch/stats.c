@@ -646,11 +646,11 @@ static void open_labelled(void)
     (void)tslab_handle_malloc(labelled[1], 100, NULL);
 }
 
-static void write_to_file(void (*writer)(int), char *name)
+static void write_to_file(enum tslab_status (*writer)(int), char *name)
 {
     const int descriptor = mkstemp(name);
     CHECK(descriptor >= 0);
-    writer(descriptor);
+    STATUS(writer(descriptor), TSLAB_OK);
     CHECK(lseek(descriptor, 0, SEEK_END) > 0);
     CHECK(close(descriptor) == 0);
 }
@@ -964,15 +964,20 @@ static void writing_does_not_allocate(void)
     /* The first time, counters that threads keep for themselves may come to light. */
     for (int i = 0; i < 2; i++) {
         totals_get(&before);
-        tslab_stats_print(nowhere);
-        tslab_stats_json(nowhere);
+        STATUS(tslab_stats_print(nowhere), TSLAB_OK);
+        STATUS(tslab_stats_json(nowhere), TSLAB_OK);
         totals_get(&after);
     }
     CHECK(after.allocations == before.allocations && after.committed_bytes == before.committed_bytes);
     CHECK(close(nowhere) == 0);
-    /* A descriptor that takes nothing is no reason to fail. */
-    tslab_stats_json(-1);
-    tslab_stats_print(-1);
+    /* A descriptor that takes nothing is told. */
+    const int full = open("/dev/full", O_WRONLY);
+    CHECK(full >= 0);
+    STATUS(tslab_stats_json(full), TSLAB_INVALID);
+    STATUS(tslab_stats_print(full), TSLAB_INVALID);
+    CHECK(close(full) == 0);
+    STATUS(tslab_stats_json(-1), TSLAB_INVALID);
+    STATUS(tslab_stats_print(-1), TSLAB_INVALID);
 }
 
 /* Epochs are counted by their state, and those that serve handles are the user's epochs no more than once. */

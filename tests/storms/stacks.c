@@ -210,6 +210,48 @@ static void work(void)
     }
 }
 
+static void sample(void)
+{
+    STATUS(tslab_option_set("profile", "1K"), TSLAB_OK);
+    allocate();
+    live_in_epochs();
+}
+
+static void write_profile(void)
+{
+    STATUS(tslab_profile_write(null_fd), TSLAB_OK);
+}
+
+/* An allocation writes it: statistics, and the profile. */
+static void write_a_due_report(void)
+{
+    static const char *const forms[] = { "1,1", "2,1" };
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        STATUS(tslab_option_set("stats", forms[i]), TSLAB_OK);
+        usleep(20000); /* not asserted on: a report is due from then on */
+        allocate();
+    }
+    STATUS(tslab_option_set("stats", "0"), TSLAB_OK);
+}
+
+static void be_refused(void)
+{
+    const struct tslab_epoch_options options = { .label = "limited", .limit_bytes = 1 << 20 };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    CHECK(tslab_epoch_malloc(epoch, 2 << 20) == NULL && errno == ENOMEM);
+    STATUS(tslab_epoch_close(epoch, 0, NULL), TSLAB_OK);
+    STATUS(tslab_option_set("purge", "sometimes"), TSLAB_INVALID);
+}
+
+static void tell_figures(void)
+{
+    uint64_t value;
+    STATUS(tslab_stat_get("process.rss_bytes", &value), TSLAB_OK);
+    STATUS(tslab_stat_get("account.live_slots.bytes", &value), TSLAB_OK);
+    STATUS(tslab_stat_get("class.64.live", &value), TSLAB_OK);
+    STATUS(tslab_stat_get("label.small.epochs", &value), TSLAB_OK);
+}
+
 /* Ends inside of an epoch, in which it has objects, and has warm ones. */
 static void end_inside(void)
 {
@@ -241,6 +283,11 @@ static const struct call {
     CALL(use_handles),
     CALL(use_instances),
     CALL(work),
+    CALL(be_refused),
+    CALL(tell_figures),
+    CALL(sample),
+    CALL(write_profile),
+    CALL(write_a_due_report),
     CALL(end_inside),
 };
 

@@ -222,7 +222,7 @@ def stats():
     """The statistics, as a dict. docs/statistics.md describes the members."""
     library = _needed()
     with open(os.memfd_create("tslab"), "w+b") as file:
-        library.tslab_stats_json(file.fileno())
+        _checked("write the statistics", library.tslab_stats_json(file.fileno()))
         file.seek(0)
         return json.load(file)
 

@@ -51,7 +51,7 @@ _FUNCTIONS = {
     "tslab_work_rotate": (None,),
     "tslab_work_pause": (None,),
     "tslab_work_resume": (ctypes.c_int,),
-    "tslab_stats_json": (None, ctypes.c_int),
+    "tslab_stats_json": (ctypes.c_int, ctypes.c_int),
     "tslab_trim": (_SIZE,),
     "tslab_version": (ctypes.c_char_p,),
 }

@@ -153,8 +153,8 @@ unsafe extern "C" {
     pub fn tslab_work_resume() -> tslab_status;
     pub fn tslab_stats_get_sized(stats: *mut tslab_stats, size: usize) -> tslab_status;
     pub fn tslab_stat_get(name: *const c_char, value: *mut u64) -> tslab_status;
-    pub fn tslab_stats_print(fd: c_int);
-    pub fn tslab_stats_json(fd: c_int);
+    pub fn tslab_stats_print(fd: c_int) -> tslab_status;
+    pub fn tslab_stats_json(fd: c_int) -> tslab_status;
     pub fn tslab_profile_write(fd: c_int) -> tslab_status;
     pub fn tslab_version() -> *const c_char;
 }

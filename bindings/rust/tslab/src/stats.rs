@@ -109,10 +109,21 @@ pub fn epochs() -> Vec<EpochStats> {
 ///
 /// # Errors
 ///
-/// None: what the file does not take is lost.
-pub fn print(to: BorrowedFd<'_>) {
+/// The file does not take all of it.
+pub fn print(to: BorrowedFd<'_>) -> Result<()> {
     // SAFETY: the descriptor is open.
-    unsafe { sys::tslab_stats_print(to.as_raw_fd()) }
+    whole(unsafe { sys::tslab_stats_print(to.as_raw_fd()) })
+}
+
+fn whole(status: sys::tslab_status) -> Result<()> {
+    if status == sys::TSLAB_OK {
+        Ok(())
+    } else {
+        Err(std::io::Error::new(
+            std::io::ErrorKind::WriteZero,
+            "the file does not take all of the statistics",
+        ))
+    }
 }
 
 /// The statistics as JSON. The project's `docs/statistics.md` describes the members.
@@ -139,7 +150,7 @@ pub fn json() -> Result<String> {
         }
     };
     // SAFETY: the descriptor is open.
-    unsafe { sys::tslab_stats_json(file.as_fd().as_raw_fd()) };
+    whole(unsafe { sys::tslab_stats_json(file.as_fd().as_raw_fd()) })?;
     file.rewind()?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;
