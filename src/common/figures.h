@@ -55,7 +55,10 @@
     X(work_units, COUNT, COUNTER, "units of work that ended, whatever the policy")                                    \
     X(limit_refusals, COUNT, COUNTER,                                                                                 \
       "slabs, chunks and large blocks that the hard limit refused; some came after a purge")                          \
-    X(keeper_looks, COUNT, COUNTER, "looks of the keeper")
+    X(keeper_looks, COUNT, COUNTER, "looks of the keeper")                                                            \
+    X(label_limit_refusals, COUNT, COUNTER, "slabs, chunks and large blocks that the limit of a label refused")       \
+    X(epoch_limit_refusals, COUNT, COUNTER,                                                                           \
+      "slabs, chunks and large blocks that the limit of an epoch or an instance refused")
 
 /* The process as the system sees it, and what its RSS is a sum of. */
 #define PROCESS_FIGURES(X)                                                                                            \

@@ -120,6 +120,16 @@ bool label_limit_get(uint32_t place, struct label_limit *limit)
     return true;
 }
 
+uint64_t label_limits_refused(void)
+{
+    uint64_t count = 0;
+    struct label_limit limit;
+    for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
+        count += limit.refusals;
+    }
+    return count;
+}
+
 void label_limits_tell(struct text *text)
 {
     static const char suffixes[] = "KMGT";

@@ -89,6 +89,9 @@ struct label_limit {
 /* The limit in this place of the table. False: there are no more. */
 bool label_limit_get(uint32_t place, struct label_limit *limit);
 
+/* What the limits of all labels have refused. */
+uint64_t label_limits_refused(void);
+
 /* Appends the limits as label_limits_set takes them, in no more bytes than those that it took. */
 void label_limits_tell(struct text *text);
 

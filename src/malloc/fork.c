@@ -32,6 +32,7 @@
 #include "slab/epoch_record.h"
 #include "slab/epoch_runs.h"
 #include "slab/partial_list.h"
+#include "space/limit.h"
 #include "thread/keeper.h"
 #include "thread/thread.h"
 
@@ -263,6 +264,7 @@ static void fork_done(bool in_child, struct epoch *closed)
     store_plain(&forking.thread, NULL);
     if (in_child) {
         program_threads_is_gone();
+        limit_forget_refusal();
         trace_in_child();
     }
     lock_release(&keeper.lock);

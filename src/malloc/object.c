@@ -109,7 +109,7 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
     current_thread_put(thread);
     trace_end(begun_ns, TIMELINE_MALLOC, size);
     if (unlikely(p == NULL)) {
-        limit_no_memory(size);
+        limit_no_memory(size - SEAL_BYTES);
     }
     limit_tell_if_due();
     trace_after_slow();

@@ -6,7 +6,6 @@
 #include "os/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 384 };
@@ -23,25 +22,11 @@ static _Noreturn void fatal_line(struct text *line)
     abort();
 }
 
-/* Names the process: its lines may stand among those of other processes. */
-static void begin_line(struct text *line)
-{
-    enum { NAME_MOST = 32 };
-    char name[NAME_MOST + 1] = { 0 };
-    const char *const program = os_program_name();
-    memcpy(name, program, strnlen(program, NAME_MOST));
-    text_string(line, "tslab[");
-    text_number(line, os_process_id(), 0);
-    text_string(line, " ");
-    text_foreign(line, name);
-    text_string(line, "]: ");
-}
-
 _Noreturn noinline void fatal_pointer(const char *what, const void *pointer, const char *about)
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    begin_line(&line);
+    text_process(&line);
     text_string(&line, what);
     text_string(&line, " ");
     text_hex(&line, (uintptr_t)pointer);
@@ -53,7 +38,7 @@ _Noreturn noinline void fatal(const char *what)
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    begin_line(&line);
+    text_process(&line);
     text_string(&line, what);
     fatal_line(&line);
 }
@@ -63,7 +48,7 @@ _Noreturn noinline void fatal_invariant(const char *expression, const char *file
 {
     char buffer[LINE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    begin_line(&line);
+    text_process(&line);
     text_string(&line, "broken invariant: ");
     text_string(&line, expression);
     text_string(&line, " at ");

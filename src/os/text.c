@@ -70,6 +70,19 @@ void text_right(struct text *text, const char *string, unsigned width)
     text_string(text, string);
 }
 
+void text_process(struct text *text)
+{
+    enum { NAME_MOST = 32 };
+    char name[NAME_MOST + 1] = { 0 };
+    const char *const program = os_program_name();
+    memcpy(name, program, strnlen(program, NAME_MOST));
+    text_string(text, "tslab[");
+    text_number(text, os_process_id(), 0);
+    text_string(text, " ");
+    text_foreign(text, name);
+    text_string(text, "]: ");
+}
+
 void text_send(struct text *text, int fd)
 {
     text->lost = text->lost || !os_write(fd, text->buffer, text->length);

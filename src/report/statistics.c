@@ -5,6 +5,7 @@
 #include "audit/accounts.h"
 #include "audit/census.h"
 #include "common/metadata.h"
+#include "common/quota.h"
 #include "epoch/scope.h"
 #include "malloc/current_thread.h"
 #include "malloc/engine.h"
@@ -145,6 +146,8 @@ void stats_totals(struct total_figures *stats)
     stats->purge_mistakes = counter_get(&purged_lately.mistaken_units) << UNIT_SHIFT;
     stats->offered_bytes = counter_get(&reclaim_counters.offered);
     stats->limit_refusals = counter_get(&limits.refusals);
+    stats->epoch_limit_refusals = counter_get(&limits.epoch_refusals);
+    stats->label_limit_refusals = label_limits_refused();
     stats->keeper_looks = counter_get(&keeper.looks);
     stats->purge_calls = counter_get(&reclaim_counters.calls);
     stats->purged_bytes = counter_get(&reclaim_counters.bytes);

@@ -12,6 +12,7 @@
 #ifndef TSLAB_SPACE_LIMIT_H
 #define TSLAB_SPACE_LIMIT_H
 
+#include "common/quota.h"
 #include "common/trace.h"
 #include "space/free_runs.h"
 
@@ -29,6 +30,7 @@ struct limits {
     atomic_u32 state;
     atomic_u32 container_presses; /* 1: the control group is near its limit */
     atomic_u64 refusals;          /* allocations of runs that the hard limit refused */
+    atomic_u64 epoch_refusals;    /* and that limits of epochs and instances did */
 };
 
 extern struct limits limits;
@@ -47,8 +49,22 @@ bool limit_allows(size_t units);
  * epoch whose limit it is, or 0. Anywhere. */
 void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
 
-/* The same of an allocation that fails. */
+/* What a limit has refused. */
+struct limit_refusal {
+    const char *whose;       /* limit it is */
+    char label[LABEL_BYTES]; /* of the epoch; "": none */
+    uint64_t limit_bytes, used_bytes;
+};
+
+/* Notes a refusal, for the line on stderr that an allocation that fails writes. In a gate. */
+void limit_note_refusal(const struct limit_refusal *refusal);
+
+/* An allocation fails: tells tracers, and writes a line if a limit was the reason, but not more than one in a minute.
+ * Outside of all gates and locks. */
 void limit_no_memory(size_t bytes);
+
+/* In the child of a fork, which has one thread. */
+void limit_forget_refusal(void);
 
 /* Sets the limits: in a gate, or while the engine starts. And tells them, anywhere. */
 void limit_set(const struct tslab_limits *set);

@@ -21,7 +21,24 @@ struct child {
     pid_t pid;
     int status; /* as of waitpid */
     char said[4096];
+    unsigned refusals; /* lines that name a limit, which are not in `said` */
+    char refused[300]; /* the last of them */
 };
+
+static inline void child_set_refusals_apart(struct child *child)
+{
+    const char *words;
+    while ((words = strstr(child->said, "]: refused ")) != NULL && strchr(words, '\n') != NULL) {
+        const char *const end = strchr(words, '\n') + 1;
+        char *start = child->said + (words - child->said);
+        while (start > child->said && start[-1] != '\n') {
+            start--;
+        }
+        snprintf(child->refused, sizeof child->refused, "%.*s", (int)(end - start), start);
+        memmove(start, end, strlen(end) + 1);
+        child->refusals++;
+    }
+}
 
 /* The body gets the argument. To return from it is exit code 0. */
 static inline struct child child_run(void (*body)(const void *), const void *argument)
@@ -63,6 +80,7 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     if (emulator != NULL) {
         *emulator = '\0';
     }
+    child_set_refusals_apart(&child);
     assert_int_equal(waitpid(pid, &child.status, 0), pid);
     return child;
 }

@@ -1,5 +1,6 @@
 /* Limits of epochs: what exceeds them is refused, in the epoch alone, and what is freed is there again. */
 #include "epoch.h"
+#include "figures.h"
 
 enum { LIMIT_MIB = 4, LIMIT_BYTES = LIMIT_MIB << 20, SLACK_BYTES = 64 << 10, MOST = 20000 };
 
@@ -164,10 +165,79 @@ static void handles_count_too(void)
     STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
 }
 
+/* A process that was refused something says so, once, and counts it. */
+
+static void be_refused_by_an_epoch(void)
+{
+    (void)fill_up(limited(TSLAB_POLICY_RELEASE), 30000);
+    CHECK(figure("epoch_limit_refusals") >= 1 && figure("label_limit_refusals") == 0);
+}
+
+static void be_refused_by_an_instance(void)
+{
+    const tslab_instance instance = tslab_instance_open("tenant");
+    STATUS(tslab_instance_limit(instance, LIMIT_BYTES), TSLAB_OK);
+    (void)fill_up(tslab_instance_root(instance), 30000);
+    CHECK(figure("epoch_limit_refusals") >= 1 && figure("label_limit_refusals") == 0);
+}
+
+static void be_refused_by_a_label(void)
+{
+    STATUS(tslab_option_set("epoch_limits", "wide=4M"), TSLAB_OK);
+    const struct tslab_epoch_options options = { .label = "wide" };
+    (void)fill_up(tslab_epoch_open(&options), 30000);
+    CHECK(figure("label_limit_refusals") >= 1 && figure("epoch_limit_refusals") == 0);
+}
+
+static void be_refused_by_the_process(void)
+{
+    STATUS(tslab_option_set("limit_bytes", "64M"), TSLAB_OK);
+    void *const p = tslab_malloc(30000 << 10);
+    CHECK(p != NULL && tslab_malloc(unseen(64 << 20)) == NULL);
+    tslab_free(p);
+    CHECK(figure("limit_refusals") >= 1);
+}
+
+static void be_refused_by_the_system(void)
+{
+    CHECK(tslab_malloc(unseen(SIZE_MAX / 4)) == NULL);
+}
+
+static void be_refused_twice(const void *what)
+{
+    void (*const *const refused)(void) = what;
+    (*refused)();
+    (*refused)();
+}
+
+static void the_limit_is_named(void)
+{
+    static void (*const kinds[])(void) = { be_refused_by_an_epoch, be_refused_by_an_instance, be_refused_by_a_label,
+                                           be_refused_by_the_process, be_refused_by_the_system };
+    static const char *const names[] = { "refused 30000 bytes: the limit of epoch 'limited' is 4194304, and it has 4",
+                                         "refused 30000 bytes: the limit of instance 'tenant' is 4194304, and it has 4",
+                                         "refused 30000 bytes: the limit of label 'wide' is 4194304, and it has 4",
+                                         "refused 67108864 bytes: the limit of the process is 67108864, and it has ",
+                                         NULL };
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const struct child child = child_run(be_refused_twice, &kinds[i]);
+        CHECK_SAY(child.status == 0 && child.said[0] == 0 && child.refusals == (names[i] != NULL), "%s", child.said);
+        CHECK_SAY(names[i] == NULL
+                      ? child.refused[0] == 0
+                      : strncmp(child.refused, "tslab[", 6) == 0 && strstr(child.refused, names[i]) != NULL,
+                  "it says %s", child.refused);
+    }
+}
+
 static const struct epoch_case cases[] = {
-    CASE(what_exceeds_is_refused), CASE(the_next_epoch_has_its_own),        CASE(what_is_freed_is_there_again),
-    CASE(plain_malloc_is_refused), CASE(the_next_of_an_advance_has_it_too), CASE(an_instance_has_one_for_all),
+    CASE(what_exceeds_is_refused),
+    CASE(the_next_epoch_has_its_own),
+    CASE(what_is_freed_is_there_again),
+    CASE(plain_malloc_is_refused),
+    CASE(the_next_of_an_advance_has_it_too),
+    CASE(an_instance_has_one_for_all),
     CASE(handles_count_too),
+    CASE(the_limit_is_named),
 };
 
 int main(int argc, char **argv)

@@ -18,7 +18,7 @@ PYTHON = ["/usr/bin/python3", "-S", "-c", "print(len([str(i) * 20 for i in range
 NUMBERS = ["0", "1", "2", "512K", "64M"]
 VALUES = {
     "LIMITS": ["a=1M:b=64K"],
-    "SIGNAL": ["USR2", "TERM"],
+    "SIGNAL": ["USR2", "WINCH"],
     "REPORT": ["1,%s/file-%%p", "2,%s/file-%%p,5"],
     "PROFILE": ["64K,%s/file-%%p"],
     "TRACE": ["%s/file-%%p", "%s/file-%%p,64K"],
@@ -37,7 +37,7 @@ def failure(command, environment, folder):
     run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=LONGEST_S,
                          cwd=folder)  # fmt: skip
     said = run.stderr
-    if "broken invariant" in said or re.search(r"tslab\[\d+ [^]]*\]: (?!TSLAB_|option)", said):
+    if "broken invariant" in said or re.search(r"tslab\[\d+ [^]]*\]: (?!TSLAB_|option|refused)", said):
         return f"exit {run.returncode}: {said}"
     # Memory that is as scarce as the option says is no fault of the library's.
     refused = run.returncode == NO_MEMORY or re.search("memory|MemoryError", said, re.IGNORECASE) is not None

@@ -39,6 +39,8 @@ TOTAL_FIGURES = (
     ("work_units", "count", "counter", "units of work that ended, whatever the policy"),
     ("limit_refusals", "count", "counter", "slabs, chunks and large blocks that the hard limit refused; some came after a purge"),
     ("keeper_looks", "count", "counter", "looks of the keeper"),
+    ("label_limit_refusals", "count", "counter", "slabs, chunks and large blocks that the limit of a label refused"),
+    ("epoch_limit_refusals", "count", "counter", "slabs, chunks and large blocks that the limit of an epoch or an instance refused"),
 )
 
 PROCESS_FIGURES = (
