@@ -27,12 +27,15 @@ static const struct option_row {
 #define OPTION_DEFAULT(constant, name, kind, fallback, ...) (fallback),
 _Alignas(CACHE_LINE) atomic_u64 option_values[OPTION_ROOM] = { OPTION_TABLE(OPTION_DEFAULT) };
 
+/* A path is written once while the program runs, by the thread that has taken its state from NONE to TAKEN. */
+enum { PATH_NONE, PATH_TAKEN, PATH_SET };
 static char option_paths[OPTION_COUNT][OPTION_PATH_MOST + 1];
+static atomic_u32 path_states[OPTION_COUNT];
 
 const char *option_path(enum option option)
 {
     invariant(option < OPTION_COUNT && rows[option].kind >= KIND_REPORT);
-    return option_paths[option];
+    return load_acquire(&path_states[option]) == PATH_SET ? option_paths[option] : "";
 }
 
 /* What a value says. Most kinds have no path. */
@@ -190,10 +193,11 @@ static bool parse_report(const struct option_row *row, struct slice text, struct
 
 static void tell_path(struct text *text, enum option option)
 {
-    invariant(option_paths[option][OPTION_PATH_MOST] == 0);
-    if (option_paths[option][0] != 0) {
+    const char *const path = option_path(option);
+    invariant(strlen(path) <= OPTION_PATH_MOST);
+    if (path[0] != 0) {
         text_string(text, ",");
-        text_foreign(text, option_paths[option]);
+        text_foreign(text, path);
     }
 }
 
@@ -234,8 +238,8 @@ static bool parse_trace(const struct option_row *row, struct slice text, struct 
 
 static void tell_trace(struct text *text, enum option option, uint64_t number)
 {
-    if (option_paths[option][0] != 0) {
-        text_foreign(text, option_paths[option]);
+    if (option_path(option)[0] != 0) {
+        text_foreign(text, option_path(option));
         text_string(text, ",");
         text_number(text, number, 0);
     }
@@ -261,20 +265,35 @@ static bool parse_value(enum option option, struct slice text, struct option_val
     return option_kinds[rows[option].kind].parse(&rows[option], text, value) && value->path.length <= OPTION_PATH_MOST;
 }
 
-/* False: the option cannot have this value, and keeps what it has. Other threads may read a path after the start. */
+static bool has_path(enum option option, struct slice file)
+{
+    const char *const path = option_path(option);
+    return strlen(path) == file.length && memcmp(path, file.start, file.length) == 0;
+}
+
+/* False: the option has another file. Other threads may read the path after the start. */
+static bool set_path(enum option option, struct slice file, bool starts)
+{
+    uint32_t state = PATH_NONE;
+    invariant(file.length <= OPTION_PATH_MOST && rows[option].kind >= KIND_REPORT);
+    if (starts || (file.length > 0 && cas_acquire(&path_states[option], &state, PATH_TAKEN))) {
+        memcpy(option_paths[option], file.start, file.length);
+        option_paths[option][file.length] = 0;
+        store_release(&path_states[option], file.length > 0 ? PATH_SET : PATH_NONE);
+        return true;
+    }
+    return file.length == 0 || has_path(option, file);
+}
+
+/* False: the option cannot have this value, and keeps what it has. */
 static bool set_value(enum option option, struct slice text, bool starts)
 {
     struct option_value value;
-    char *const path = option_paths[option];
     if (!parse_value(option, text, &value)) {
         return false;
     }
-    const struct slice file = value.path;
-    invariant(file.length <= OPTION_PATH_MOST && (file.length == 0 || rows[option].kind >= KIND_REPORT));
-    if (starts) {
-        memcpy(path, file.start, file.length);
-        path[file.length] = 0;
-    } else if (file.length > 0 && (strlen(path) != file.length || memcmp(path, file.start, file.length) != 0)) {
+    invariant(value.path.length == 0 || rows[option].kind >= KIND_REPORT);
+    if (rows[option].kind >= KIND_REPORT && !set_path(option, value.path, starts)) {
         return false;
     }
     if (option == OPTION_EPOCH_LIMITS && !label_limits_set(text)) {
@@ -376,24 +395,50 @@ static void text_unknown(struct text *text, struct slice name)
 
 /* `full` is the name as the user wrote it, `name` the part of it that names the option. */
 enum { MESSAGE_BYTES = 512, NAME_SHOWN = 64 };
-static void complain_about(struct slice full, struct slice name, struct slice value)
+static void text_problem(struct text *line, struct slice full, struct slice name, struct slice value)
 {
     const enum option option = find(name);
+    invariant(name.length <= full.length);
+    text_part(line, full.start, min_size(full.length, NAME_SHOWN));
+    if (option == OPTION_COUNT) {
+        text_unknown(line, name);
+    } else {
+        text_string(line, "=");
+        text_part(line, value.start, min_size(value.length, OPTION_PATH_MOST));
+        text_string(line, ": ");
+        text_string(line, option_kinds[rows[option].kind].problem);
+        text_string(line, " (");
+        text_values(line, &rows[option]);
+    }
+    text_string(line, ")");
+}
+
+void option_explain(struct text *text, const char *name, const char *value)
+{
+    const struct slice named = { name, strlen(name) };
+    const struct slice wanted = { value, strlen(value) };
+    const enum option option = find(named);
+    struct option_value parsed;
+    if (option == OPTION_COUNT || !parse_value(option, wanted, &parsed)) {
+        text_problem(text, named, named, wanted);
+        return;
+    }
+    text_string(text, rows[option].name);
+    if (rows[option].when != ANY_TIME) {
+        text_string(text, ": is read when the program starts");
+    } else {
+        text_string(text, rows[option].kind >= KIND_REPORT ? ": its file stays " : ": there is no memory for it");
+        text_foreign(text, rows[option].kind >= KIND_REPORT ? option_path(option) : "");
+    }
+}
+
+static void complain_about(struct slice full, struct slice name, struct slice value)
+{
     char buffer[MESSAGE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: ");
-    text_part(&line, full.start, min_size(full.length, NAME_SHOWN));
-    if (option == OPTION_COUNT) {
-        text_unknown(&line, name);
-    } else {
-        text_string(&line, "=");
-        text_part(&line, value.start, min_size(value.length, OPTION_PATH_MOST));
-        text_string(&line, ": ");
-        text_string(&line, option_kinds[rows[option].kind].problem);
-        text_string(&line, " (");
-        text_values(&line, &rows[option]);
-    }
-    text_string(&line, "); ignored\n");
+    text_problem(&line, full, name, value);
+    text_string(&line, "; ignored\n");
     invariant(line.length < sizeof buffer);
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
@@ -468,6 +513,12 @@ void option_complain(char *const *variables)
     pass_all(PASS_COMPLAIN, variables);
 }
 
+const char *option_name(enum option option)
+{
+    invariant(option < OPTION_COUNT);
+    return rows[option].name;
+}
+
 void option_tell(struct text *text, enum option option, uint64_t value)
 {
     invariant(option < OPTION_COUNT);
@@ -497,7 +548,7 @@ unsigned option_describe_changed(struct text *text)
     unsigned changed = 0;
     size_t line = text->length;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (option_get(i) == rows[i].fallback && option_paths[i][0] == 0) {
+        if (option_get(i) == rows[i].fallback && load_plain(&path_states[i]) != PATH_SET) {
             continue;
         }
         char buffer[MESSAGE_BYTES];

@@ -117,8 +117,8 @@ static inline unsigned option_word(enum option option)
     return option_word_of(option_get(option));
 }
 
-/* The file that an option's value names, or an empty string: of stats, profile and trace. It never changes after the
- * start. */
+/* The file that an option's value names, or an empty string: of stats, profile and trace. One that has none may get one
+ * while the program runs, and keeps it. */
 enum { OPTION_PATH_MOST = 255 };
 const char *option_path(enum option option);
 
@@ -134,9 +134,14 @@ enum option option_named(const char *name);
 /* Whether an option may change while the program runs. The others are read when the library starts. */
 bool option_may_change(enum option option);
 
-/* Sets an option that may change. False: it cannot have this value, which may name no other file than the option has.
- * epoch_limits inside of a gate. */
+/* Sets an option that may change. False: it cannot have this value, or it has another file. epoch_limits inside of a
+ * gate. */
 bool option_set(enum option option, const char *value);
+
+/* Appends why there is no option of this name, or why it cannot have this value. */
+void option_explain(struct text *text, const char *name, const char *value);
+
+const char *option_name(enum option option);
 
 /* Appends the value of an option as option_set takes it: at most OPTION_TEXT_BYTES - 1 bytes. */
 enum { OPTION_TEXT_BYTES = 288 };

@@ -10,6 +10,7 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/shared_memory.h"
+#include "os/text.h"
 #include "report/epoch_list.h"
 #include "report/report_timer.h"
 #include "report/statistics.h"
@@ -59,6 +60,8 @@ static const struct {
     [BOARD_ACCOUNTS] = { names_of_accounts, sizeof names_of_accounts - 1, 2 * ACCOUNTS, 0, 1 },
     [BOARD_CLASSES] = { names_of_classes, sizeof names_of_classes - 1, CLASS_CELLS, 0, CLASS_LIMIT - 1 },
     [BOARD_LABELS] = { names_of_labels, sizeof names_of_labels - 1, LABEL_CELLS, BOARD_TEXT_BYTES, LABELS_TOLD + 1 },
+    [BOARD_OPTIONS] = { "may_change", sizeof "may_change", 1, BOARD_OPTION_BYTES, OPTION_COUNT },
+    [BOARD_PROGRAM] = { "", 0, 0, BOARD_PROGRAM_BYTES, 1 },
 };
 
 static struct {
@@ -129,6 +132,37 @@ static noinline uint64_t *post_label(uint64_t *at, const struct label_group *gro
     invariant(group->labels != 0);
     at = post_figures(at, &group->labels, LABEL_CELLS * sizeof *at);
     return post_figures(at, group->label, BOARD_TEXT_BYTES);
+}
+
+/* A text with zeros behind it; what is too long is cut off. */
+static uint64_t *post_text(uint64_t *at, uint32_t bytes, const struct text *text)
+{
+    char *const start = (char *)at;
+    invariant(text->length <= bytes && bytes % sizeof *at == 0);
+    memset(start + text->length, 0, bytes - text->length);
+    return at + bytes / sizeof *at;
+}
+
+static noinline uint64_t *post_option(uint64_t *at, enum option option)
+{
+    struct tslab_limits limits_now;
+    struct text text = { .buffer = (char *)(at + 1), .capacity = BOARD_OPTION_BYTES };
+    limit_get(&limits_now);
+    *at++ = option_may_change(option);
+    text_string(&text, option_name(option));
+    text_string(&text, "=");
+    option_tell(&text, option,
+                option == OPTION_LIMIT_BYTES        ? limits_now.hard_bytes
+                : option == OPTION_SOFT_LIMIT_BYTES ? limits_now.soft_bytes
+                                                    : option_get(option));
+    return post_text(at, BOARD_OPTION_BYTES, &text);
+}
+
+static noinline uint64_t *post_program(uint64_t *at)
+{
+    struct text text = { .buffer = (char *)at, .capacity = BOARD_PROGRAM_BYTES };
+    text_foreign(&text, os_program_name());
+    return post_text(at, BOARD_PROGRAM_BYTES, &text);
 }
 
 /* The board. */
@@ -202,7 +236,7 @@ static void fill(struct board_copy *copy)
     uint64_t collection = 0;
     struct accounts accounts;
     (void)accounts_take(&accounts, NULL);
-    *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0 } };
+    *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0, OPTION_COUNT, 1 } };
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);
     at = post_figures(at, &accounts.live_slots, ACCOUNTS * sizeof accounts.live_slots);
@@ -215,6 +249,10 @@ static void fill(struct board_copy *copy)
         at = post_label(at, &group);
         copy->rows[BOARD_LABELS]++;
     }
+    for (unsigned option = 0; option < OPTION_COUNT; option++) {
+        at = post_option(at, option);
+    }
+    at = post_program(at);
     copy->used_bytes = (uint32_t)((char *)at - (char *)copy);
     invariant(copy->used_bytes > sizeof *copy && copy->used_bytes <= copy_bytes());
     invariant(copy->rows[BOARD_CLASSES] < CLASS_LIMIT && copy->rows[BOARD_LABELS] <= LABELS_TOLD + 1);

@@ -20,9 +20,10 @@
 
 #define BOARD_NAME  "tslab-export"
 #define BOARD_MAGIC UINT64_C(0x50584542414c5354) /* "TSLABEXP" */
-enum { BOARD_VERSION = 2, BOARD_COPIES = 2, BOARD_TEXT_BYTES = 32 };
+enum { BOARD_VERSION = 2, BOARD_COPIES = 2, BOARD_TEXT_BYTES = 32, BOARD_OPTION_BYTES = 320, BOARD_PROGRAM_BYTES = 64 };
 
-enum { BOARD_PROCESS, BOARD_ACCOUNTS, BOARD_CLASSES, BOARD_LABELS, BOARD_SECTIONS };
+/* A row of BOARD_OPTIONS is the text NAME=VALUE; that of BOARD_PROGRAM is the name that %e stands for in paths. */
+enum { BOARD_PROCESS, BOARD_ACCOUNTS, BOARD_CLASSES, BOARD_LABELS, BOARD_OPTIONS, BOARD_PROGRAM, BOARD_SECTIONS };
 
 /* How each row of a section looks: numbers of 8 bytes, and behind them a text. */
 struct board_section {

@@ -11,7 +11,7 @@
 enum {
     TOLD_MAX = 32,
     ACTORS_MAX = 5,
-    BOARD_BYTES = 12288,
+    BOARD_BYTES = 26624,
     PROCESSES_MAX = 2, /* a process, and the child of its fork */
 };
 

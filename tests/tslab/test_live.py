@@ -30,14 +30,16 @@ NAMES = (
     [part for name in figures.ACCOUNTS for part in (name, f"{name}_untouched")],
     [row[0] for row in figures.CLASS_COUNTED],
     [row[0] for row in figures.LABEL_FIGURES],
+    ["may_change"],
+    [],
 )
-TEXTS = (0, 0, 0, 32)
-COPY = struct.Struct("<QQ16s4I")
+TEXTS = (0, 0, 0, 32, 320, 64)
+COPY = struct.Struct("<QQ16s")
 
 
 def copy_of(number, rows, pid=4711):
     """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
-    body = COPY.pack(number, pid, b"0.2.0", *(len(each) for each in rows))
+    body = COPY.pack(number, pid, b"0.2.0") + struct.pack(f"<{len(rows)}I", *map(len, rows))
     for each, text_bytes in zip(rows, TEXTS):
         for row in each:
             body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
@@ -47,7 +49,12 @@ def copy_of(number, rows, pid=4711):
 
 
 def rows_of(value, labels=(b"request",)):
-    return [[[value] * len(names)] for names in NAMES[:3]] + [[[value] * len(NAMES[3]) + [label] for label in labels]]
+    return [
+        *([[value] * len(names)] for names in NAMES[:3]),
+        [[value] * len(NAMES[3]) + [label] for label in labels],
+        [[1, b"purge=lazy"], [0, b"trace=a=b,4M"]],
+        [[b"redis-server"]],
+    ]
 
 
 def board_of(copies, version=2, copy_bytes=8192, names=NAMES):
@@ -85,10 +92,16 @@ class Board(unittest.TestCase):
             self.assertEqual(found.classes, [dict.fromkeys(NAMES[2], max(numbers))])
             self.assertEqual(found.labels, [dict.fromkeys(NAMES[3], max(numbers)) | {"label": "request"}])
 
-    def test_more_columns_and_sections_do_no_harm(self):
-        more = [[*names, "new"] for names in NAMES]
+    def test_options(self):
+        found = board.parse(board_of([copy_of(1, rows_of(1))])[0])
+        self.assertEqual(found.options, {"purge": "lazy", "trace": "a=b,4M"})
+        self.assertEqual((found.changeable, found.program), ({"purge"}, "redis-server"))
+
+    def test_more_columns_and_fewer_sections_do_no_harm(self):
+        more = [[*names, "new"] for names in NAMES[:4]]
         rows = [[[1] * len(names)] for names in more[:3]] + [[[1] * len(more[3]) + [b"a"]]]
-        self.assertEqual(board.parse(board_of([copy_of(1, rows)], names=more)[0]).process["new"], 1)
+        found = board.parse(board_of([copy_of(1, rows)], names=more)[0])
+        self.assertEqual((found.process["new"], found.options, found.program), (1, {}, ""))
 
     def test_torn_anywhere(self):
         """A new copy is written over an old one, from the first byte to the last or in any other order, and the reader comes

@@ -8,7 +8,7 @@ from typing import Any
 
 MAGIC = b"TSLABEXP"
 VERSION = 2
-SECTIONS = ("process", "accounts", "classes", "labels")
+SECTIONS_LEAST = 4  # process, accounts, classes, labels; behind them come options, and the name of the program
 _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")
 _COPY = struct.Struct("<IIQQ16s")
@@ -30,7 +30,8 @@ class Torn(Unreadable):
 
 @dataclass(frozen=True)
 class Figures:
-    """Each section but the first two is a list of rows. `labels` have their text as `label`."""
+    """Each section but the first two is a list of rows. `labels` have their text as `label`. An older library tells no
+    options, and no name of the program."""
 
     number: int
     pid: int  # in the process's own name space
@@ -39,6 +40,9 @@ class Figures:
     accounts: Row  # of each account its bytes, and under NAME_untouched those without pages
     classes: list[Row]
     labels: list[Row]
+    options: dict[str, str]
+    changeable: frozenset[str]  # the names of those that may change while the program runs
+    program: str  # the name that %e stands for in paths
 
     @property
     def written(self) -> float:
@@ -73,8 +77,8 @@ class _Section:
         return 8 * len(self.names) + self.text_bytes
 
     def row(self, raw: bytes) -> Row:
-        row = dict(zip(self.names, struct.unpack_from(f"<{len(self.names)}Q", raw)))
-        return row | {"label": _text(raw[-self.text_bytes :])} if self.text_bytes else row
+        row: Row = dict(zip(self.names, struct.unpack_from(f"<{len(self.names)}Q", raw)))
+        return row | {"label": _text(raw[8 * len(self.names) :])} if self.text_bytes else row
 
 
 def _sections(data: bytes, head_bytes: int, count: int) -> Iterator[_Section]:
@@ -101,7 +105,20 @@ def _copy(raw: bytes, sections: list[_Section]) -> Figures | None:
         at += count * section.row_bytes
     if not (rows[0] and rows[1]):
         raise Unreadable("the board is damaged: it has no row of the process")
-    return Figures(number, pid, _text(library), rows[0][0], rows[1][0], rows[2], rows[3])
+    options, programs = (rows[i] if len(rows) > i else [] for i in (4, 5))
+    settings = [(row, *row.get("label", "").partition("=")[::2]) for row in options]
+    return Figures(
+        number,
+        pid,
+        _text(library),
+        rows[0][0],
+        rows[1][0],
+        rows[2],
+        rows[3],
+        {name: value for _, name, value in settings},
+        frozenset(name for row, name, _ in settings if row.get("may_change")),
+        programs[0].get("label", "") if programs else "",
+    )
 
 
 def parse(data: bytes) -> Figures:
@@ -115,7 +132,7 @@ def parse(data: bytes) -> Figures:
         raise Newer(
             f"its board has version {version}, and this command reads versions up to {VERSION}: update tslab-tools"
         )
-    if count < len(SECTIONS) or count > 64 or copy_bytes > _BYTES_MOST or not 0 < copies <= 16:
+    if count < SECTIONS_LEAST or count > 64 or copy_bytes > _BYTES_MOST or not 0 < copies <= 16:
         raise Unreadable("the board is damaged")
     if copy_bytes < _COPY.size + 4 * count:
         raise Unreadable("the board is damaged")
