@@ -4,6 +4,7 @@
 #include <tslab/tslab.h>
 
 #include "common/option.h"
+#include "common/trace.h"
 #include "malloc/current_thread.h"
 #include "malloc/program_threads.h"
 #include "os/fatal.h"
@@ -91,8 +92,12 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
         *(option == OPTION_LIMIT_BYTES ? &limits_now.hard_bytes : &limits_now.soft_bytes) = option_get(option);
         current_thread_set_limits(&limits_now);
     } else if (TSLAB_REPORTS && option == OPTION_STATS && option_number_of(option_get(OPTION_STATS)) != 0) {
+        const bool was_watched = trace_is_watched();
         report_timer_arm();
-        program_threads_renew_keeper();
+        if (!was_watched) { /* the keeper has no descriptors of the program's. It may be the one that calls where it was
+                             */
+            program_threads_renew_keeper();
+        }
     } else if (TSLAB_REPORTS && option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }

@@ -50,8 +50,6 @@ TSLAB_API enum tslab_status tslab_stats_print(int fd)
     return summary_print(fd) ? TSLAB_OK : TSLAB_INVALID;
 }
 
-static atomic_u32 reports;
-
 /* Writes a report in the form that the options ask for, to where they want it. */
 static void write_statistics(uint32_t number)
 {
@@ -72,7 +70,7 @@ static void write_statistics(uint32_t number)
 /* What the program's user asks for while it runs. */
 static void write_report(void)
 {
-    const uint32_t number = fetch_add_relaxed(&reports, 1);
+    const uint32_t number = fetch_add_relaxed(&due.reports, 1);
     write_statistics(number);
     profile_save(number);
 }
@@ -98,7 +96,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
 __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
-    const uint32_t number = fetch_add_relaxed(&reports, 1);
+    const uint32_t number = fetch_add_relaxed(&due.reports, 1);
     if (option_word(OPTION_STATS) != STATS_NONE) {
         write_statistics(number);
     }

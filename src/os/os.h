@@ -231,6 +231,10 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES]);
 /* The number of this process. Anywhere, also in a signal handler. */
 uint64_t os_process_id(void);
 
+/* Whether the user of another process is known: the one whose rights it has. And that of this process. */
+bool os_user_of(uint32_t process, uint32_t *user);
+uint32_t os_user(void);
+
 /* The name of the program: the last part of its first argument, or of its file's path where it has none. Spaces,
  * control characters and slashes in it are underscores, so it fits into a file's name and a line. Programs write a
  * title over their arguments: os_keep_program_name makes a copy before the program runs; argument NULL: libc knows it.

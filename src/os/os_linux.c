@@ -475,19 +475,29 @@ uint32_t os_thread_id(void)
     return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? ~(uint32_t)(clock >> 3) : (uint32_t)syscall(SYS_gettid);
 }
 
+/* A path around a number. */
+enum { PROC_PATH_BYTES = 40 };
+static void proc_path(char path[PROC_PATH_BYTES], const char *before, uint32_t number, const char *after)
+{
+    char digits[10];
+    size_t count = 0;
+    size_t at = strlen(before);
+    memcpy(path, before, at);
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    while (count > 0) {
+        path[at++] = digits[--count];
+    }
+    memcpy(path + at, after, strlen(after) + 1);
+}
+
 const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES])
 {
-    static const char before[] = "/proc/self/task/", after[] = "/comm";
-    char path[sizeof before + sizeof after + 10];
-    size_t at = sizeof path - sizeof after;
-    memcpy(path + at, after, sizeof after);
-    do {
-        path[--at] = (char)('0' + thread % 10);
-        thread /= 10;
-    } while (thread != 0);
-    at -= sizeof before - 1;
-    memcpy(path + at, before, sizeof before - 1);
-    const size_t length = os_read_file(path + at, name, OS_NAME_BYTES);
+    char path[PROC_PATH_BYTES];
+    proc_path(path, "/proc/self/task/", thread, "/comm");
+    const size_t length = os_read_file(path, name, OS_NAME_BYTES);
     if (length > 0 && name[length - 1] == '\n') {
         name[length - 1] = 0;
     }
@@ -497,6 +507,25 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES])
 uint64_t os_process_id(void)
 {
     return (uint64_t)getpid();
+}
+
+uint32_t os_user(void)
+{
+    return (uint32_t)geteuid();
+}
+
+/* The second number behind "Uid:". */
+bool os_user_of(uint32_t process, uint32_t *user)
+{
+    static const char name[] = "\nUid:\t";
+    char path[PROC_PATH_BYTES];
+    char status[1024];
+    proc_path(path, "/proc/", process, "/status");
+    (void)os_read_file(path, status, sizeof status);
+    const char *at = strstr(status, name);
+    at = at == NULL ? NULL : strchr(at + sizeof name - 1, '\t');
+    *user = at == NULL ? 0 : (uint32_t)number_at(at + 1);
+    return at != NULL;
 }
 
 /* A file's name has at most 255 bytes. */

@@ -7,10 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Of <linux/futex.h>: of words that several processes have. */
+enum { FUTEX_WAIT_SHARED, FUTEX_WAKE_SHARED };
 
 /* Not beyond the limit on files: the kernel would raise a signal. */
 static int make_file(const char *name, size_t bytes)
@@ -33,27 +39,45 @@ static int make_file(const char *name, size_t bytes)
     return high;
 }
 
-bool shared_make(struct shared *shared, const char *name, size_t bytes)
+/* Maps it, where there is something at the same place already. */
+static bool make(struct shared *shared, const char *name, size_t bytes, bool is_inbox)
 {
     const int saved = errno;
     const int fd = make_file(name, bytes);
+    struct os_file file;
     void *start = MAP_FAILED;
-    invariant(shared->start == NULL && bytes % os_page_bytes() == 0);
+    invariant(bytes % os_page_bytes() == 0 && (shared->start == NULL || shared->bytes == bytes));
     if (fd != -1 && syscall(SYS_fallocate, fd, 0, 0L, bytes) == 0 &&
-        syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0 && os_file_of(fd, &shared->file)) {
-        start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        (!is_inbox || syscall(SYS_fchmod, fd, S_IRUSR | S_IWUSR) == 0) &&
+        syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0 && os_file_of(fd, &file)) {
+        start = mmap(shared->start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (shared->start != NULL ? MAP_FIXED : 0),
+                     fd, 0);
     }
     if (start != MAP_FAILED) {
-        (void)syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
-        shared->start = start;
-        shared->bytes = bytes;
-        shared->fd = fd;
+        (void)syscall(SYS_fcntl, fd, F_ADD_SEALS, is_inbox ? F_SEAL_SEAL : F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+        *shared = (struct shared){ .start = start, .bytes = bytes, .fd = fd, .file = file };
     } else if (fd != -1) {
         os_close(fd);
     }
-    invariant((shared->start != NULL) == (start != MAP_FAILED));
     errno = saved;
     return start != MAP_FAILED;
+}
+
+bool shared_make(struct shared *shared, const char *name, size_t bytes)
+{
+    invariant(shared->start == NULL);
+    return make(shared, name, bytes, false);
+}
+
+bool shared_make_inbox(struct shared *shared, const char *name, size_t bytes)
+{
+    const struct shared before = *shared;
+    const bool is_made = make(shared, name, bytes, true);
+    invariant(before.start == NULL || shared->start == before.start);
+    if (is_made && before.start != NULL && shared_is_found(&before)) {
+        os_close(before.fd);
+    }
+    return is_made;
 }
 
 bool shared_is_found(const struct shared *shared)
@@ -71,6 +95,33 @@ bool shared_is_watched(const struct shared *shared)
     const bool is_told = syscall(SYS_fcntl, shared->fd, F_OFD_GETLK, &lock) == 0;
     errno = saved;
     return is_told && lock.l_type != F_UNLCK;
+}
+
+bool shared_is_held(const struct shared *shared, uint32_t *process)
+{
+    const int saved = errno;
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    invariant(shared->start != NULL);
+    const bool is_told = syscall(SYS_fcntl, shared->fd, F_GETLK, &lock) == 0;
+    errno = saved;
+    *process = is_told && lock.l_pid > 0 ? (uint32_t)lock.l_pid : 0;
+    return is_told && lock.l_type == F_WRLCK;
+}
+
+void shared_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
+{
+    const int saved = errno;
+    const struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
+    invariant(most_ms != 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_SHARED, expected, &most, NULL, 0);
+    errno = saved;
+}
+
+void shared_wake(atomic_u32 *word)
+{
+    const int saved = errno;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_SHARED, INT_MAX, NULL, NULL, 0);
+    errno = saved;
 }
 
 void shared_drop(struct shared *shared)

@@ -12,6 +12,7 @@
 #include "os/shared_memory.h"
 #include "os/text.h"
 #include "report/epoch_list.h"
+#include "report/inbox.h"
 #include "report/report_timer.h"
 #include "report/statistics.h"
 #include "space/limit.h"
@@ -277,6 +278,7 @@ uint64_t board_post(void)
         return RETRY_MS;
     }
     if (board.number == 0 || is_time()) {
+        inbox_keep();
         board.number++;
         invariant(load_plain(&due.is_writing) == 1);
         char *const copies = board.shared.start + head_bytes();

@@ -34,6 +34,11 @@ static bool has_to_post(uint64_t late_ms)
     return due.post != NULL && os_now_ms() >= load_plain(&due.next_ms) + late_ms;
 }
 
+static bool has_to_obey(uint64_t late_ms)
+{
+    return due.is_wanted != NULL && late_ms == 0 && due.is_wanted();
+}
+
 static bool claim_the_report(void)
 {
     uint32_t nobody = 0;
@@ -63,9 +68,21 @@ static void post_claimed(void)
     errno = saved;
 }
 
+static void obey_claimed(void)
+{
+    const int saved = errno;
+    invariant(load_plain(&due.is_writing) == 1);
+    due.do_wanted();
+    invariant(load_plain(&due.is_writing) == 1);
+    errno = saved;
+}
+
 static void write_or_post(uint64_t late_ms)
 {
-    if ((has_come() || has_to_post(late_ms)) && claim_the_report()) {
+    if ((has_to_obey(late_ms) || has_come() || has_to_post(late_ms)) && claim_the_report()) {
+        if (has_to_obey(late_ms)) {
+            obey_claimed();
+        }
         if (has_come()) {
             write_claimed();
         }
@@ -118,6 +135,13 @@ void report_timer_start(void (*write)(void))
     if (asks || option_number_of(option_get(OPTION_STATS)) != 0) {
         store_plain(&trace.is_watched, 1);
     }
+}
+
+void report_timer_obey(bool (*is_wanted)(void), void (*do_wanted)(void))
+{
+    invariant(due.is_wanted == NULL && is_wanted != NULL && load_plain(&due.is_writing) == 1);
+    due.do_wanted = do_wanted;
+    due.is_wanted = is_wanted;
 }
 
 void report_timer_arm(void)

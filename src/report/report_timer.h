@@ -5,8 +5,9 @@
  * outside of all gates and locks, or by the keeper; one thread writes at a time. No signal that ends programs can ask:
  * its handler would have to write, wherever it has interrupted its thread (docs/decisions/knobs.md).
  *
- * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way. Where
- * there is a keeper it is left to it, so that no thread of the program waits for it.
+ * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way, and what
+ * they ask for is done (inbox.h). Where there is a keeper it is left to it, so that no thread of the program waits for
+ * it.
  *
  * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
  * than the default before the library starts, there is none of ours.
@@ -22,14 +23,19 @@
 #include "os/fatal.h"
 #include "os/os.h"
 
+#include <stdbool.h>
+
 struct report_timer {
     atomic_u32 is_asked; /* a signal came */
     atomic_u32 is_writing;
     atomic_u64 last_ms; /* the end of the last report, or the start */
     atomic_u64 took_ms; /* how long the last report took, rounded up */
     atomic_u64 next_ms; /* when to post next */
+    atomic_u32 reports; /* how many were written, for %n in paths */
     void (*write)(void);
-    uint64_t (*post)(void); /* NULL: nothing is posted */
+    uint64_t (*post)(void);  /* NULL: nothing is posted */
+    bool (*is_wanted)(void); /* whether another process asks for something; NULL: none can */
+    void (*do_wanted)(void);
 };
 
 extern struct report_timer due;
@@ -50,6 +56,9 @@ void report_timer_start(void (*write)(void));
 /* Has figures posted for other processes, from now on: calls the function, and again when the milliseconds are over
  * that it returns. It keeps to what is said of the one that writes reports, and is never called together with it. */
 void report_timer_post(uint64_t (*post)(void));
+
+/* Has it done what other processes ask for, from now on, by functions that keep to the same. */
+void report_timer_obey(bool (*is_wanted)(void), void (*do_wanted)(void));
 
 /* Has the interval looked at that the program has set. */
 void report_timer_arm(void);

@@ -180,13 +180,12 @@ bool limit_look_at_container(void)
     return presses && !pressed;
 }
 
-void limit_nap(atomic_u32 *word, uint32_t most_ms)
+void limit_nap(bool (*sleeps)(uint32_t most_ms), uint32_t most_ms)
 {
     bool goes_on = true;
     for (uint32_t ms; most_ms != 0 && goes_on; most_ms -= ms) {
         ms = container_watch == WATCH_CLOSELY && most_ms > LIMIT_LOOK_MS ? LIMIT_LOOK_MS : most_ms;
-        os_futex_wait(word, 0, ms);
-        goes_on = load_plain(word) == 0 && !limit_look_at_container();
+        goes_on = sleeps(ms) && !limit_look_at_container();
     }
 }
 

@@ -85,8 +85,9 @@ void limit_look(void);
  * there is no limit, no file is opened a second time. */
 void limit_watch_container(void);
 
-/* Naps for at most so many milliseconds while the word is 0, or until the container that is watched begins to press. */
-void limit_nap(atomic_u32 *word, uint32_t most_ms);
+/* Has `sleeps` sleep for so many milliseconds in all, until it returns false, or until the container that is watched
+ * begins to press. */
+void limit_nap(bool (*sleeps)(uint32_t most_ms), uint32_t most_ms);
 
 /* One look, of which the nap has several. Returns whether the container begins to press. */
 bool limit_look_at_container(void);

@@ -6,6 +6,7 @@
 #include "os/fatal.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
+#include "os/shared_memory.h"
 #include "slab/epoch_record.h"
 #include "slab/holes.h"
 #include "space/depot.h"
@@ -17,6 +18,7 @@
 enum {
     KEEP_MS = 250,
     HEAPS_AT_ONCE = 64, /* heaps that the keeper looks at in one step */
+    RING_MS = 10,       /* at least so long between two looks at a bell */
 };
 
 struct keeper keeper = { .lock = LOCK_INIT(RANK_KEEPER) };
@@ -97,28 +99,63 @@ bool keeper_look(bool sweeps)
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
 }
 
-/* Sleeps until a slow operation comes. Reports may become due meanwhile. */
+static bool is_rung(void)
+{
+    atomic_u32 *const bell = load_acquire(&trace.bell);
+    return bell != NULL && load_acquire(bell) != keeper.heard;
+}
+
+/* Whoever may ring may ring all the time. */
+static bool nap(uint32_t most_ms)
+{
+    atomic_u32 *const bell = load_acquire(&trace.bell);
+    if (bell == NULL || is_rung()) {
+        os_futex_wait(&keeper.is_asked_to_end, 0, bell == NULL ? most_ms : RING_MS);
+    } else if (!is_to_end()) {
+        shared_wait(bell, keeper.heard, most_ms);
+    }
+    return !is_to_end() && !is_rung();
+}
+
+/* Sleeps until a slow operation comes. Reports may become due meanwhile. On the bell, it notices later that one came.
+ */
 static bool sleep_until_woken(void)
 {
     uint32_t naps = RECLAIM_NAPS;
     if (!cas_seq_cst(&reclaim_waits, &naps, RECLAIM_SLEEPS)) {
         return true;
     }
-    if (!is_to_end()) {
+    if (load_acquire(&trace.bell) != NULL) {
+        (void)nap(KEEP_MS);
+    } else if (!is_to_end()) {
         os_futex_wait(&reclaim_waits, RECLAIM_SLEEPS, trace_is_watched() ? KEEP_MS : 0);
     }
     return load_seq_cst(&reclaim_waits) != RECLAIM_SLEEPS;
 }
 
-/* False: it is to end. */
+static void answer_and_report(void)
+{
+    atomic_u32 *const bell = load_acquire(&trace.bell);
+    invariant(!lock_is_held(&keeper.lock));
+    keeper.heard = bell != NULL ? load_acquire(bell) : 0; /* before the look at what is asked */
+    trace_from_keeper();
+}
+
+/* What is asked meanwhile is answered at once, and the nap goes on. False: it is to end. */
 static bool nap_and_report(void)
 {
+    const uint64_t began_ms = os_now_ms();
+    bool goes_on = true;
     store_seq_cst(&reclaim_waits, RECLAIM_NAPS);
-    limit_nap(&keeper.is_asked_to_end, KEEP_MS);
-    if (is_to_end()) {
-        return false;
+    while (goes_on) {
+        const uint64_t passed_ms = os_ms_since(began_ms);
+        limit_nap(nap, passed_ms < KEEP_MS ? (uint32_t)(KEEP_MS - passed_ms) : 1);
+        if (is_to_end()) {
+            return false;
+        }
+        goes_on = is_rung() && passed_ms < KEEP_MS;
+        answer_and_report();
     }
-    trace_from_keeper();
     return true;
 }
 
@@ -153,6 +190,11 @@ void keeper_ask_to_end(void)
     invariant(!lock_is_held(&keeper.lock) || os_has_threads());
     store_seq_cst(&keeper.is_asked_to_end, 1);
     os_futex_wake_one(&keeper.is_asked_to_end);
+    atomic_u32 *const bell = load_acquire(&trace.bell);
+    if (bell != NULL) {
+        (void)fetch_add_seq_cst(bell, 1);
+        shared_wake(bell);
+    }
     reclaim_wake();
 }
 

@@ -5,7 +5,7 @@
  * stocks, hot runs, attached slabs and exchanges that were not used since its last look. When nothing is left, and no
  * slow operation came, it sweeps the slabs for free pages once. Then it sleeps until a slow operation wakes it. Where
  * reports may be asked for while the program runs (report_timer.h), it looks whether one is due each KEEP_MS, and
- * writes it.
+ * writes it. Where other processes may ask for something (trace.bell), they wake it.
  *
  * It holds `lock` for each step of its work, and a fork takes that lock, so a fork never cuts it off in the middle of
  * something. What belongs to a thread it touches only with the lock of the thread's gate; magazines and outboxes, which
@@ -25,8 +25,9 @@
 
 struct keeper {
     struct lock lock;
-    atomic_u32 is_asked_to_end; /* it naps on this word */
+    atomic_u32 is_asked_to_end; /* it naps on this word, or on trace.bell */
     atomic_u32 thread;          /* its number */
+    uint32_t heard;             /* the bell, when the keeper last looked what was asked; its own */
     atomic_u64 looks;           /* since the start of the process */
 };
 

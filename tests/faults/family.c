@@ -28,6 +28,42 @@ static bool is_hint(const char *plan)
     return hint;
 }
 
+/* Asks this process for something as another one would (docs/export.md), but for the lock. */
+static void ask_myself(void)
+{
+    enum { ASKED_AT = 24, ANSWERED_AT = 28, REQUEST_AT = 32, ANSWER_AT = 32 + 1024, TRIES = 4000 };
+    static const char request[] = "1 0 trim", wanted[] = "refused: nobody holds a lock on the inbox";
+    char path[32], name[32], answer[sizeof wanted] = "";
+    int fd = 100;
+    do {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(path, name, sizeof name - 1);
+        name[length < 0 ? 0 : length] = 0;
+    } while (strncmp(name, "/memfd:tslab-ctl", 16) != 0 && ++fd < 200);
+    uint32_t number, answered;
+    if (fd == 200) {
+        return;
+    }
+    CHECK(pread(fd, &number, sizeof number, ASKED_AT) == sizeof number);
+    number++;
+    CHECK(pwrite(fd, request, sizeof request, REQUEST_AT) == sizeof request);
+    CHECK(pwrite(fd, &number, sizeof number, ASKED_AT) == sizeof number);
+    for (unsigned i = 0; i < TRIES; i++) {
+        free(malloc(300000 + i % 64 * 20000)); /* by a slow path */
+        CHECK(pread(fd, &answered, sizeof answered, ANSWERED_AT) == sizeof answered);
+        if (answered == number) {
+            break;
+        }
+        usleep(i % 64 == 0 ? 1000 : 0);
+    }
+    const char *const asked = getenv("FAULTS");
+    if (answered != number && asked != NULL && strncmp(asked, "fstat:", 6) == 0) {
+        return; /* it does not find its inbox, and cannot make another */
+    }
+    CHECK(answered == number && pread(fd, answer, sizeof answer, ANSWER_AT) == sizeof answer);
+    CHECK_SAY(memcmp(answer, wanted, sizeof wanted) == 0, "answered \"%s\"", answer);
+}
+
 static int process(void)
 {
     void (*const plan)(const char *) = (void (*)(const char *))dlsym(RTLD_DEFAULT, "faults_plan");
@@ -50,6 +86,7 @@ static int process(void)
                   "fork handlers that could not be set were not set later");
         CHECK_SAY(!is_hint(asked) || refused_then == 0, "%zu were refused", refused_then);
     }
+    ask_myself();
     plan("");
     CHECK_SAY(work() == 0, "something is refused when all is well again");
     contend_all(); /* libc keeps something for each thread that there was at once */
@@ -244,7 +281,8 @@ static void fail_the_export(void)
                   { "getrlimit:0:0:EINVAL", true },     { "fcntl:0:0:EMFILE", true },
                   { "fcntl:1:1:EINVAL", true },         { "fcntl:2:0:EINVAL", false },
                   { "fstat:0:1:EBADF", true },          { "fstat:3:0:EBADF", false },
-                  { "munmap:0:0:EINVAL", false } };
+                  { "munmap:0:0:EINVAL", false },       { "fchmod:0:0:EPERM", false },
+                  { "fcntl:3:1:EINVAL", false },        { "fcntl:6:0:EINVAL", false } };
     static const char said[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
     CHECK(setenv("TSLAB_EXPORT", "1", 1) == 0);
     const struct result wanted = run(NULL);
@@ -264,6 +302,11 @@ static void fail_the_export(void)
         refused |= strncmp(result.said, said, sizeof said - 1) == 0;
     }
     CHECK_SAY(refused, "no mmap that fails refuses the export%s", "");
+    CHECK(setenv("TSLAB_KEEPER", "2", 1) == 0); /* it sleeps on the inbox */
+    const struct result kept = run(NULL), sleepless = run("futex:0:0:EINTR");
+    CHECK_SAY(kept.status == 0, "with an export and a keeper: %s", kept.said);
+    compare("futex:0:0:EINTR, with an export", &sleepless, &kept);
+    CHECK(unsetenv("TSLAB_KEEPER") == 0);
     CHECK(unsetenv("TSLAB_EXPORT") == 0);
 }
 

@@ -59,7 +59,7 @@
     _(pthread_setspecific)                                                                                             \
     _(pthread_sigmask)                                                                                                 \
     _(syscall)
-#define FILE_CALLS(_)   _(close) _(fallocate) _(fcntl) _(fstat) _(memfd_create) _(openat) _(unlinkat) _(write)
+#define FILE_CALLS(_)   _(close) _(fallocate) _(fchmod) _(fcntl) _(fstat) _(memfd_create) _(openat) _(unlinkat) _(write)
 #define READ_CALLS(_)   _(pread64) _(read)
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)

@@ -34,7 +34,7 @@ HARMLESS = {
     "pthread_setcancelstate": "a word of the calling thread's",
     "pthread_attr_setstacksize": "refuses only what is less than the least stack, and then the default one serves",
     "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
-    "sigaction": "refuses only numbers that the option stats_signal does not take",
+    "sigaction": "refuses only numbers that the option stats_signal does not take", "raise": "a signal that there is, to this thread",
     "getpid": "cannot fail", "geteuid": "cannot fail", "pthread_self": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
     "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory",

@@ -5,6 +5,7 @@
 #include "malloc/fast.h"
 #include "memory.h"
 #include "os/os.h"
+#include "report/inbox.h"
 #include "report/live_view.h"
 #include "report/profile.h"
 #include "report/report_timer.h"
@@ -16,7 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { SEED = 1, READ_BYTES = 1024, FEW_POSTINGS = 2 };
+enum { SEED = 1, READ_BYTES = 1024, FEW_POSTINGS = 2, INBOX_KEPT_MS = 4 };
 #define PERIOD_ALL  1
 #define PERIOD_SOME 16384
 #define PERIOD_NONE (UINT64_C(1) << 50)
@@ -166,6 +167,74 @@ static void read_board(void)
     } else if (copy->number > ledger()->posted || ledger()->sums[copy->number] != sum_of(copy, copy->used_bytes)) {
         sim_fail("a reader takes a mixture");
     }
+}
+
+/* The inbox. */
+
+static void (*really_do)(void);
+
+static void do_alone(void)
+{
+    begin_alone();
+    really_do();
+    end_alone();
+}
+
+static uint64_t keep_inbox(void)
+{
+    begin_alone();
+    inbox_keep();
+    end_alone();
+    return INBOX_KEPT_MS;
+}
+
+static void have_inbox(void)
+{
+    make_ready();
+    ledger()->has_inbox = true;
+    report_timer_post(keep_inbox);
+    really_do = due.do_wanted;
+    due.do_wanted = do_alone;
+}
+
+/* Another process asks for something step by step, and does not wait for the answer. It asks nothing while its request
+ * before waits, or where the process has no inbox of its own. */
+static void ask(int number)
+{
+    struct inbox_page *const page = (struct inbox_page *)(void *)system_inbox();
+    const uint32_t asked = atomic_load_explicit(&page->asked, memory_order_relaxed);
+    if (atomic_load_explicit(&page->magic, memory_order_acquire) != INBOX_MAGIC ||
+        atomic_load_explicit(&page->answered, memory_order_acquire) != asked || ledger()->asks) {
+        return;
+    }
+    ledger()->asks = true; /* the lock */
+    ledger()->requests++;
+    ledger()->wanted = (unsigned)number;
+    char request[] = "7 0 retain_bytes=0";
+    request[sizeof request - 2] = (char)('0' + number);
+    memset(page->request, 'x', sizeof request); /* a mixture would be no request */
+    sim_point();
+    memcpy(page->request, request, sizeof request);
+    sim_point();
+    atomic_store_explicit(&page->asked, asked + 1, memory_order_release);
+    ledger()->asks = false;
+}
+
+static const char *check_inbox(void)
+{
+    static const char done[] = "done: retain_bytes=";
+    const struct inbox_page *const page = (const struct inbox_page *)(const void *)system_inbox();
+    come_by_as_keeper();
+    if (page->pid != 1 + simulated.process) {
+        return "the inbox is another process's";
+    }
+    if (simulated.obeyed != ledger()->requests || page->asked != page->answered) {
+        return "a request was not done, or twice";
+    }
+    const bool is_right = option_get(OPTION_RETAIN_BYTES) == ledger()->wanted;
+    return ledger()->requests == 0 || (is_right && memcmp(page->answer, done, sizeof done - 1) == 0)
+               ? NULL
+               : "a request has another's answer";
 }
 
 /* Samples. The stack of a sample is the number of the operation that allocated. */
@@ -352,6 +421,12 @@ bool live_operate(int actor, char what, int number)
     case '&':
         read_board();
         return true;
+    case ']':
+        have_inbox();
+        return true;
+    case '{':
+        ask(number);
+        return true;
     case '[':
         set_sampling(number);
         return true;
@@ -367,7 +442,12 @@ void live_forked(void)
 {
     ledger()->busy = 0;
     ledger()->posted = 0;
-    ledger()->left_behind = ledger()->posts ? sum_of(system_board(), BOARD_BYTES) : 0;
+    ledger()->left_behind = ledger()->posts       ? sum_of(system_board(), BOARD_BYTES)
+                            : ledger()->has_inbox ? sum_of(system_inbox(), INBOX_ROOM)
+                                                  : 0;
+    ledger()->requests = 0;
+    ledger()->asks = false;
+    simulated.obeyed = 0;
     simulated.process++;
 }
 
@@ -384,9 +464,16 @@ static const char *check_reports(void)
 const char *live_rest(void)
 {
     const char *wrong = ledger()->reports ? check_reports() : NULL;
-    if (wrong == NULL && ledger()->left_behind != 0 &&
+    if (wrong == NULL && ledger()->left_behind != 0 && ledger()->posts &&
         sum_of(simulated.board[simulated.process - 1], BOARD_BYTES) != ledger()->left_behind) {
         wrong = "a child has written on its parent's board";
+    }
+    if (wrong == NULL && ledger()->has_inbox) {
+        wrong = check_inbox();
+    }
+    if (wrong == NULL && ledger()->left_behind != 0 && ledger()->has_inbox &&
+        sum_of(simulated.inbox[simulated.process - 1], INBOX_ROOM) != ledger()->left_behind) {
+        wrong = "a child has answered for its parent";
     }
     if (wrong == NULL && samples_were_on()) {
         look_at_samples();

@@ -5,6 +5,7 @@
  *   #        come by, as a slow operation does          ;       the same as the keeper does
  *   :<ms>    time goes by                               ^<ms>   reports at this interval
  *   *        have figures posted                        &       read the board, as another process does
+ *   ]        have an inbox                              {<n>     ask for an option, as another process does
  *   [<n>     sample: 1 each object, 0 none, and what was sampled is forgotten; 2 none from now on, 3 some
  *   |        look which sampled objects live */
 #ifndef TSLAB_TESTS_SIM_LIVE_H
@@ -33,6 +34,9 @@ struct live_ledger {
     uint64_t posted;                 /* the number of the last one that is complete */
     uint32_t sums[POSTED_MAX];       /* of the copies that they left, by number */
     uint32_t left_behind;            /* in a child: the sum of its parent's board at the fork; 0: it had none */
+    bool has_inbox, asks;            /* the other process asks right now */
+    unsigned requests;               /* that the other process has written into the inbox of this one, */
+    unsigned wanted;                 /* and what the last of them is for */
     enum sampling_state sampling;    /* of allocations that begin now */
     unsigned switches, switching;    /* how often that has begun or ended to change; how many change it right now */
     unsigned serial;                 /* of the last operation, */

@@ -107,6 +107,13 @@ const struct scenario scenarios[] = {
     { "due", "fork in a report", { "#", DIRECT }, { "% #", "k % #" }, 4, 6 },
     { "due", "the parent goes on", { "#", DIRECT }, { "% #", "K % #", "%" }, 2, 3 },
 
+    /* Requests of other processes. */
+    { "inbox", "one asks, two come by", { "]", DIRECT }, { "{1 {2", "# #", "#" }, 3, 4 },
+    { "inbox", "the keeper comes by, too", { "]", DIRECT }, { "{1 # {2", "; ;", "#" }, 3, 4 },
+    { "inbox", "time goes by in a request", { "]", DIRECT }, { "{1 {2", ":4 #", ":4 #" }, 2, 3 },
+    { "inbox", "fork in a request", { "]", DIRECT }, { "{1 {2", "k # {3 #", "#" }, 3, 4 },
+    { "inbox", "the parent goes on", { "]", DIRECT }, { "{1 {2", "K # {3 #", "#" }, 2, 3 },
+
     /* Figures for other processes. */
     { "board", "one posts, one reads", { "*", DIRECT }, { ":4 #", "&" }, 2, 3 },
     { "board", "two postings beside a read", { "a2>0 *", DIRECT }, { ":4 # f :4 #", "&" }, 1, 2 },

@@ -12,6 +12,7 @@ enum {
     TOLD_MAX = 32,
     ACTORS_MAX = 5,
     BOARD_BYTES = 26624,
+    INBOX_ROOM = 4096,
     PROCESSES_MAX = 2, /* a process, and the child of its fork */
 };
 
@@ -24,6 +25,8 @@ struct system {
     uint64_t now_ms;
     unsigned process; /* the running one */
     _Alignas(uint64_t) char board[PROCESSES_MAX][BOARD_BYTES];
+    _Alignas(uint64_t) char inbox[PROCESSES_MAX][INBOX_ROOM];
+    unsigned obeyed; /* requests that were done, as stderr tells */
 };
 
 extern struct system simulated;
@@ -47,6 +50,11 @@ extern void (*system_signal)(int number);
 static inline char *system_board(void)
 {
     return simulated.board[simulated.process];
+}
+
+static inline char *system_inbox(void)
+{
+    return simulated.inbox[simulated.process];
 }
 
 #endif

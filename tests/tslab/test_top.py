@@ -2,7 +2,6 @@
 it is installed.
 usage: test_top.py LIBRARY"""
 
-import contextlib
 import fcntl
 import json
 import os
@@ -21,14 +20,10 @@ import urllib.request
 from prometheus_client import parser as plain_text
 from prometheus_client.openmetrics import parser as openmetrics
 
-from tslab_test import TslabTest, main
+from live_test import BUSY, IDLE, PATIENCE, Live
+from tslab_test import main
 from tslab_tools.live import board, metrics, processes
 
-PATIENCE = 90
-# Ever more objects of ever other sizes: such a program comes by a slow path again and again.
-BUSY = (
-    "import time\nkept = []\nwhile True:\n    kept.append(bytearray(len(kept) % 5000 + 600))\n    time.sleep(0.0005)\n"
-)
 FORKS = """
 import os, time
 kept = [bytearray(1000) for _ in range(100)]
@@ -38,7 +33,6 @@ while True:
     time.sleep(0.0005)
 """
 CLOSES = "import os, sys, time\nos.closerange(3, 1000)\n" + BUSY
-IDLE = "import os, time\nkept = [bytearray(3000) for _ in range(1000)]\nprint('idle', flush=True)\ntime.sleep(1000)\n"
 IDLE_CLOSED = IDLE.replace("print", "os.closerange(3, 1000)\nprint")
 EPOCHS = """
 import ctypes, time
@@ -56,34 +50,6 @@ for label in (b"request", b"request", b"session"):
         closes(epoch, 0, None, ctypes.c_size_t(64))
 """
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
-
-
-class Live(TslabTest):
-    def start(self, source, export="1", **more):
-        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": export, "PYTHONMALLOC": "malloc"} | more
-        program = subprocess.Popen(
-            ["/usr/bin/python3", "-c", source], env=self.environment | variables, stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        self.addCleanup(program.stdout.close)
-        self.addCleanup(program.wait)
-        self.addCleanup(self.end, program)
-        return program
-
-    def end(self, program):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
-
-    def figures(self, pids, holds=lambda found: True, mapped=True):
-        """What is read of these processes as soon as it is as it should be."""
-        end = time.monotonic() + PATIENCE
-        with processes.Watched(pids if mapped else ()) as watched:
-            while True:
-                found = [process for process in watched.look() if process.pid in pids]
-                if len(found) == len(pids) and all(map(holds, found)):
-                    return found
-                self.assertLess(time.monotonic(), end, [process.figures for process in found])
-                time.sleep(0.05)
 
 
 class Boards(Live):
@@ -104,7 +70,7 @@ class Boards(Live):
     def test_nobody_can_write_to_it(self):
         busy = self.start(BUSY)
         self.figures([busy.pid])
-        path = processes._descriptor(busy.pid)
+        path = processes.descriptor(busy.pid)
         file = os.open(path, os.O_RDWR)
         self.addCleanup(os.close, file)
         for attempt in (
@@ -152,7 +118,7 @@ class Boards(Live):
         self.figures([closes.pid], mapped=False)
         idle = self.start(IDLE_CLOSED)
         self.assertEqual(idle.stdout.readline(), "idle\n")
-        self.assertIsNone(processes._descriptor(idle.pid))
+        self.assertIsNone(processes.descriptor(idle.pid))
         with processes.Watched([idle.pid]) as watched:
             found = watched.look()
             if found:  # the system lets us read its memory
@@ -200,7 +166,7 @@ class Boards(Live):
     def test_without_the_option_there_is_none(self):
         idle = self.start(IDLE, "0")
         idle.stdout.readline()
-        self.assertIsNone(processes._descriptor(idle.pid))
+        self.assertIsNone(processes.descriptor(idle.pid))
         done = self.tslab("stat", idle.pid)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("start it with TSLAB_EXPORT=1", done.stderr)

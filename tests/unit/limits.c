@@ -441,12 +441,18 @@ static void nap_and_fill(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
     }
 }
 
-static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
+static bool sleep_on_a_word(uint32_t ms)
 {
     static atomic_u32 word;
+    os_futex_wait(&word, 0, ms);
+    return load_plain(&word) == 0;
+}
+
+static void nap(uint32_t ms, unsigned times, uint32_t of_ms)
+{
     naps = 0;
     longest_ms = 0;
-    limit_nap(&word, ms);
+    limit_nap(sleep_on_a_word, ms);
     CHECK_SAY(naps == times && longest_ms == of_ms, "%u naps of %u ms", naps, longest_ms);
 }
 

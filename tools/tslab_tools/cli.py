@@ -89,10 +89,15 @@ EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
   tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show
   tslab top                                the programs that run on tslab, as they go
+  tslab ctl 1234 profile=512K --for 60s    samples a running program for a minute
   tslab profile program.1234.heap          who holds the memory of a program
 """
 TSLAB = Program(
-    "tslab", "tslab_tools.commands", ("run", "top", "stat", "profile", "export", "timeline"), __doc__ or "", EXAMPLES
+    "tslab",
+    "tslab_tools.commands",
+    ("run", "top", "stat", "ctl", "profile", "export", "timeline"),
+    __doc__ or "",
+    EXAMPLES,
 )
 
 

@@ -35,19 +35,19 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _inner_pid(pid: int) -> int:
+def inner_pid(pid: int) -> int:
     """Its number in its own name space."""
     found = re.search(rb"^NSpid:.*?(\d+)$", _read(f"/proc/{pid}/status"), re.MULTILINE)
     return int(found[1]) if found else pid
 
 
-def _descriptor(pid: int) -> str | None:
-    """The path of the board's descriptor; None: it has none."""
+def descriptor(pid: int, name: str = FILE) -> str | None:
+    """The path of the descriptor of the board, or of the inbox; None: it has none."""
     folder = f"/proc/{pid}/fd"
     for number in os.listdir(folder):
         if int(number) >= _NUMBER_LEAST:
             try:
-                if os.readlink(f"{folder}/{number}").startswith(FILE):
+                if os.readlink(f"{folder}/{number}").startswith(name):
                     return f"{folder}/{number}"
             except OSError:  # it was just closed
                 continue
@@ -58,7 +58,7 @@ class Process:
     """A process with a board. `figures` are the newest that were read, `before` others that are older, for rates."""
 
     def __init__(self, pid: int) -> None:
-        self.pid, self.inner_pid = pid, _inner_pid(pid)
+        self.pid, self.inner_pid = pid, inner_pid(pid)
         self.figures: board.Figures = None  # type: ignore[assignment]  # whoever is given a process has read it
         self.before: board.Figures | None = None
         self._file: int | None = None
@@ -71,7 +71,7 @@ class Process:
         """False: it has no board. `mapped`: also look for one whose descriptor is closed."""
         self.close()
         self.figures = self.before = None  # type: ignore[assignment]
-        path = _descriptor(self.pid)
+        path = descriptor(self.pid)
         if path is None and mapped:
             return self._open_mapped()
         if path is None:
@@ -174,7 +174,7 @@ class Process:
 TERMS = ("live", "waste", "caches", "retained", "metadata")
 
 
-def _why_not(pid: int) -> str:
+def why_not(pid: int) -> str:
     maps = _read(f"/proc/{pid}/maps")
     if not os.path.exists(f"/proc/{pid}"):
         return f"there is no process {pid}"
@@ -238,4 +238,4 @@ class Watched:
         """Ends with a message if a process that was asked for has no figures."""
         for pid in self.wanted:
             if pid not in [process.pid for process in found]:
-                raise Failure(self.unreadable.get(pid) or _why_not(pid))
+                raise Failure(self.unreadable.get(pid) or why_not(pid))
