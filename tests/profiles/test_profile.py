@@ -52,7 +52,9 @@ class Case(unittest.TestCase):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def environment(self, profile="512K", **options):
-        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(DROPIN), "TSLAB_PROFILE": f"{profile},{self.directory}/%e.%n"}
+        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": str(DROPIN)}
+        if profile is not None:
+            environment["TSLAB_PROFILE"] = f"{profile},{self.directory}/%e.%n"
         return environment | {f"TSLAB_{name.upper()}": str(value) for name, value in options.items()}
 
     def run_program(self, program, *words, **options):
@@ -166,9 +168,9 @@ class Programs(Case):
         self.assertIn("<title>keeps: ", svg.read_text())
         self.assertIn(svg.read_text().splitlines()[-2], page.read_text())
 
-    def server(self, **options):
+    def server(self, program="/usr/bin/python3", **options):
         """A process that lives until the test ends."""
-        command = ["/usr/bin/python3", "-S", "-c", SERVER]
+        command = [program, "-S", "-c", SERVER]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         environment = self.environment(stats=f"1,{self.directory}/said", **options)
         process = self.enterContext(subprocess.Popen(command, env=environment, **pipes))
@@ -189,10 +191,31 @@ class Programs(Case):
         self.assertIsNone(process.poll())
         self.assertEqual(len(list(self.directory.glob("python3*"))), 3)
 
+    def test_a_process_that_exports_is_asked(self):
+        """It needs no signal, and no file: then nothing is left. One that has a long name has a file with it."""
+        process = self.server(export=1, keeper=2, profile="16K")
+        self.assertEqual(tool(process.pid)[0], 0)
+        self.assertEqual(len(list(self.directory.glob("python3*"))), 1)
+        longer = self.directory / "a-name-of-many-letters"
+        longer.symlink_to("/usr/bin/python3")
+        process = self.server(program=longer, stats_signal="USR2", profile="16K")
+        code, said = tool(process.pid)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(list(self.directory.glob("a-name-of-many-letters.*"))), 1)
+        before = set(Path(tempfile.gettempdir()).iterdir())
+        process = self.server(export=1, keeper=2, options="profile=16K", profile=None)
+        code, said = tool(process.pid)
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, rf"^\S+ {process.pid}: in use\n")
+        self.assertEqual({path.name for path in set(Path(tempfile.gettempdir()).iterdir()) - before if path.name.startswith("tslab-")}, set())
+
     def test_a_process_that_cannot_be_asked(self):
         code, said = tool(self.server().pid)
         self.assertEqual(code, 1)
-        self.assertIn("was started without a file in TSLAB_PROFILE or without TSLAB_STATS_SIGNAL", said)
+        self.assertIn("was started without a signal, as TSLAB_STATS_SIGNAL=USR2. Or start it with TSLAB_EXPORT=1, and", said)
+        code, said = tool(self.server(profile="0", export=1).pid)
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r"takes no samples. To begin now: tslab ctl \d+ profile=512K. To begin at its start: ")
 
     def test_what_is_no_profile_is_refused(self):
         other = self.directory / "other"

@@ -2,18 +2,13 @@
 
 import argparse
 import math
-import os
-import re
-import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from tslab_tools.failure import Failure
-from tslab_tools.profiles import figures, written
+from tslab_tools.profiles import asking, figures, written
 
 if TYPE_CHECKING:
     from tslab_tools.profiles.symbols import Symbols
@@ -22,10 +17,9 @@ NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
 DESCRIPTION = """Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was
 allocated, and was in use at the peak, by the place that called for it; which places keep pages that few objects use;
-and what grows. Of a running program, give the number of its process: it needs the options profile, with a file,
-and stats_signal."""
+and what grows. Of a running program, give the number of its process. It takes samples since its start (TSLAB_PROFILE),
+or since `tslab ctl PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in TSLAB_PROFILE."""
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
-WAIT_SECONDS = 20
 SAMPLES_LEAST = 10
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -46,56 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pprof", type=Path, metavar="FILE", help="write it for pprof, gzipped")
     add("--svg", type=Path, metavar="FILE", help="write a flame graph")
     add("--html", type=Path, metavar="FILE", help="write a page with the flame graph, whose boxes can be looked into")
-
-
-def _variables(pid: int) -> dict[str, str]:
-    try:
-        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError as failure:
-        raise Failure(f"process {pid}: {failure.strerror}") from failure
-    found: dict[str, str] = {}
-    for word in words:
-        name, _, value = word.decode(errors="replace").partition("=")
-        if name == "TSLAB_OPTIONS":
-            options = (item.partition("=") for item in re.split(r",(?=[^,=]*=)", value) if "=" in item)
-            found.update({option: chosen for option, _, chosen in options})
-        elif name.startswith("TSLAB_"):
-            found[name.removeprefix("TSLAB_").lower()] = value
-    return found
-
-
-def _files(pattern: str, pid: int) -> dict[Path, tuple[int, int]]:
-    """The files that the process may have written, with the time of each one's last change."""
-    program = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-    name = (
-        pattern.replace("%%", "\0").replace("%p", str(pid)).replace("%n", "*").replace("%e", program).replace("\0", "%")
-    )
-    path = Path(f"/proc/{pid}/cwd").resolve() / name
-    return {found: (found.stat().st_mtime_ns, found.stat().st_size) for found in path.parent.glob(path.name)}
-
-
-def ask(pid: int) -> Path:
-    """Has a running program write its profile. Returns the file."""
-    options = _variables(pid)
-    pattern = options.get("profile", "").partition(",")[2]
-    if not pattern or not options.get("stats_signal"):
-        raise Failure(f"process {pid} was started without a file in TSLAB_PROFILE or without TSLAB_STATS_SIGNAL")
-    name = options["stats_signal"].removeprefix("SIG")
-    number = int(name) if name.isdecimal() else getattr(signal, f"SIG{name}", None)
-    if number is None:
-        raise Failure(f"there is no signal {name}")
-    before = _files(pattern, pid)
-    os.kill(pid, number)
-    deadline = time.monotonic() + WAIT_SECONDS
-    last = before
-    while time.monotonic() < deadline:
-        time.sleep(0.1)
-        now = _files(pattern, pid)
-        changed = [path for path, stamp in now.items() if before.get(path) != stamp]
-        if changed and now == last:
-            return max(changed, key=lambda path: now[path])
-        last = now
-    raise Failure(f"process {pid} wrote no profile within {WAIT_SECONDS} s: it writes at its next slow allocation")
 
 
 def _error(found: figures.Sum, share: float | None) -> str:
@@ -180,7 +124,7 @@ def _leaks(
 def run(arguments: argparse.Namespace) -> int:
     from tslab_tools.profiles import flame, pprof, symbols  # noqa: PLC0415  # the help needs no protobuf
 
-    path = ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
+    path = asking.ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
     profile = written.read(path)
     names = symbols.Symbols(profile)
     base = None

@@ -33,9 +33,10 @@ _LOOK_SECONDS = 0.002
 def folder_for(pid: int) -> str:
     """A new folder for temporary files, in which the process may write."""
     folder = tempfile.mkdtemp(prefix="tslab-")
-    if os.geteuid() == 0:
-        found = os.stat(f"/proc/{pid}")
-        os.chown(folder, found.st_uid, found.st_gid)
+    if os.geteuid() == 0:  # /proc/PID itself belongs to root where the process has changed its user
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+            fields = dict(line.split(":", 1) for line in status if ":" in line)
+        os.chown(folder, *(int(fields[kind].split()[1]) for kind in ("Uid", "Gid")))
     return folder
 
 
