@@ -211,6 +211,7 @@ class Screen(unittest.TestCase):
                 view = screen.View(found, problems=["a long problem " * 20])
                 for key in ("r", "down", "e", "o", "end", "enter", "page down", "up", "q", "h", "h", "p", "enter"):
                     view.press(key)
+                    view.said = "said\x1b " * (width if key == "up" else 0)
                     lines = screen.lines(view, width, height)
                     self.assertEqual(len(lines), height)
                     for line in lines:
@@ -240,6 +241,22 @@ class Screen(unittest.TestCase):
             self.assertFalse(view.ended)
             view.press("q")
             self.assertTrue(view.ended)
+
+    def test_keys_that_ask_the_process(self):
+        view = screen.View([process_of(1)])
+        asked = []
+        with unittest.mock.patch.dict(screen.REQUESTS, {"t": lambda one: asked.append(one) or "trim:\x1b done"}):
+            for keys_before, count in (("t", 0), ("enter", 0), ("t", 1), ("h", 1), ("t", 1), ("h", 1)):
+                view.press(keys_before)
+                view.obey()
+                self.assertEqual(len(asked), count)
+            self.assertIn("t: trim", screen.lines(view, 80, 24)[-1].plain)
+            view.press("t")
+            view.obey()
+            self.assertEqual(screen.lines(view, 80, 24)[-2].plain, "trim:? done")
+            view.press("up")
+            self.assertNotIn("trim:? done", [line.plain for line in screen.lines(view, 80, 24)])
+        self.assertEqual(asked, [view.the_one()] * 2)
 
     def test_a_key_for_each_column(self):
         self.assertEqual(len({column.key for column in screen.COLUMNS} | set("qh? ")), len(screen.COLUMNS) + 4)

@@ -282,6 +282,7 @@ class Commands(Live):
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ["TERM"] = "xterm-256color"
+            os.environ["TMPDIR"] = str(self.temporary)
             os.environ.pop("COLUMNS", None)
             os.execv(self.argv("top")[0], self.argv("top", busy.pid, "--interval", "0.2"))
         self.addCleanup(os.close, terminal)
@@ -291,14 +292,17 @@ class Commands(Live):
         def wait_for(text):
             seen, end = b"", time.monotonic() + PATIENCE
             while text not in seen:
-                self.assertLess(time.monotonic(), end, seen)
+                self.assertLess(time.monotonic(), end, seen[-4000:])
                 seen += os.read(terminal, 65536)
 
         for key, text in (
             (b"", b"arrows choose"),
             (b"h", b"back"),
             (b"h", b"retnd"),
-            (b"\r", b"= live"),
+            (b"\r", b"t: trim"),
+            (b"t", b"gave back"),
+            (b"p", b"for 60000 ms"),
+            (b"d", b"profile in /"),
             (b"\x1b", b"retnd"),
         ):
             os.write(terminal, key)
@@ -316,7 +320,7 @@ class Commands(Live):
         variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"}
         server = subprocess.Popen(
             ["redis-server", "--port", str(port), "--save", "", "--enable-debug-command", "yes", "--dir", str(self.own)],
-            env=self.environment | variables, stdout=subprocess.DEVNULL,
+            env=self.environment | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
@@ -330,6 +334,45 @@ class Commands(Live):
         process = json.loads(self.tslab("top", server.pid, "--once", "--json").stdout)["processes"][0]
         self.assertGreater(process["process"]["live"], 10 << 20)
         self.assertLess(abs(process["not_ours"]), 40 << 20)
+        self.assertIn("takes no samples", self.tslab("profile", server.pid).stderr)
+        self.assertEqual(self.tslab("ctl", server.pid, "profile=16K").returncode, 0)
+        self.run_argv(["redis-cli", "-p", port, "debug", "populate", "90000", "other", "200"])
+        done = self.tslab("profile", server.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"(?m)^ *\d+\.\d\d +\d")
+
+    @unittest.skipUnless(shutil.which("nginx") or os.path.exists("/usr/sbin/nginx"), "nginx is not here")
+    def test_nginx(self):
+        """Its processes have titles. The worker is a child that has an inbox of its own."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        (self.own / "n.conf").write_text(
+            f"daemon off; worker_processes 1; pid {self.own}/pid; error_log /dev/null;\nevents {{}}\n"
+            f"http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {self.own}; }} }}\n"
+        )
+        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2", "TSLAB_PROFILE": "1K"}
+        server = subprocess.Popen(
+            [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.own, "-c", self.own / "n.conf"],
+            env=self.environment | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        workers = []
+        end = time.monotonic() + PATIENCE
+        while not workers:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+            with open(f"/proc/{server.pid}/task/{server.pid}/children") as file:
+                workers = [int(word) for word in file.read().split()]
+        self.figures([server.pid, *workers], mapped=False)
+        for pid in (server.pid, *workers):
+            done = self.tslab("ctl", pid, "purge=eager", "trim")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("purge=eager, was adaptive\n", done.stdout)
+            done = self.tslab("profile", pid, env=self.environment | {"TMPDIR": "/tmp"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, rf"^\S.* {pid}: in use\n")
 
 
 if __name__ == "__main__":

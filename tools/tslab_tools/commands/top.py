@@ -58,6 +58,7 @@ def _live(watched: processes.Watched, arguments: argparse.Namespace) -> int:
             live.update(Group(*screen.lines(view, *console.size)), refresh=True)
             for key in keyboard.wait(min(0.25, max(0.0, due - time.monotonic()))):
                 view.press(key)
+                view.obey()
     return 0
 
 

@@ -1,5 +1,6 @@
 """How processes look on a terminal of 80 columns: all of them, and one of them. Keys change what is shown."""
 
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from tslab_tools.live import processes, summary
+from tslab_tools.live import processes, requests, summary
 from tslab_tools.live.processes import Process
 
 OLD_SECONDS = 3  # figures older than that are marked
@@ -108,12 +109,14 @@ COLUMNS = (
     Column("oldest", "o", "oldest", 6, lambda one: summary.oldest(one) or 0, lambda one: span(summary.oldest(one))),
     Column("age", "g", "age", 4, lambda process: process.age, _age),
 )
+KEYS_INSIDE = "arrows scroll  q: back  p: profile for a minute  d: dump  t: trim"
 KEYS = "arrows choose  Enter goes in  h help  q ends  sort: " + " ".join(c.key for c in COLUMNS)
 HELP = """keys
   up, down, Page Up, Page Down, Home, End   choose a process; inside, scroll
   Enter, right    go into the process
   q, Escape, left go back; in the list, q ends
   space           look now
+  p, d, t         inside: profile for a minute, dump statistics and profile, trim (as tslab ctl)
 
 sort the list by
 """
@@ -125,6 +128,13 @@ HELP_OF_COLUMNS = {
     "epochs": "epochs: not draining / all that are open or keep memory", "oldest": "oldest: age of the oldest epoch",
     "age": "age of the figures, if over 3 s: an idle process posts none",
 }  # fmt: skip
+
+
+REQUESTS = {
+    "p": requests.profile_a_minute,
+    "d": requests.dump,
+    "t": requests.trim,
+}
 
 
 @dataclass
@@ -141,6 +151,8 @@ class View:
     ended: bool = False
     height: int = 24
     asked: bool = False  # to look now
+    wanted: str = ""  # a key of REQUESTS, for the process inside
+    said: str = ""  # its answer, until the next key
 
     @property
     def sorted(self) -> list[Process]:
@@ -178,6 +190,7 @@ class View:
             self.ended = ends
 
     def press(self, key: str) -> None:
+        self.said = ""
         page = max(1, self.height - 5)
         steps = {"up": -1, "down": 1, "page up": -page, "page down": page, "home": -(1 << 30), "end": 1 << 30}
         sorts = {column.key: column.name for column in COLUMNS}
@@ -194,6 +207,15 @@ class View:
             self.asked = True
         elif key in sorts and self.inside is None:
             self.sort = sorts[key]
+        elif key in REQUESTS and self.the_one() is not None and not self.helps:
+            self.wanted = key
+
+    def obey(self) -> None:
+        """Asks the process inside for what a key wants."""
+        process = self.the_one()
+        if self.wanted and process is not None:
+            self.said = REQUESTS[self.wanted](process)
+        self.wanted = ""
 
 
 def _many(count: int, what: str, plural: str = "s") -> str:
@@ -350,7 +372,9 @@ def lines(view: View, width: int, height: int) -> list[Text]:
     elif process is not None:
         every = details(process, width)
         view.scrolled = min(view.scrolled, max(0, len(every) - room))
-        shown, foot = _window(every, view.scrolled, room), "arrows scroll  q: back"
+        said = textwrap.wrap(_clean(view.said), width)[: room - 1]
+        shown, foot = _window(every, view.scrolled, room - len(said)), KEYS_INSIDE
+        shown += [Text("") for _ in range(room - len(said) - len(shown))] + [Text(line, "bold") for line in said]
     else:
         every = overview(view, width)
         pids = [process.pid for process in view.sorted]
