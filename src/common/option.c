@@ -1,5 +1,5 @@
-/* Parses the environment twice with the same code: silently at the start, when values are set, and later to complain on
- * stderr. */
+/* Parses all that says options twice with the same code: silently at the start, when values are set, and later to
+ * complain on stderr. */
 #include "common/option.h"
 
 #include "common/quota.h"
@@ -405,10 +405,16 @@ static void text_problem(struct text *line, struct slice full, struct slice name
     } else {
         text_string(line, "=");
         text_part(line, value.start, min_size(value.length, OPTION_PATH_MOST));
+        struct option_value parsed;
+        const bool fits = parse_value(option, value, &parsed);
         text_string(line, ": ");
-        text_string(line, option_kinds[rows[option].kind].problem);
+        text_string(line, fits ? "a path" : option_kinds[rows[option].kind].problem);
         text_string(line, " (");
-        text_values(line, &rows[option]);
+        if (fits) {
+            text_string(line, "this program has more rights than its user");
+        } else {
+            text_values(line, &rows[option]);
+        }
     }
     text_string(line, ")");
 }
@@ -432,28 +438,34 @@ void option_explain(struct text *text, const char *name, const char *value)
     }
 }
 
-static void complain_about(struct slice full, struct slice name, struct slice value)
+static void complain_about(const char *where, struct slice full, struct slice name, struct slice value)
 {
     char buffer[MESSAGE_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_string(&line, "tslab: ");
+    text_string(&line, where);
     text_problem(&line, full, name, value);
     text_string(&line, "; ignored\n");
     invariant(line.length < sizeof buffer);
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
-/* The first pass over the variables sets the values, a later one complains. */
-enum pass { PASS_SET, PASS_COMPLAIN };
+/* The first pass over all that says options sets the values, a later one complains, and says where it was. */
+struct pass {
+    bool complains;
+    const char *where;
+};
 
-static void option_pass(enum pass pass, struct slice full, struct slice name, struct slice text)
+static void option_pass(struct pass pass, struct slice full, struct slice name, struct slice text)
 {
     const enum option option = find(name);
     struct option_value value;
-    if (pass == PASS_SET) {
-        (void)(option < OPTION_COUNT && set_value(option, text, true));
-    } else if (option == OPTION_COUNT || !parse_value(option, text, &value)) {
-        complain_about(full, name, text);
+    const bool is_right =
+        option < OPTION_COUNT && parse_value(option, text, &value) && !(os_is_privileged() && value.path.length > 0);
+    if (is_right && !pass.complains) {
+        (void)set_value(option, text, true);
+    } else if (!is_right && pass.complains) {
+        complain_about(pass.where, full, name, text);
     }
 }
 
@@ -471,7 +483,7 @@ static struct slice cut_setting(struct slice *list)
     return setting;
 }
 
-static void option_pass_list(enum pass pass, struct slice list)
+static void option_pass_list(struct pass pass, struct slice list)
 {
     while (list.length > 0) {
         struct slice value = cut_setting(&list);
@@ -482,12 +494,10 @@ static void option_pass_list(enum pass pass, struct slice list)
     }
 }
 
-static void pass_all(enum pass pass, char *const *variables)
+static void pass_environment(bool complains, char *const *variables)
 {
     static const char prefix[] = "TSLAB_";
-    if (os_is_privileged()) {
-        return;
-    }
+    const struct pass pass = { complains, "" };
     for (; *variables != NULL; variables++) {
         if (strncmp(*variables, prefix, sizeof prefix - 1) != 0) {
             continue;
@@ -495,6 +505,7 @@ static void pass_all(enum pass pass, char *const *variables)
         struct slice value = { *variables, strlen(*variables) };
         const struct slice full = slice_cut(&value, '=');
         const struct slice name = { full.start + sizeof prefix - 1, full.length - (sizeof prefix - 1) };
+        invariant(full.length >= sizeof prefix - 1);
         if (name_is(name, "options")) {
             option_pass_list(pass, value);
         } else {
@@ -503,14 +514,69 @@ static void pass_all(enum pass pass, char *const *variables)
     }
 }
 
+/* What it says stays where it is for the second pass. A page that is not written has no memory. */
+static struct {
+    enum os_trust trust;
+    char text[4096];
+} conf_file;
+
+static struct slice trimmed(struct slice part)
+{
+    while (part.length > 0 && strchr(" \t\r", part.start[0]) != NULL) {
+        part.start++;
+        part.length--;
+    }
+    while (part.length > 0 && strchr(" \t\r", part.start[part.length - 1]) != NULL) {
+        part.length--;
+    }
+    return part;
+}
+
+static void pass_file(bool complains)
+{
+    static const char refused[] =
+        "tslab: " OPTION_FILE ": ignored, for it is not root's alone to write, or has 4096 bytes or more\n";
+    const struct pass pass = { complains, OPTION_FILE ": " };
+    struct slice rest = { conf_file.text, strlen(conf_file.text) };
+    invariant(rest.length < sizeof conf_file.text && (rest.length == 0 || conf_file.trust == OS_FILE_READ));
+    if (complains && conf_file.trust == OS_FILE_REFUSED) {
+        (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
+    }
+    while (rest.length > 0) {
+        struct slice value = trimmed(slice_cut(&rest, '\n'));
+        if (value.length > 0 && value.start[0] != '#') {
+            const struct slice name = trimmed(slice_cut(&value, '='));
+            option_pass(pass, name, name, trimmed(value));
+        }
+    }
+}
+
+static void pass_all(bool complains, char *const *variables)
+{
+    const char *const own = os_is_privileged() || &tslab_conf == NULL ? NULL : tslab_conf;
+    invariant(variables != NULL);
+    if (own != NULL) {
+        const struct pass pass = { complains, "tslab_conf: " };
+        option_pass_list(pass, (struct slice){ own, strlen(own) });
+    }
+    pass_file(complains);
+    if (!os_is_privileged()) {
+        pass_environment(complains, variables);
+    }
+}
+
 void option_load(char *const *variables)
 {
-    pass_all(PASS_SET, variables);
+    const enum os_trust trust = os_read_trusted(OPTION_FILE, conf_file.text, sizeof conf_file.text);
+    if (trust != OS_NO_FILE) {
+        conf_file.trust = trust;
+    }
+    pass_all(false, variables);
 }
 
 void option_complain(char *const *variables)
 {
-    pass_all(PASS_COMPLAIN, variables);
+    pass_all(true, variables);
 }
 
 const char *option_name(enum option option)

@@ -16,6 +16,10 @@
  * cannot be read. */
 size_t os_read_file(const char *path, char *buffer, size_t bytes);
 
+/* The same of a file that root owns and nobody else may write. Touches the buffer only if there is one. */
+enum os_trust { OS_NO_FILE, OS_FILE_READ, OS_FILE_REFUSED };
+enum os_trust os_read_trusted(const char *path, char *buffer, size_t bytes);
+
 /* Opens a file of the kernel's for os_read_again, which reads the start of what it says now. -1: that is refused. */
 int os_open_to_read(const char *path);
 
@@ -28,7 +32,8 @@ bool os_copy_file(const char *path, int fd);
 
 /* A file behind a descriptor, whatever its number. */
 struct os_file {
-    uint64_t device, inode;
+    uint64_t device, inode, bytes;
+    uint32_t owner, mode;
 };
 
 /* False: there is no such descriptor. */

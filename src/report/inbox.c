@@ -106,6 +106,7 @@ static int open_and_tell(struct text *answer, const char *what, const char *patt
     char path[SINK_PATH_BYTES] = "standard error";
     const bool is_path = pattern[0] != 0 && sink_path(path, pattern, (uint32_t)number);
     const int fd = pattern[0] == 0 ? sink_open("", 0) : is_path ? os_open_to_append(path) : -1;
+    invariant(fd >= -1);
     text_string(answer, fd < 0 ? "no " : "");
     text_string(answer, what);
     text_string(answer, fd < 0 ? ", cannot open " : pattern[0] == 0 ? " on " : " in ");
@@ -305,6 +306,7 @@ static bool may_ask(struct text *answer, struct sender *sender)
     sender->is_proven =
         process != 0 && os_user_of(process, &sender->user) && shared_is_held(&inbox.shared, &again) && again == process;
     sender->process = sender->is_proven ? process : sender->process;
+    invariant(!sender->is_proven || sender->process != 0);
     const bool is_root = sender->is_proven && sender->user == ROOT;
     const bool is_same = !os_is_privileged() && (!sender->is_proven || sender->user == os_user());
     text_string(answer, is_root || is_same ? "" : "only root, and the same user where the process has no more rights");
