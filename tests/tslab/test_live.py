@@ -21,8 +21,9 @@ from prometheus_client.openmetrics import parser as openmetrics
 from rich.text import Text
 
 import tslab_test
+from tslab_tools import terminal
 from tslab_tools.failure import Failure
-from tslab_tools.live import board, exporter, figures, keys, metrics, processes, screen, summary
+from tslab_tools.live import board, exporter, figures, keys, metrics, processes, report, screen, summary
 
 MONITORING = tslab_test.ROOT / "packaging/monitoring"
 NAMES = (
@@ -189,6 +190,55 @@ class Reading(tslab_test.TslabTest):
         self.assertEqual(process_of(100, before=500).rate("allocations"), 0)
 
 
+# Texts of strangers, and how they are shown.
+STRANGE = (
+    ("redis-server", "redis-server"),
+    ("[/bold]:smile:", "[/bold]:smile:"),
+    ("f[abi:cxx11]()", "f[abi:cxx11]()"),
+    ("\x1b[2J\r\n\0\x7f", r"\x1b[2J\r\n\x00\x7f"),
+    ("\x80\x9b1m\x9f", r"\x80\x9b1m\x9f"),
+    ("a\u202eb\u2066c\u200f", r"a\u202eb\u2066c\u200f"),
+    ("\u2028\ufeff\U000e0001\ud800\udcff", r"\u2028\ufeff\U000e0001\ud800\udcff"),
+    ("\u00e9\u65e5", "\u00e9\u65e5"),
+)
+
+
+class Strangers(unittest.TestCase):
+    """Names of programs, labels and threads are text, whatever is in them."""
+
+    def shown(self, *parts):
+        console = terminal.console()
+        console.width = 200
+        with console.capture() as capture:
+            for part in parts:
+                console.print(part, no_wrap=True, crop=False, overflow="ignore")
+        return capture.get()
+
+    def test_plain_text(self):
+        for text, shown in STRANGE:
+            self.assertEqual(terminal.plain_text(text), shown)
+
+    def test_on_the_screen(self):
+        for text, shown in STRANGE:
+            process = process_of(1, labels=(b"",))
+            process.figures.labels[0]["label"] = text
+            with unittest.mock.patch.object(processes.Process, "program", text):
+                self.assertIn(f"{shown}, process", self.shown(*screen.details(process, 200)))
+                self.assertIn(f"  {shown}\n", self.shown(*screen.details(process, 200)))
+                self.assertIn(f" {shown:12.12} ", self.shown(*screen.overview(screen.View([process]), 200)))
+
+    def test_in_a_report(self):
+        for text, shown in STRANGE:
+            found = {"program": text, "pid": 1, "library": text, "uptime_ms": 1, "rss_bytes": 1, "peak_rss_bytes": 1}
+            found |= {"totals": {}, "accounts": {"committed_bytes": 1, "untouched_bytes": 1}, "classes": []}
+            found["threads"] = [{"thread": 1, "name": text, "allocations": 1}]
+            found["labels"] = [{"label": text, "labels": 1}]
+            found["label_limits"] = [{"label": text}]
+            said = self.shown(report.title(found), *(table.rich() for table in report.tables(found)))
+            self.assertEqual(said.count(shown), 5, said)
+            self.assertEqual(said.count("\x1b"), 0)
+
+
 class Screen(unittest.TestCase):
     def test_numbers_fit(self):
         dice = random.Random(3)
@@ -253,7 +303,7 @@ class Screen(unittest.TestCase):
             self.assertIn("t: trim", screen.lines(view, 80, 24)[-1].plain)
             view.press("t")
             view.obey()
-            self.assertEqual(screen.lines(view, 80, 24)[-2].plain, "trim:? done")
+            self.assertEqual(screen.lines(view, 80, 24)[-2].plain, r"trim:\x1b done")
             view.press("up")
             self.assertNotIn("trim:? done", [line.plain for line in screen.lines(view, 80, 24)])
         self.assertEqual(asked, [view.the_one()] * 2)

@@ -1,4 +1,4 @@
-"""The terminal that a command writes to, and tables on it."""
+"""The terminal that a command writes to, tables on it, and texts that others chose: names, labels."""
 
 from dataclasses import dataclass, field
 
@@ -10,9 +10,16 @@ from rich.text import Text
 WIDTH = 80
 
 
+def plain_text(text: str) -> str:
+    """The text without what steers a terminal or turns the direction of words. Controls (also U+0080 to 9F and those of
+    bidi), line separators, bytes that are no UTF-8 and all else that has no picture become escapes, such as \\x1b and
+    \\u202e. What rich takes for markup stays: print the result as rich.text.Text, or on console()."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+
+
 @dataclass
 class Table:
-    """The first column is to the left, all others are numbers."""
+    """The first column is to the left, all others are numbers. Cells are shown as plain text."""
 
     title: str
     heads: list[str]
@@ -23,7 +30,7 @@ class Table:
         for index, head in enumerate(self.heads):
             result.add_column(self.head(head), justify="right" if index else "left", no_wrap=True)
         for row in self.rows:
-            result.add_row(*(Text(cell, self.style(cell)) for cell in row))
+            result.add_row(*(Text(plain_text(cell), self.style(cell)) for cell in row))
         return result
 
     def head(self, text: str) -> str:
@@ -34,7 +41,8 @@ class Table:
 
 
 def console() -> Console:
-    """For what needs so many columns at least; a narrower terminal wraps it."""
-    result = Console()
+    """For what needs so many columns at least; a narrower terminal wraps it. Brackets and colons in a string mean
+    nothing to it."""
+    result = Console(markup=False, emoji=False, highlight=False)
     result.width = max(result.width, WIDTH)
     return result

@@ -28,9 +28,9 @@ def _show_report(path: str) -> int:
     found = report.last_in(path)
     console = terminal.console()
     console.width = max(console.width, REPORT_WIDTH)
-    console.print(report.title(found), markup=False, highlight=False)
+    console.print(report.title(found))
     for table in report.tables(found):
-        console.print("", table.title, table.rich(), sep="\n", markup=False, highlight=False)
+        console.print("", table.title, table.rich(), sep="\n")
     return 0
 
 

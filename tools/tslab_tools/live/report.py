@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tslab_tools.failure import Failure
-from tslab_tools.terminal import Table
+from tslab_tools.terminal import Table, plain_text
 
 Report = dict[str, Any]
 START = '{"schema":"tslab-statistics"'
@@ -37,7 +37,7 @@ def last_in(path: str) -> Report:
 
 
 def title(report: Report) -> str:
-    head = f"{report['program']}, process {report['pid']}, tslab {report['library']}"
+    head = f"{plain_text(report['program'])}, process {report['pid']}, tslab {plain_text(report['library'])}"
     head += f", up {report['uptime_ms'] / 1000:.1f} s"
     return f"{head}, RSS {report['rss_bytes']:,} bytes, at most {report['peak_rss_bytes']:,}"
 
@@ -81,5 +81,4 @@ def tables(report: Report) -> list[Table]:
 
 
 def _label(row: dict[str, Any]) -> str:
-    label = f"({row['labels']} more labels)" if row["labels"] > 1 else row["label"] or "(no label)"
-    return "".join(c if c.isprintable() else "?" for c in label)
+    return f"({row['labels']} more labels)" if row["labels"] > 1 else row["label"] or "(no label)"

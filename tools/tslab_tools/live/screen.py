@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tslab_tools.live import processes, requests, summary
 from tslab_tools.live.processes import Process
+from tslab_tools.terminal import plain_text
 
 OLD_SECONDS = 3  # figures older than that are marked
 _RETAINED_MUCH = 0.5
@@ -52,11 +53,6 @@ def percent(part: float) -> str:
     return f"{100 * part:.1f}%"
 
 
-def _clean(text: str) -> str:
-    """What a program chose: nothing in it steers the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
 @dataclass(frozen=True)
 class Column:
     name: str  # of --sort
@@ -91,7 +87,7 @@ def _bytes(name: str, key: str, head: str, term: str) -> Column:
 
 COLUMNS = (
     Column("pid", "p", "PID", 7, lambda process: -process.pid, lambda process: str(process.pid)),
-    Column("name", "n", "program", 12, None, lambda process: _clean(process.program), left=True),
+    Column("name", "n", "program", 12, None, lambda process: plain_text(process.program), left=True),
     Column("rss", "r", "RSS ", 6, lambda process: process.rss, _rss),
     _bytes("live", "l", "live", "live"),
     _bytes("waste", "w", "waste", "waste"),
@@ -255,7 +251,7 @@ def overview(view: View, width: int) -> list[Text]:
         lines.append(_row(process, process.pid == view.chosen))
     if not view.processes:
         lines.append(Text("no process here exports its figures: start one with TSLAB_EXPORT=1"))
-    return lines + [Text(problem[:width], "red") for problem in view.problems]
+    return lines + [Text(plain_text(problem)[:width], "red") for problem in view.problems]
 
 
 def _pairs(pairs: list[tuple[str, str]], width: int, columns: int) -> Iterator[Text]:
@@ -306,7 +302,7 @@ def _accounts(process: Process) -> list[tuple[str, str]]:
     names = [name for name in found if not name.endswith("_untouched")]
     touched = {name: found[name] - found.get(f"{name}_untouched", 0) for name in names}
     most = sorted((name for name in names if touched[name] > 0), key=lambda name: -touched[name])
-    return [(name, size(touched[name])) for name in most[:_ACCOUNTS]]
+    return [(plain_text(name), size(touched[name])) for name in most[:_ACCOUNTS]]
 
 
 def _classes(process: Process) -> Iterator[Text]:
@@ -327,7 +323,7 @@ def _labels(process: Process) -> Iterator[Text]:
     yield Text(f"{'epochs':>8}{'draining':>10}{'oldest':>8}{'live':>8}{'memory':>8}  label", "bold")
     for row in sorted(process.figures.labels, key=lambda row: (row["draining"] == 0, -row["memory_bytes"])):
         count = row["open"] + row["closing"] + row["draining"]
-        label = "(others)" if row["labels"] > 1 else _clean(row["label"]) or "(no label)"
+        label = "(others)" if row["labels"] > 1 else plain_text(row["label"]) or "(no label)"
         cells = f"{number(count):>8}{number(row['draining']):>10}{span(row['oldest_ms'] / 1000):>8}"
         text = f"{cells}{size(row['live_bytes']):>8}{size(row['memory_bytes']):>8}  {label}"
         yield Text(text, "yellow" if row["draining"] else "")
@@ -338,7 +334,7 @@ def details(process: Process, width: int) -> list[Text]:
     figures = process.figures
     own = figures.process
     posted = f"posted {span(process.age)} ago"
-    first = f"{_clean(process.program)}, process {process.pid}, tslab {_clean(figures.library)}"
+    first = f"{plain_text(process.program)}, process {process.pid}, tslab {plain_text(figures.library)}"
     lines = [Text(f"{first}, up {span(own['uptime_ms'] / 1000)}, {_many(own['threads'], 'thread')}, {posted}", "bold")]
     lines += [*_memory(process), _limits(process)]
     lines += [Text("rates", "bold"), *_pairs(_rates(process), width, 3 if width >= 80 else 2)]
@@ -372,7 +368,7 @@ def lines(view: View, width: int, height: int) -> list[Text]:
     elif process is not None:
         every = details(process, width)
         view.scrolled = min(view.scrolled, max(0, len(every) - room))
-        said = textwrap.wrap(_clean(view.said), width)[: room - 1]
+        said = textwrap.wrap(plain_text(view.said), width)[: room - 1]
         shown, foot = _window(every, view.scrolled, room - len(said)), KEYS_INSIDE
         shown += [Text("") for _ in range(room - len(said) - len(shown))] + [Text(line, "bold") for line in said]
     else:
