@@ -3,6 +3,7 @@ metrics; the dashboard and the rules that name them. No process runs here.
 usage: test_live.py [LIBRARY]"""
 
 import json
+import os
 import random
 import re
 import shutil
@@ -21,65 +22,12 @@ from prometheus_client.openmetrics import parser as openmetrics
 from rich.text import Text
 
 import tslab_test
+from boards import NAMES, board_of, copy_of, process_of, rows_of
 from tslab_tools import terminal
 from tslab_tools.failure import Failure
-from tslab_tools.live import board, exporter, figures, keys, metrics, processes, report, screen, summary
+from tslab_tools.live import board, exporter, keys, metrics, processes, report, screen, summary, units
 
 MONITORING = tslab_test.ROOT / "packaging/monitoring"
-NAMES = (
-    [row[0] for row in (*figures.BOARD_FIGURES, *figures.PROCESS_FIGURES, *figures.TOTAL_FIGURES)],
-    [part for name in figures.ACCOUNTS for part in (name, f"{name}_untouched")],
-    [row[0] for row in figures.CLASS_COUNTED],
-    [row[0] for row in figures.LABEL_FIGURES],
-    ["may_change"],
-    [],
-)
-TEXTS = (0, 0, 0, 32, 320, 64)
-COPY = struct.Struct("<QQ16s")
-
-
-def copy_of(number, rows, pid=4711):
-    """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
-    body = COPY.pack(number, pid, b"0.2.0") + struct.pack(f"<{len(rows)}I", *map(len, rows))
-    for each, text_bytes in zip(rows, TEXTS):
-        for row in each:
-            body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
-            body += row[-1].ljust(text_bytes, b"\0") if text_bytes else b""
-    body = struct.pack("<I", len(body) + 8) + body
-    return struct.pack("<I", zlib.crc32(body)) + body
-
-
-def rows_of(value, labels=(b"request",)):
-    return [
-        *([[value] * len(names)] for names in NAMES[:3]),
-        [[value] * len(NAMES[3]) + [label] for label in labels],
-        [[1, b"purge=lazy"], [0, b"trace=a=b,4M"]],
-        [[b"redis-server"]],
-    ]
-
-
-def board_of(copies, version=2, copy_bytes=8192, names=NAMES):
-    sections, texts = b"", b""
-    at = 32 + 16 * len(names)
-    for each, text_bytes in zip(names, TEXTS):
-        sections += struct.pack("<4I", at + len(texts), len(each), text_bytes, 0)
-        texts += "".join(f"{name}\0" for name in each).encode()
-    head_bytes = -(-(at + len(texts)) // 8) * 8
-    head = struct.pack("<8s6I", board.MAGIC, version, head_bytes, len(copies), copy_bytes, len(names), 0)
-    whole = (head + sections + texts).ljust(head_bytes, b"\0")
-    return whole + b"".join(copy.ljust(copy_bytes, b"\0") for copy in copies), head_bytes
-
-
-def process_of(value=0, before=None, labels=(b"request",), **own):
-    """A process whose figures all have this value, but for those that are named."""
-    process = processes.Process(1 << 30)  # there is none
-    for name, number, each in (("before", 1, before), ("figures", 2, value)):
-        if each is not None:
-            data, _ = board_of([copy_of(number, rows_of(each, labels))])
-            figures = board.parse(data)
-            figures.process.update({"written_ms": number * 1000} | (own if name == "figures" else {}))
-            setattr(process, name, figures)
-    return process
 
 
 class Board(unittest.TestCase):
@@ -168,20 +116,22 @@ class Board(unittest.TestCase):
 
 class Reading(tslab_test.TslabTest):
     def test_a_torn_board_is_read_again(self):
-        whole = board_of([copy_of(1, rows_of(1))])[0]
-        process = processes.Process(1)
-        process.inner_pid = 4711
-        with unittest.mock.patch.object(processes.Process, "_is_the_one", return_value=True):
-            with unittest.mock.patch.object(
-                processes.Process, "_bytes", side_effect=[bytes(64), bytes(64), whole]
-            ) as read:
-                self.assertTrue(process.read())
-                self.assertEqual(read.call_count, 3)
-            with unittest.mock.patch.object(processes.Process, "_bytes", return_value=bytes(64)):
-                self.assertRaises(board.Torn, process.read)
-            process.inner_pid = 4712  # a child that still has its parent's
-            with unittest.mock.patch.object(processes.Process, "_bytes", return_value=whole):
-                self.assertFalse(process.read())
+        own = os.getpid()
+        whole, parents = (board_of([copy_of(1, rows_of(1), pid=pid)])[0] for pid in (own, own + 1))
+        torn = bytes(64)
+        for reads, number, problems in (
+            ([whole], 1, 0),
+            ([torn, torn, whole], 1, 0),
+            ([torn] * 5, None, 1),
+            ([parents], None, 0),  # a child that still has its parent's
+            ([b"nonsense" * 10], None, 1),
+        ):
+            with unittest.mock.patch.object(processes.Process, "find", return_value=True):
+                with unittest.mock.patch.object(processes.Process, "_bytes", side_effect=reads) as read:
+                    with processes.Watched([own]) as watched:
+                        self.assertEqual([one.figures.number for one in watched.look()], [number] if number else [])
+                        self.assertEqual(len(watched.unreadable), problems)
+                    self.assertEqual(read.call_count, len(reads))
 
     def test_rates(self):
         process = process_of(500, before=100)
@@ -203,6 +153,29 @@ STRANGE = (
 )
 
 
+class Units(unittest.TestCase):
+    def test_units(self):
+        number = "0123456789ab" + 52 * "f"
+        for path, unit in (
+            ("/system.slice/nginx.service", "nginx.service"),
+            ("/system.slice/system-postgresql.slice/postgresql@15-main.service", "postgresql@15-main.service"),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/nginx.service", "user-1000.slice"),
+            ("/user.slice/user-1000.slice/session-7.scope", "user-1000.slice"),
+            (f"/user.slice/user-7.slice/user@7.service/user.slice/libpod-{number}.scope/container", "user-7.slice"),
+            (f"/system.slice/docker-{number}.scope/system.slice/nginx.service", "0123456789ab"),
+            (f"/docker/{number}", "0123456789ab"),
+            (f"/kubepods.slice/kubepods-pod1.slice/cri-containerd-{number}.scope", "0123456789ab"),
+            ("/lxc.payload.web/nginx", "lxc.payload.web"),
+            ("/init.scope", "init.scope"),
+            ("/../..", ".."),
+            ("/", "/"),
+            ("/" + 9 * number + ".service", (9 * number)[:128]),
+        ):
+            self.assertEqual(units.unit_of(f"0::{path}\n"), unit)
+            self.assertEqual(units.unit_of(f"12:cpu,cpuacct:/a/b\n1:name=systemd:{path}\n0::/\n"), unit)
+        self.assertEqual(units.unit_of(""), "/")
+
+
 class Strangers(unittest.TestCase):
     """Names of programs, labels and threads are text, whatever is in them."""
 
@@ -222,10 +195,10 @@ class Strangers(unittest.TestCase):
         for text, shown in STRANGE:
             process = process_of(1, labels=(b"",))
             process.figures.labels[0]["label"] = text
-            with unittest.mock.patch.object(processes.Process, "program", text):
-                self.assertIn(f"{shown}, process", self.shown(*screen.details(process, 200)))
-                self.assertIn(f"  {shown}\n", self.shown(*screen.details(process, 200)))
-                self.assertIn(f" {shown:12.12} ", self.shown(*screen.overview(screen.View([process]), 200)))
+            process.program = text
+            self.assertIn(f"{shown}, process", self.shown(*screen.details(process, 200)))
+            self.assertIn(f"  {shown}\n", self.shown(*screen.details(process, 200)))
+            self.assertIn(f" {shown:12.12} ", self.shown(*screen.overview(screen.View([process]), 200)))
 
     def test_in_a_report(self):
         for text, shown in STRANGE:
@@ -274,23 +247,22 @@ class Screen(unittest.TestCase):
             process.pid = pid + 1
             process.figures.process["live"] = -pid
         view = screen.View(few)
-        with unittest.mock.patch.object(processes, "_read", return_value=b""):
-            self.assertEqual([process.pid for process in view.sorted], [3, 2, 1])
-            view.press("down")
-            view.press("enter")
-            self.assertEqual(view.inside, 2)
-            self.assertIn("process 2", screen.lines(view, 80, 24)[0].plain)
-            view.show(few[:1])
-            self.assertIn("has ended", screen.lines(view, 80, 24)[0].plain)
-            view.press("q")
-            self.assertEqual((view.inside, view.ended), (None, False))
-            view.show(few)
-            view.press("l")
-            self.assertEqual([process.pid for process in view.sorted], [1, 2, 3])
-            view.press("back")
-            self.assertFalse(view.ended)
-            view.press("q")
-            self.assertTrue(view.ended)
+        self.assertEqual([process.pid for process in view.sorted], [3, 2, 1])
+        view.press("down")
+        view.press("enter")
+        self.assertEqual(view.inside, 2)
+        self.assertIn("process 2", screen.lines(view, 80, 24)[0].plain)
+        view.show(few[:1])
+        self.assertIn("has ended", screen.lines(view, 80, 24)[0].plain)
+        view.press("q")
+        self.assertEqual((view.inside, view.ended), (None, False))
+        view.show(few)
+        view.press("l")
+        self.assertEqual([process.pid for process in view.sorted], [1, 2, 3])
+        view.press("back")
+        self.assertFalse(view.ended)
+        view.press("q")
+        self.assertTrue(view.ended)
 
     def test_keys_that_ask_the_process(self):
         view = screen.View([process_of(1)])
@@ -332,8 +304,9 @@ class Metrics(unittest.TestCase):
         return [process_of(1 << 40, labels=(b"request", b"other")), strange]
 
     def test_prometheus_reads_them(self):
-        with unittest.mock.patch.object(processes.Process, "program", 'na"me\\'):
-            collected = list(metrics.families(self.found(), 1))
+        found = self.found()
+        found[1].program = 'na"me\\'
+        collected = list(metrics.families(found, 1))
         registry = types.SimpleNamespace(collect=lambda: collected)
         for written, read in (
             (prometheus_client.generate_latest, plain_text),

@@ -1,18 +1,63 @@
-"""What is on a process's board (docs/export.md): from bytes to figures, or why they are none."""
+"""What is on a process's board (docs/export.md): from bytes to figures, or why they are none. The bytes may be a
+stranger's: every length and count is checked against what is there, and no work grows faster than the bytes."""
 
+import functools
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 MAGIC = b"TSLABEXP"
 VERSION = 2
-SECTIONS_LEAST = 4  # process, accounts, classes, labels; behind them come options, and the name of the program
+BYTES_MOST = 1 << 20  # of a board; those of the library have some 40 KiB
+# The columns that readers take for granted. All boards of this version have them; others may be there or not.
+REQUIRED: dict[str, frozenset[str]] = {
+    "process": frozenset(
+        [
+            "written_ms",
+            "took_ms",
+            "hard_limit_bytes",
+            "soft_limit_bytes",
+            "soft_pressure",
+            "container_pressure",
+            "uptime_ms",
+            "rss_bytes",
+            "peak_rss_bytes",
+            "live",
+            "waste",
+            "caches",
+            "retained",
+            "metadata",
+            "allocations",
+            "frees",
+            "refills",
+            "flushes",
+            "remote_frees",
+            "threads",
+            "purge_calls",
+            "purged_bytes",
+            "purge_mistakes",
+            "epochs_opened",
+            "epochs_closed",
+            "epoch_bytes",
+            "work_units",
+        ]
+    ),
+    "accounts": frozenset(),
+    "classes": frozenset(["size", "live", "allocations", "frees", "misses", "cached_bytes", "slab_bytes"]),
+    "labels": frozenset(
+        ["labels", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes"]
+    ),
+    "options": frozenset({"may_change"}),
+    "program": frozenset(),
+}
+_TEXTS = ("labels", "options", "program")  # sections whose rows have a text
+_SECTIONS_LEAST = 4  # an older library tells no options, and no name of the program
 _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")
 _COPY = struct.Struct("<IIQQ16s")
-_BYTES_MOST = 1 << 24  # of a copy, as far as we believe it
+# More than these is no board of the library's.
+_HEAD_MOST, _SECTIONS_MOST, _COPIES_MOST, _COLUMNS_MOST, _TEXT_MOST, _ROWS_MOST = 1 << 16, 16, 16, 512, 4096, 1024
 Row = dict[str, Any]  # numbers by name, and under `label` a text
 
 
@@ -29,6 +74,22 @@ class Torn(Unreadable):
 
 
 @dataclass(frozen=True)
+class _Section:
+    names: tuple[str, ...]
+    text_bytes: int
+
+    @functools.cached_property
+    def form(self) -> struct.Struct:
+        return struct.Struct(f"<{len(self.names)}Q{self.text_bytes}s")
+
+    def rows(self, raw: bytes) -> list[Row]:
+        return [dict(zip(self.names, row)) for row in self.form.iter_unpack(raw)]
+
+    def labelled(self, raw: bytes) -> list[Row]:
+        return [dict(zip(self.names, row)) | {"label": _text(row[-1])} for row in self.form.iter_unpack(raw)]
+
+
+@dataclass(frozen=True)
 class Figures:
     """Each section but the first two is a list of rows. `labels` have their text as `label`. An older library tells no
     options, and no name of the program."""
@@ -38,11 +99,40 @@ class Figures:
     library: str
     process: Row
     accounts: Row  # of each account its bytes, and under NAME_untouched those without pages
-    classes: list[Row]
-    labels: list[Row]
-    options: dict[str, str]
-    changeable: frozenset[str]  # the names of those that may change while the program runs
-    program: str  # the name that %e stands for in paths
+    _more: tuple[tuple[_Section, bytes], ...]
+
+    @functools.cached_property
+    def classes(self) -> list[Row]:
+        section, raw = self._more[0]
+        return section.rows(raw)
+
+    @functools.cached_property
+    def labels(self) -> list[Row]:
+        return self._labelled(1)
+
+    def _labelled(self, number: int) -> list[Row]:
+        section, raw = self._more[number]
+        return section.labelled(raw)
+
+    @functools.cached_property
+    def _options(self) -> list[tuple[str, str, bool]]:
+        rows = self._labelled(2) if len(self._more) > 2 else []
+        return [(*row["label"].partition("=")[::2], bool(row["may_change"])) for row in rows]
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {name: value for name, value, _ in self._options}
+
+    @property
+    def changeable(self) -> frozenset[str]:
+        """The names of those that may change while the program runs."""
+        return frozenset(name for name, _, may_change in self._options if may_change)
+
+    @property
+    def program(self) -> str:
+        """The name that %e stands for in paths."""
+        rows = self._labelled(3) if len(self._more) > 3 else []
+        return str(rows[0]["label"]) if rows else ""
 
     @property
     def written(self) -> float:
@@ -60,65 +150,49 @@ def _part(data: bytes, start: int, length: int) -> bytes:
     return data[start : start + length]
 
 
-def _names(data: bytes, start: int, count: int) -> list[str]:
-    found = data[start:].split(b"\0", count)
-    if len(found) <= count or not all(found[:count]):
+def _names(head: bytes, start: int, count: int) -> tuple[str, ...]:
+    found = head[start:].split(b"\0", count)
+    if len(found) <= count:
         raise Unreadable("the board is cut off in its names")
-    return [name.decode("ascii", errors="replace") for name in found[:count]]
+    names = tuple(name.decode("ascii", errors="replace") for name in found[:count])
+    if not all(map(str.isidentifier, names)):
+        raise Unreadable("the board is damaged in its names")
+    return names
 
 
-@dataclass(frozen=True)
-class _Section:
-    names: list[str]
-    text_bytes: int
-
-    @property
-    def row_bytes(self) -> int:
-        return 8 * len(self.names) + self.text_bytes
-
-    def row(self, raw: bytes) -> Row:
-        row: Row = dict(zip(self.names, struct.unpack_from(f"<{len(self.names)}Q", raw)))
-        return row | {"label": _text(raw[8 * len(self.names) :])} if self.text_bytes else row
-
-
-def _sections(data: bytes, head_bytes: int, count: int) -> Iterator[_Section]:
+@functools.lru_cache(maxsize=16)
+def _sections(head: bytes, count: int) -> tuple[_Section, ...]:
+    """Processes of the same library have the same head."""
+    sections = []
     for number in range(count):
-        raw = _part(data, _HEAD.size + number * _SECTION.size, _SECTION.size)
-        names_at, columns, text_bytes, _ = _SECTION.unpack(raw)
-        if not names_at <= head_bytes or text_bytes > 4096 or columns > 4096:
+        names_at, columns, text_bytes, _ = _SECTION.unpack(_part(head, _HEAD.size + number * _SECTION.size, 16))
+        if names_at > len(head) or text_bytes > _TEXT_MOST or columns > _COLUMNS_MOST:
             raise Unreadable("the board is damaged")
-        yield _Section(_names(data[:head_bytes], names_at, columns), text_bytes)
+        sections.append(_Section(_names(head, names_at, columns), text_bytes))
+    for section, (name, required) in zip(sections, REQUIRED.items()):
+        missing = required.difference(section.names)
+        if missing or bool(section.text_bytes) != (name in _TEXTS):
+            raise Unreadable(f"the board has no {min(missing, default='text')} in its section of {name}")
+    return tuple(sections)
 
 
-def _copy(raw: bytes, sections: list[_Section]) -> Figures | None:
+def _copy(raw: bytes, sections: tuple[_Section, ...]) -> Figures | None:
     """The figures of one copy; None: it is not whole."""
     checksum, used, number, pid, library = _COPY.unpack_from(raw)
     at = _COPY.size + 4 * len(sections)
-    if number == 0 or not at <= used <= len(raw) or zlib.crc32(raw[4:used]) != checksum:
+    if number == 0 or not at <= used <= len(raw) or zlib.crc32(memoryview(raw)[4:used]) != checksum:
         return None
-    counts = struct.unpack_from(f"<{len(sections)}I", raw, _COPY.size)
-    if at + sum(count * section.row_bytes for count, section in zip(counts, sections)) > used:
-        raise Unreadable("the board is damaged: it counts more rows than it has")
-    rows = []
-    for count, section in zip(counts, sections):
-        rows.append([section.row(raw[at + i * section.row_bytes :][: section.row_bytes]) for i in range(count)])
-        at += count * section.row_bytes
-    if not (rows[0] and rows[1]):
-        raise Unreadable("the board is damaged: it has no row of the process")
-    options, programs = (rows[i] if len(rows) > i else [] for i in (4, 5))
-    settings = [(row, *row.get("label", "").partition("=")[::2]) for row in options]
-    return Figures(
-        number,
-        pid,
-        _text(library),
-        rows[0][0],
-        rows[1][0],
-        rows[2],
-        rows[3],
-        {name: value for _, name, value in settings},
-        frozenset(name for row, name, _ in settings if row.get("may_change")),
-        programs[0].get("label", "") if programs else "",
-    )
+    found = []
+    for count, section in zip(struct.unpack_from(f"<{len(sections)}I", raw, _COPY.size), sections):
+        length = count * section.form.size
+        if count > _ROWS_MOST or at + length > used:
+            raise Unreadable("the board is damaged: it counts more rows than it has")
+        found.append((section, raw[at : at + length]))
+        at += length
+    if len(found[0][1]) != found[0][0].form.size or len(found[1][1]) != found[1][0].form.size:
+        raise Unreadable("the board is damaged: it has not one row of the process")
+    process, accounts = (dict(zip(section.names, section.form.unpack(row))) for section, row in found[:2])
+    return Figures(number, pid, _text(library), process, accounts, tuple(found[2:]))
 
 
 def parse(data: bytes) -> Figures:
@@ -132,11 +206,11 @@ def parse(data: bytes) -> Figures:
         raise Newer(
             f"its board has version {version}, and this command reads versions up to {VERSION}: update tslab-tools"
         )
-    if count < SECTIONS_LEAST or count > 64 or copy_bytes > _BYTES_MOST or not 0 < copies <= 16:
+    if not _SECTIONS_LEAST <= count <= _SECTIONS_MOST or not 0 < copies <= _COPIES_MOST or head_bytes > _HEAD_MOST:
         raise Unreadable("the board is damaged")
-    if copy_bytes < _COPY.size + 4 * count:
+    if copy_bytes < _COPY.size + 4 * count or len(data) > BYTES_MOST:
         raise Unreadable("the board is damaged")
-    sections = list(_sections(_part(data, 0, head_bytes), head_bytes, count))
+    sections = _sections(_part(data, 0, head_bytes), count)
     found = [_copy(_part(data, head_bytes + i * copy_bytes, copy_bytes), sections) for i in range(copies)]
     whole = [figures for figures in found if figures]
     if not whole:

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Self
 
 from tslab_tools.failure import Failure
-from tslab_tools.live import processes
+from tslab_tools.live import board, processes, shared_memory
 
-FILE = "/memfd:tslab-ctl"
+FILE = "/memfd:tslab-ctl (deleted)"
 MAGIC = b"TSLABCTL"
 VERSION = 1
 REQUEST_BYTES = ANSWER_BYTES = 1024
@@ -52,8 +52,14 @@ class Inbox:
 
     def __enter__(self) -> Self:
         path = self._path()
-        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._inner_pid, owners = processes.numbers_of(self.pid)
         try:
+            self._file, status = shared_memory.opened(path, owners, os.O_RDWR)
+        except board.Unreadable as problem:
+            raise Failure(f"process {self.pid}: {problem}") from problem
+        try:
+            if status.st_size < BYTES:
+                raise Failure(f"the inbox of process {self.pid} is cut off")
             self._check()
             self._lock()
             self._memory = mmap.mmap(self._file, BYTES)
@@ -79,7 +85,7 @@ class Inbox:
         magic, version, _, pid, _, _ = self._head()
         if version > VERSION:
             raise Failure(f"the inbox of process {self.pid} has version {version}: update tslab-tools")
-        if magic != MAGIC or pid != processes.inner_pid(self.pid):  # a child that has not posted yet has its parent's
+        if magic != MAGIC or pid != self._inner_pid:  # a child that has not posted yet has its parent's
             raise Failure(f"process {self.pid} has no inbox yet: it makes one at its next slow allocation")
 
     def _lock(self) -> None:
@@ -93,10 +99,7 @@ class Inbox:
             time.sleep(_LOOK_SECONDS)
 
     def _head(self) -> tuple[bytes, int, int, int, int, int]:
-        raw = os.pread(self._file, _HEAD.size, 0)
-        if len(raw) < _HEAD.size:
-            raise Failure(f"the inbox of process {self.pid} is cut off")
-        return _HEAD.unpack(raw)
+        return _HEAD.unpack(os.pread(self._file, _HEAD.size, 0))
 
     def _ring(self) -> None:
         """Wakes the library's own thread."""

@@ -15,7 +15,7 @@ from tslab_tools.terminal import plain_text
 OLD_SECONDS = 3  # figures older than that are marked
 _RETAINED_MUCH = 0.5
 _CLASSES, _ACCOUNTS = 12, 12
-_UNITS = "BKMGTP"
+_UNITS = "BKMGTPE"
 T = TypeVar("T")
 Of = Callable[[Process], T]
 

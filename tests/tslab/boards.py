@@ -1,0 +1,62 @@
+"""Boards as the library writes them, and as it would not: bytes for tests of what reads them."""
+
+import struct
+import zlib
+
+import tslab_test  # noqa: F401  # the path of the tools
+from tslab_tools.live import board, figures, processes
+
+NAMES = (
+    [row[0] for row in (*figures.BOARD_FIGURES, *figures.PROCESS_FIGURES, *figures.TOTAL_FIGURES)],
+    [part for name in figures.ACCOUNTS for part in (name, f"{name}_untouched")],
+    [row[0] for row in figures.CLASS_COUNTED],
+    [row[0] for row in figures.LABEL_FIGURES],
+    ["may_change"],
+    [],
+)
+TEXTS = (0, 0, 0, 32, 320, 64)
+COPY = struct.Struct("<QQ16s")
+
+
+def copy_of(number, rows, pid=4711):
+    """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
+    body = COPY.pack(number, pid, b"0.2.0") + struct.pack(f"<{len(rows)}I", *map(len, rows))
+    for each, text_bytes in zip(rows, TEXTS):
+        for row in each:
+            body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
+            body += row[-1].ljust(text_bytes, b"\0") if text_bytes else b""
+    body = struct.pack("<I", len(body) + 8) + body
+    return struct.pack("<I", zlib.crc32(body)) + body
+
+
+def rows_of(value, labels=(b"request",)):
+    return [
+        *([[value] * len(names)] for names in NAMES[:3]),
+        [[value] * len(NAMES[3]) + [label] for label in labels],
+        [[1, b"purge=lazy"], [0, b"trace=a=b,4M"]],
+        [[b"redis-server"]],
+    ]
+
+
+def board_of(copies, version=2, copy_bytes=8192, names=NAMES):
+    sections, texts = b"", b""
+    at = 32 + 16 * len(names)
+    for each, text_bytes in zip(names, TEXTS):
+        sections += struct.pack("<4I", at + len(texts), len(each), text_bytes, 0)
+        texts += "".join(f"{name}\0" for name in each).encode()
+    head_bytes = -(-(at + len(texts)) // 8) * 8
+    head = struct.pack("<8s6I", board.MAGIC, version, head_bytes, len(copies), copy_bytes, len(names), 0)
+    whole = (head + sections + texts).ljust(head_bytes, b"\0")
+    return whole + b"".join(copy.ljust(copy_bytes, b"\0") for copy in copies), head_bytes
+
+
+def process_of(value=0, before=None, labels=(b"request",), **own):
+    """A process whose figures all have this value, but for those that are named."""
+    process = processes.Process(1 << 30)  # there is none
+    for name, number, each in (("before", 1, before), ("figures", 2, value)):
+        if each is not None:
+            data, _ = board_of([copy_of(number, rows_of(each, labels))])
+            figures = board.parse(data)
+            figures.process.update({"written_ms": number * 1000} | (own if name == "figures" else {}))
+            setattr(process, name, figures)
+    return process

@@ -1,0 +1,216 @@
+"""What reads the boards of processes, beside processes that lie: `tslab top`, `stat` and `export` show the others, say that
+these cannot be read, and neither wait nor read more than a board has. Where the test is root, the liars are another user's.
+usage: test_hostile.py [LIBRARY]"""
+
+import fcntl
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import unittest
+import zlib
+
+import boards
+import tslab_test
+from tslab_tools.live import board, processes, shared_memory
+
+NOBODY = 65534
+# A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals and its owner.
+SHARES = """
+import fcntl, os, sys, time
+size, seals, owner = map(int, sys.argv[1:])
+data = sys.stdin.buffer.read()
+if os.geteuid() == 0 and owner:
+    os.setegid(owner)
+    os.seteuid(owner)
+file = os.memfd_create("tslab-export", os.MFD_ALLOW_SEALING)
+if os.geteuid() == owner != 0:
+    os.seteuid(0)
+    os.setuid(65534)
+os.ftruncate(file, max(size, len(data)))
+os.pwrite(file, data, 0)
+fcntl.fcntl(file, 1033, seals)
+os.dup2(file, 100)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+# A process with a descriptor whose link reads as a board's does. It is a name in a root directory of its own.
+PRETENDS = """
+import ctypes, os, sys, time
+kind, folder = sys.argv[1:]
+name = "memfd:tslab-export" + (kind != "file") * " (deleted)"
+libc = ctypes.CDLL(None, use_errno=True)
+def must(result):
+    if result:
+        sys.exit(77)
+uid, gid = os.geteuid(), os.getegid()
+must(libc.unshare(0x10000000 | 0x00020000))  # CLONE_NEWUSER, CLONE_NEWNS
+open("/proc/self/setgroups", "w").write("deny")
+open("/proc/self/uid_map", "w").write(f"0 {uid} 1")
+open("/proc/self/gid_map", "w").write(f"0 {gid} 1")
+must(libc.mount(b"none", folder.encode(), b"tmpfs", 0, None))
+os.chdir(folder)
+os.mkdir("old")
+if kind == "fifo":
+    os.mkfifo(name)
+else:
+    open(name, "w").close()
+if kind == "device":
+    must(libc.mount(b"/dev/tty", name.encode(), None, 4096, None))  # MS_BIND
+must(libc.mount(b"/", b"old", None, 4096 | 16384, None))
+file = os.open(name, os.O_PATH)
+if kind == "file":
+    os.unlink(name)  # the kernel says that it is deleted
+libc.syscall(155, b".", b"old")  # pivot_root
+os.dup2(file, 100)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+
+def of(data):
+    """The same bytes, whatever the process."""
+    return lambda pid: data
+
+
+def true(pid):
+    return boards.board_of([boards.copy_of(1, boards.rows_of(1), pid=pid)])[0]
+
+
+def without(name):
+    """A board that lacks a column."""
+    names = [[column for column in each if column != name] for each in boards.NAMES[:4]]
+    rows = [[[1] * len(each)] for each in names[:3]] + [[[1] * len(names[3]) + [b"a"]]]
+    return lambda pid: boards.board_of([boards.copy_of(1, rows, pid=pid)], names=names)[0]
+
+
+def rows_that_lie(section, count, body=b"", names=boards.NAMES[:4]):
+    """A board that counts other rows than it has, with a right checksum."""
+
+    def made(pid):
+        counts = [1, 1, 0, 0]
+        counts[section] = count
+        rows = struct.pack("<Q", 1) * (len(names[0]) + len(names[1])) + body
+        copy = boards.COPY.pack(1, pid, b"0.2.0") + struct.pack("<4I", *counts) + rows
+        copy = struct.pack("<I", len(copy) + 8) + copy
+        copy = struct.pack("<I", zlib.crc32(copy)) + copy
+        return boards.board_of([copy], copy_bytes=len(copy), names=names)[0]
+
+    return made
+
+
+EMPTY = (boards.NAMES[0], boards.NAMES[1], [], boards.NAMES[3])
+# What it has on its board, its size, its seals: and what is said of it.
+LIES = {
+    "nothing": (of(b""), 0, SEALS, "cut off"),
+    "zeros": (of(b""), 8192, SEALS, "ever whole"),
+    "a terabyte": (true, 1 << 40, SEALS, "too large"),
+    "more than a board": (true, board.BYTES_MOST + 1, SEALS, "too large"),
+    "no seals": (true, 0, 0, "may change its size"),
+    "half of the seals": (true, 0, fcntl.F_SEAL_GROW, "may change its size"),
+    "no written_ms": (without("written_ms"), 0, SEALS, "no written_ms"),
+    "no size": (without("size"), 0, SEALS, "no size"),
+    "no labels": (without("labels"), 0, SEALS, "no labels"),
+    "rows without bytes": (rows_that_lie(2, 0xFFFFFFFF, names=EMPTY), 0, SEALS, "no .* in its section of classes"),
+    "rows that are not there": (rows_that_lie(2, 0xFFFFFFFF), 0, SEALS, "more rows"),
+    "too many rows": (rows_that_lie(2, 4000, bytes(4000 * 8 * len(boards.NAMES[2]))), 0, SEALS, "more rows"),
+    "two processes": (rows_that_lie(0, 2, bytes(8 * len(boards.NAMES[0]))), 0, SEALS, "not one row"),
+    "no process": (rows_that_lie(0, 0), 0, SEALS, "not one row"),
+}
+
+
+class Hostile(tslab_test.TslabTest):
+    def started(self, source, *words):
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        return self.of([sys.executable, "-c", source, *map(str, words)], **user)
+
+    def of(self, argv, **options):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": "/"}
+        process = subprocess.Popen(argv, **pipes, **options)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def sharing(self, data=true, size=0, seals=SEALS, owner=0, process=None):
+        process = process or self.started(SHARES, size, seals, owner)
+        with process.stdin as file:
+            file.write(data(process.pid))
+        return process
+
+    def wait_for(self, *there):
+        for process in there:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+
+    def look(self, *there):
+        """Looks at these processes alone. Returns the PIDs of those with figures, and what is said of others."""
+        with processes.Watched([process.pid for process in there]) as watched:
+            found = watched.look_afresh(0)
+            return {one.pid for one in found}, watched.unreadable
+
+    def test_lies_are_said_and_do_no_harm(self):
+        honest = self.sharing()
+        liars = {name: self.sharing(data, size, seals) for name, (data, size, seals, _) in LIES.items()}
+        self.wait_for(honest, *liars.values())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found, problems = self.look(honest, *liars.values())
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, before + (64 << 10))
+        self.assertEqual(found, {honest.pid})
+        for name, liar in liars.items():
+            self.assertRegex(problems[liar.pid], LIES[name][-1], name)
+        done = self.tslab("top", "--once", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shown = {process["pid"] for process in json.loads(done.stdout)["processes"]}
+        self.assertIn(honest.pid, shown)
+        self.assertFalse(shown & {liar.pid for liar in liars.values()})
+        for liar in liars.values():
+            self.assertIn(f"process {liar.pid}: ", done.stderr)
+        done = self.tslab("stat", liars["no written_ms"].pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no written_ms", done.stderr)
+
+    def test_links_that_lie(self):
+        """None of these files is opened: a FIFO would wait for ever, a terminal would become ours."""
+        honest = self.sharing()
+        liars = {}
+        for kind in ("fifo", "device", "file"):
+            folder = self.own / kind
+            folder.mkdir()
+            self.own.chmod(0o755)
+            folder.chmod(0o777)
+            liar = self.started(PRETENDS, kind, folder)
+            liar.stdin.close()
+            if liar.stdout.readline() != b"ready\n":
+                self.assertEqual(liar.wait(), 77)
+                self.skipTest("users get no name spaces here")
+            liars[kind] = liar
+            self.assertEqual(os.readlink(f"/proc/{liar.pid}/fd/100"), processes.FILE)
+        self.wait_for(honest)
+        found, problems = self.look(honest, *liars.values())
+        self.assertEqual(found, {honest.pid})
+        for kind, liar in liars.items():
+            self.assertIn("a file of another kind", problems[liar.pid], kind)
+        done = self.tslab("top", "--once", "--json")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f'"pid": {honest.pid}, ', done.stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can have boards of two users")
+    def test_the_board_of_another_user(self):
+        liar = self.of([sys.executable, "-c", SHARES, "0", str(SEALS), "65533"])
+        self.sharing(process=liar)
+        self.wait_for(liar)
+        found, problems = self.look(liar)
+        self.assertEqual(found, set())
+        self.assertIn("another user", problems[liar.pid])
+
+    def test_nothing_is_read_beyond_a_board(self):
+        self.assertEqual(shared_memory.read("/proc/self/environ")[:0], b"")
+        self.assertLessEqual(len(shared_memory.read("/dev/zero")), 1 << 16)
+        self.assertEqual(shared_memory.read("/proc/self/nothing"), b"")
+
+
+if __name__ == "__main__":
+    tslab_test.main()
