@@ -2,19 +2,25 @@
 these cannot be read, and neither wait nor read more than a board has. Where the test is root, the liars are another user's.
 usage: test_hostile.py [LIBRARY]"""
 
+import collections
+import contextlib
 import fcntl
 import json
 import os
 import resource
+import socket
 import struct
 import subprocess
 import sys
+import threading
+import time
 import unittest
+import unittest.mock
 import zlib
 
 import boards
 import tslab_test
-from tslab_tools.live import board, processes, shared_memory
+from tslab_tools.live import board, exporter, processes, shared_memory
 
 NOBODY = 65534
 # A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals and its owner.
@@ -206,10 +212,123 @@ class Hostile(tslab_test.TslabTest):
         self.assertEqual(found, set())
         self.assertIn("another user", problems[liar.pid])
 
+    def test_what_a_scrape_costs(self):
+        """Each board is found and opened once, however long the scrape waits for figures of now; /proc is listed once."""
+        many = [self.sharing() for _ in range(12)]
+        self.wait_for(*many)
+        counted = collections.Counter()
+        paths = [f"/proc/{process.pid}/" for process in many]
+
+        def count(event, arguments):
+            if counting and event in ("open", "os.listdir", "os.scandir"):
+                path = str(arguments[0])
+                ours = next((path.removeprefix(part) for part in paths if path.startswith(part)), None)
+                if ours is not None or path == "/proc":
+                    counted[event, ours or path] += 1
+
+        counting = True
+        sys.addaudithook(count)
+        with exporter.Server(("127.0.0.1", 0), patience=0.4) as server:
+            value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+        counting = False
+        self.assertGreaterEqual(value["tslab_exporter_processes"], len(many))
+        once = {("open", name): len(many) for name in ("fd/100", "status", "uid_map", "comm", "cgroup", "statm")}
+        self.assertEqual(counted, once | {("os.listdir", "/proc"): 1})
+
+    def test_a_scrape_has_a_deadline(self):
+        honest = self.sharing()
+        self.wait_for(honest)
+        with exporter.Server(("127.0.0.1", 0), patience=0) as server:
+            for deadline, there in ((-1, False), (1000, True)):
+                with unittest.mock.patch.object(exporter, "DEADLINE", deadline):
+                    value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+                self.assertEqual(value["tslab_exporter_processes"] > 0, there)
+                self.assertEqual(value["tslab_exporter_unseen"] == 0, there)
+
     def test_nothing_is_read_beyond_a_board(self):
         self.assertEqual(shared_memory.read("/proc/self/environ")[:0], b"")
         self.assertLessEqual(len(shared_memory.read("/dev/zero")), 1 << 16)
         self.assertEqual(shared_memory.read("/proc/self/nothing"), b"")
+
+
+class Requests(unittest.TestCase):
+    """Those of anybody who can reach the exporter."""
+
+    def setUp(self):
+        self.server = exporter.Server(("127.0.0.1", 0), [os.getpid()], patience=0)
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        thread.start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.shutdown)
+
+    def send(self, request):
+        connection = socket.create_connection(self.server.server_address, timeout=60)
+        self.addCleanup(connection.close)
+        connection.sendall(request)
+        return connection
+
+    def answer(self, request):
+        """Its first line, and what comes."""
+        with self.send(request) as connection, connection.makefile("rb") as file:
+            return file.readline().decode(), file.read().decode()
+
+    def test_hosts(self):
+        """A page in a browser that calls this machine by its own name is refused."""
+        port = self.server.server_address[1]
+        for host in (
+            "127.0.0.1",
+            f"127.0.0.1:{port}",
+            "localhost",
+            f"LocalHost:{port}",
+            "[::1]:9447",
+            "10.1.2.3",
+            None,
+        ):
+            line = f"Host: {host}\r\n" if host else ""
+            status, text = self.answer(f"GET /metrics HTTP/1.1\r\n{line}\r\n".encode())
+            self.assertIn(" 200 ", status, host)
+            self.assertIn("tslab_exporter_processes 0.0", text)
+        for host in ("rebound.example", f"rebound.example:{port}", "127.0.0.1.example", "localhost.example", "[", ""):
+            status, text = self.answer(f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            self.assertIn(" 421 ", status, host)
+            self.assertNotIn("tslab_exporter", text)
+        self.assertTrue(exporter.is_meant("monitor.example:1", {"monitor.example"}))
+
+    def test_the_size_of_a_request(self):
+        most = b"GET /metrics HTTP/1.1\r\nX: " + b"x" * exporter.HEAD_MOST
+        self.assertIn(" 431 ", self.answer(most[: exporter.HEAD_MOST])[0])
+        self.assertIn(" 200 ", self.answer(most[: exporter.HEAD_MOST - 4] + b"\r\n\r\n")[0])
+
+    def test_half_a_request_takes_a_place_for_a_while_only(self):
+        before = threading.active_count()
+        with unittest.mock.patch.object(exporter, "REQUEST_SECONDS", 0.3):
+            halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
+            self.assertLessEqual(threading.active_count(), before + exporter.CONNECTIONS_MOST)
+            for half in halves:  # all are closed, those without a place at once
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(half.recv(1), b"")
+        self.assertIn(" 200 ", self.answer(b"GET /metrics HTTP/1.0\r\n\r\n")[0])
+
+    def test_those_who_come_together_get_the_same(self):
+        scrapes, go = [], threading.Event()
+
+        def scrape():
+            scrapes.append(1)
+            go.wait(60)
+            return []
+
+        with unittest.mock.patch.object(self.server, "_scrape", scrape):
+            threads = [threading.Thread(target=self.server.collect) for _ in range(5)]
+            for thread in threads:
+                thread.start()
+            while not scrapes:
+                time.sleep(0.001)
+            time.sleep(0.05)  # so that all wait
+            go.set()
+            for thread in threads:
+                thread.join()
+        self.assertLessEqual(len(scrapes), 2)  # one more if a thread was late
 
 
 if __name__ == "__main__":

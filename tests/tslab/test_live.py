@@ -303,10 +303,8 @@ class Metrics(unittest.TestCase):
         strange.pid = 77
         return [process_of(1 << 40, labels=(b"request", b"other")), strange]
 
-    def test_prometheus_reads_them(self):
-        found = self.found()
-        found[1].program = 'na"me\\'
-        collected = list(metrics.families(found, 1))
+    def read(self, collected):
+        """The samples of these metrics, as Prometheus reads them in both formats."""
         registry = types.SimpleNamespace(collect=lambda: collected)
         for written, read in (
             (prometheus_client.generate_latest, plain_text),
@@ -314,20 +312,99 @@ class Metrics(unittest.TestCase):
         ):
             families = read.text_string_to_metric_families(written(registry).decode())
             samples = [sample for family in families for sample in family.samples]
-            self.assertEqual({sample.name for sample in samples}, metrics.names())
             keys_of = [(sample.name, *sorted(sample.labels.items())) for sample in samples]
             self.assertEqual(len(keys_of), len(set(keys_of)), "a sample is there twice")
+            yield samples
+
+    def test_prometheus_reads_them(self):
+        found = self.found()
+        found[1].program = 'na"me\\\x1b'
+        for samples in self.read([*metrics.of_each(found), *metrics.of_exporter(2, 1, 0)]):
+            self.assertEqual({sample.name for sample in samples}, metrics.names())
             value = {(s.name, s.labels.get("pid"), s.labels.get("label")): s.value for s in samples}
             self.assertEqual(value["tslab_allocations_total", "77", None], 1)
-            self.assertEqual(value["tslab_epoch_live_bytes", "77", 'a"\\\n'], 1)
+            self.assertEqual(value["tslab_epoch_live_bytes", "77", 'a"\\\\n'], 1)
             self.assertEqual(value["tslab_epoch_live_bytes", "77", "\ufffd"], 2)
             self.assertEqual(value["tslab_epoch_live_bytes", "1073741824", "(others)"], 2 << 40)
             self.assertEqual(value["tslab_exporter_unreadable", None, None], 1)
-            self.assertEqual({s.labels["program"] for s in samples if s.labels.get("pid") == "77"}, {'na"me\\'})
+            self.assertEqual({s.labels["program"] for s in samples if s.labels.get("pid") == "77"}, {r'na"me\\x1b'})
 
     def test_nothing_to_tell(self):
-        text = metrics.text([], 0)
-        self.assertEqual(len(list(openmetrics.text_string_to_metric_families(text))), 2)
+        for collected in (metrics.of_each([]), metrics.Sums().metrics([])):
+            self.assertEqual(list(collected), [])
+
+    def test_sums(self):
+        """Of a program in a unit. What was at its peak at other times, and what ends with a process, is not summed up."""
+        a, b, c = (process_of(value, labels=(b"x", b"y")) for value in (3, 4, 5))
+        for pid, (one, unit) in enumerate(zip((a, b, c), ("a.service", "a.service", "b.service"))):
+            one.pid, one.program, one.unit = pid + 1, "server", unit
+            one.figures.labels[0].update({"labels": 1, "oldest_ms": 1000 * (pid + 1)})
+        for samples in self.read([*metrics.Sums().metrics([a, b, c])]):
+            value = {
+                (s.name, s.labels["unit"], *(s.labels[x] for x in s.labels if x not in ("unit", "program"))): s.value
+                for s in samples
+            }
+            names = {sample.name for sample in samples}
+            self.assertEqual(value["tslab_processes", "a.service", "0.2.0"], 2)
+            self.assertEqual(value["tslab_memory_bytes", "a.service", "live"], 7)
+            self.assertEqual(value["tslab_memory_bytes", "b.service", "live"], 5)
+            self.assertEqual(value["tslab_rss_bytes", "a.service"], 7)
+            self.assertEqual(value["tslab_account_bytes", "a.service", "live_slots"], 7)
+            self.assertEqual(value["tslab_pressure", "a.service", "soft"], 7)
+            self.assertEqual(value["tslab_queue_longest", "a.service"], 4)
+            self.assertEqual(value["tslab_epochs", "a.service", "x", "draining"], 7)
+            self.assertEqual(value["tslab_epoch_oldest_seconds", "a.service", "x"], 2)
+            self.assertFalse({sample.labels.get("pid") for sample in samples} - {None})
+            self.assertFalse([name for name in names if name.startswith("tslab_class_")])
+            self.assertFalse(names & {"tslab_limit_bytes", "tslab_rss_peak_bytes"})
+            self.assertGreater(names, {f"tslab_{name}_total" for name in metrics.COUNTERS})
+
+    def test_counters_of_sums_only_grow(self):
+        """Processes begin with counts of their own, as children of forks have, count, end, and are others with the same
+        number; Prometheus would take a sum that falls for one that began at 0."""
+        sums, allocations = metrics.Sums(), []
+
+        def scrape(*counts):
+            found = []
+            for pid, inode, count in counts:
+                found.append(process_of(1, allocations=count))
+                found[-1].pid, found[-1].inode, found[-1].program, found[-1].unit = pid, inode, "server", "u"
+            values = [
+                sample.value
+                for metric in sums.metrics(found)
+                for sample in metric.samples
+                if sample.name == "tslab_allocations_total"
+            ]
+            allocations.extend(values)
+            return values
+
+        self.assertEqual(scrape((1, 1, 100), (2, 2, 1000)), [0])
+        self.assertEqual(scrape((1, 1, 150), (2, 2, 1001)), [51])
+        self.assertEqual(scrape((1, 1, 150), (3, 3, 5000)), [51])  # 2 has ended; 3 is a child of a fork
+        self.assertEqual(scrape((1, 1, 150), (3, 3, 5007)), [58])
+        self.assertEqual(scrape((1, 4, 3), (3, 3, 5007)), [58])  # 1 is another process
+        self.assertEqual(scrape((1, 4, 4), (3, 3, 0)), [59])  # 3 lies
+        self.assertEqual(scrape(), [])
+        self.assertEqual(scrape((9, 9, 4)), [0])
+        self.assertEqual(sums.pids, {9})
+
+    def test_names_that_programs_choose_make_no_series_without_end(self):
+        sums, seen = metrics.Sums(), set()
+        for turn in range(30):
+            found = []
+            for number in range(10):
+                found.append(process_of(1, labels=[b"%d" % (turn * 100 + number * 10 + n) for n in range(10)]))
+                for row in found[-1].figures.labels:
+                    row["labels"] = 1
+                found[-1].pid, found[-1].unit = number + 1, "user-1.slice"
+                found[-1].program = f"{turn} {number}" if number else "same"
+            for metric in sums.metrics(found):
+                seen |= {(s.name, *s.labels.items()) for s in metric.samples}
+        programs = {dict(labels)["program"] for _, *labels in seen}
+        self.assertEqual(len(programs), metrics._NAMES_MOST + 1)
+        self.assertIn(metrics.OTHERS, programs)
+        labels = {dict(labels).get("label") for _, *labels in seen if dict(labels)["program"] == "same"} - {None}
+        self.assertEqual(len(labels), metrics._NAMES_MOST + 1)
 
     def test_every_figure_of_a_counter_is_there(self):
         """A typing error in the table would only be seen where it is used."""

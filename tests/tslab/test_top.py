@@ -253,11 +253,10 @@ class Commands(Live):
         self.assertIn("--json goes with --once", self.tslab("top", "--json").stderr)
         self.assertIn("no address", self.tslab("export", "--listen", "nonsense").stderr)
 
-    def test_exporter(self):
-        busy = self.start(BUSY, TSLAB_KEEPER="2")
-        self.figures([busy.pid])
+    def exporter(self, *words):
+        """The address of one."""
         server = subprocess.Popen(
-            self.argv("export", "--listen", "127.0.0.1:0", busy.pid),
+            self.argv("export", "--listen", "127.0.0.1:0", *words),
             stdout=subprocess.PIPE,
             text=True,
             env=self.environment,
@@ -265,16 +264,31 @@ class Commands(Live):
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        url = server.stdout.readline().split()[-1]
-        for accept, read in (("application/openmetrics-text", openmetrics), ("text/plain", plain_text)):
-            request = urllib.request.Request(url, headers={"Accept": accept})
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-                self.assertTrue(answer.headers["Content-Type"].startswith(accept))
-                text = answer.read().decode()
-            samples = [sample for family in read.text_string_to_metric_families(text) for sample in family.samples]
-            value = {sample.name: sample.value for sample in samples if not sample.labels}
-            self.assertEqual(value, {"tslab_exporter_processes": 1, "tslab_exporter_unreadable": 0})
-            self.assertIn(str(busy.pid), {sample.labels.get("pid") for sample in samples})
+        return server.stdout.readline().split()[-1]
+
+    def test_exporter(self):
+        busy = [self.start(BUSY, TSLAB_KEEPER="2") for _ in range(2)]
+        pids = [program.pid for program in busy]
+        self.figures(pids)
+        for more, labels in (
+            ((), {("python3", None)}),
+            (("--per-process",), {("python3", str(pid)) for pid in pids}),
+        ):
+            url = self.exporter(*more, *pids)
+            for accept, read in (("application/openmetrics-text", openmetrics), ("text/plain", plain_text)):
+                request = urllib.request.Request(url, headers={"Accept": accept})
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                    self.assertTrue(answer.headers["Content-Type"].startswith(accept))
+                    text = answer.read().decode()
+                samples = [sample for family in read.text_string_to_metric_families(text) for sample in family.samples]
+                value = {sample.name: sample.value for sample in samples if not sample.labels}
+                exporter = {"processes": 2, "unreadable": 0, "unseen": 0}
+                self.assertEqual(value, {f"tslab_exporter_{name}": number for name, number in exporter.items()})
+                of = {(s.labels["program"], s.labels.get("pid")) for s in samples if "program" in s.labels}
+                self.assertEqual(of, labels)
+                self.assertEqual(sum(s.value for s in samples if s.name == "tslab_processes"), 2)
+                self.assertTrue(all(s.labels["unit"] for s in samples if s.labels))
+                self.assertEqual(bool(more), "tslab_class_slab_bytes" in {sample.name for sample in samples})
 
     def test_on_a_terminal(self):
         busy = self.start(BUSY, TSLAB_KEEPER="2")

@@ -14,6 +14,8 @@ def plain_text(text: str) -> str:
     """The text without what steers a terminal or turns the direction of words. Controls (also U+0080 to 9F and those of
     bidi), line separators, bytes that are no UTF-8 and all else that has no picture become escapes, such as \\x1b and
     \\u202e. What rich takes for markup stays: print the result as rich.text.Text, or on console()."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
 
 

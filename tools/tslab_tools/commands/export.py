@@ -6,20 +6,26 @@ import sys
 NAME = "export"
 HELP = "an exporter for Prometheus: all processes that run on tslab"
 DESCRIPTION = """Serves the figures of all processes that run on tslab with TSLAB_EXPORT=1 over HTTP, at /metrics, in
-the formats of OpenMetrics and Prometheus. It sees the processes of its own user; root's sees all. A process that is
-idle and has one thread keeps the figures that it posted last; tslab_figures_age_seconds says how old they are."""
+the formats of OpenMetrics and Prometheus: sums of all processes of a program in a unit of systemd or a container. It
+sees the processes of its own user; root's sees all. A process that is idle and has one thread keeps the figures that it
+posted last; tslab_figures_age_seconds says how old they are."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--listen", default="127.0.0.1:9447", metavar="HOST:PORT", help="where (default: %(default)s)")
+    add(
+        "--per-process",
+        action="store_true",
+        help="series of each process, with those of its size classes: some 400 each",
+    )
     add("pids", nargs="*", type=int, metavar="PID", help="only these processes")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tslab_tools.live import exporter  # noqa: PLC0415  # the help needs no prometheus_client
 
-    with exporter.Server(exporter.address(arguments.listen), arguments.pids) as server:
+    with exporter.Server(exporter.address(arguments.listen), arguments.pids, arguments.per_process) as server:
         if server.is_open_to_others:
             print(
                 "tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr

@@ -1,16 +1,27 @@
-"""An HTTP server that Prometheus asks for the figures of all processes."""
+"""An HTTP server that Prometheus asks for the figures of all processes. Who asks may be anybody on this machine, so the
+number of connections, the bytes of a request and the time of each are bounded."""
 
+import contextlib
+import io
 import ipaddress
 import socket
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from http import HTTPStatus
 from http.server import ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Metric, MetricsHandler
 from prometheus_client.registry import Collector
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import metrics, processes
+from tslab_tools.live.processes import now
+
+DEADLINE = 5.0  # seconds in which processes are looked for; Prometheus waits for ten
+CONNECTIONS_MOST, HEAD_MOST = 16, 8192
+REQUEST_SECONDS, ANSWER_SECONDS = 2.0, 10.0
 
 
 def address(text: str) -> tuple[str, int]:
@@ -21,18 +32,74 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def is_meant(host: str | None, names: Collection[str]) -> bool:
+    """Whether a request with this Host is for us. A page in a browser may give its own name the address of this
+    machine: then it asks for that name, and never for an address."""
+    if host is None:
+        return True
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return name.lower().rstrip(".") in names
+
+
+class _Handler(MetricsHandler):
+    server: "Server"
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = io.BytesIO(self._head())
+        self.connection.settimeout(ANSWER_SECONDS)
+
+    def _head(self) -> bytes:
+        """Of the request, up to its empty line; nothing if it does not come in time."""
+        head, end = b"", now() + REQUEST_SECONDS
+        with contextlib.suppress(OSError):
+            while b"\r\n\r\n" not in head and len(head) < HEAD_MOST:
+                self.connection.settimeout(max(0.001, end - now()))
+                part = self.connection.recv(HEAD_MOST - len(head))
+                if not part:
+                    return b""
+                head += part
+            return head
+        return b""
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        if b"\r\n\r\n" not in self.rfile.getvalue():  # type: ignore[attr-defined]
+            self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        elif not is_meant(self.headers.get("Host"), self.server.names):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "Ask by address, or by the name given to --listen")
+        else:
+            return True
+        return False
+
+
 class Server(ThreadingHTTPServer, Collector):
     """Processes are looked at when somebody asks, and watched no longer: between two scrapes nothing is done."""
 
     daemon_threads = True
+    request_queue_size = 128
 
-    def __init__(self, listen: tuple[str, int], pids: Sequence[int] = (), patience: float = processes.PATIENCE) -> None:
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        pids: Sequence[int] = (),
+        per_process: bool = False,
+        patience: float = processes.PATIENCE,
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
-        self._pids, self._patience, self._at_work = pids, patience, threading.Lock()
+        self._pids, self._patience = pids, patience
+        self._sums = None if per_process else metrics.Sums()
+        self._at_work, self._room = threading.Lock(), threading.BoundedSemaphore(CONNECTIONS_MOST)
+        self._scraped: tuple[float, list[Metric]] = (float("-inf"), [])  # when that was done, and what was found
         registry = CollectorRegistry()
         registry.register(self)
-        handler = type("Handler", (MetricsHandler,), {"registry": registry, "timeout": 30})
-        super().__init__(listen, handler)
+        super().__init__(listen, type("Handler", (_Handler,), {"registry": registry}))
+        self.names = {"localhost", listen[0].lower()}
+        if self.is_open_to_others:
+            self.names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     @property
     def url(self) -> str:
@@ -43,8 +110,38 @@ class Server(ThreadingHTTPServer, Collector):
     def is_open_to_others(self) -> bool:
         return not ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._room.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # a client that goes away is no news
+            super().handle_error(request, client_address)
+
     def collect(self) -> list[Metric]:
-        """What the registry asks for."""
-        with self._at_work, processes.Watched(self._pids) as watched:
-            found = watched.look_afresh(self._patience)
-            return list(metrics.families(found, len(watched.unreadable)))
+        """What the registry asks for. Those who come while somebody is being served get the same."""
+        asked = now()
+        with self._at_work:
+            if self._scraped[0] < asked:
+                found = self._scrape()
+                self._scraped = (now(), found)
+            return self._scraped[1]
+
+    def _scrape(self) -> list[Metric]:
+        first = self._sums.pids if self._sums else ()
+        with processes.Watched(self._pids, first) as watched:
+            found = watched.look_afresh(self._patience, DEADLINE)
+            each = self._sums.metrics(found) if self._sums else metrics.of_each(found)
+            return [*each, *metrics.of_exporter(len(found), len(watched.unreadable), watched.unseen)]

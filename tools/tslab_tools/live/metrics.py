@@ -1,5 +1,6 @@
-"""The figures of processes as metrics of Prometheus."""
+"""The figures of processes as metrics of Prometheus: of each process, or of all processes of a program in a unit."""
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,25 +10,37 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from tslab_tools.live import processes
-from tslab_tools.live.figures import CLASS_COUNTED, LABEL_FIGURES, TOTAL_FIGURES
+from tslab_tools.live.figures import ACCOUNTS, CLASS_COUNTED, LABEL_FIGURES, TOTAL_FIGURES
+from tslab_tools.live.processes import Process
+from tslab_tools.terminal import plain_text
 
 OTHERS = "(others)"
-Sample = tuple[dict[str, Any], Any]
+_NAMES_MOST = 50  # of programs in a unit, of labels of a program: what users choose must not make series without end
+_UNITS_MOST = 10000  # that are remembered
+Sample = tuple[tuple[str, ...], float]  # values of the family's labels, and a number
 Figure = tuple[str, str, str, str]  # name, unit, kind, help
+Group = tuple[str, str]  # a program and a unit
 
 
 @dataclass(frozen=True)
 class Family:
-    """`samples` gives pairs of labels and a number. A counter's samples end in _total."""
+    """A counter's samples end in _total. `combine`: what two processes have together; None: nothing that means
+    anything. Counters that are combined have no labels."""
 
     name: str
     kind: str
     help: str
-    samples: Callable[[Any], Iterable[Sample]]
+    samples: Callable[[Process], Iterable[Sample]]
+    labels: tuple[str, ...] = ()
+    combine: Callable[[float, float], float] | None = operator.add
 
 
 def _help(text: str) -> str:
     return text[0].upper() + text[1:] + "."
+
+
+# What was the most at any time is not so for the sum of processes: they may have had it at other times.
+_PEAKS = ("queue_longest", "thread_records")
 
 
 def _of_process(figure: Figure) -> Family:
@@ -37,7 +50,8 @@ def _of_process(figure: Figure) -> Family:
         f"tslab_{name}",
         kind,
         _help(text),
-        lambda one: [({}, one.figures.process[name])] if name in one.figures.process else [],
+        lambda one: [((), one.figures.process[name])] if name in one.figures.process else [],
+        combine=max if name in _PEAKS else operator.add,
     )
 
 
@@ -47,16 +61,20 @@ def _of_classes(name: str) -> Family:
         f"tslab_class_{of}",
         kind,
         f"By size class: {text}.",
-        lambda one: [({"size": row["size"]}, row[name]) for row in one.figures.classes],
+        lambda one: [((str(row["size"]),), row[name]) for row in one.figures.classes],
+        ("size",),
+        None,
     )
 
 
-def _of_labels(
-    name: str, metric: str | None = None, combine: Callable[[Iterable[Any]], Any] = sum, scale: int = 1
-) -> Family:
+def _of_labels(name: str) -> Family:
     kind, text = _kind_and_help(LABEL_FIGURES, name)
     return Family(
-        f"tslab_epoch_{metric or name}", kind, f"Of the epochs with a label: {text}.", _labels(name, combine, scale)
+        f"tslab_epoch_{name}",
+        kind,
+        f"Of the epochs with a label: {text}.",
+        lambda one: [((label,), value) for label, value in _by_label(one, name, operator.add)],
+        ("label",),
     )
 
 
@@ -64,109 +82,219 @@ def _kind_and_help(figures: Iterable[Figure], name: str) -> tuple[str, str]:
     return next((kind, text) for figure, _, kind, text in figures if figure == name)
 
 
-def _terms(process: Any) -> list[Sample]:
-    return [({"use": name}, process.figures.process[name]) for name in processes.TERMS]
+def _terms(process: Process) -> list[Sample]:
+    return [((name,), process.figures.process[name]) for name in processes.TERMS]
 
 
-def _accounts(suffix: str) -> Callable[[Any], list[Sample]]:
-    def samples(process: Any) -> list[Sample]:
+def _accounts(suffix: str) -> Callable[[Process], list[Sample]]:
+    def samples(process: Process) -> list[Sample]:
         found = process.figures.accounts
-        names = [name for name in found if name.endswith("_untouched") == bool(suffix)]
-        return [({"account": name.removesuffix("_untouched")}, found[name]) for name in names]
+        return [((name,), found[name + suffix]) for name in ACCOUNTS if name + suffix in found]
 
     return samples
 
 
-def _by_label(process: Any, name: str, combine: Callable[[Iterable[Any]], Any] = sum) -> dict[str, Any]:
+def _by_label(process: Process, name: str, combine: Callable[[int, int], int]) -> Iterable[tuple[str, int]]:
     """Bytes that are no UTF-8 are replaced, so two labels may look the same."""
-    groups: dict[str, list[Any]] = {}
+    groups: dict[str, int] = {}
     for row in process.figures.labels:
-        groups.setdefault(row["label"] if row["labels"] <= 1 else OTHERS, []).append(row[name])
-    return {label: combine(numbers) for label, numbers in groups.items()}
+        label = plain_text(row["label"]) if row["labels"] <= 1 else OTHERS
+        groups[label] = combine(groups[label], row[name]) if label in groups else row[name]
+    return groups.items()
 
 
-def _labels(name: str, combine: Callable[[Iterable[Any]], Any] = sum, scale: int = 1) -> Callable[[Any], list[Sample]]:
-    return lambda process: [({"label": key}, value / scale) for key, value in _by_label(process, name, combine).items()]
+def _oldest(process: Process) -> list[Sample]:
+    return [((label,), value / 1000) for label, value in _by_label(process, "oldest_ms", max)]
 
 
-def _states(process: Any) -> Iterator[Sample]:
+def _states(process: Process) -> Iterator[Sample]:
     for state in ("open", "closing", "draining"):
-        yield from (({"label": key, "state": state}, value) for key, value in _by_label(process, state).items())
+        yield from (((label, state), value) for label, value in _by_label(process, state, operator.add))
 
 
-def _limits(process: Any) -> list[Sample]:
+def _limits(process: Process) -> list[Sample]:
     own = process.figures.process
-    return [({"limit": name}, own[f"{name}_limit_bytes"]) for name in ("hard", "soft") if own[f"{name}_limit_bytes"]]
+    return [((name,), own[f"{name}_limit_bytes"]) for name in ("hard", "soft") if own[f"{name}_limit_bytes"]]
 
 
-def _pressure(process: Any) -> list[Sample]:
+def _pressure(process: Process) -> list[Sample]:
     own = process.figures.process
-    return [({"limit": name}, own[f"{name}_pressure"]) for name in ("soft", "container")]
+    return [((name,), own[f"{name}_pressure"]) for name in ("soft", "container")]
 
 
-def _info(process: Any) -> list[Sample]:
-    return [({"library": process.figures.library}, 1)]
+def _one(process: Process) -> list[Sample]:
+    return [((plain_text(process.figures.library),), 1)]
 
 
 FAMILIES = (
-    Family("tslab_process_info", "gauge", "The version of the library that the process runs on.", _info),
-    Family("tslab_figures_age_seconds", "gauge", "Since the process posted its figures.", lambda one: [({}, one.age)]),
+    Family("tslab_processes", "gauge", "Processes, by the version of the library.", _one, ("library",)),
+    Family(
+        "tslab_figures_age_seconds",
+        "gauge",
+        "Since the process posted its figures.",
+        lambda one: [((), one.age)],
+        combine=max,
+    ),
     Family(
         "tslab_uptime_seconds",
         "gauge",
         "Since the library started.",
-        lambda one: [({}, one.figures.process["uptime_ms"] / 1000)],
+        lambda one: [((), one.figures.process["uptime_ms"] / 1000)],
+        combine=max,
     ),
-    Family("tslab_rss_bytes", "gauge", "Resident memory of the process.", lambda process: [({}, process.rss)]),
+    Family("tslab_rss_bytes", "gauge", "Resident memory.", lambda process: [((), process.rss)]),
     Family(
         "tslab_rss_peak_bytes",
         "gauge",
         "The most that was resident.",
-        lambda one: [({}, one.figures.process["peak_rss_bytes"])],
+        lambda one: [((), one.figures.process["peak_rss_bytes"])],
+        combine=None,
     ),
-    Family("tslab_memory_bytes", "gauge", "Memory of the library that has pages, by use.", _terms),
-    Family("tslab_account_bytes", "gauge", "Committed bytes, by account.", _accounts("")),
-    Family("tslab_account_untouched_bytes", "gauge", "Of these, bytes that have no pages.", _accounts("_untouched")),
-    Family("tslab_limit_bytes", "gauge", "Limits that the program or its options have set.", _limits),
-    Family("tslab_pressure", "gauge", "1: near this limit, the library saves memory.", _pressure),
+    Family("tslab_memory_bytes", "gauge", "Memory of the library that has pages, by use.", _terms, ("use",)),
+    Family("tslab_account_bytes", "gauge", "Committed bytes, by account.", _accounts(""), ("account",)),
+    Family(
+        "tslab_account_untouched_bytes",
+        "gauge",
+        "Of these, bytes that have no pages.",
+        _accounts("_untouched"),
+        ("account",),
+    ),
+    Family("tslab_limit_bytes", "gauge", "Limits that the program or its options have set.", _limits, ("limit",), None),
+    Family(
+        "tslab_pressure",
+        "gauge",
+        "Processes that are near this limit, so that the library saves memory.",
+        _pressure,
+        ("limit",),
+    ),
     *map(_of_process, TOTAL_FIGURES),
-    Family("tslab_epochs", "gauge", "Epochs that are not gone, by label and state.", _states),
-    _of_labels("oldest_ms", "oldest_seconds", max, 1000),
+    Family("tslab_epochs", "gauge", "Epochs that are not gone, by label and state.", _states, ("label", "state")),
+    Family(
+        "tslab_epoch_oldest_seconds",
+        "gauge",
+        f"Of the epochs with a label: {_kind_and_help(LABEL_FIGURES, 'oldest_ms')[1]}.",
+        _oldest,
+        ("label",),
+        max,
+    ),
     *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes")),
     *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
 )
+COUNTERS = tuple(name for name, _, kind, _ in TOTAL_FIGURES if kind == "counter")
 READ = ("tslab_exporter_processes", "gauge", "Processes whose figures were read.")
 UNREAD = ("tslab_exporter_unreadable", "gauge", "Processes whose figures could not be read, as of a newer library.")
+UNSEEN = ("tslab_exporter_unseen", "gauge", "Processes that there was no time to look at.")
 
 
 def names() -> set[str]:
     """Of all samples there can be."""
-    every = [(family.name, family.kind) for family in FAMILIES] + [READ[:2], UNREAD[:2]]
+    every = [(family.name, family.kind) for family in FAMILIES] + [READ[:2], UNREAD[:2], UNSEEN[:2]]
     return {name + ("_total" if kind == "counter" else "") for name, kind in every}
 
 
-def families(found: Collection[Any], unreadable: int | None = None) -> Iterator[Metric]:
-    """Of these processes, without those that have no samples. `unreadable`: how many others there are, if known."""
+def of_each(found: Collection[Process]) -> Iterator[Metric]:
+    """Of each of these processes, without metrics that have no samples."""
     for family in FAMILIES:
-        metric = Metric(family.name, family.help, family.kind)
-        for process in found:
-            for labels, value in family.samples(process):
-                _add(metric, {"pid": process.pid, "program": process.program} | labels, value)
-        if metric.samples:
-            yield metric
-    if unreadable is not None:
-        for (name, kind, text), count in ((READ, len(found)), (UNREAD, unreadable)):
-            metric = Metric(name, text, kind)
-            _add(metric, {}, count)
-            yield metric
+        yield from _filled(
+            family,
+            (
+                ({"pid": str(one.pid), "program": plain_text(one.program), "unit": plain_text(one.unit)}, key, value)
+                for one in found
+                for key, value in family.samples(one)
+            ),
+        )
 
 
-def _add(metric: Metric, labels: dict[str, Any], value: float) -> None:
-    name = metric.name + ("_total" if metric.type == "counter" else "")
-    metric.add_sample(name, {key: str(text) for key, text in labels.items()}, value)
+class Sums:
+    """Of programs in units, as one scrape comes after the other. A gauge is the sum, or the largest, of the processes
+    that there are. A counter is all that was seen to grow since the exporter started. So it does not fall when a
+    process ends, and does not jump when a child of a fork brings the counts of its parent."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, int], list[int]] = {}  # of each process: its board, and what it had counted
+        self._grown: dict[Group, list[int]] = {}
+        self._names: dict[tuple[str, ...], set[str]] = {}  # names that were chosen in a unit, or by a program in it
+
+    @property
+    def pids(self) -> set[int]:
+        return {pid for pid, _ in self._last}
+
+    def metrics(self, found: Collection[Process]) -> Iterator[Metric]:
+        groups: dict[Group, list[Process]] = {}
+        for one in found:
+            unit = plain_text(one.unit)
+            groups.setdefault((self._known(plain_text(one.program), unit), unit), []).append(one)
+        self._count(groups)
+        for family in FAMILIES:
+            if family.combine:
+                yield from _filled(family, self._samples(family, groups))
+        if len(self._names) > _UNITS_MOST:
+            units = {unit for _, unit in groups}
+            self._names = {key: value for key, value in self._names.items() if key[0] in units}
+
+    def _known(self, name: str, *of: str) -> str:
+        """The name, or (others) if too many other names were there before it."""
+        names = self._names.setdefault(of, set())
+        if len(names) < _NAMES_MOST:
+            names.add(name)
+        return name if name in names else OTHERS
+
+    def _count(self, groups: dict[Group, list[Process]]) -> None:
+        last, self._last = self._last, {}
+        self._grown = {group: self._grown.get(group, [0] * len(COUNTERS)) for group in groups}
+        for group, members in groups.items():
+            grown = self._grown[group]
+            for one in members:
+                counts = [one.figures.process.get(name, 0) for name in COUNTERS]
+                before = last.get((one.pid, one.inode), counts)
+                grown[:] = [sum_ + max(0, now - then) for sum_, now, then in zip(grown, counts, before)]
+                self._last[one.pid, one.inode] = counts
+
+    def _samples(
+        self, family: Family, groups: dict[Group, list[Process]]
+    ) -> Iterator[tuple[dict[str, str], Any, float]]:
+        for group, members in groups.items():
+            labels = dict(zip(("program", "unit"), group))
+            if family.kind == "counter":
+                name = family.name.removeprefix("tslab_")
+                if any(name in one.figures.process for one in members):
+                    yield labels, (), self._grown[group][COUNTERS.index(name)]
+                continue
+            for key, value in self._together(family, group, members).items():
+                yield labels, key, value
+
+    def _together(self, family: Family, group: Group, members: list[Process]) -> dict[tuple[str, ...], float]:
+        together: dict[tuple[str, ...], float] = {}
+        combine = family.combine
+        assert combine
+        for one in members:
+            for key, value in family.samples(one):
+                together[key] = combine(together[key], value) if key in together else value
+        if family.labels[:1] not in (("label",), ("library",)):
+            return together
+        known: dict[tuple[str, ...], float] = {}  # these labels are chosen by the program
+        for key, value in together.items():
+            key = (self._known(key[0], group[1], group[0], family.labels[0]), *key[1:])
+            known[key] = combine(known[key], value) if key in known else value
+        return known
 
 
-def text(found: Collection[Any], unreadable: int | None = None) -> str:
-    """The same in OpenMetrics."""
-    written: bytes = openmetrics.generate_latest(SimpleNamespace(collect=lambda: families(found, unreadable)))
+def of_exporter(read: int, unreadable: int, unseen: int) -> Iterator[Metric]:
+    for (name, kind, text), count in ((READ, read), (UNREAD, unreadable), (UNSEEN, unseen)):
+        yield from _filled(Family(name, kind, text, lambda _: ()), [({}, (), count)])
+
+
+def _filled(family: Family, samples: Iterable[tuple[dict[str, str], Any, float]]) -> Iterator[Metric]:
+    """Nothing if there are no samples."""
+    metric = Metric(family.name, family.help, family.kind)
+    name = family.name + ("_total" if family.kind == "counter" else "")
+    for labels, key, value in samples:
+        metric.add_sample(name, labels | dict(zip(family.labels, key)), value)
+    if metric.samples:
+        yield metric
+
+
+def text(found: Collection[Process]) -> str:
+    """Of each process, in OpenMetrics."""
+    written: bytes = openmetrics.generate_latest(SimpleNamespace(collect=lambda: of_each(found)))
     return written.decode()
