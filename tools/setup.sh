@@ -20,7 +20,7 @@ tslab="python3-rich python3-jinja2 python3-prometheus-client python3-protobuf py
 demo="python3 python3-rich python3-jinja2 perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
 lab="python3 $tslab binutils patch valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $tslab $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb strace zstd"
+test="$build $demo $tslab $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis clang clang-format clang-tidy libclang-rt-14-dev llvm mandoc systemtap-sdt-dev gdb strace zstd"
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.

@@ -4,23 +4,20 @@ usage: test_hostile.py [LIBRARY]"""
 
 import collections
 import contextlib
-import fcntl
 import json
 import os
 import resource
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
 import unittest
 import unittest.mock
-import zlib
 
-import boards
 import tslab_test
-from tslab_tools.live import board, exporter, processes, shared_memory
+from boards import LIES, SEALS, true
+from tslab_tools.live import exporter, processes, shared_memory
 
 NOBODY = 65534
 # A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals and its owner.
@@ -74,58 +71,6 @@ os.dup2(file, 100)
 print("ready", flush=True)
 time.sleep(1000)
 """
-SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
-
-
-def of(data):
-    """The same bytes, whatever the process."""
-    return lambda pid: data
-
-
-def true(pid):
-    return boards.board_of([boards.copy_of(1, boards.rows_of(1), pid=pid)])[0]
-
-
-def without(name):
-    """A board that lacks a column."""
-    names = [[column for column in each if column != name] for each in boards.NAMES[:4]]
-    rows = [[[1] * len(each)] for each in names[:3]] + [[[1] * len(names[3]) + [b"a"]]]
-    return lambda pid: boards.board_of([boards.copy_of(1, rows, pid=pid)], names=names)[0]
-
-
-def rows_that_lie(section, count, body=b"", names=boards.NAMES[:4]):
-    """A board that counts other rows than it has, with a right checksum."""
-
-    def made(pid):
-        counts = [1, 1, 0, 0]
-        counts[section] = count
-        rows = struct.pack("<Q", 1) * (len(names[0]) + len(names[1])) + body
-        copy = boards.COPY.pack(1, pid, b"0.2.0") + struct.pack("<4I", *counts) + rows
-        copy = struct.pack("<I", len(copy) + 8) + copy
-        copy = struct.pack("<I", zlib.crc32(copy)) + copy
-        return boards.board_of([copy], copy_bytes=len(copy), names=names)[0]
-
-    return made
-
-
-EMPTY = (boards.NAMES[0], boards.NAMES[1], [], boards.NAMES[3])
-# What it has on its board, its size, its seals: and what is said of it.
-LIES = {
-    "nothing": (of(b""), 0, SEALS, "cut off"),
-    "zeros": (of(b""), 8192, SEALS, "ever whole"),
-    "a terabyte": (true, 1 << 40, SEALS, "too large"),
-    "more than a board": (true, board.BYTES_MOST + 1, SEALS, "too large"),
-    "no seals": (true, 0, 0, "may change its size"),
-    "half of the seals": (true, 0, fcntl.F_SEAL_GROW, "may change its size"),
-    "no written_ms": (without("written_ms"), 0, SEALS, "no written_ms"),
-    "no size": (without("size"), 0, SEALS, "no size"),
-    "no labels": (without("labels"), 0, SEALS, "no labels"),
-    "rows without bytes": (rows_that_lie(2, 0xFFFFFFFF, names=EMPTY), 0, SEALS, "no .* in its section of classes"),
-    "rows that are not there": (rows_that_lie(2, 0xFFFFFFFF), 0, SEALS, "more rows"),
-    "too many rows": (rows_that_lie(2, 4000, bytes(4000 * 8 * len(boards.NAMES[2]))), 0, SEALS, "more rows"),
-    "two processes": (rows_that_lie(0, 2, bytes(8 * len(boards.NAMES[0]))), 0, SEALS, "not one row"),
-    "no process": (rows_that_lie(0, 0), 0, SEALS, "not one row"),
-}
 
 
 class Hostile(tslab_test.TslabTest):

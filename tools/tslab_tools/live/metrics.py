@@ -61,7 +61,7 @@ def _of_classes(name: str) -> Family:
         f"tslab_class_{of}",
         kind,
         f"By size class: {text}.",
-        lambda one: [((str(row["size"]),), row[name]) for row in one.figures.classes],
+        lambda one: {(str(row["size"]),): row[name] for row in one.figures.classes}.items(),  # each size once
         ("size",),
         None,
     )
