@@ -2,9 +2,11 @@
 usage: test_board_fuzz.py [LIBRARY]"""
 
 import contextlib
+import functools
 import itertools
 import json
 import struct
+import tempfile
 import types
 import unittest
 import zlib
@@ -17,7 +19,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 import boards
 import tslab_test
 from tslab_tools import terminal
-from tslab_tools.live import board, exporter, metrics, processes, screen, summary, units
+from tslab_tools.failure import Failure
+from tslab_tools.live import board, exporter, metrics, processes, report, screen, summary, units
 
 PID = 4711
 CORPUS = [boards.true(PID), *(data(PID) for data, *_ in boards.LIES.values())]
@@ -102,7 +105,7 @@ class Parsing(unittest.TestCase):
         self.check(data)
         self.check(board.MAGIC + struct.pack("<I", board.VERSION) + data)
 
-    @settings(max_examples=300)
+    @settings(max_examples=200)
     @given(damaged())
     def test_damaged_boards(self, data):
         self.check(data)
@@ -124,7 +127,7 @@ class Parsing(unittest.TestCase):
 class Showing(unittest.TestCase):
     """What a board has beyond the required columns may be missing, and numbers may be any."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(st.lists(made(), min_size=1, max_size=3), st.lists(st.text(max_size=20), min_size=6, max_size=6))
     @example([boards.true(PID)], ["\x1b[2J", "[/bold]", "\ud800", "a\nb", "\u202e", '"\\'])
     def test_every_form(self, data, texts):
@@ -154,6 +157,72 @@ class Showing(unittest.TestCase):
         self.assertLessEqual(len(units.unit_of(f"0::/{text}")), 128)
         with contextlib.suppress(ValueError):
             self.assertNotEqual(exporter.is_meant(text, ()), None)
+
+
+PLACES = [
+    ("threads", 0),
+    ("labels", 0),
+    ("classes", 0),
+    ("accounts",),
+    ("accounts", "exchange"),
+    ("totals",),
+    ("options",),
+    (),
+]
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def report_of():
+    """A report as the library writes it, in short."""
+    return {
+        "schema": "tslab-statistics", "program": "server", "pid": 1, "library": "0.2.0", "uptime_ms": 1, "rss_bytes": 1,
+        "peak_rss_bytes": 1, "totals": {"frees": 1}, "options": {"purge": "eager"},
+        "accounts": {"committed_bytes": 1, "untouched_bytes": 0, "exchange": {"bytes": 1, "untouched_bytes": 0}},
+        "classes": [{"size": 16, "free_bytes": 1, "tail_bytes": 1, "untouched_bytes": 0}],
+        "threads": [{"thread": 1, "name": "main", "allocations": 1}],
+        "labels": [{"label": "request", "labels": 1, "epochs": 1}], "label_limits": [],
+    }  # fmt: skip
+
+
+class Reports(unittest.TestCase):
+    """Those that a program has written: of a stranger's, perhaps."""
+
+    def shown(self, *lines):
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+            file.flush()
+            title, tables = report.shown(file.name)
+        console = terminal.console()
+        with console.capture() as capture:
+            console.print(title, *(table.rich() for table in tables))
+        return capture.get()
+
+    def test_a_report(self):
+        self.assertIn("server, process 1", self.shown(json.dumps(report_of(), separators=(",", ":"))))
+
+    @given(st.sampled_from(PLACES), st.integers(0, 11), VALUES, st.booleans())
+    def test_damaged_reports(self, place, number, value, is_lost):
+        made = report_of()
+        of = functools.reduce(lambda part, name: part[name], place, made)
+        name = sorted(of)[number % len(of)]
+        if name != "schema":
+            of[name] = value
+            if is_lost:
+                del of[name]
+        try:
+            said = self.shown(json.dumps(made, separators=(",", ":")))
+        except Failure as failure:
+            self.assertTrue(str(failure).isprintable())
+        else:
+            self.assertTrue(said.replace("\n", "").isprintable())
+
+    def test_no_report(self):
+        for line in (report.START, report.START + ":" + "[" * 100000, report.START + ":1}{", ""):
+            self.assertRaisesRegex(Failure, "no whole report", self.shown, line)
 
 
 if __name__ == "__main__":

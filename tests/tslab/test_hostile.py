@@ -159,7 +159,7 @@ class Hostile(tslab_test.TslabTest):
 
     def test_what_a_scrape_costs(self):
         """Each board is found and opened once, however long the scrape waits for figures of now; /proc is listed once."""
-        many = [self.sharing() for _ in range(12)]
+        many = [self.sharing(lambda pid: true(pid, 1)) for _ in range(12)]
         self.wait_for(*many)
         counted = collections.Counter()
         paths = [f"/proc/{process.pid}/" for process in many]

@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _show_report(path: str) -> int:
-    found = report.last_in(path)
+    title, tables = report.shown(path)
     console = terminal.console()
     console.width = max(console.width, REPORT_WIDTH)
-    console.print(report.title(found))
-    for table in report.tables(found):
+    console.print(title)
+    for table in tables:
         console.print("", table.title, table.rich(), sep="\n")
     return 0
 

@@ -32,8 +32,17 @@ def last_in(path: str) -> Report:
     try:
         report: Report = json.loads(lines[-1])
         return report
-    except (IndexError, ValueError) as problem:
+    except (IndexError, ValueError, RecursionError) as problem:
         raise Failure(f"{path} has no whole report of statistics as JSON (TSLAB_STATS=2)") from problem
+
+
+def shown(path: str) -> tuple[str, list[Table]]:
+    """The newest report of a file, which anybody may have written, for the terminal."""
+    report = last_in(path)
+    try:
+        return title(report), tables(report)
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise Failure(f"{path}: the report lacks what reports have: {plain_text(str(problem))}") from problem
 
 
 def title(report: Report) -> str:
@@ -45,7 +54,7 @@ def title(report: Report) -> str:
 def _table(name: str, heads: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[Table]:
     """Columns that no row has are left out: the report may be of another version of the library."""
     known = [head for head in heads if all(head in row for row in rows)]
-    texts = [[f"{row[head]:,}" if isinstance(row[head], int) else row[head] for head in known] for row in rows]
+    texts = [[f"{row[head]:,}" if isinstance(row[head], int) else str(row[head]) for head in known] for row in rows]
     return [Table(name, known, texts)] if rows else []
 
 
