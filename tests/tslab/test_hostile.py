@@ -112,6 +112,9 @@ class Hostile(tslab_test.TslabTest):
         self.assertEqual(found, {honest.pid})
         for name, liar in liars.items():
             self.assertRegex(problems[liar.pid], LIES[name][-1], name)
+        with exporter.Server(("127.0.0.1", 0), [honest.pid, *(liar.pid for liar in liars.values())]) as server:
+            value = {sample.name: sample.value for metric in server.collect() for sample in metric.samples}
+        self.assertEqual((value["tslab_exporter_processes"], value["tslab_exporter_unreadable"]), (1, len(liars)))
         done = self.tslab("top", "--once", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         shown = {process["pid"] for process in json.loads(done.stdout)["processes"]}
