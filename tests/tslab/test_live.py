@@ -352,6 +352,8 @@ class Metrics(unittest.TestCase):
             self.assertEqual(value["tslab_account_bytes", "a.service", "live_slots"], 7)
             self.assertEqual(value["tslab_pressure", "a.service", "soft"], 7)
             self.assertEqual(value["tslab_queue_longest", "a.service"], 4)
+            self.assertEqual(value["tslab_thread_records", "a.service"], 4)
+            self.assertEqual(value["tslab_queue_length", "a.service"], 7)
             self.assertEqual(value["tslab_epochs", "a.service", "x", "draining"], 7)
             self.assertEqual(value["tslab_epoch_oldest_seconds", "a.service", "x"], 2)
             self.assertFalse({sample.labels.get("pid") for sample in samples} - {None})

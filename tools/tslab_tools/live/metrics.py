@@ -39,19 +39,16 @@ def _help(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-# What was the most at any time is not so for the sum of processes: they may have had it at other times.
-_PEAKS = ("queue_longest", "thread_records")
-
-
 def _of_process(figure: Figure) -> Family:
-    """A family of a figure of the process. A library of another version may not have it."""
+    """A family of a figure of the process. A library of another version may not have it. What was the most at any time
+    is not summed up: processes may have had it at other times."""
     name, _, kind, text = figure
     return Family(
         f"tslab_{name}",
         kind,
         _help(text),
         lambda one: [((), one.figures.process[name])] if name in one.figures.process else [],
-        combine=max if name in _PEAKS else operator.add,
+        combine=max if text.startswith("the most ") else operator.add,
     )
 
 
