@@ -11,7 +11,7 @@ import types
 import unittest
 import zlib
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, configuration, example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.openmetrics import exposition
 from prometheus_client.openmetrics import parser as openmetrics
@@ -22,6 +22,8 @@ from tslab_tools import terminal
 from tslab_tools.failure import Failure
 from tslab_tools.live import board, exporter, metrics, processes, report, screen, summary, units
 
+HOME = tempfile.TemporaryDirectory(prefix="tslab-test-")  # else hypothesis makes one where the test runs
+configuration.set_hypothesis_home_dir(HOME.name)
 PID = 4711
 CORPUS = [boards.true(PID), *(data(PID) for data, *_ in boards.LIES.values())]
 settings.register_profile(
