@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -17,18 +18,19 @@ import unittest.mock
 
 import tslab_test
 from boards import LIES, SEALS, true
-from tslab_tools.live import exporter, processes, shared_memory
+from tslab_tools.live import exporter, inbox, processes, shared_memory
 
 NOBODY = 65534
-# A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals and its owner.
+# A process that has what it is sent in a memfd, as the library would: argv is its size at least, its seals, its owner
+# and its name.
 SHARES = """
 import fcntl, os, sys, time
-size, seals, owner = map(int, sys.argv[1:])
+size, seals, owner = map(int, sys.argv[1:4])
 data = sys.stdin.buffer.read()
 if os.geteuid() == 0 and owner:
     os.setegid(owner)
     os.seteuid(owner)
-file = os.memfd_create("tslab-export", os.MFD_ALLOW_SEALING)
+file = os.memfd_create(sys.argv[4], os.MFD_ALLOW_SEALING)
 if os.geteuid() == owner != 0:
     os.seteuid(0)
     os.setuid(65534)
@@ -86,8 +88,8 @@ class Hostile(tslab_test.TslabTest):
         self.addCleanup(process.kill)
         return process
 
-    def sharing(self, data=true, size=0, seals=SEALS, owner=0, process=None):
-        process = process or self.started(SHARES, size, seals, owner)
+    def sharing(self, data=true, size=0, seals=SEALS, name="tslab-export", process=None):
+        process = process or self.started(SHARES, size, seals, 0, name)
         with process.stdin as file:
             file.write(data(process.pid))
         return process
@@ -151,9 +153,30 @@ class Hostile(tslab_test.TslabTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn(f'"pid": {honest.pid}, ', done.stdout)
 
+    def test_inboxes_that_lie(self):
+        """`tslab ctl` writes only into memory that is an inbox, and what it is told is text."""
+
+        def told(answer, size):
+            head = struct.pack("<8sIIQII", inbox.MAGIC, inbox.VERSION, 0, 0, 0, 1)
+            data = (head + bytes(inbox.REQUEST_BYTES) + answer).ljust(inbox.BYTES, b"\0")[:size]
+            return lambda pid: data[:16] + struct.pack("<Q", pid) + data[24:]
+
+        for answer, size, seals, said in (
+            (b"done: a\x1b[2J\xc2\x9b", inbox.BYTES, SEALS, r"^a\\x1b\[2J\\x9b\n$"),
+            (b"refused: \xe2\x80\xae[/bold]", inbox.BYTES, SEALS, r"^tslab: process \d+: \\u202e\[/bold\]\n$"),
+            (b"", 100, SEALS, "cut off"),
+            (b"", inbox.BYTES, 0, "may change its size"),
+            (b"", 1 << 30, SEALS, "too large"),
+        ):
+            liar = self.sharing(told(answer, size), size, seals, "tslab-ctl")
+            self.wait_for(liar)
+            done = self.tslab("ctl", liar.pid, "trim")
+            self.assertRegex(done.stdout + done.stderr, said)
+            self.assertNotIn("Traceback", done.stderr)
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can have boards of two users")
     def test_the_board_of_another_user(self):
-        liar = self.of([sys.executable, "-c", SHARES, "0", str(SEALS), "65533"])
+        liar = self.of([sys.executable, "-c", SHARES, "0", str(SEALS), "65533", "tslab-export"])
         self.sharing(process=liar)
         self.wait_for(liar)
         found, problems = self.look(liar)

@@ -6,6 +6,7 @@ import re
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import inbox, processes
+from tslab_tools.terminal import plain_text
 
 NAME = "ctl"
 HELP = "change options of a process, have it write its profile, or give memory back"
@@ -45,7 +46,8 @@ def _show(pid: int) -> None:
         found = watched.look()
         watched.require(found)
     for name, value in found[0].figures.options.items():
-        print(f"{name}={value}{'' if name in found[0].figures.changeable else '   (set at the start)'}")
+        fixed = "" if name in found[0].figures.changeable else "   (set at the start)"
+        print(f"{plain_text(name)}={plain_text(value)}{fixed}")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,5 +58,5 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with inbox.Inbox(arguments.pid) as opened:
         for command in arguments.commands:
-            print(opened.ask(_from_here(command), arguments.time, arguments.wait))
+            print(plain_text(opened.ask(_from_here(command), arguments.time, arguments.wait)))
     return 0

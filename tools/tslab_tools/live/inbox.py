@@ -14,6 +14,7 @@ from typing import Self
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import board, processes, shared_memory
+from tslab_tools.terminal import plain_text
 
 FILE = "/memfd:tslab-ctl (deleted)"
 MAGIC = b"TSLABCTL"
@@ -130,7 +131,7 @@ class Inbox:
         raw = os.pread(self._file, ANSWER_BYTES, _ANSWER_AT)
         status, _, said = raw.partition(b"\0")[0].decode(errors="replace").partition(":")
         if status != "done":
-            raise Refused(f"process {self.pid}: {said.strip()}")
+            raise Refused(f"process {self.pid}: {plain_text(said.strip())}")
         return said.strip()
 
     def _why_silent(self, patience: float) -> str:
