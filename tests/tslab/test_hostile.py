@@ -276,10 +276,19 @@ class Requests(unittest.TestCase):
         with unittest.mock.patch.object(exporter, "REQUEST_SECONDS", 0.3):
             halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
             self.assertLessEqual(threading.active_count(), before + exporter.CONNECTIONS_MOST)
-            for half in halves:  # all are closed, those without a place at once
+            for half in halves:  # all are closed
                 with contextlib.suppress(ConnectionResetError):
                     self.assertEqual(half.recv(1), b"")
         self.assertIn(" 200 ", self.answer(b"GET /metrics HTTP/1.0\r\n\r\n")[0])
+
+    def test_halves_of_requests_do_not_keep_whole_ones_out(self):
+        with unittest.mock.patch.object(exporter, "REQUEST_SECONDS", 1000):
+            halves = [self.send(b"GET /metrics HTTP/1.1\r\n") for _ in range(3 * exporter.CONNECTIONS_MOST)]
+            self.assertIn(" 200 ", self.answer(b"GET /metrics HTTP/1.0\r\n\r\n")[0])
+            for half in halves[: -exporter.CONNECTIONS_MOST]:
+                self.assertEqual(half.recv(1), b"")
+            for half in halves:
+                half.close()
 
     def test_those_who_come_together_get_the_same(self):
         scrapes, go = [], threading.Event()

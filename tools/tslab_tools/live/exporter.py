@@ -21,7 +21,7 @@ from tslab_tools.live.processes import now
 
 DEADLINE = 5.0  # seconds in which processes are looked for; Prometheus waits for ten
 CONNECTIONS_MOST, HEAD_MOST = 16, 8192
-REQUEST_SECONDS, ANSWER_SECONDS = 2.0, 10.0
+REQUEST_SECONDS, ANSWER_SECONDS, ROOM_SECONDS = 2.0, 10.0, 1.0
 
 
 def address(text: str) -> tuple[str, int]:
@@ -54,7 +54,7 @@ class _Handler(MetricsHandler):
     def _head(self) -> bytes:
         """Of the request, up to its empty line; nothing if it does not come in time."""
         head, end = b"", now() + REQUEST_SECONDS
-        with contextlib.suppress(OSError):
+        try:
             while b"\r\n\r\n" not in head and len(head) < HEAD_MOST:
                 self.connection.settimeout(max(0.001, end - now()))
                 part = self.connection.recv(HEAD_MOST - len(head))
@@ -62,7 +62,10 @@ class _Handler(MetricsHandler):
                     return b""
                 head += part
             return head
-        return b""
+        except OSError:
+            return b""
+        finally:
+            self.server.reading.pop(self.connection, None)
 
     def parse_request(self) -> bool:
         if not super().parse_request():
@@ -93,6 +96,7 @@ class Server(ThreadingHTTPServer, Collector):
         self._pids, self._patience = pids, patience
         self._sums = None if per_process else metrics.Sums()
         self._at_work, self._room = threading.Lock(), threading.BoundedSemaphore(CONNECTIONS_MOST)
+        self.reading: dict[socket.socket, None] = {}  # connections without a whole request yet, the oldest first
         self._scraped: tuple[float, list[Metric]] = (float("-inf"), [])  # when that was done, and what was found
         registry = CollectorRegistry()
         registry.register(self)
@@ -111,12 +115,19 @@ class Server(ThreadingHTTPServer, Collector):
         return not ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Where there is no room, the request that has been coming for the longest time makes some."""
         if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+            for oldest in list(self.reading)[:1]:
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RD)
+            if not self._room.acquire(timeout=ROOM_SECONDS):
+                self.shutdown_request(request)
+                return
+        self.reading[request] = None
         try:
             super().process_request(request, client_address)
         except BaseException:
+            self.reading.pop(request, None)
             self._room.release()
             raise
 
