@@ -52,7 +52,7 @@ case "${1-}" in
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $watchers $cpython $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $watchers $cpython $uml $kernels prometheus buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;
