@@ -16,7 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 
-from tslab_tools.profiles import figures, pprof, symbols, written  # noqa: E402
+from tslab_tools.profiles import figures, symbols, written  # noqa: E402
+from tslab_tools.profiles.wrappers import Wrappers  # noqa: E402
 
 try:
     from selenium import webdriver
@@ -47,6 +48,39 @@ def tool(*words):
     return result.returncode, result.stdout + result.stderr
 
 
+def by_site(profile, kind):
+    return figures.by_site(figures.by_stack(profile, kind), Wrappers(symbols.Symbols(profile)).site)
+
+
+def varint(data, at):
+    number = shift = 0
+    while True:
+        number |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return number, at
+
+
+def fields(data):
+    """Of a message of Protocol Buffers: each field's number with its values, numbers or bytes."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at : at + value], at + value
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def packed(data):
+    numbers, at = [], 0
+    while at < len(data):
+        number, at = varint(data, at)
+        numbers.append(number)
+    return numbers
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -68,7 +102,7 @@ class Programs(Case):
     def test_a_planted_culprit_is_found(self):
         resident = int(self.run_program(PLANTED)) * 1024
         profile = written.read(self.directory / f"{PLANTED.name}.0")
-        sites = figures.by_site(figures.kept(profile), symbols.Symbols(profile))
+        sites = by_site(profile, "kept")
         total = sum(found.bytes for _, found in sites)
         site, found = sites[0]
         self.assertRegex(site, r"^site_52\b")  # the sites are called 10 to 109
@@ -85,7 +119,7 @@ class Programs(Case):
         path = self.directory / shape
         came = [int(word) * 1024 for word in self.run_program(PROMISE, shape, path, profile="1").split()]
         profile = written.read(path)
-        sites = dict(figures.by_site(figures.kept(profile), symbols.Symbols(profile)))
+        sites = dict(by_site(profile, "kept"))
         by = {site.split()[0]: found.bytes for site, found in sites.items()}
         return (by["by_culprit"], sum(by.values())), came
 
@@ -105,13 +139,13 @@ class Programs(Case):
     def test_stacks_and_estimates(self):
         self.run_program(WORK)
         profile = written.read(self.directory / f"{WORK.name}.0")
-        names = symbols.Symbols(profile)
-        live = dict(figures.by_site(figures.live(profile), names))
+        live = dict(by_site(profile, "live"))
         kept = next(found for site, found in live.items() if site.startswith("keeps"))
         self.assertAlmostEqual(kept.bytes / (40000 * 1024), 1, delta=0.6)  # of about 80 samples: five sigma
         self.assertNotIn("drops", {site.split()[0] for site in live})
-        allocated = {site.split()[0]: found for site, found in figures.by_site(figures.by_stack(profile, "allocated"), names)}
+        allocated = {site.split()[0]: found for site, found in by_site(profile, "allocated")}
         self.assertAlmostEqual(allocated["drops"].bytes / (40000 * 2048 + 2000 * 57344), 1, delta=0.5)
+        names = symbols.Symbols(profile)
         functions = {tuple(place.function for place in names.trace(number))[:3] for number in profile.stacks}
         self.assertIn(("keeps", "works", "main"), functions)
 
@@ -130,7 +164,7 @@ class Programs(Case):
     def test_each_object_with_a_period_of_one(self):
         self.run_program(WORK, profile="1")
         profile = written.read(self.directory / f"{WORK.name}.0")
-        live = {site.split()[0]: found for site, found in figures.by_site(figures.live(profile), symbols.Symbols(profile))}
+        live = {site.split()[0]: found for site, found in by_site(profile, "live")}
         self.assertEqual(round(live["keeps"].objects), 40000)
         self.assertNotIn("drops", live)
 
@@ -149,24 +183,16 @@ class Programs(Case):
         out = self.directory / "out.pb.gz"
         code, _ = tool(self.directory / f"{WORK.name}.0", "--pprof", out)
         self.assertEqual(code, 0)
-        message = pprof._message_class()()
-        message.ParseFromString(gzip.decompress(out.read_bytes()))
-        self.assertEqual(message.string_table[0], "")
-        self.assertEqual(len(message.sample_type), 8)
-        files = {message.string_table[mapping.filename]: message.string_table[mapping.build_id] for mapping in message.mapping}
+        profile = fields(gzip.decompress(out.read_bytes()))
+        strings = [text.decode() for text in profile[6]]
+        self.assertEqual(strings[0], "")
+        self.assertEqual([strings[fields(kind)[1][0]] for kind in profile[1]][2:4], ["inuse_objects", "inuse_space"])
+        files = {strings[fields(mapping)[5][0]]: strings[fields(mapping)[6][0]] for mapping in profile[3]}
         self.assertRegex(files[str(WORK)], r"^[0-9a-f]*$")
-        locations = {location.id for location in message.location}
-        self.assertTrue(all(set(sample.location_id) <= locations for sample in message.sample))
-        keys = {message.string_table[label.key] for sample in message.sample for label in sample.label}
-        self.assertEqual(keys, {"epoch", "thread"})
-
-    def test_flame_graphs(self):
-        self.run_program(WORK)
-        svg, page = self.directory / "out.svg", self.directory / "out.html"
-        code, _ = tool(self.directory / f"{WORK.name}.0", "--svg", svg, "--html", page)
-        self.assertEqual(code, 0)
-        self.assertIn("<title>keeps: ", svg.read_text())
-        self.assertIn(svg.read_text().splitlines()[-2], page.read_text())
+        locations = {fields(location)[1][0] for location in profile[4]}
+        samples = [fields(sample) for sample in profile[2]]
+        self.assertTrue(all(set(packed(sample[1][0])) <= locations and len(packed(sample[2][0])) == 8 for sample in samples))
+        self.assertEqual({strings[fields(label)[1][0]] for sample in samples for label in sample.get(3, [])}, {"epoch", "thread"})
 
     def server(self, program="/usr/bin/python3", **options):
         """A process that lives until the test ends."""
@@ -234,18 +260,27 @@ class Browser(Case):
     """The page with the flame graph, as a reader has it."""
 
     def boxes(self):
-        """What each box that is shown says: its function, from where to where it goes, and its text."""
+        """What each box that is shown says: its function, and from where to where it goes."""
         return self.driver.execute_script(
-            """return [...document.querySelectorAll("svg g")].filter((box) => box.style.display !== "none").map((box) => {
-                const shape = box.querySelector("rect");
-                return [box.dataset.n, Math.round(shape.getAttribute("x")), Math.round(shape.getAttribute("width")), box.querySelector("text").textContent];
-            });"""
+            """return [...document.querySelectorAll("svg g.frame")].map((box) => {
+                const place = box.querySelector("rect").getBoundingClientRect();
+                return [box.getAttribute("name"), Math.round(place.x), Math.round(place.width), box.querySelector("rect").getAttribute("fill")];
+            }).filter((box) => box[2] > 0);"""
         )
 
     def click(self, function):
         """A click of the mouse on the first box of a function."""
-        script = """return [...document.querySelectorAll("svg g")].find((box) => box.dataset.n.startsWith(arguments[0])).querySelector("rect");"""
+        script = """return [...document.querySelectorAll("svg g.frame")].find((box) => box.getAttribute("name") === arguments[0]).querySelector("rect");"""
         self.driver.execute_script(script, function).click()
+
+    def shown(self, *words):
+        """The page of a profile, open."""
+        page = self.directory / "out.html"
+        self.assertEqual(tool(self.directory / f"{WORK.name}.0", "--html", page, *words)[0], 0)
+        self.driver.get(page.as_uri())
+
+    def width(self, function):
+        return next((width for name, _, width, _ in self.boxes() if name == function), 0)
 
     def setUp(self):
         super().setUp()
@@ -258,28 +293,60 @@ class Browser(Case):
         self.driver = webdriver.Chrome(service=Service(DRIVER, env=environment), options=options)
         self.addCleanup(self.driver.quit)
 
+    def choose(self, box, value):
+        self.driver.find_element("css selector", f"#{box} option[value={value}]").click()
+
     def test_a_click_looks_into_a_box(self):
         self.run_program(WORK)
-        page = self.directory / "out.html"
-        self.assertEqual(tool(self.directory / f"{WORK.name}.0", "--kind", "allocated", "--html", page)[0], 0)
-        self.driver.get(page.as_uri())
+        self.shown("--kind", "allocated")
         before = self.boxes()
-        whole = max(width for _, _, width, _ in before)
-        root = next(name for name, _, width, _ in before if width == whole)
-        keeps = next(box for box in before if box[0].startswith("keeps"))
-        self.assertTrue(any(name.startswith("drops") for name, *_ in before))
-        self.assertLess(keeps[2], 0.8 * whole)
+        whole = self.width("allocated")
+        self.assertGreater(self.width("drops"), 0)
+        self.assertLess(self.width("keeps"), 0.8 * whole)
         self.click("keeps")
-        after = self.boxes()
-        self.assertTrue(all((x, width) == (0, whole) for _, x, width, _ in after), after)
-        self.assertIn("keeps", {text.split()[0] for _, _, _, text in after})
-        self.assertFalse(any(name.startswith("drops") for name, *_ in after))
-        self.click(root)
-        again = self.boxes()
-        self.assertEqual([(name, text) for name, _, _, text in again], [(name, text) for name, _, _, text in before])
-        for (_, x, width, _), (_, was_x, was_width, _) in zip(again, before, strict=True):  # the page rounds what was written in it
-            self.assertLessEqual(max(abs(x - was_x), abs(width - was_width)), 1)
+        self.assertAlmostEqual(self.width("keeps"), whole, delta=1)
+        self.assertEqual(self.width("drops"), 0)
+        self.assertRegex(self.driver.find_element("id", "details").text, r"^keeps: [\d.]+ MiB, [\d.]+ %$")
+        self.driver.find_element("id", "all").click()
+        self.assertEqual(self.boxes(), before)
         self.assertEqual(self.driver.get_log("browser"), [])
+
+    def test_search_order_and_kind(self):
+        self.run_program(WORK)
+        self.shown("--kind", "allocated")
+        plain = {name: fill for name, _, _, fill in self.boxes()}
+        term = self.driver.find_element("id", "term")
+        term.send_keys("KEEP")
+        found = {name: fill for name, _, _, fill in self.boxes()}
+        self.assertEqual({name for name, fill in found.items() if fill != plain[name]}, {"keeps"})
+        self.assertRegex(self.driver.find_element("id", "details").text, r"^\d+ boxes, [\d.]+ MiB, [\d.]+ %$")
+        self.choose("order", "places")
+        tops = sorted((x, name) for name, x, _, _ in self.boxes() if name in ("keeps", "drops", "works"))
+        self.assertEqual(tops[0][1], "drops")  # the largest place, at the left; its callers are below
+        self.choose("kind", "live")
+        self.assertAlmostEqual(self.width("keeps"), self.width("in use"), delta=0.1 * self.width("in use"))
+        self.assertEqual(self.driver.get_log("browser"), [])
+
+    def test_what_grew(self):
+        self.run_program(WORK, stats_signal="USR1", profile="1")
+        (self.directory / f"{WORK.name}.0").rename(self.directory / "base")
+        (self.directory / f"{WORK.name}.1").rename(self.directory / f"{WORK.name}.0")
+        self.shown("--base", self.directory / "base")
+        self.click("keeps")
+        said = self.driver.find_element("id", "details").text
+        grown = float(re.search(r"^keeps: ([\d.]+) MiB", said)[1])
+        self.choose("kind", "live")
+        self.click("keeps")
+        said = self.driver.find_element("id", "details").text
+        lives, change = map(float, re.search(r"^keeps: ([\d.]+) MiB, .* %, \+([\d.]+) MiB since the earlier profile$", said).groups())
+        self.assertAlmostEqual(change, grown, delta=0.1)
+        self.assertAlmostEqual(lives / grown, 2, delta=0.1)
+
+    def test_it_fits_a_phone(self):
+        self.run_program(WORK)
+        self.driver.set_window_size(500, 800)  # the least that Chromium has
+        self.shown("--kind", "allocated")
+        self.assertEqual(self.driver.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
 
 
 class Go(Case):

@@ -81,9 +81,7 @@ class Program:
 PACKAGES = {
     "rich": "python3-rich",
     "prometheus_client": "python3-prometheus-client",
-    "google": "python3-protobuf",
     "jinja2": "python3-jinja2",
-    "elftools": "python3-pyelftools",
 }
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end

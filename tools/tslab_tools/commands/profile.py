@@ -1,26 +1,32 @@
 """`tslab profile`: reads heap profiles that the library has written."""
 
 import argparse
+import functools
 import math
+import os
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from tslab_tools.profiles import asking, figures, written
-
-if TYPE_CHECKING:
-    from tslab_tools.profiles.symbols import Symbols
+from tslab_tools.failure import Failure
+from tslab_tools.profiles import asking, figures, flame, pprof, symbols, written
+from tslab_tools.profiles.wrappers import Wrappers
+from tslab_tools.terminal import plain_text
 
 NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
 DESCRIPTION = """Shows a heap profile that a program has written (option profile, docs/profiles.md): what is in use, was
 allocated, and was in use at the peak, by the place that called for it; which places keep pages that few objects use;
-and what grows. Of a running program, give the number of its process. It takes samples since its start (TSLAB_PROFILE),
-or since `tslab ctl PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in TSLAB_PROFILE."""
+and what grows. Functions that allocate for others are skipped: a place is the first function that does not. Of a
+running program, give the number of its process. It takes samples since its start (TSLAB_PROFILE), or since `tslab ctl
+PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in TSLAB_PROFILE."""
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
-SAMPLES_LEAST = 10
+SKIPPED_SHOWN = 8
+Site = Callable[[int], str]
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -37,9 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an earlier profile of the same program, which is subtracted from what lives",
     )
     add("--top", type=int, default=20, metavar="N", help="how many places a table has (default: 20)")
+    add("--depth", type=int, default=1, metavar="N", help="how many callers a place has, itself included (default: 1)")
+    add("--skip", metavar="REGEX", help="functions that are skipped, too; '': none is, not even malloc's wrappers")
+    add("--debuginfod", metavar="URLS", help="servers to ask for missing symbols (default: DEBUGINFOD_URLS, else none)")
     add("--pprof", type=Path, metavar="FILE", help="write it for pprof, gzipped")
-    add("--svg", type=Path, metavar="FILE", help="write a flame graph")
-    add("--html", type=Path, metavar="FILE", help="write a page with the flame graph, whose boxes can be looked into")
+    add("--html", type=Path, metavar="FILE", help="write a page with flame graphs of all kinds")
 
 
 def _error(found: figures.Sum, share: float | None) -> str:
@@ -47,7 +55,7 @@ def _error(found: figures.Sum, share: float | None) -> str:
     and even all of it may be one sample less."""
     if not found.samples or found.bytes <= 0:
         return ""
-    if found.samples < SAMPLES_LEAST and found.variance:
+    if found.is_rough:
         return "too few samples"
     rest = 1 if share is None else min(1, 1 - share + 1 / found.samples)
     return f"{100 * math.sqrt(found.variance * rest) / found.bytes:.0f}"
@@ -55,7 +63,7 @@ def _error(found: figures.Sum, share: float | None) -> str:
 
 def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], top: int, objects: str) -> None:
     total = sum(found.bytes for _, found in sites) or 1
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(plain_text(title)), title_justify="left", box=None, pad_edge=False)
     for head in ("MiB", "%", objects, "samples", "± %"):
         table.add_column(head, justify="right")
     table.add_column("place", overflow="fold")
@@ -69,22 +77,27 @@ def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], t
             samples,
             error,
         )
-        table.add_row(*row, site, end_section=False)
+        table.add_row(*row, Text(plain_text(site)), end_section=False)
     console.print(table)
 
 
-def _pins(console: Console, profile: written.Written, names: "Symbols", top: int) -> None:
-    sites = figures.by_site(figures.kept(profile), names)
-    count, reached, total = figures.few_of(sites)
+def _pins(console: Console, profile: written.Written, site: Site, top: int) -> None:
+    sites = figures.by_site(figures.kept(profile), site)
+    few, total = figures.few_of(sites), sum(found.bytes for _, found in sites)
     if total == 0:
         console.print("No pages are kept by few objects.")
         return
-    subject = "1 site keeps" if count == 1 else f"{count} sites keep"
-    console.print(f"{subject} {100 * reached / total:.0f} % of {_size(total)} of retained pages")
+    of_all = f"of {_size(total)} of retained pages"
+    if few:
+        subject = "1 site keeps" if len(few) == 1 else f"{len(few)} sites keep"
+        rough = " (too few samples)" if any(found.is_rough for found in few) else ""
+        console.print(f"{subject} {100 * sum(found.bytes for found in few) / total:.0f} % {of_all}{rough}")
+    else:
+        console.print(f"No sample tells who keeps any {of_all}. A lower rate takes more samples.")
     _table(console, "kept pages: at most half of each is in use", sites, top, "pages")
     draining = [epoch for epoch in profile.epochs.values() if epoch.state != "open"]
     for epoch in sorted(draining, key=lambda epoch: -epoch.memory)[:top]:
-        name = f"'{epoch.label}'" if epoch.label else "without a label"
+        name = f"'{plain_text(epoch.label)}'" if epoch.label else "without a label"
         console.print(
             f"An epoch {name} is {epoch.state}: {epoch.objects} objects of {_size(epoch.bytes)} "
             f"keep {_size(epoch.memory)}"
@@ -96,70 +109,62 @@ def _size(size: float) -> str:
     return f"{size / 1024**power:.{0 if power == 0 else 1}f} {_UNITS[power]}"
 
 
-def _leaks(
-    console: Console,
-    profile: written.Written,
-    names: "Symbols",
-    base: "tuple[written.Written, Symbols] | None",
-    top: int,
-) -> None:
-    if base is None:
-        sums, title = figures.live(profile), "what lives"
-    else:
-        sums, title = figures.growth(profile, names, *base), f"what lives now and did not in {base[0].path}"
-    _table(console, title, figures.by_site(sums, names), top, "objects")
+def _leaks(console: Console, profile: written.Written, sums: figures.Sums, site: Site, title: str, top: int) -> None:
+    _table(console, title, figures.by_site(sums, site), top, "objects")
     by_epoch = figures.live(profile, key=lambda sample: sample.epoch)
     for epoch, found in sorted(by_epoch.items(), key=lambda item: -item[1].bytes)[:top]:
         named = profile.epochs.get(epoch)
         name = (
             "the process"
             if epoch == 0
-            else f"epoch '{named.label}' ({named.state})"
+            else f"epoch '{plain_text(named.label)}' ({named.state})"
             if named and named.label
             else f"epoch {epoch}"
         )
-        console.print(f"{_size(found.bytes)} in {name}")
+        console.print(f"{_size(found.bytes)} in {name}{' (too few samples)' if found.is_rough else ''}")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    from tslab_tools.profiles import flame, pprof, symbols  # noqa: PLC0415  # the help needs no protobuf
-
-    path = asking.ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
-    profile = written.read(path)
-    names = symbols.Symbols(profile)
-    base = None
-    if arguments.base is not None:
-        before = written.read(arguments.base)
-        base = before, symbols.Symbols(before)
-    console = Console(soft_wrap=True, highlight=False)
-    sums = (
-        figures.growth(profile, names, *base)
-        if base and arguments.kind == "live"
-        else figures.by_stack(profile, arguments.kind)
-    )
-    title = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: {SHOWN[arguments.kind]}".strip()
-    if arguments.pprof:
-        pprof.write(arguments.pprof, profile, names, arguments.kind)
-    if arguments.svg:
-        arguments.svg.write_text(flame.svg(flame.tree(sums, names, title)), encoding="utf-8")
-    if arguments.html:
-        page = flame.page(flame.tree(sums, names, title), title, figures.by_site(sums, names)[: arguments.top])
-        arguments.html.write_text(page, encoding="utf-8")
-    if arguments.pins:
-        _pins(console, profile, names, arguments.top)
-    if arguments.leaks:
-        _leaks(console, profile, names, base, arguments.top)
-    if not (arguments.pprof or arguments.svg or arguments.html or arguments.pins or arguments.leaks):
-        _table(
-            console,
-            title,
-            figures.by_site(sums, names),
-            arguments.top,
-            "pages" if arguments.kind == "kept" else "objects",
-        )
+def _notes(console: Console, profile: written.Written, names: symbols.Symbols, wrappers: Wrappers) -> None:
+    skipped = [plain_text(name) for name in wrappers.skipped()]
+    if skipped:
+        more = f" and {len(skipped) - SKIPPED_SHOWN} more" if len(skipped) > SKIPPED_SHOWN else ""
+        console.print(f"Skipped, because they allocate for others: {', '.join(skipped[:SKIPPED_SHOWN])}{more}")
     for word in ("lost", "stackless"):
         if profile.number(word):
             console.print(
                 f"{profile.number(word)} samples found no room for their {'record' if word == 'lost' else 'stack'}"
             )
+    for tool, package in names.missing.items():
+        console.print(f"Names of functions need {tool}. To install it: apt-get install {package}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    path = asking.ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
+    profile = written.read(path)
+    before = None if arguments.base is None else written.read(arguments.base)
+    servers = os.environ.get("DEBUGINFOD_URLS", "") if arguments.debuginfod is None else arguments.debuginfod
+    names = symbols.Symbols(profile, servers)
+    try:
+        wrappers = Wrappers(names, arguments.skip)
+    except re.error as wrong:
+        raise Failure(f"--skip {arguments.skip} is no regular expression: {wrong}") from wrong
+    site = functools.partial(wrappers.site, depth=max(arguments.depth, 1))
+    console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    grown = None if before is None else figures.growth(profile, names, before, symbols.Symbols(before, servers))
+    lives = figures.live(profile) if grown is None else grown
+    sums = lives if arguments.kind == "live" else figures.by_stack(profile, arguments.kind)
+    title = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: {SHOWN[arguments.kind]}".strip()
+    if arguments.pprof:
+        pprof.write(arguments.pprof, profile, names, wrappers.dropped(), arguments.kind)
+    if arguments.html:
+        arguments.html.write_text(flame.page(profile, names, wrappers, arguments.kind, grown), encoding="utf-8")
+    if arguments.pins:
+        _pins(console, profile, site, arguments.top)
+    if arguments.leaks:
+        since = f"what lives now and did not in {arguments.base}"
+        _leaks(console, profile, lives, site, "what lives" if before is None else since, arguments.top)
+    if not (arguments.pprof or arguments.html or arguments.pins or arguments.leaks):
+        objects = "pages" if arguments.kind == "kept" else "objects"
+        _table(console, title, figures.by_site(sums, site), arguments.top, objects)
+    _notes(console, profile, names, wrappers)
     return 0

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tslab_tools.profiles.written import Live, Written
+from tslab_tools.profiles.written import Live, Written, weight
 
 if TYPE_CHECKING:
     from tslab_tools.profiles.symbols import Symbols
 
-KINDS = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
+SAMPLES_LEAST = 10
 UNSAMPLED = "[no survivor was sampled]"
 
 
@@ -21,6 +21,11 @@ class Sum:
     samples: int = 0
     oldest_ms: int = 0
     variance: float = 0  # of the bytes
+
+    @property
+    def is_rough(self) -> bool:
+        """Too few samples tell it."""
+        return self.samples < SAMPLES_LEAST and bool(self.variance)
 
     def add(self, objects: float, size: float, samples: int = 0, age_ms: int = 0, variance: float = 0) -> None:
         self.objects += objects
@@ -79,30 +84,31 @@ def by_stack(written: Written, kind: str) -> Sums:
     sums: defaultdict[Any, Sum] = defaultdict(Sum)
     for number, stack in written.stacks.items():
         objects, size = (stack.objects, stack.bytes) if kind == "allocated" else (stack.peak_objects, stack.peak_bytes)
-        if objects or size:
-            sums[number].add(objects, size)
+        if objects and size:  # how many samples it were follows from their mean size
+            of_one = weight(size / objects, written.number("period") or 1)
+            samples = round(objects / of_one)
+            sums[number].add(objects, size, samples, variance=samples * _variance(of_one, size / objects))
     return sums
 
 
-def by_site(sums: Sums, symbols: "Symbols") -> list[tuple[str, Sum]]:
+def by_site(sums: Sums, site: Callable[[int], str]) -> list[tuple[str, Sum]]:
     """The same by the place that called for memory, most first."""
     sites: defaultdict[str, Sum] = defaultdict(Sum)
     for number, found in sums.items():
-        site = UNSAMPLED if number is None else symbols.site(number)
-        sites[site].add(found.objects, found.bytes, found.samples, found.oldest_ms, found.variance)
+        name = UNSAMPLED if number is None else site(number)
+        sites[name].add(found.objects, found.bytes, found.samples, found.oldest_ms, found.variance)
     return sorted(sites.items(), key=lambda item: -item[1].bytes)
 
 
-def few_of(sites: list[tuple[str, Sum]], share: float = 0.8, most: int = 10) -> tuple[int, float, float]:
-    """The fewest sites that have such a share: how many, their bytes, and those of all."""
+def few_of(sites: list[tuple[str, Sum]], share: float = 0.8, most: int = 10) -> list[Sum]:
+    """The fewest sites that have such a share."""
     total = sum(found.bytes for _, found in sites)
-    reached, count = 0.0, 0
+    few: list[Sum] = []
     for site, found in sites:
-        if site == UNSAMPLED or count == most or (count and reached >= share * total):
+        if site == UNSAMPLED or len(few) == most or (few and sum(each.bytes for each in few) >= share * total):
             continue
-        reached += found.bytes
-        count += 1
-    return count, reached, total
+        few.append(found)
+    return few
 
 
 def growth(written: Written, symbols: "Symbols", base: Written, base_symbols: "Symbols") -> Sums:

@@ -1,90 +1,42 @@
-"""Flame graphs: the callers below, what they call above, each as wide as its bytes."""
+"""A page with flame graphs: d3-flame-graph (page/), this page's own lines, and the profile, in one file."""
 
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+from importlib import resources
 
-import jinja2
+from tslab_tools.profiles import figures
+from tslab_tools.profiles.symbols import Symbols, describe
+from tslab_tools.profiles.wrappers import Wrappers
+from tslab_tools.profiles.written import Written
 
-from tslab_tools.profiles import figures, symbols
-
-WIDTH, ROW, NARROWEST, LETTER = 1200, 18, 0.4, 6.6
-
-
-@dataclass
-class Node:
-    name: str
-    value: float = 0
-    inner: dict[str, "Node"] = field(default_factory=dict)
-
-    def add(self, names: list[str], value: float) -> None:
-        node = self
-        node.value += value
-        for name in names:
-            node = node.inner.setdefault(name, Node(name))
-            node.value += value
-
-    def depth(self) -> int:
-        return 1 + max((node.depth() for node in self.inner.values()), default=0)
+KINDS = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
+GROWN = "grown"
 
 
-@dataclass(frozen=True)
-class Box:
-    name: str
-    text: str  # as far as it fits in
-    title: str
-    left: float
-    top: float
-    width: float
-    colour: str
+def _stacks(written: Written, names: Symbols, wrappers: Wrappers, sums: dict[str, figures.Sums]) -> dict[str, object]:
+    """The stacks: the numbers of their functions, the innermost first, how many of these are skipped, and the bytes of
+    each kind."""
+    functions: dict[str, int] = {}
+    stacks = []
+    for number in dict.fromkeys(number for of_kind in sums.values() for number in of_kind):
+        unknown = figures.UNSAMPLED if number is None else describe(None)
+        trace = [] if number is None else [place.function for place in names.trace(number)]
+        numbers = [functions.setdefault(name, len(functions)) for name in trace or [unknown]]
+        values = [round(of_kind[number].bytes) if number in of_kind else 0 for of_kind in sums.values()]
+        stacks.append([numbers, wrappers.at.get(number, 0) if len(trace) > wrappers.at.get(number, 0) else 0, values])
+    return {"functions": list(functions), "stacks": stacks}
 
 
-def size_text(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if abs(size) < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
-
-
-def tree(sums: figures.Sums, names: symbols.Symbols, title: str) -> Node:
-    root = Node(title)
-    for number, found in sums.items():
-        if found.bytes > 0:
-            trace = [] if number is None else [place.function for place in reversed(names.trace(number))]
-            root.add(trace or [figures.UNSAMPLED if number is None else symbols.describe(None)], found.bytes)
-    return root
-
-
-def _boxes(node: Node, left: float, top: float, total: float) -> Iterator[Box]:
-    width = node.value / total * WIDTH
-    if width < NARROWEST:
-        return
-    hue, light = zlib.crc32(node.name.encode()) % 40 + 15, 62 + zlib.crc32(node.name[::-1].encode()) % 14
-    room = int((width - 6) / LETTER)
-    text = "" if room < 3 else node.name if len(node.name) <= room else node.name[: room - 1] + "…"
-    title = f"{node.name}: {size_text(node.value)}, {node.value / total:.1%}"
-    yield Box(node.name, text, title, left, top, width, f"hsl({hue} 85% {light}%)")
-    for inner in sorted(node.inner.values(), key=lambda each: each.name):
-        yield from _boxes(inner, left, top - ROW, total)
-        left += inner.value / total * WIDTH
-
-
-def _rendered(template: str, root: Node, **more: object) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, ""), autoescape=True, keep_trailing_newline=True
-    )
-    environment.filters["size"] = size_text
-    height = root.depth() * ROW
-    boxes = list(_boxes(root, 0.0, height - ROW, root.value)) if root.value > 0 else []
-    shape = {"WIDTH": WIDTH, "ROW": ROW, "NARROWEST": NARROWEST, "LETTER": LETTER, "height": height}
-    return environment.get_template(template).render(shape, root=root, boxes=boxes, **more)
-
-
-def svg(root: Node) -> str:
-    return _rendered("flame.svg", root)
-
-
-def page(root: Node, heading: str, rows: Sequence[tuple[str, figures.Sum]]) -> str:
-    """A page with the graph, whose boxes can be looked into, and a table of sites."""
-    return _rendered("flame.html", root, heading=heading, rows=rows)
+def page(written: Written, names: Symbols, wrappers: Wrappers, kind: str, grown: figures.Sums | None) -> str:
+    """The page shows `kind` first. `grown`: what lives, less what lived in an earlier profile."""
+    sums = {each: figures.by_stack(written, each) for each in KINDS}
+    kinds = dict(KINDS)
+    if grown is not None:
+        sums[GROWN], kinds[GROWN] = grown, "in use, more than in the earlier profile"
+    title = f"{written.head.get('program', '')} {written.head.get('process', '')}".strip()
+    shown = GROWN if grown is not None and kind == "live" else kind
+    data = _stacks(written, names, wrappers, sums) | {"title": title, "kinds": list(kinds.items()), "shown": shown}
+    parts = resources.files(__package__) / "page"
+    text = (parts / "page.html").read_text(encoding="utf-8")
+    library = (parts / "d3-flame-graph.js").read_text(encoding="utf-8")
+    # In a script only "</" and "<!" could end or hide it.
+    return text.replace("/*library*/", library).replace("/*profile*/", json.dumps(data).replace("<", "\\u003c"))

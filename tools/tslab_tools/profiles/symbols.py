@@ -1,16 +1,19 @@
-"""Names for addresses: from the files that the process had mapped, by addr2line."""
+"""Names for addresses: llvm-symbolizer reads them from the files that the process had mapped."""
 
 import functools
+import json
+import os
 import re
 import shutil
 import subprocess
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from tslab_tools.profiles import elf
+from tslab_tools.profiles.written import Written
 
-from tslab_tools.profiles.written import Mapping, Written
+SYMBOLIZER, FETCHER = "llvm-symbolizer", "debuginfod-find"
 
 
 class Place(NamedTuple):
@@ -19,93 +22,115 @@ class Place(NamedTuple):
     line: int
     module: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.function, self.module
+
+    @property
+    def is_nameless(self) -> bool:
+        return self.function.startswith(("0x", f"{self.module.rpartition('/')[2]}+0x"))
+
 
 # What lies between the engine's way out of a program's allocation and the program, where the library is linked in.
 _ENGINE = re.compile(
     r"(stack_read|take_sample|sampling_\w+|object_\w+|alloc_\w+|epoch_alloc\w*|refill_\w+|move_pages|handle_\w+|tslab_\w+)(\.\w+)*"
 )
-# What allocates for others: the caller is who is asked for.
-_WRAPPERS = re.compile(
-    r"(operator new.*|std::.*|__gnu_cxx::.*|\(anonymous namespace\)::.*alloc.*"
-    r"|(x|g_|je_)?(malloc|calloc|realloc|strdup|strndup)\w*"
-    r"|__libc_\w*alloc|_?PyMem_\w+|_?PyObject_\w*(Malloc|Realloc|Calloc)|posix_memalign|aligned_alloc|memalign|reallocarray)"
-)
+_CLONE = re.compile(r"( ?\(?\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*\)?)+$")
+_RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
+_RUST_ESCAPES = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]+)\$|\.\.")
+_RUST_SIGNS = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 
 
-@functools.cache
-def _elf(path: str) -> tuple[list[tuple[int, int, int]], str]:
-    """The loaded parts of a file, as (offset, length, address), and its build id."""
-    try:
-        with open(path, "rb") as file:
-            elf = ELFFile(file)
-            parts = [
-                (segment["p_offset"], segment["p_filesz"], segment["p_vaddr"])
-                for segment in elf.iter_segments("PT_LOAD")
-            ]
-            notes = elf.get_section_by_name(".note.gnu.build-id")
-            ids = [note["n_desc"] for note in notes.iter_notes()] if notes else []
-            return parts, ids[0] if ids else ""
-    except (OSError, ELFError):
-        return [], ""
+def readable(name: str) -> str:
+    """A name as its author wrote it, without what compilers call their copies. llvm-symbolizer takes names of Rust's
+    older kind for C++."""
+    name = _CLONE.sub("", name)
+    plain = _RUST_HASH.sub("", name)
+    if plain == name:
+        return name
 
+    def sign(found: re.Match[str]) -> str:
+        word: str | None = found[1]
+        return "::" if word is None else _RUST_SIGNS.get(word) or chr(int(word[1:], 16))
 
-def build_id(path: str) -> str:
-    return _elf(path)[1]
-
-
-def address_in_file(mapping: Mapping, address: int) -> int:
-    """The address that the file itself gives to what is at an address of the process."""
-    offset = address - mapping.start + mapping.offset
-    for begin, length, virtual in _elf(mapping.path)[0]:
-        if begin <= offset < begin + length:
-            return offset - begin + virtual
-    return offset
-
-
-def _ask(path: str, addresses: list[int]) -> dict[int, list[Place]]:
-    """Places for addresses of a file: a list for each, the innermost of what was inlined first."""
-    tool = shutil.which("addr2line")
-    if tool is None or not _elf(path)[0]:
-        return {}
-    words = "".join(f"{address:#x}\n" for address in addresses)
-    answer = subprocess.run(
-        [tool, "-a", "-f", "-C", "-i", "-e", path], input=words, capture_output=True, text=True, check=False
+    return "::".join(
+        _RUST_ESCAPES.sub(sign, part.removeprefix("_") if part[:2] == "_$" else part) for part in plain.split("::")
     )
+
+
+def _place(symbol: dict[str, Any], path: str, start: int | None) -> Place | None:
+    """None: what is named ends before the address, which only its size, or the next function, tells."""
+    name, line = symbol["FunctionName"], symbol["Line"]
+    begin = symbol.get("StartAddress")
+    if not name or (start is not None and not line and begin and int(begin, 16) < start):
+        return None
+    return Place(readable(name), symbol["FileName"] if line else "", line, path)
+
+
+def _ask(path: str, debug: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
+    """Places for addresses of a file: a list for each, the innermost of what was inlined first."""
+    tool = shutil.which(SYMBOLIZER)
+    if tool is None:
+        return {}
+    command = [tool, "--output-style=JSON", f"--obj={debug}"]
+    words = "".join(f"{address:#x}\n" for address in addresses)
+    answer = subprocess.run(command, input=words, capture_output=True, encoding="utf-8", errors="replace", check=False)
     found: dict[int, list[Place]] = {}
-    current: list[Place] = []
-    function = None
-    for line in answer.stdout.splitlines():
-        if re.fullmatch(r"0x[0-9a-f]{8,}", line):
-            current = found.setdefault(int(line, 16), [])
-            function = None
-        elif function is None:
-            function = line
-        else:
-            file, _, number = line.rpartition(":")
-            digits = re.match(r"\d+", number)
-            if function != "??":
-                current.append(Place(function, file if file != "??" else "", int(digits[0]) if digits else 0, path))
-            function = None
+    for line in answer.stdout.split("\n"):
+        told = json.loads(line) if line else {}
+        address = int(told.get("Address", "0"), 16)
+        places = [_place(each, path, elf.read(path).function(address)) for each in told.get("Symbol", [])]
+        if places and places[-1]:
+            found[address] = [place for place in places if place]
     return found
+
+
+def _fetched(path: str, servers: str) -> str | None:
+    """The file with the symbols of another one, as a server of debuginfod has it."""
+    tool, build_id = shutil.which(FETCHER), elf.read(path).build_id
+    if tool is None or not build_id:
+        return None
+    answer = subprocess.run(
+        [tool, "debuginfo", build_id],
+        env={**os.environ, "DEBUGINFOD_URLS": servers},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.stdout.strip() or None
 
 
 class Symbols:
     """Names for the frames of one written profile."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: Written, servers: str = "") -> None:
         self.written = written
         self.known: dict[int, list[Place]] = {}
-        wanted: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-        for stack in written.stacks.values():
-            for frame in stack.frames:
-                mapping = written.mapping_of(frame - 1)
-                if mapping is not None and mapping.path.startswith("/"):
-                    wanted[mapping.path].add((frame, address_in_file(mapping, frame - 1)))
+        self.missing = (
+            {} if shutil.which(SYMBOLIZER) else {SYMBOLIZER: "llvm"}
+        )  # programs, and Debian's packages of them
+        if servers and not shutil.which(FETCHER):
+            self.missing[FETCHER] = "debuginfod"
+        wanted: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for frame in {frame for stack in written.stacks.values() for frame in stack.frames}:
+            mapping = written.mapping_of(frame - 1)
+            if mapping is not None and mapping.path.startswith("/"):
+                address = elf.read(mapping.path).address(frame - 1 - mapping.start + mapping.offset)
+                wanted[mapping.path][frame] = address
         for path, frames in wanted.items():
-            answers = _ask(path, sorted({address for _, address in frames}))
-            for frame, address in frames:
-                places = answers.get(address) or [Place(f"{path.rsplit('/', 1)[-1]}+{address:#x}", "", 0, path)]
-                self.known[frame] = places
+            answers = self._answers(path, sorted(set(frames.values())), servers)
+            for frame, address in frames.items():
+                start = elf.read(path).function(address)
+                name = f"{path.rsplit('/', 1)[-1]}+{address if start is None else start:#x}"
+                self.known[frame] = answers.get(address) or [Place(name, "", 0, path)]
+
+    @staticmethod
+    def _answers(path: str, addresses: list[int], servers: str) -> dict[int, list[Place]]:
+        answers = _ask(path, path, addresses)
+        if servers and not any(places[-1].line for places in answers.values()):
+            fetched = _fetched(path, servers)
+            answers |= _ask(path, fetched, addresses) if fetched else {}
+        return answers
 
     def places(self, frame: int) -> list[Place]:
         """Where a frame is, the innermost of what was inlined first."""
@@ -127,15 +152,10 @@ class Symbols:
             frames.pop(0)
         return tuple(frames)
 
+    @functools.cache  # noqa: B019
     def trace(self, number: int) -> list[Place]:
         """All places of a stack, the innermost first."""
         return [place for frame in self.frames(number) for place in self.places(frame)]
-
-    def site(self, number: int) -> str:
-        """The place of a stack that called for memory, as text."""
-        trace = self.trace(number)
-        place = next((place for place in trace if not _WRAPPERS.fullmatch(place.function)), trace[0] if trace else None)
-        return describe(place)
 
     def key(self, number: int) -> tuple[tuple[str, int], ...]:
         """What names the same stack in another profile of the same program: files and offsets."""

@@ -94,17 +94,26 @@ def _line(written: Written, line: str) -> None:
         written.kept[size] = Kept(pages, wasted)
     elif word == "epoch":
         epoch, objects, size, memory, age_ms = map(int, words[:5])
-        written.epochs[epoch] = Epoch(objects, size, memory, age_ms, words[5], " ".join(words[6:]))
+        label = "".join(rest.split(" ", 6)[6:])
+        written.epochs[epoch] = Epoch(objects, size, memory, age_ms, words[5], label)
     elif word == "thread":
-        written.threads[int(words[0])] = " ".join(words[1:])
+        written.threads[int(words[0])] = rest.partition(" ")[2]
     else:
         written.head[word] = rest
 
 
 def read(path: Path | str) -> Written:
     """Reads a profile. Of a file with several, the last one."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = file.read().splitlines()
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            lines = file.read().removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        raise Failure(
+            f"there is no file {path}. A program writes its profile when it ends, to the file that its option profile "
+            "names: tslab run --profile 512K,FILE -- PROGRAM"
+        ) from None
+    except OSError as failure:
+        raise Failure(f"{path} cannot be read: {failure.strerror}") from failure
     starts = [i for i, line in enumerate(lines) if line.startswith("tslab-profile ")]
     if not starts:
         raise Failure(f"{path} is no profile of tslab")
@@ -125,6 +134,6 @@ def read(path: Path | str) -> Written:
     return written
 
 
-def weight(size: int, period: int) -> float:
+def weight(size: float, period: int) -> float:
     """How many objects of a size a sampled one stands for."""
     return 1 / -math.expm1(-size / period)
