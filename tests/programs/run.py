@@ -176,6 +176,7 @@ def main():
     sys.modules["run"] = sys.modules["__main__"]
     import environment  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import long  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
+    import profiles  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import statistics_of_programs  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     import timelines  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
