@@ -320,6 +320,9 @@ class Browser(Case):
         found = {name: fill for name, _, _, fill in self.boxes()}
         self.assertEqual({name for name, fill in found.items() if fill != plain[name]}, {"keeps"})
         self.assertRegex(self.driver.find_element("id", "details").text, r"^\d+ boxes, [\d.]+ MiB, [\d.]+ %$")
+        term.clear()
+        term.send_keys("allocated")  # the whole, no function
+        self.assertRegex(self.driver.find_element("id", "details").text, r"^0 boxes, 0 B, 0\.0 %$")
         self.choose("order", "places")
         tops = sorted((x, name) for name, x, _, _ in self.boxes() if name in ("keeps", "drops", "works"))
         self.assertEqual(tops[0][1], "drops")  # the largest place, at the left; its callers are below

@@ -31,7 +31,7 @@ def page(written: Written, names: Symbols, wrappers: Wrappers, kind: str, grown:
     sums = {each: figures.by_stack(written, each) for each in KINDS}
     kinds = dict(KINDS)
     if grown is not None:
-        sums[GROWN], kinds[GROWN] = grown, "in use, more than in the earlier profile"
+        sums[GROWN], kinds[GROWN] = grown, "what grew"
     title = f"{written.head.get('program', '')} {written.head.get('process', '')}".strip()
     shown = GROWN if grown is not None and kind == "live" else kind
     data = _stacks(written, names, wrappers, sums) | {"title": title, "kinds": list(kinds.items()), "shown": shown}
