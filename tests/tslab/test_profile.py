@@ -30,6 +30,7 @@ PLACES = {
         "operator new(unsigned long)|std::unique_ptr<A, std::default_delete<A> > made<A>(int)",
         "std::unique_ptr<A, std::default_delete<A> > made<A>(int)",
     ),
+    "alloca": ("operator new(unsigned long)|Builder::CreateAllocaFor(int)", "Builder::CreateAllocaFor(int)"),
     "an operator": ("operator new(unsigned long)|matrix::operator()(int) const", "matrix::operator()(int) const"),
     "Rust": (
         "alloc::raw_vec::RawVecInner<A>::finish_grow|<alloc::vec::Vec<T,A> as core::iter::traits::collect::Extend<T>>::extend|"
@@ -241,6 +242,12 @@ class Texts(MadeUp):
         self.assertIn("in epoch 'a [red]  label\\x1b[2J' (open)", said)
         self.assertIn("a\\x0bb\\x0cc\\x85d\\u2028e+0x", said)
         self.assertIn("a [/bold] program 7: in use", self.shown(file))
+
+    def test_a_line_stays_whole_for_other_programs(self):
+        file = self.written("stack 1 1 4096 1 4096 2000", path="/nowhere/" + "long" * 100)
+        environment = {name: value for name, value in self.environment.items() if name != "COLUMNS"}
+        said = self.tslab("profile", file, "--kind", "allocated", env=environment).stdout
+        self.assertRegex(said, r"(long){100}\+0x")
 
     def test_pages_that_no_sample_tells_of(self):
         file = self.written("kept 64 409600 100")

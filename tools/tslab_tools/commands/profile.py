@@ -26,6 +26,7 @@ running program, give the number of its process. It takes samples since its star
 PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in TSLAB_PROFILE."""
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 SKIPPED_SHOWN = 8
+UNBROKEN = 10_000
 Site = Callable[[int], str]
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -150,6 +151,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise Failure(f"--skip {arguments.skip} is no regular expression: {wrong}") from wrong
     site = functools.partial(wrappers.site, depth=max(arguments.depth, 1))
     console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = UNBROKEN  # lines for other programs
     grown = None if before is None else figures.growth(profile, names, before, symbols.Symbols(before, servers))
     lives = figures.live(profile) if grown is None else grown
     sums = lives if arguments.kind == "live" else figures.by_stack(profile, arguments.kind)

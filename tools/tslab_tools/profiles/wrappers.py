@@ -18,7 +18,7 @@ _STANDARD = re.compile(
     r"|<(str|char|bool|[iuf]\d+|[iu]size|\[.*\])>::|<([A-Z]|str|\[.*\]|[iuf]\d+) as (std|alloc|core)::"
     r"|__rustc?(_|::)|__rdl_"
 )
-_WORDS = re.compile(r"alloc(?!a\b)|memalign|(str|mem|wcs)n?_?dup|operator new", re.IGNORECASE)
+_WORDS = re.compile(r"(?i:alloc)(?!a(?![a-z]))|(?i:memalign|(str|mem|wcs)n?_?dup|operator new)")  # alloca is none
 _OPERATORS = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|[<>]=?)")
 CALLERS, CALLERS_OF_MANY, MANY, SIZES = 5, 3, 16, 3
 SHARE = 0.9
