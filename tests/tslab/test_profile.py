@@ -109,6 +109,15 @@ class PlacesOfStacks(TslabTest):
         )
         self.assertEqual(set(sites(names)), {f"{outer}_{i}" for i in range(6) for outer in OUTERS})
 
+    def test_nameless_functions_below_nearly_all_are_skipped(self):
+        engine = ["program+0x10@program", "program+0x20@program"]
+        names = Names(*(([*engine, f"work_{i % 2}", f"outer_{i}", "main"], 10, 64) for i in range(8)))
+        self.assertEqual(set(sites(names)), {"work_0", "work_1"})
+        single = Names(
+            *((["program+0x30@program", "main", "__libc_start_main@libc.so.6"], 10, 64 + i) for i in range(8))
+        )
+        self.assertEqual(set(sites(single)), {"main"})
+
     def test_a_culprit_with_many_callers_stays(self):
         one_size = Names(*((["log_entry", f"handler_{i}", "main"], 10, 240) for i in range(20)))
         self.assertEqual(set(sites(one_size)), {"log_entry"})

@@ -21,7 +21,7 @@ _STANDARD = re.compile(
 _WORDS = re.compile(r"(?i:alloc)(?!a(?![a-z]))|(?i:memalign|(str|mem|wcs)n?_?dup|operator new)")  # alloca is none
 _OPERATORS = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|[<>]=?)")
 CALLERS, CALLERS_OF_MANY, MANY, SIZES = 5, 3, 16, 3
-SHARE = 0.9
+SHARE, MOST = 0.9, 0.8
 
 
 def plain(name: str) -> str:
@@ -94,7 +94,11 @@ class Wrappers:
                 for found, numbers in innermost.items()
                 if len(numbers) > SHARE * anywhere[found]
             }
-            likely = [found for found, sizes in callers.items() if self._serves_many(sizes, len(innermost[found]))]
+            likely = [
+                found
+                for found, sizes in callers.items()
+                if self._serves_many(sizes, len(innermost[found])) or self._is_below_most(found, len(innermost[found]))
+            ]
             if not likely:
                 return
             found = max(likely, key=lambda each: len(callers[each]))
@@ -120,9 +124,10 @@ class Wrappers:
         least = CALLERS_OF_MANY if stacks >= MANY else CALLERS
         return len(callers) >= least and len(set(callers.values())) >= max(SIZES, len(callers) / 2)
 
-    def place(self, number: int) -> Place | None:
-        trace, at = self.names.trace(number), self.at.get(number, 0)
-        return trace[at] if at < len(trace) else trace[0] if trace else None
+    def _is_below_most(self, found: tuple[str, str], stacks: int) -> bool:
+        """A function without a name that nearly all stacks end in, as malloc itself in a stripped program that has it
+        linked in."""
+        return len(self.at) >= CALLERS and stacks > MOST * len(self.at) and Place(found[0], "", 0, found[1]).is_nameless
 
     def site(self, number: int, depth: int = 1) -> str:
         """The place of a stack as text, with its callers: `depth` places. A place without a name is followed by its
