@@ -8,7 +8,7 @@ stdenv.mkDerivation {
   nativeBuildInputs = [ cmake python3 ];
   meta = {
     description = "Memory allocator that keeps long-running programs small";
-    license = lib.licenses.mit;
+    license = with lib.licenses; [ mit asl20 isc bsd3 ];
     platforms = [ "x86_64-linux" "aarch64-linux" "riscv64-linux" ];
   };
 }

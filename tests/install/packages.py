@@ -13,7 +13,7 @@ PACKAGING = SOURCE / "packaging"
 # In place of nixpkgs.
 NIX = """
 import %s {
-  lib = { cleanSource = toString; licenses.mit = "MIT"; };
+  lib = { cleanSource = toString; licenses = { mit = "MIT"; asl20 = "Apache-2.0"; isc = "ISC"; bsd3 = "BSD-3-Clause"; }; };
   stdenv.mkDerivation = package: package;
   cmake = "cmake";
   python3 = "python3";
