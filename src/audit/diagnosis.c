@@ -3,10 +3,15 @@
 
 #include "common/guard.h"
 #include "common/misuse.h"
+#include "os/backtrace.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "os/text.h"
 #include "slab/epoch_record.h"
+#include "slab/samples.h"
 #include "thread/heap.h"
+
+#include <unistd.h>
 
 /* The first unit of the large run that p lies in. 0: p lies in none. */
 static size_t large_run_around(const void *p)
@@ -175,7 +180,35 @@ static void report(const char *what, const void *p, size_t asked)
     say_of_asked(what, p, asked);
 }
 
+/* The record of a sample is read without its lock, which another thread may hold for ever. */
+static void say_where_allocated(const void *p)
+{
+    static const char head[] = "  allocated at\n";
+    const uint32_t number = samples_were_on() ? samples_find((uintptr_t)p) : 0;
+    const struct sample *const sample = number != 0 ? samples_at(number) : NULL;
+    const uint32_t stack_number = sample != NULL ? sample->stack : 0;
+    if (stack_number != 0 && stack_number <= load_acquire(&samples.stacks)) {
+        const struct stack *const stack = samples_stack(stack_number);
+        invariant(stack->depth <= STACK_FRAMES);
+        (void)os_write(STDERR_FILENO, head, sizeof head - 1);
+        backtrace_say(stack->frames, stack->depth);
+    }
+}
+
+/* uncounted: only the checked libraries call it */
+static void explain(const void *p)
+{
+    if (backtrace_begin()) {
+        backtrace_say_here();
+        say_where_allocated(p);
+        backtrace_end();
+    }
+}
+
 void diagnosis_start(void)
 {
     misuse_report = report;
+    if (GUARDED) {
+        fatal_explain = explain;
+    }
 }

@@ -11,14 +11,18 @@
 enum { LINE_BYTES = 384 };
 
 void (*fatal_prepare)(void);
+void (*fatal_explain)(const void *pointer);
 
-static _Noreturn void fatal_line(struct text *line)
+static _Noreturn void fatal_line(struct text *line, const void *pointer)
 {
     text_string(line, "\n");
     if (fatal_prepare != NULL) {
         fatal_prepare();
     }
     (void)os_write(STDERR_FILENO, line->buffer, line->length);
+    if (fatal_explain != NULL) {
+        fatal_explain(pointer);
+    }
     abort();
 }
 
@@ -31,7 +35,7 @@ _Noreturn noinline void fatal_pointer(const char *what, const void *pointer, con
     text_string(&line, " ");
     text_hex(&line, (uintptr_t)pointer);
     text_string(&line, about);
-    fatal_line(&line);
+    fatal_line(&line, pointer);
 }
 
 _Noreturn noinline void fatal(const char *what)
@@ -40,7 +44,7 @@ _Noreturn noinline void fatal(const char *what)
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
     text_process(&line);
     text_string(&line, what);
-    fatal_line(&line);
+    fatal_line(&line, NULL);
 }
 
 /* uncounted: only checked builds call it */
@@ -55,5 +59,5 @@ _Noreturn noinline void fatal_invariant(const char *expression, const char *file
     text_string(&line, file);
     text_string(&line, ":");
     text_number(&line, at, 0);
-    fatal_line(&line);
+    fatal_line(&line, NULL);
 }

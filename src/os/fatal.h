@@ -9,6 +9,10 @@
  * a handler of SIGABRT can allocate and fork even where the thread was in the middle of an operation. */
 extern void (*fatal_prepare)(void);
 
+/* Called after the line is written, to say more of it: `pointer` is the one that was misused, or NULL. The engine of
+ * the checked library sets it (diagnosis.h). */
+extern void (*fatal_explain)(const void *pointer);
+
 /* "tslab[<process> <program>]: <what> <pointer><about>", for example "tslab[1234 redis-server]: double free of
  * 0x7f0012340040 (112 bytes)"; then abort. */
 _Noreturn void fatal_pointer(const char *what, const void *pointer, const char *about);

@@ -125,4 +125,19 @@ static inline uint64_t random_next(uint64_t *state)
     return *state;
 }
 
+/* Takes out the call stacks that a checked library says below its line: tests/misuse/backtrace.py. */
+static inline void cut_stacks(char *said)
+{
+    char *kept = said;
+    while (*said != 0) {
+        const size_t length = strcspn(said, "\n") + (strchr(said, '\n') != NULL);
+        if (strncmp(said, "  #", 3) != 0) {
+            memmove(kept, said, length);
+            kept += length;
+        }
+        said += length;
+    }
+    *kept = 0;
+}
+
 #endif

@@ -20,7 +20,7 @@
 struct child {
     pid_t pid;
     int status; /* as of waitpid */
-    char said[4096];
+    char said[8192];
     unsigned refusals; /* lines that name a limit, which are not in `said` */
     char refused[300]; /* the last of them */
 };
@@ -80,6 +80,7 @@ static inline struct child child_run(void (*body)(const void *), const void *arg
     if (emulator != NULL) {
         *emulator = '\0';
     }
+    cut_stacks(child.said);
     child_set_refusals_apart(&child);
     assert_int_equal(waitpid(pid, &child.status, 0), pid);
     return child;

@@ -133,6 +133,7 @@ static void run(const struct handling *how, void (*misuse)(void), bool threads)
         length += (size_t)n;
     }
     text[length] = 0;
+    cut_stacks(text);
     close(ends[0]);
     int status = -1;
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);

@@ -227,6 +227,10 @@ static bool is_about(const char *about)
 static void check_end(pid_t child, int status, char *said, size_t length)
 {
     said[length] = 0;
+    char *const stack = strstr(said, "\n  #0 "); /* of a checked library */
+    if (stack != NULL) {
+        stack[1] = 0;
+    }
     for (unsigned i = 0; i < LINES; i++) {
         char line[256];
         const int n = snprintf(line, sizeof line, "tslab[%d %.32s]: %s %#llx", (int)child,

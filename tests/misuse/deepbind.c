@@ -35,6 +35,7 @@ static int ends_as(void (*body)(int), char *said, size_t capacity, pid_t *child)
         length += (size_t)n;
     }
     said[length] = 0;
+    cut_stacks(said);
     close(ends[0]);
     int status;
     CHECK(waitpid(*child, &status, 0) == *child);

@@ -12,6 +12,7 @@
 /* What libc's abort is to users: here it is what the rig looks for. */
 
 void (*fatal_prepare)(void); /* the rig has no handlers of SIGABRT */
+void (*fatal_explain)(const void *pointer);
 
 void fatal_pointer(const char *what, const void *pointer, const char *about)
 {
