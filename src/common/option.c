@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define OPTION_PREFIX "TSLAB_"
+
 static const struct option_row {
     const char *name; /* as in TSLAB_OPTIONS; the variable TSLAB_<NAME> has it in capitals */
     uint64_t fallback, smallest, largest;
@@ -324,21 +326,26 @@ static enum option find(struct slice name)
     return (enum option)i;
 }
 
-/* How many letters are left between those that both begin with and those that both end with. */
-static size_t letters_between(struct slice part, const char *name)
+/* How many letters have to be added, dropped or changed to make the name of an option of what was written. */
+enum { LETTERS_MOST = 31 };
+static size_t letters_apart(struct slice written, const char *name)
 {
     const size_t length = strlen(name);
-    const size_t most = min_size(part.length, length);
-    size_t first = 0;
-    size_t last = 0;
-    while (first < most && (part.start[first] | 0x20) == (name[first] | 0x20)) {
-        first++;
+    size_t apart[LETTERS_MOST + 1]; /* of what was written so far from each beginning of the name */
+    invariant(length <= LETTERS_MOST);
+    for (size_t j = 0; j <= length; j++) {
+        apart[j] = j;
     }
-    while (first + last < most && (part.start[part.length - 1 - last] | 0x20) == (name[length - 1 - last] | 0x20)) {
-        last++;
+    for (size_t i = 0; i < written.length && i <= LETTERS_MOST; i++) {
+        size_t before = apart[0];
+        apart[0] = i + 1;
+        for (size_t j = 1; j <= length; j++) {
+            const size_t changed = before + ((written.start[i] | 0x20) != (name[j - 1] | 0x20));
+            before = apart[j];
+            apart[j] = min_size(changed, 1 + min_size(apart[j], apart[j - 1]));
+        }
     }
-    invariant(first + last <= most);
-    return max_size(part.length, length) - first - last;
+    return apart[length];
 }
 
 /* As slice_number reads it. */
@@ -367,13 +374,24 @@ static void text_values(struct text *text, const struct option_row *row)
     text_string(text, row->values);
 }
 
+/* As the user would have to write it: a variable, or a name in TSLAB_OPTIONS. */
+static void text_option(struct text *text, const char *name, bool is_variable)
+{
+    text_string(text, is_variable ? OPTION_PREFIX : "");
+    for (; *name != 0; name++) {
+        const char letter = is_variable && *name != '_' ? (char)(*name & ~0x20) : *name;
+        text_part(text, &letter, 1);
+    }
+}
+
+/* A third of the letters may be wrong. */
 enum { LETTERS_NEAR = 3 };
-static void text_unknown(struct text *text, struct slice name)
+static void text_unknown(struct text *text, struct slice name, bool is_variable)
 {
     const char *nearest = NULL;
-    size_t least = LETTERS_NEAR + 1;
+    size_t least = min_size(LETTERS_NEAR, (name.length + 2) / 3) + 1;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        const size_t letters = letters_between(name, rows[i].name);
+        const size_t letters = letters_apart(name, rows[i].name);
         if (letters < least) {
             least = letters;
             nearest = rows[i].name;
@@ -382,7 +400,7 @@ static void text_unknown(struct text *text, struct slice name)
     text_string(text, ": unknown option (");
     if (nearest != NULL) {
         text_string(text, "did you mean ");
-        text_string(text, nearest);
+        text_option(text, nearest, is_variable);
         text_string(text, "?");
         return;
     }
@@ -401,7 +419,7 @@ static void text_problem(struct text *line, struct slice full, struct slice name
     invariant(name.length <= full.length);
     text_part(line, full.start, min_size(full.length, NAME_SHOWN));
     if (option == OPTION_COUNT) {
-        text_unknown(line, name);
+        text_unknown(line, name, full.start != name.start);
     } else {
         text_string(line, "=");
         text_part(line, value.start, min_size(value.length, OPTION_PATH_MOST));
@@ -496,16 +514,15 @@ static void option_pass_list(struct pass pass, struct slice list)
 
 static void pass_environment(bool complains, char *const *variables)
 {
-    static const char prefix[] = "TSLAB_";
     const struct pass pass = { complains, "" };
     for (; *variables != NULL; variables++) {
-        if (strncmp(*variables, prefix, sizeof prefix - 1) != 0) {
+        if (strncmp(*variables, OPTION_PREFIX, sizeof OPTION_PREFIX - 1) != 0) {
             continue;
         }
         struct slice value = { *variables, strlen(*variables) };
         const struct slice full = slice_cut(&value, '=');
-        const struct slice name = { full.start + sizeof prefix - 1, full.length - (sizeof prefix - 1) };
-        invariant(full.length >= sizeof prefix - 1);
+        const struct slice name = { full.start + sizeof OPTION_PREFIX - 1, full.length - (sizeof OPTION_PREFIX - 1) };
+        invariant(full.length >= sizeof OPTION_PREFIX - 1);
         if (name_is(name, "options")) {
             option_pass_list(pass, value);
         } else {
