@@ -6,6 +6,7 @@ usage: install.py CMAKE BINARY_DIR CC
 import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -59,6 +60,21 @@ def check_run(prefix):
     expect("libtslab-malloc-checked.so" in said and "/lib/nothing.so.of.ours" in said, f"tslab-run loses LD_PRELOAD: {said}")
     result = subprocess.run([prefix / "bin/tslab-run", "sh", "-c", "exit 7"])
     expect(result.returncode == 7, "tslab-run does not keep the exit code")
+
+
+def check_refusals(root, prefix):
+    """What the loader would not take, tslab-run refuses: a path that LD_PRELOAD cannot name, and words that are none of its own."""
+    for name in ("with space", "with:colon"):
+        shutil.copytree(prefix, root / name, symlinks=True)
+        for words in (["bin/tslab-run"], ["bin/tslab", "run", "--"]):
+            done = subprocess.run([root / name / words[0], *words[1:], "echo", "ran"], capture_output=True, text=True)
+            expect(done.returncode not in (0, 127) and done.stdout == "", f"{words[0]} runs a program without the library")
+            expect(f"LD_PRELOAD cannot name {root / name}" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+        shutil.rmtree(root / name)
+    for words in (["--foo"], ["--checked", "--foo"], ["-x", "true"], ["--checked"], []):
+        done = subprocess.run([prefix / "bin/tslab-run", *words], capture_output=True, text=True)
+        said = (done.returncode, done.stdout, done.stderr)
+        expect(said == (2, "", "usage: tslab-run [--checked] PROGRAM [ARGUMENT...]\n"), f"tslab-run {words}: {said}")
 
 
 def check_command(prefix):
@@ -128,6 +144,7 @@ def main():
         check_pkg_config(root / "by-pkg-config", libraries)
         check_find_package(root / "by-cmake", prefix, libraries)
         check_run(prefix)
+        check_refusals(root, prefix)
         check_command(prefix)
         expect((prefix / "share/tslab/tslab-gdb.py").exists(), "the debuggers' script is not installed")
         for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1", "man1/tslab.1"):

@@ -13,6 +13,8 @@ def environment(arguments):
     library = HERE / f"libtslab-malloc{'-checked' if arguments.checked else ''}.so"
     if not library.exists():
         sys.exit(f"tslab: there is no {library}")
+    if set(str(library)) & set(" :$"):
+        sys.exit(f"tslab: LD_PRELOAD cannot name {library}: the path must have no space, colon or dollar sign")
     preloaded = os.environ.get("LD_PRELOAD")
     changed = {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else str(library)}
     if arguments.objects:
