@@ -242,7 +242,7 @@ class Commands(Live):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("tslab statistics\n")
             self.assertIn("no whole report", self.tslab("stat", path).stderr)
-        self.assertIn("No such file", self.tslab("stat", path).stderr)
+        self.assertIn(f"There is no file {path}", self.tslab("stat", path).stderr)
 
     def test_refusals(self):
         for words, said in ((("stat", 4194305), "no process 4194305"), (("top", 4194305, "--once"), "no process")):

@@ -1,15 +1,48 @@
 """The command `tslab`: runs programs on tslab, and shows where their memory is."""
 
 import argparse
+import difflib
 import importlib
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any, NoReturn
 
 from tslab_tools import VERSION
 from tslab_tools.failure import Failure
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question, where the word is much like one that is known."""
+    found = difflib.get_close_matches(word, list(known), 1)
+    return f". Did you mean {found[0]}?" if found else ""
+
+
+class Parser(argparse.ArgumentParser):
+    """Names what a word that it does not know may have meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as wrong:
+            wrong.message += nearest(str(value), map(str, action.choices or ()))
+            raise
+
+    def error(self, message: str) -> NoReturn:
+        title, _, words = message.partition(": ")
+        if title == "unrecognized arguments":
+            message += nearest(words.split()[0], self._flags())
+        super().error(message)
+
+    def _flags(self) -> list[str]:
+        """Its own, and those of the commands that are loaded."""
+        inside = (action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        return list(self._option_string_actions) + [
+            flag for choices in inside for command in choices.values() for flag in command._option_string_actions
+        ]
 
 
 @dataclass(frozen=True)
@@ -25,7 +58,7 @@ class Program:
 
     def parser(self, names: Sequence[str] | None = None) -> argparse.ArgumentParser:
         """With all sub-commands, or those that are named."""
-        result = argparse.ArgumentParser(
+        result = Parser(
             prog=self.name,
             description=self.description,
             epilog=self.examples,
@@ -51,12 +84,22 @@ class Program:
         words = sys.argv[1:] if argv is None else list(argv)
         trouble = 1
         try:
-            arguments = self._loaded(words).parse_args(words)
-            trouble = arguments.trouble
-            code: int = arguments.run(arguments)
-            return code
-        except (Failure, OSError) as failure:
+            try:
+                arguments = self._loaded(words).parse_args(words)
+                trouble = arguments.trouble
+                code: int = arguments.run(arguments)
+                return code
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:  # as `head` ends it; what is left to write goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
+        except Failure as failure:
             print(f"{self.name}: {failure}", file=sys.stderr)
+            return trouble
+        except OSError as failure:
+            subject = f"{failure.filename}: " if failure.filename is not None else ""
+            print(f"{self.name}: {subject}{failure.strerror or failure}", file=sys.stderr)
             return trouble
         except ModuleNotFoundError as missing:
             package = PACKAGES.get((missing.name or "").partition(".")[0])

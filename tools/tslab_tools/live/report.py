@@ -20,6 +20,10 @@ PAGES = (
     *("pages", "pages_free", "pages_kept_1", "pages_kept_2", "pages_kept_4"),
 )
 LABEL = ("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes")
+WANTED = (
+    "`tslab stat` takes a file that a program has written with TSLAB_STATS=2,FILE, "
+    "or the number of a process that runs with TSLAB_EXPORT=1."
+)
 
 
 def last_in(path: str) -> Report:
@@ -27,13 +31,15 @@ def last_in(path: str) -> Report:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = [line for line in file if line.startswith(START)]
+    except FileNotFoundError as problem:
+        raise Failure(f"There is no file {path}. {WANTED}") from problem
     except OSError as problem:
         raise Failure(f"{path}: {problem.strerror}") from problem
     try:
         report: Report = json.loads(lines[-1])
         return report
     except (IndexError, ValueError, RecursionError) as problem:
-        raise Failure(f"{path} has no whole report of statistics as JSON (TSLAB_STATS=2)") from problem
+        raise Failure(f"{path} has no whole report of statistics as JSON. {WANTED}") from problem
 
 
 def shown(path: str) -> tuple[str, list[Table]]:

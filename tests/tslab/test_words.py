@@ -1,0 +1,53 @@
+"""What the command makes of words that it does not know, of files that are not there, and of a reader that has gone.
+usage: test_words.py LIBRARY"""
+
+import json
+import subprocess
+
+from tslab_test import TIMEOUT, TslabTest, main
+
+REFUSED = (
+    (2, "invalid choice: 'sta' (choose from 'run', 'top', 'stat', ", "sta"),
+    (2, "Did you mean stat?", "sta"),
+    (2, "unrecognized arguments: --stas. Did you mean --stats?", "run --stas -- true"),
+    (2, "invalid choice: 'adaptiv'", "profile x --kind adaptiv"),
+    (2, "Did you mean live?", "profile x --kind liv"),
+    (2, "Did you mean rss?", "top --sort rs"),
+    (1, "tslab: There is no file nofile. `tslab stat` takes a file that a program has written with", "stat nofile"),
+    (1, "tslab: nofile: No such file or directory", "profile nofile"),
+    (1, "tslab: nofile: No such file or directory", "timeline nofile"),
+    (1, "tslab: /: Is a directory", "timeline /"),
+)
+
+
+class Words(TslabTest):
+    def test_sentences(self):
+        for code, sentence, words in REFUSED:
+            with self.subTest(words):
+                done = self.tslab(*words.split())
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(sentence, " ".join(done.stderr.split()))
+                self.assertNotIn("Errno", done.stderr)
+
+    def test_version(self):
+        self.assertRegex(self.tslab("--version").stdout, r"^tslab \d+\.\d+\.\d+\n$")
+
+    def test_a_reader_that_has_gone(self):
+        report = self.own / "report"
+        environment = {**self.environment, "LD_PRELOAD": self.library, "TSLAB_STATS": f"2,{report}"}
+        self.assertEqual(self.run_argv(["true"], env=environment).returncode, 0)
+        self.assertEqual(json.loads(report.read_text())["schema"], "tslab-statistics")
+        for lines, *words in ((0, "stat", report), (1, "stat", report), (0, "run", "--help"), (0, "--help")):
+            with subprocess.Popen(
+                self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+            ) as process:
+                for _ in range(lines):
+                    process.stdout.readline()
+                process.stdout.close()
+                said = process.stderr.read()
+                self.assertIn(process.wait(TIMEOUT), (0, 141))  # 0 where all was written before
+                self.assertEqual(said, "")
+
+
+if __name__ == "__main__":
+    main()
