@@ -56,15 +56,16 @@ if(TSLAB_DROPIN)
     string(REPLACE ../share/tslab ${run_to_data} launcher "${launcher}")
     file(WRITE ${PROJECT_BINARY_DIR}/tslab "${launcher}")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/tslab TYPE BIN)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab PATTERN __pycache__ EXCLUDE)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/tslab_tools ${PROJECT_SOURCE_DIR}/packaging/monitoring
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/tslab PATTERN __pycache__ EXCLUDE)
 endif()
 
-# The manual pages are made of the sources, where Python is there.
+# The manual pages and the completions of shells are made of the sources, where Python is there.
 find_program(TSLAB_PYTHON python3 HINTS /usr/bin) # the system's has what the help of the command needs
 if(TSLAB_PYTHON)
     file(GLOB commands ${PROJECT_SOURCE_DIR}/tools/tslab_tools/commands/*.py)
     set_property(
-        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/tools/options.py ${PROJECT_SOURCE_DIR}/src/common/option.h
+        DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_SOURCE_DIR}/tools/completions.py ${PROJECT_SOURCE_DIR}/tools/options.py ${PROJECT_SOURCE_DIR}/src/common/option.h
                                   ${PROJECT_SOURCE_DIR}/tools/tslab_tools/cli.py ${commands})
     execute_process(
         COMMAND ${TSLAB_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/manual.py ${PROJECT_BINARY_DIR}/man
@@ -73,6 +74,16 @@ if(TSLAB_PYTHON)
         install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR})
         if(TSLAB_DROPIN)
             install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+        endif()
+    endif()
+    execute_process(
+        COMMAND ${TSLAB_PYTHON} -B -c "import rich" RESULT_VARIABLE lacks_rich ERROR_QUIET)
+    if(TSLAB_DROPIN AND NOT lacks_rich)
+        execute_process(
+            COMMAND ${TSLAB_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/completions.py ${PROJECT_BINARY_DIR}/completions
+            RESULT_VARIABLE failed)
+        if(NOT failed)
+            install(DIRECTORY ${PROJECT_BINARY_DIR}/completions/ DESTINATION ${CMAKE_INSTALL_DATADIR})
         endif()
     endif()
 endif()

@@ -20,7 +20,7 @@ list(REMOVE_DUPLICATES directories)
 list(SORT directories ORDER DESCENDING) # those within others come first
 foreach(directory IN LISTS directories)
     file(GLOB left "${directory}/*")
-    if(directory MATCHES "/tslab$|/tslab_tools(/[a-z]+)*$" AND NOT left)
+    if(directory MATCHES "/tslab(/monitoring)?$|/tslab_tools(/[a-z]+)*$" AND NOT left)
         file(REMOVE_RECURSE "${directory}")
     endif()
 endforeach()

@@ -16,6 +16,11 @@ CMAKE, BINARY_DIR, CC = sys.argv[1:]
 PREFIX = "/opt/somewhere"
 MANIFEST = pathlib.Path(BINARY_DIR, "install_manifest.txt")
 SONAME = f".so.{interface_version()}"
+SHARED = (
+    "tslab/tslab-gdb.py", "tslab/monitoring/prometheus-rules.yml", "tslab/monitoring/grafana-dashboard.json",
+    "bash-completion/completions/tslab", "bash-completion/completions/tslab-run", "zsh/site-functions/_tslab",
+    "fish/vendor_completions.d/tslab.fish", "fish/vendor_completions.d/tslab-run.fish",
+)  # fmt: skip
 
 
 def check_pkg_config(build, libraries):
@@ -146,7 +151,8 @@ def main():
         check_run(prefix)
         check_refusals(root, prefix)
         check_command(prefix)
-        expect((prefix / "share/tslab/tslab-gdb.py").exists(), "the debuggers' script is not installed")
+        for path in SHARED:
+            expect((prefix / "share" / path).exists(), f"share/{path} is not installed")
         for page in ("man3/tslab.3", "man3/tslab_epoch_open.3", "man1/tslab-malloc.1", "man1/tslab-run.1", "man1/tslab.1"):
             expect((prefix / "share/man" / page).exists(), f"{page} is not installed")
         check_uninstall(prefix)
