@@ -1,10 +1,14 @@
 """What the command makes of words that it does not know, of files that are not there, and of a reader that has gone.
 usage: test_words.py LIBRARY"""
 
+import ast
 import json
+import re
 import subprocess
+import sys
 
-from tslab_test import TIMEOUT, TslabTest, main
+from tslab_test import ROOT, TIMEOUT, TOOLS, TslabTest, main
+from tslab_tools import cli
 
 REFUSED = (
     (2, "invalid choice: 'sta' (choose from 'run', 'top', 'stat', ", "sta"),
@@ -47,6 +51,22 @@ class Words(TslabTest):
                 said = process.stderr.read()
                 self.assertIn(process.wait(TIMEOUT), (0, 141))  # 0 where all was written before
                 self.assertEqual(said, "")
+
+
+class Packages(TslabTest):
+    def test_modules_of_others_are_known(self):
+        """Debian's package names each, and a command that lacks one says how to install it."""
+        found = set()
+        for path in TOOLS.glob("tslab_tools/**/*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    found |= {name.name.partition(".")[0] for name in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                    found.add(node.module.partition(".")[0])
+        others = found - set(sys.stdlib_module_names) - {"tslab_tools"}
+        self.assertEqual(set(cli.PACKAGES), others)
+        tools = (ROOT / "debian/control").read_text().partition("Package: tslab-tools")[2]
+        self.assertEqual(set(re.findall(r"python3-[a-z0-9-]+", tools)), set(cli.PACKAGES.values()))
 
 
 if __name__ == "__main__":
