@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""Makes the manual pages: tslab(3) of the public header, tslab-malloc(1) of the table of options, and tslab(1) of the command's own
+"""Makes the manual pages: tslab(3) and a page of each function of the public header, tslab-malloc(1) of the table of options, and tslab(1) of the command's own
 help, where Python has rich, which that needs.
 """
 
@@ -45,8 +45,9 @@ def filled(text):
 
 
 def head(name, section, purpose):
-    title = f'.TH {name.upper()} {section} {date()} "tslab {version()}" "{"Library Functions Manual" if section == 3 else "User Commands"}"\n'
-    return f"{title}.SH NAME\n{name} \\- {escape(purpose)}\n"
+    title = f'.TH {name.partition(",")[0].upper()} {section} {date()} "tslab {version()}" "{"Library Functions Manual" if section == 3 else "User Commands"}"\n'
+    line = f"{name} \\- {escape(purpose)}"
+    return f"{title}.SH NAME\n{textwrap.fill(line, 78, break_long_words=False, break_on_hyphens=False)}\n"
 
 
 def verbatim(text):
@@ -140,20 +141,42 @@ def introduction():
     return comment_text(TOP_COMMENT.match(HEADER)[1]).partition("\n\n")[2]
 
 
-def library_page():
-    listed = list(entries())
-    out = [head("tslab", 3, "memory allocator with epochs"), ".SH LIBRARY\nlibtslab (\\-ltslab), or libtslab\\-malloc (\\-ltslab\\-malloc)\n"]
-    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>"), ".SH DESCRIPTION\n", prose(introduction())]
-    out.append(".SH FUNCTIONS\n")
-    for entry in listed:
+def function_page(entry):
+    """Of an entry with functions, whose chapter is taken off: the name of the page, its other names, its text."""
+    name, *others = [function for function in entry.functions() if not function.endswith("_sized")]
+    purpose = re.match(r".*?(?=[.:](\s|$)|$)", " ".join(entry.text.split()))[0]
+    named = set(re.findall(r"\btslab_\w+", entry.text)) & FUNCTIONS - set(entry.functions())
+    code = "\n\n".join(sorted(entry.code.split("\n\n"), key=lambda part: "_sized(" in part))
+    out = [head(", ".join([name, *others]), 3, purpose[0].lower() + purpose[1:]), ".SH LIBRARY\n" + LIBRARY]
+    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>\n\n" + code), ".SH DESCRIPTION\n", prose(entry.text)]
+    also = [*sorted(named), "tslab"]
+    out.append(".SH SEE ALSO\n" + ",\n".join(f".BR {escape(function)} (3)" for function in also) + "\n")
+    return name, others, "".join(out)
+
+
+LIBRARY = "libtslab (\\-ltslab), or libtslab\\-malloc (\\-ltslab\\-malloc)\n"
+FUNCTIONS = {name for entry in entries() for name in entry.functions() if not name.endswith("_sized")}
+
+
+def library_pages():
+    """tslab(3), and the pages of the functions: file name -> text."""
+    out = [head("tslab", 3, "memory allocator with epochs"), ".SH LIBRARY\n" + LIBRARY]
+    # The first paragraph tells of the header.
+    out += [".SH SYNOPSIS\n", verbatim("#include <tslab/tslab.h>"), ".SH DESCRIPTION\n", prose(introduction().partition("\n\n")[2])]
+    out.append(".SH FUNCTIONS\n.PP\nEach function has a page of its own name, too.\n")
+    pages = {}
+    for entry in entries():
         if chapter := entry.take_chapter():
             out.append(f".SH {chapter.upper()}\n")
         elif title := entry.title():
             out.append(f".SS {escape(title)}\n")
         code = verbatim(entry.code) if entry.code else ""
         out += [code, prose(entry.text)] if entry.functions() else [prose(entry.text), code]
+        if entry.functions():
+            name, others, text = function_page(entry)
+            pages |= {f"man3/{name}.3": text} | {f"man3/{other}.3": f".so man3/{name}.3\n" for other in others}
     out.append(".SH SEE ALSO\n.BR tslab\\-malloc (1),\n.BR malloc (3)\n")
-    return "".join(out), [name for entry in listed for name in entry.functions()]
+    return {"man3/tslab.3": "".join(out)} | pages
 
 
 def option_text(option):
@@ -230,9 +253,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
     args = parser.parse_args()
-    library, functions = library_page()
-    pages = {"man3/tslab.3": library, "man1/tslab-malloc.1": dropin_page(), "man1/tslab-run.1": ".so man1/tslab-malloc.1\n"}
-    pages |= {f"man3/{name}.3": ".so man3/tslab.3\n" for name in functions if not name.endswith("_sized")}
+    pages = library_pages() | {"man1/tslab-malloc.1": dropin_page(), "man1/tslab-run.1": ".so man1/tslab-malloc.1\n"}
     if importlib.util.find_spec("rich"):
         os.environ["COLUMNS"] = "80"
         pages["man1/tslab.1"] = command_page()
