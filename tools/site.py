@@ -21,7 +21,7 @@ import reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "docs/requirements.txt"
-STYLES = ROOT / "docs/site.css"
+ASSETS = (ROOT / "docs/site.css", ROOT / "docs/iframe-worker.js")
 BEGUN_FROM = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 PICTURES = {".png", ".svg"}
 NOT_FETCHED = 3
@@ -56,7 +56,23 @@ NAVIGATION = {
         {"Diagnostics": "docs/diagnostics.md"},
         {"Limits": "docs/limits.md"},
     ],
-    "Results": ["docs/results/README.md", "docs/results/*", "docs/lab.md", "docs/results-format.md"],
+    "Results": [
+        "docs/results/README.md",
+        {"All workloads": "docs/results/matrix.md"},
+        {"Patterns": "docs/results/patterns.md"},
+        {"Sizes": "docs/results/boundaries.md"},
+        {"Latency": "docs/results/latency.md"},
+        {"Resident memory over time": "docs/results/rss.md"},
+        {"Request server": "docs/results/requests.md"},
+        {"Epochs": "docs/results/epochs.md"},
+        {"The checked library": "docs/results/checked.md"},
+        {"Real programs": "docs/results/demo.md"},
+        {"Rust": "docs/results/rust.md"},
+        {"An hour of load": "docs/results/soak.md"},
+        "docs/results/*",
+        {"How it is measured": "docs/lab.md"},
+        {"Format of the raw data": "docs/results-format.md"},
+    ],
     "Understand": [
         "docs/ARCHITECTURE.md",
         "docs/origins.md",
@@ -152,7 +168,8 @@ def make_pages(folder):
     shutil.rmtree(folder, ignore_errors=True)
     pages = Pages(folder)
     pages.write("docs/reference.md", reference.page())
-    pages.write(STYLES.name, STYLES.read_text(encoding="utf-8"))
+    for asset in ASSETS:
+        pages.write(asset.name, asset.read_text(encoding="utf-8"))
     for begun in BEGUN_FROM:
         path = ROOT / begun
         for one in sorted(path.rglob("*.md")) if path.is_dir() else [path]:
