@@ -25,6 +25,9 @@ def check(root, how, sources, names, *options):
     built = {path.name.split(".")[0] for path in build.rglob("libtslab*") if path.suffix in (".so", ".a")}
     wanted = {"libtslab" if name in ("tslab", "static") else "libtslab-malloc" for name in names}
     expect(built == wanted, f"{how}: {built} are built, not {wanted}")
+    compiled = {part for path in build.rglob("*.o") for part in path.parts if part.startswith("tslab") and part.endswith(".dir")}
+    wanted = {"tslab-malloc.dir" if name == "malloc" else "tslab_objects.dir" for name in names}
+    expect(compiled == wanted, f"{how}: {compiled} are compiled, not {wanted}")
     output_of(CMAKE, "--install", build, "--prefix", root / f"{how}-installed")
     installed = [path.name for path in (root / f"{how}-installed").rglob("*") if path.is_file()]
     expect(installed == ["with-tslab"], f"{how}: {installed} are installed")
