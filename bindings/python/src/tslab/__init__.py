@@ -78,14 +78,14 @@ def _checked(what, status):
 
 @dataclass(frozen=True)
 class Closed:
-    """What closing an epoch has done. Objects that Python keeps for reuse are survivors, too."""
+    """What closing an epoch has done: nothing, without the drop-in. Objects that Python keeps for reuse are survivors, too."""
 
-    survivors: int
-    survivor_bytes: int
-    recycled_bytes: int
-    reclaimed_bytes: int
-    age_ms: int
-    pending: bool  # a thread is still inside: the last one to leave completes the close
+    survivors: int = 0
+    survivor_bytes: int = 0
+    recycled_bytes: int = 0
+    reclaimed_bytes: int = 0
+    age_ms: int = 0
+    pending: bool = False  # a thread is still inside: the last one to leave completes the close
 
 
 class Epoch:
@@ -125,9 +125,11 @@ class Epoch:
             _checked("leave the epoch", _library.library.tslab_epoch_leave(name))
 
     def close(self):
-        """Closes the epoch, once. Returns what that has done; None without the drop-in."""
+        """Closes the epoch, once. Returns what that has done."""
         name, self._name = self._name, None
-        if name is not None:
+        if name is None:
+            self.report = self.report or Closed()
+        else:
             report = _library.Report()
             done = _library.library.tslab_epoch_close_sized(name, self._flags, ctypes.byref(report), ctypes.sizeof(report))
             pending = _checked("close the epoch", done) == _PENDING
