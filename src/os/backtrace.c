@@ -23,12 +23,12 @@ enum { FAULTS = sizeof faults / sizeof faults[0] };
 static struct {
     atomic_u32 is_on;
     struct sigaction before[FAULTS];
-} backtrace;
+} faulting;
 
 void backtrace_end(void)
 {
     for (unsigned i = 0; BACKTRACES && i < FAULTS; i++) {
-        (void)sigaction(faults[i], &backtrace.before[i], NULL);
+        (void)sigaction(faults[i], &faulting.before[i], NULL);
     }
 }
 
@@ -41,13 +41,13 @@ static _Noreturn void faulted(int number)
 
 bool backtrace_begin(void)
 {
-    if (!BACKTRACES || exchange_acquire(&backtrace.is_on, 1) != 0) {
+    if (!BACKTRACES || exchange_acquire(&faulting.is_on, 1) != 0) {
         return false;
     }
     struct sigaction action = { .sa_handler = faulted, .sa_flags = SA_ONSTACK };
     (void)sigemptyset(&action.sa_mask);
     for (unsigned i = 0; i < FAULTS; i++) {
-        (void)sigaction(faults[i], &action, &backtrace.before[i]);
+        (void)sigaction(faults[i], &action, &faulting.before[i]);
     }
     return true;
 }
@@ -141,7 +141,7 @@ void backtrace_say(const uintptr_t *frames, size_t depth)
     if (!BACKTRACES) {
         return;
     }
-    const struct binary ours = binary_of((uintptr_t)&backtrace);
+    const struct binary ours = binary_of((uintptr_t)&faulting);
     size_t first = 0;
     invariant(depth <= STACK_FRAMES);
     while (!ours.is_program && first < depth && binary_of(frames[first] - 1).base == ours.base) {

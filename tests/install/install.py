@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 from ways import CONSUMER, SOURCE, empty_directory, expect, interface_version, output_of, run_consumer, version
 
@@ -82,6 +83,20 @@ def check_refusals(root, prefix):
         expect(said == (2, "", "usage: tslab-run [--checked] PROGRAM [ARGUMENT...]\n"), f"tslab-run {words}: {said}")
 
 
+def check_top(prefix):
+    """As README begins: a program by tslab-run, seen by `tslab top`."""
+    script = "import time\nwhile True:\n    bytearray(10**5)\n    time.sleep(0.001)"
+    argv = [prefix / "bin/tslab-run", "/usr/bin/python3", "-c", script]
+    with subprocess.Popen(argv, env={**os.environ, "TSLAB_EXPORT": "1"}) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while str(process.pid) not in output_of(prefix / "bin/tslab", "top", "--once"):
+                expect(time.monotonic() < deadline, "tslab top does not show a program that runs")
+                time.sleep(0.1)
+        finally:
+            process.kill()
+
+
 def check_command(prefix):
     """So does the command `tslab`, which finds its Python package, too."""
     command = prefix / "bin/tslab"
@@ -91,6 +106,7 @@ def check_command(prefix):
     said = output_of(command, "run", "--env", TSLAB_LIBRARY=None)
     expect(f"LD_PRELOAD={prefix}" in said, f"tslab run finds another library: {said}")
     expect("timeline" in output_of(command, "--help"), "tslab does not say what it has")
+    check_top(prefix)
 
 
 @contextlib.contextmanager
