@@ -181,6 +181,7 @@ static void report(const char *what, const void *p, size_t asked)
 }
 
 /* The record of a sample is read without its lock, which another thread may hold for ever. */
+/* uncounted: only the checked libraries call it */
 static void say_where_allocated(const void *p)
 {
     static const char head[] = "  allocated at\n";

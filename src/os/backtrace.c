@@ -25,6 +25,7 @@ static struct {
     struct sigaction before[FAULTS];
 } faulting;
 
+/* uncounted: only the checked libraries call it */
 void backtrace_end(void)
 {
     for (unsigned i = 0; BACKTRACES && i < FAULTS; i++) {
@@ -32,6 +33,7 @@ void backtrace_end(void)
     }
 }
 
+/* uncounted: only the checked libraries call it */
 static _Noreturn void faulted(int number)
 {
     (void)number;
@@ -39,6 +41,7 @@ static _Noreturn void faulted(int number)
     abort();
 }
 
+/* uncounted: only the checked libraries call it */
 bool backtrace_begin(void)
 {
     if (!BACKTRACES || exchange_acquire(&faulting.is_on, 1) != 0) {
@@ -60,6 +63,7 @@ struct binary {
     bool is_found, is_program;
 };
 
+/* uncounted: only the checked libraries call it */
 static int holds_address(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
     struct binary *const binary = argument;
@@ -79,6 +83,7 @@ static int holds_address(struct dl_phdr_info *info, size_t bytes, void *argument
     return 0;
 }
 
+/* uncounted: only the checked libraries call it */
 static struct binary binary_of(uintptr_t address)
 {
     struct binary found = { .address = address, .is_program = true };
@@ -86,6 +91,7 @@ static struct binary binary_of(uintptr_t address)
     return found;
 }
 
+/* uncounted: only the checked libraries call it */
 static void tell_binary(struct text *line, const struct binary *binary)
 {
     enum { PATH_SHOWN = 192 };
@@ -100,6 +106,7 @@ static void tell_binary(struct text *line, const struct binary *binary)
     text_hex(line, binary->address - binary->base);
 }
 
+/* uncounted: only the checked libraries call it */
 static void tell_symbol(struct text *line, uintptr_t address)
 {
     enum { SYMBOL_SHOWN = 96 };
@@ -116,6 +123,7 @@ static void tell_symbol(struct text *line, uintptr_t address)
     text_string(line, ")");
 }
 
+/* uncounted: only the checked libraries call it */
 static void say_frame(size_t number, uintptr_t address)
 {
     char buffer[384];
@@ -136,6 +144,7 @@ static void say_frame(size_t number, uintptr_t address)
     (void)os_write(STDERR_FILENO, buffer, line.length);
 }
 
+/* uncounted: only the checked libraries call it */
 void backtrace_say(const uintptr_t *frames, size_t depth)
 {
     if (!BACKTRACES) {
@@ -154,6 +163,7 @@ void backtrace_say(const uintptr_t *frames, size_t depth)
     }
 }
 
+/* uncounted: only the checked libraries call it */
 noinline void backtrace_say_here(void)
 {
     uintptr_t frames[STACK_FRAMES];

@@ -21,7 +21,7 @@ static _Noreturn void fatal_line(struct text *line, const void *pointer)
     }
     (void)os_write(STDERR_FILENO, line->buffer, line->length);
     if (fatal_explain != NULL) {
-        fatal_explain(pointer);
+        fatal_explain(pointer); /* uncounted: only in the checked libraries */
     }
     abort();
 }
