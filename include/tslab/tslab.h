@@ -41,9 +41,9 @@
  * writes, and no other.
  *
  * Misuse. A double free, or a free of a pointer that is not an object's, ends the program: one line on stderr names
- * the misuse and the address, then the library calls abort. The checked libraries see every such misuse at the call.
- * The release libraries see it where that costs nothing (SECURITY.md). A handler of SIGABRT may allocate and fork. It
- * must not go on with the program.
+ * the misuse and the address, then the library calls abort. The checked libraries see every such misuse at the call,
+ * and write its call stack below the line. The release libraries see it where that costs nothing (SECURITY.md). A
+ * handler of SIGABRT may allocate and fork. It must not go on with the program.
  *
  * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.2,
  * symbol version TSLAB_0.2). A patch version changes neither functions nor structs. From 1.0 on the same holds for
