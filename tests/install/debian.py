@@ -155,8 +155,8 @@ def check_commands(root, prefix):
         whole = Command(prefix, python_path(root / "recommends", needed | recommended))
         expect("tslab_" in whole.says("stat", pid, "--openmetrics"), "tslab stat --openmetrics")
     expect("%" in whole.says("profile", files["heap"]), "tslab profile")
-    for name in ("page.html", "flames.svg", "heap.pb.gz"):
-        option = {".html": "--html", ".svg": "--svg", ".gz": "--pprof"}[pathlib.Path(name).suffix]
+    for name in ("page.html", "heap.pb.gz"):
+        option = {".html": "--html", ".gz": "--pprof"}[pathlib.Path(name).suffix]
         whole.says("profile", files["heap"], option, root / name)
         expect((root / name).stat().st_size > 0, f"tslab profile {option}")
 
