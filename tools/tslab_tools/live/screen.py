@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from tslab_tools.live import processes, requests, summary
+from tslab_tools.live import graph, processes, requests, summary
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
 
@@ -149,6 +149,7 @@ class View:
     asked: bool = False  # to look now
     wanted: str = ""  # a key of REQUESTS, for the process inside
     said: str = ""  # its answer, until the next key
+    pasts: dict[int, graph.Past] = field(default_factory=dict)  # by PID
 
     @property
     def sorted(self) -> list[Process]:
@@ -160,6 +161,10 @@ class View:
 
     def show(self, found: list[Process], problems: Sequence[str] = ()) -> None:
         self.processes, self.problems, self.asked = found, list(problems), False
+        self.pasts = {process.pid: self.pasts.get(process.pid, graph.Past()) for process in found}
+        for process in found:
+            own = process.figures.process
+            self.pasts[process.pid].add(processes.now(), own["live"], own["waste"], process.rss)
 
     def the_one(self) -> Process | None:
         """The process that the view is inside of; None: it has ended."""
@@ -329,6 +334,30 @@ def _labels(process: Process) -> Iterator[Text]:
         yield Text(text, "yellow" if row["draining"] else "")
 
 
+_WIDTH = 80  # of the tables; a graph that has room beside them is there
+_HEAD = 4  # lines: title, sum and limits
+_GRAPH_WIDTH, _GRAPH_HEIGHTS = 38, (6, 18)  # at least; below the sum, and beside the tables
+
+
+def _beside(left: list[Text], right: list[Text]) -> list[Text]:
+    for line, more in zip(left, right):
+        line.pad_right(max(0, _WIDTH + 2 - line.cell_len))
+        line.append_text(more)
+    return left
+
+
+def _with_graph(process: Process, past: graph.Past | None, width: int) -> list[Text]:
+    if past is None:
+        return details(process, width)
+    why = f"why: tslab doctor {process.pid}"
+    if width < _WIDTH + 2 + _GRAPH_WIDTH:
+        lines = details(process, width)
+        return [*lines[:_HEAD], *graph.draw(past, width - 2, _GRAPH_HEIGHTS[0], size, why), *lines[_HEAD:]]
+    lines = details(process, _WIDTH)
+    height = max(_GRAPH_HEIGHTS[0], min(_GRAPH_HEIGHTS[1], len(lines) - 2))
+    return _beside(lines, graph.draw(past, width - _WIDTH - 2, height, size, why))
+
+
 def details(process: Process, width: int) -> list[Text]:
     """The lines of one process."""
     figures = process.figures
@@ -366,7 +395,7 @@ def lines(view: View, width: int, height: int) -> list[Text]:
     elif view.inside is not None and process is None:
         shown, foot = [Text(f"process {view.inside} has ended, or exports no figures any more")], "q: back"
     elif process is not None:
-        every = details(process, width)
+        every = _with_graph(process, view.pasts.get(process.pid), width)
         view.scrolled = min(view.scrolled, max(0, len(every) - room))
         said = textwrap.wrap(plain_text(view.said), width)[: room - 1]
         shown, foot = _window(every, view.scrolled, room - len(said)), KEYS_INSIDE
