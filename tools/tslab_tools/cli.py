@@ -131,12 +131,13 @@ EXAMPLES = """examples:
   tslab run --export 1 -- redis-server     a program whose memory `tslab top` and `tslab export` show
   tslab top                                the programs that run on tslab, as they go
   tslab ctl 1234 profile=512K --for 60s    samples a running program for a minute
+  tslab doctor 1234                        why the memory of one is as much as it is, and the cure
   tslab profile program.1234.heap          who holds the memory of a program
 """
 TSLAB = Program(
     "tslab",
     "tslab_tools.commands",
-    ("run", "top", "stat", "ctl", "profile", "export", "timeline"),
+    ("run", "top", "stat", "doctor", "ctl", "profile", "export", "timeline"),
     __doc__ or "",
     EXAMPLES,
 )

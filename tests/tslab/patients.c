@@ -1,0 +1,248 @@
+/* Programs whose memory is where it should not be, each in one way that `tslab doctor` is to find. It says "ready",
+ * works a little from time to time, so that its figures are new, and ends with its input.
+ *
+ * usage: patients ILLNESS */
+#include "check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <tslab/tslab.h>
+
+enum { MIB = 1 << 20, OBJECTS = 1 << 16, EACH = 512, LARGE = 256 << 10 };
+
+static void *objects[OBJECTS];
+
+/* The sites. Each has a function of its own: the compiler makes one of those that are the same. */
+static __attribute__((noinline)) void *import_rows(size_t bytes)
+{
+    return memset(keep(malloc(bytes)), 1, bytes);
+}
+
+static __attribute__((noinline)) void *parse_rows(size_t bytes)
+{
+    return memset(keep(malloc(bytes)), 2, bytes);
+}
+
+static __attribute__((noinline)) void *remember(size_t bytes)
+{
+    return memset(keep(malloc(bytes)), 3, bytes);
+}
+
+/* Of eight objects side by side, one lives. */
+static void scattered(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = i % 8 == 0 ? import_rows(EACH) : parse_rows(EACH);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i % 8 != 0) {
+            free(objects[i]);
+        }
+    }
+}
+
+static void holds(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = import_rows(EACH);
+    }
+}
+
+/* One step of it: 64 KiB. */
+static void grows(void)
+{
+    for (int i = 0; i < 64; i++) {
+        (void)remember(1000);
+    }
+}
+
+static void allocates_and_frees(size_t count, size_t bytes)
+{
+    void **const some = keep(malloc(count * sizeof *some));
+    for (size_t i = 0; i < count; i++) {
+        some[i] = memset(keep(malloc(bytes)), 1, bytes);
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(some[i]);
+    }
+    free(some);
+}
+
+static void frees_all(void)
+{
+    allocates_and_frees(128, LARGE);
+}
+
+/* The system takes no page of this memory. */
+static void locked(void)
+{
+    enum { COUNT = 12 };
+    for (size_t i = 0; i < COUNT; i++) {
+        objects[i] = memset(keep(malloc(LARGE)), 1, LARGE);
+        if (mlock(objects[i], LARGE) != 0) {
+            exit(CHECK_SKIPPED);
+        }
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        free(objects[i]);
+    }
+}
+
+static char *mapped;
+
+static void maps_itself(void)
+{
+    mapped = mmap(NULL, 512 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(mapped != MAP_FAILED);
+    memset(mapped, 1, 48 * MIB);
+    mapped += 48 * MIB;
+}
+
+/* One step of it: 64 KiB. */
+static void touches_more(void)
+{
+    static int steps;
+    if (steps++ < 7000) {
+        mapped = (char *)memset(mapped, 1, 64 << 10) + (64 << 10);
+    }
+}
+
+static pthread_barrier_t all_have_worked;
+
+static void *works_once(void *unused)
+{
+    for (size_t bytes = 1000; bytes < 16000; bytes += bytes / 3) {
+        allocates_and_frees(100, bytes);
+    }
+    (void)pthread_barrier_wait(&all_have_worked);
+    (void)pause();
+    return unused;
+}
+
+static void idle_threads(void)
+{
+    enum { THREADS = 60 };
+    CHECK(pthread_barrier_init(&all_have_worked, NULL, THREADS + 1) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, works_once, NULL) == 0);
+    }
+    (void)pthread_barrier_wait(&all_have_worked);
+}
+
+/* An epoch of 100 objects, of which one in so many lives. */
+static tslab_epoch one_epoch(const char *label, int of)
+{
+    const struct tslab_epoch_options options = { .label = label };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    CHECK(tslab_epoch_enter(epoch) >= 0);
+    void *some[100];
+    for (size_t i = 0; i < COUNT_OF(some); i++) {
+        some[i] = parse_rows(EACH);
+    }
+    for (int i = 0; i < (int)COUNT_OF(some); i++) {
+        if (i % of != 0) {
+            free(some[i]);
+        }
+    }
+    CHECK(tslab_epoch_leave(epoch) >= 0);
+    return epoch;
+}
+
+static void draining(void)
+{
+    for (int i = 0; i < 600; i++) {
+        CHECK(tslab_epoch_close(one_epoch("request", 100), 0, NULL) == TSLAB_OK);
+    }
+}
+
+static void left_open(void)
+{
+    for (int i = 0; i < 600; i++) {
+        (void)one_epoch("session", 50);
+    }
+}
+
+static void thin_epochs(void)
+{
+    for (int i = 0; i < 600; i++) {
+        const tslab_epoch epoch = tslab_epoch_open(NULL);
+        objects[i] = memset(keep(tslab_epoch_malloc(epoch, EACH)), 1, EACH);
+    }
+}
+
+static void refused(void)
+{
+    size_t kept = 0;
+    while (kept < 1000 && (objects[kept] = keep(malloc(LARGE))) != NULL) {
+        memset(objects[kept++], 1, LARGE);
+    }
+}
+
+static void refused_by_label(void)
+{
+    const struct tslab_epoch_options options = { .label = "request" };
+    const tslab_epoch epoch = tslab_epoch_open(&options);
+    for (size_t i = 0; i < 100; i++) {
+        objects[i] = tslab_epoch_malloc(epoch, LARGE);
+    }
+}
+
+static void rests(void)
+{
+}
+
+/* Posts its figures for four seconds, and then it only sleeps. */
+static void falls_asleep(void)
+{
+    static int steps;
+    if (steps++ < 200) {
+        grows();
+    }
+}
+
+static void leaves_untouched(void)
+{
+    objects[0] = keep(malloc(64 * MIB));
+}
+
+static const struct {
+    const char *name;
+    void (*once)(void);
+    void (*again)(void); /* every 20 ms */
+} illnesses[] = {
+    { "scattered", scattered, rests },
+    { "holds", holds, rests },
+    { "grows", holds, grows },
+    { "frees_all", frees_all, rests },
+    { "frees_all_and_sleeps", frees_all, falls_asleep },
+    { "leaves_untouched", leaves_untouched, rests },
+    { "locked", locked, rests },
+    { "maps_itself", maps_itself, rests },
+    { "maps_ever_more", maps_itself, touches_more },
+    { "idle_threads", idle_threads, rests },
+    { "draining", draining, rests },
+    { "left_open", left_open, rests },
+    { "thin_epochs", thin_epochs, rests },
+    { "refused", refused, rests },
+    { "refused_by_label", refused_by_label, rests },
+    { "well", rests, rests },
+};
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 2);
+    for (size_t i = 0; i < COUNT_OF(illnesses); i++) {
+        if (strcmp(arguments[1], illnesses[i].name) == 0) {
+            illnesses[i].once();
+            CHECK(write(STDOUT_FILENO, "ready\n", 6) == 6);
+            struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+            while (poll(&input, 1, 20) <= 0) { /* a signal may ask for a profile */
+                illnesses[i].again();
+            }
+            return 0;
+        }
+    }
+    return 2;
+}

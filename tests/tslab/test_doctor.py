@@ -1,0 +1,197 @@
+"""`tslab doctor` on programs that are ill in one way each: it says which, by how much, and where.
+usage: test_doctor.py LIBRARY PATIENTS"""
+
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from collections import Counter
+from typing import NamedTuple
+
+import tslab_test
+from tslab_tools.doctor import evidence, rules
+
+PATIENTS = os.path.abspath(sys.argv.pop(2)) if len(sys.argv) > 2 else ""
+AT_ONCE = 7
+PATIENCE = 60
+SKIPPED = 77
+MIB = 1 << 20
+
+
+class Case(NamedTuple):
+    illness: str
+    options: str
+    finding: str
+    least: float  # MiB
+    says: str  # a part of the sentence, the cure or a row
+    seconds: float = 0.2  # to watch
+
+
+SAMPLED = "profile=16K"
+SLEEPS = "purge=delayed purge_delay_ms=1000000"
+CASES = (
+    Case("scattered", "", "pins", 26, r"slabs for 512 bytes: objects use 1[123] % of these"),
+    Case("scattered", SAMPLED, "pins", 26, r"own for what import_rows \(.*\) allocates would return about 2[78]\.. MiB"),
+    Case("scattered", SAMPLED.replace("16K", "1T"), "pins", 26, r"slabs for 512 bytes"),
+    Case("holds", "", "live", 32, r"32\.0 MiB.*objects of up to 512 bytes"),
+    Case("holds", SAMPLED, "live", 32, r"import_rows"),
+    Case("grows", "", "grows", 32, r"objects of up to 1,024 bytes", 1),
+    Case("grows", SAMPLED, "grows", 32, r"remember", 1),
+    Case("frees_all", "purge=delayed purge_delay_ms=600000", "retained", 30, r"it returns 10 min to 40 min after"),
+    Case("frees_all", "purge=never", "never-returns", 30, r"adaptive"),
+    Case("frees_all", "purge=lazy", "offered", 30, r"when it needs memory"),
+    Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "idle", 10, r"TSLAB_KEEPER=2"),
+    Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "old-figures", 0, r"The figures are \S+ s old"),
+    Case("locked", "", "refused", 1.5, r"it refused [\d,]+ times?; \S+ MiB of the library's memory are locked"),
+    Case("maps_itself", "", "others", 48, r"anonymous, at 7"),
+    Case("maps_ever_more", "", "others", 48, r"and it grew by \S+ MiB in \S+ s", 1),
+    Case("idle_threads", "", "caches", 40, r"of 61 threads, of which \d\d did not run"),
+    Case("draining", "", "draining", 2, r"label request there are 600"),
+    Case("draining", SAMPLED, "draining", 2, r"parse_rows"),
+    Case("left_open", "", "open-epochs", 28, r"label session there are 600"),
+    Case("thin_epochs", "huge_pages=always", "huge-pages", 20, r"MiB of the library's memory are in huge pages"),
+    Case("leaves_untouched", "", "untouched", 60, r"is not resident"),
+    Case("refused", "limit_bytes=16M", "limit", 0, r"of 16\.0 MiB are used.*it refused \d+ allocations"),
+    Case("holds", "soft_limit_bytes=16M", "pressure", 0, r"soft limit \(16\.0 MiB\)"),
+)  # fmt: skip
+OF_REPORTS = (
+    Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"label request, of 8\.0 MiB: \d+ refusals"),
+    Case("scattered", "", "pins", 26, r"and of 8,\d\d\d pages [78],\d\d\d have one object each"),
+)  # fmt: skip
+
+
+class Doctor(tslab_test.TslabTest):
+    def start(self, case):
+        options = dict(word.split("=", 1) for word in f"export=1 keeper=2 {case.options}".split())
+        variables = {f"TSLAB_{name.upper()}": value for name, value in options.items()}
+        patient = subprocess.Popen(
+            [PATIENTS, case.illness], env=self.environment | variables | {"LD_PRELOAD": self.library}, cwd=self.own,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        for cleanup in (patient.stdin.close, patient.stdout.close, patient.wait, patient.kill):
+            self.addCleanup(cleanup)
+        if patient.stdout.readline() != "ready\n":
+            self.assertEqual(patient.wait(), SKIPPED)
+            return None
+        return patient
+
+    def found(self, *words):
+        done = self.tslab("doctor", *words, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        document = json.loads(done.stdout)
+        self.assertEqual((document["schema"], document["version"]), ("tslab-doctor", 1))
+        return document
+
+    def is_in(self, document, case):
+        """Whether the finding is there as it should be, and no other hides it. (A moment before, it may be another.)"""
+        names = [finding["name"] for finding in document["findings"]]
+        if case.finding not in names[:3]:
+            return False
+        finding = document["findings"][names.index(case.finding)]
+        text = " ".join([finding["says"], *(row["what"] for row in finding["rows"]), finding["cure"]])
+        return finding["bytes"] >= case.least * MIB and re.search(case.says, text) is not None
+
+    def examine(self, case):
+        """What the doctor says in the end: the library needs a moment to give back what it gives back."""
+        patient = self.start(case)
+        if patient is None:
+            return None
+        end = time.monotonic() + PATIENCE
+        while True:
+            document = self.found(patient.pid, "--watch", case.seconds)
+            if self.is_in(document, case):
+                return document
+            if case.finding == "huge-pages" and not any(mapping.huge for mapping in evidence.smaps(patient.pid)):
+                return None  # the system has none
+            self.assertLess(time.monotonic(), end, (case, document))
+
+    def test_each_illness_is_found(self):
+        """And each rule has a program that shows it."""
+        self.assertEqual({case.finding for case in CASES + OF_REPORTS}, {rule.name for rule in rules.RULES})
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for case, document in zip(CASES, pool.map(self.examine, CASES)):
+                with self.subTest(case):
+                    if document and case.finding not in ("huge-pages", "untouched", "old-figures", "idle"):
+                        self.assertEqual(document["findings"][0]["name"], case.finding)
+                        self.assertLess(abs(document["unexplained_bytes"]), 0.1 * document["rss_bytes"] + MIB)
+
+    def test_of_a_report(self):
+        for case in OF_REPORTS:
+            with self.subTest(case):
+                name = f"{case.illness}.json"
+                more = f"stats=2,{name} stats_signal=USR2 profile=16K,{case.illness}.heap"
+                patient = self.start(case._replace(options=f"{case.options} {more}"))
+                patient.send_signal(signal.SIGUSR2)
+                report, end = self.own / name, time.monotonic() + PATIENCE
+                while not (report.exists() and report.read_text().endswith("}\n")):
+                    self.assertLess(time.monotonic(), end)
+                    time.sleep(0.05)
+                document = self.found(report)
+                self.assertTrue(self.is_in(document, case), document)
+        profile = self.own / "scattered.heap"
+        with_sites = self.found(report, profile)
+        self.assertIn("import_rows", with_sites["findings"][0]["rows"][0]["what"])
+        wrong = self.tslab("doctor", self.own / "refused_by_label.json", profile)
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+        self.assertRegex(wrong.stderr, r"is a profile of process \d+, not of \d+")
+
+    def test_a_process_that_is_well(self):
+        document = self.found(self.start(Case("well", "", "", 0, "")).pid)
+        self.assertEqual([finding["name"] for finding in document["findings"]], ["others"])
+
+    def test_text(self):
+        patient = self.start(CASES[0])
+        done = self.tslab("doctor", patient.pid, "--watch", "0.2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout)
+        self.assertRegex(
+            done.stdout, rf"^tslab-patients, process {patient.pid}: RSS \d\d\.\d MiB, at most \d\d\.\d MiB\n\n1\. 2"
+        )
+        self.assertIn("\n   Cure: An epoch", done.stdout)
+        self.assertRegex(done.stdout, r"The figures explain (9\d|100) % of the RSS\. Besides: ")
+        self.assertIn("A heap profile would name the places", done.stdout)
+        self.assertIn("takes no samples", " ".join(done.stdout.split()))
+
+    def test_refusals(self):
+        patient = self.start(Case("well", "export=0", "", 0, ""))
+        done = self.tslab("doctor", patient.pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("start it with TSLAB_EXPORT=1", done.stderr)
+        self.assertIn("No such file", self.tslab("doctor", "missing.json").stderr)
+        (self.own / "damaged.json").write_text('{"schema":"tslab-statistics","pid":1,"accounts":[]}\n')
+        self.assertIn("the report lacks what reports have", self.tslab("doctor", "damaged.json").stderr)
+
+
+class Figures(unittest.TestCase):
+    def of(self, rss, **more):
+        mappings = [
+            evidence.Mapping("", 0, 10 * MIB, 0, 0, 0, True),
+            evidence.Mapping("[heap]", 0, MIB, 0, 0, 0, False),
+        ]
+        return evidence.Evidence(1, "made up", rss, Counter(more), Counter(), [], [], mappings=mappings)
+
+    def test_what_is_not_known_is_said(self):
+        found = self.of(20 * MIB, live=10 * MIB)
+        self.assertEqual(rules.unexplained(found), 9 * MIB)
+        self.assertEqual(rules.unexplained(self.of(11 * MIB, live=10 * MIB)), 0)
+        self.assertEqual(rules.unexplained(self.of(11 * MIB, live=90 * MIB)), 0)
+        self.assertEqual(rules.diagnose(found), [])
+
+    def test_mappings_of_this_process(self):
+        """Without the library there is no arena, so nobody knows whose is what."""
+        self.assertIsNone(evidence.smaps(os.getpid()))
+        self.assertIsNone(evidence.smaps(1 << 30))
+
+    def test_numbers(self):
+        self.assertEqual([evidence.number(text) for text in ("500", "2K", "1g", "", "x")], [500, 2048, 1 << 30, 0, 0])
+        self.assertEqual([rules.size(n) for n in (5, 1536, 3 << 40)], ["5 B", "1.5 KiB", "3.0 TiB"])
+        self.assertEqual([rules.span(n) for n in (0.5, 119, 600, 7200)], ["0.5 s", "119.0 s", "10 min", "2 h"])
+
+
+if __name__ == "__main__":
+    tslab_test.main()

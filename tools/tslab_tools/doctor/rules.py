@@ -1,0 +1,500 @@
+"""The illnesses that `tslab doctor` knows, a row of RULES each: a condition in figures, a sentence, a cure."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tslab_tools.doctor.evidence import Evidence, Sites, number
+from tslab_tools.live.processes import TERMS
+from tslab_tools.profiles import figures
+from tslab_tools.terminal import plain_text
+
+MUCH = 0.1  # of the RSS: less is not worth a sentence
+NEAR = 0.9  # of a limit
+GROWTH_LEAST = 64 << 10  # bytes between two looks; and a 200th of what lives
+ROWS_MOST = 5
+OTHERS_LEAST = 8 << 20
+IDLE_SECONDS = 3
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+Row = tuple[float, str]  # bytes, and of what
+
+
+def size(count: float) -> str:
+    power = next(power for power in range(len(_UNITS)) if abs(count) < 1024 ** (power + 1) or power == len(_UNITS) - 1)
+    return f"{count / 1024**power:,.{0 if power == 0 else 1}f} {_UNITS[power]}"
+
+
+def percent(part: float) -> str:
+    return f"{100 * part:.0f} %" if part >= 0.0995 else f"{100 * part:.1f} %"
+
+
+def many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def span(seconds: float) -> str:
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _sites(sites: Sites) -> list[Row]:
+    most = [(site, found) for site, found in sites[:ROWS_MOST] if found.bytes >= sites[0][1].bytes / 100]
+    return [(found.bytes, f"{site} (too few samples)" if found.is_rough else site) for site, found in most]
+
+
+def _to_set(of: Evidence, option: str) -> str:
+    """How to set an option, where the process still runs."""
+    name, _, value = option.partition("=")
+    return f"tslab ctl {of.pid} {option}" if of.looked else f"TSLAB_{name.upper()}={value}"
+
+
+def _objects(slot: int) -> str:
+    return f"objects of up to {slot:,} bytes"
+
+
+class Rule:
+    """`bytes` is how much of the RSS it explains."""
+
+    name: str
+    term = ""  # of the sum that is the RSS
+    has_sites = False  # a heap profile would tell the sites
+    is_urgent = False  # told first
+
+    def bytes(self, of: Evidence) -> int:
+        return 0
+
+    def holds(self, of: Evidence) -> bool:
+        return of.part(self.bytes(of)) >= MUCH
+
+    def says(self, of: Evidence) -> str:
+        raise NotImplementedError
+
+    def cure(self, of: Evidence) -> str:
+        raise NotImplementedError
+
+    def rows(self, of: Evidence) -> list[Row]:
+        return []
+
+    def much(self, of: Evidence) -> str:
+        if self.term in TERMS and of.part(of.untouched) >= MUCH:
+            return f"Up to {size(self.bytes(of))}"
+        return f"{size(self.bytes(of))} ({percent(of.part(self.bytes(of)))} of the RSS)"
+
+
+class Stale(Rule):
+    """Idle programs with one thread post nothing."""
+
+    name, is_urgent = "old-figures", True
+
+    def holds(self, of: Evidence) -> bool:
+        return of.age >= IDLE_SECONDS
+
+    def says(self, of: Evidence) -> str:
+        return f"The figures are {span(of.age)} old: the program has not come by since, so this is how it was then."
+
+    def cure(self, of: Evidence) -> str:
+        return "TSLAB_KEEPER=2 has them posted while the program is idle."
+
+
+class Limit(Rule):
+    """What the library counts against the limit: all runs that may have pages."""
+
+    name, is_urgent = "limit", True
+
+    def _used(self, of: Evidence) -> int:
+        return sum(of.figures[name] for name in ("slab_bytes", "chunk_bytes", "large_bytes", "dirty_bytes"))
+
+    def holds(self, of: Evidence) -> bool:
+        limit = of.figures["hard_limit_bytes"]
+        return bool(limit and (self._used(of) >= NEAR * limit or of.figures["limit_refusals"]))
+
+    def says(self, of: Evidence) -> str:
+        used, limit = self._used(of), of.figures["hard_limit_bytes"]
+        text = f"{size(used)} of {size(limit)} are used, which limit_bytes allows"
+        return f"{text}; it refused {many(of.figures['limit_refusals'], 'allocation')}."
+
+    def cure(self, of: Evidence) -> str:
+        return f"Raise it ({_to_set(of, 'limit_bytes=N')}), or hold less."
+
+
+class LabelLimit(Rule):
+    name, is_urgent = "label-limit", True
+
+    def _refusing(self, of: Evidence) -> list[dict[str, Any]]:
+        return [row for row in of.label_limits if row["refusals"]]
+
+    def holds(self, of: Evidence) -> bool:
+        return bool(self._refusing(of))
+
+    def says(self, of: Evidence) -> str:
+        rows = self._refusing(of)
+        return f"epoch_limits refused {many(sum(row['refusals'] for row in rows), 'allocation')} in epochs."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        rows = self._refusing(of)[:ROWS_MOST]
+        texts = (
+            f"label {_label(one)}, of {size(one['limit_bytes'])}: {many(one['refusals'], 'refusal')}" for one in rows
+        )
+        return [(row["used_bytes"], text) for row, text in zip(rows, texts)]
+
+    def cure(self, of: Evidence) -> str:
+        return "Raise the label's part of TSLAB_EPOCH_LIMITS, or close its epochs earlier."
+
+
+class Pressure(Rule):
+    name, is_urgent = "pressure", True
+
+    def holds(self, of: Evidence) -> bool:
+        return bool(of.figures["soft_pressure"] or of.figures["container_pressure"])
+
+    def says(self, of: Evidence) -> str:
+        soft = of.figures["soft_pressure"]
+        limit = f"its soft limit ({size(of.figures['soft_limit_bytes'])})" if soft else "the limit of its container"
+        return f"It is close to {limit}: the library keeps nothing for reuse, and its caches are small."
+
+    def cure(self, of: Evidence) -> str:
+        return "Raise the limit, or hold less. The rest of this says what takes the memory."
+
+
+class Pins(Rule):
+    name, term, has_sites = "pins", "waste", True
+
+    def bytes(self, of: Evidence) -> int:
+        return of.has("partial_slabs", "attached_slabs", "slab_tails")
+
+    def says(self, of: Evidence) -> str:
+        text = f"{self.much(of)} is free memory on pages that "
+        sites = self._sites(of)
+        if of.profile and sites:
+            few, pinning = figures.few_of(sites), of.profile.pinning()
+            text += f"{percent(pinning)} of the objects keep" if pinning < 0.5 else "objects keep"
+            part = percent(sum(found.bytes for found in few) / sum(found.bytes for _, found in sites))
+            return f"{text}: {many(len(few), 'site')} {'keeps' if len(few) == 1 else 'keep'} {part} of it."
+        classes = [row for row in of.classes if row["slab_bytes"]]
+        if not classes:
+            return f"{text}few objects keep."
+        worst = max(classes, key=lambda row: row["slab_bytes"] - row["live"] * row["size"] - row["cached_bytes"])
+        used = percent(worst["live"] * worst["size"] / worst["slab_bytes"])
+        text += f"few objects keep, most of it in slabs for {worst['size']:,} bytes: objects use {used} of these"
+        lone = worst.get("pages_kept_1")
+        return f"{text}, and of {worst['pages']:,} pages {lone:,} have one object each." if lone else f"{text}."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        return _sites(self._sites(of))
+
+    def _sites(self, of: Evidence) -> Sites:
+        """None where samples tell less than half of it."""
+        sites = of.profile.wasted() if of.profile else []
+        unknown = sum(found.bytes for site, found in sites if site == figures.UNSAMPLED)
+        return sites if unknown <= sum(found.bytes for _, found in sites) / 2 else []
+
+    def cure(self, of: Evidence) -> str:
+        sites = [(site, found) for site, found in self._sites(of) if site != figures.UNSAMPLED]
+        if sites:
+            site, found = sites[0]
+            returned = size(min(found.bytes, self.bytes(of)))
+            return f"An epoch of its own for what {site} allocates would return about {returned}."
+        return "An epoch for what dies together (docs/guide.md)."
+
+
+class Grows(Rule):
+    name, term, has_sites = "grows", "live", True
+
+    def bytes(self, of: Evidence) -> int:
+        return of.has("live_slots", "live_chunks", "live_large")
+
+    def holds(self, of: Evidence) -> bool:
+        return of.seconds > 0 and of.grown("live") >= max(GROWTH_LEAST, of.figures["live"] / 200)
+
+    def says(self, of: Evidence) -> str:
+        minute = of.grown("live") / of.seconds * 60
+        text = f"{self.much(of)} is live: the program holds it, and it grew by {size(of.grown('live'))}"
+        return f"{text} in {of.seconds:.1f} s, {size(minute)} a minute."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        assert of.before
+        if of.profile and of.before.profile:
+            return _sites(of.profile.grown(of.before.profile))
+        old = {row["size"]: row["live"] for row in of.before.classes}
+        more = [((row["live"] - old.get(row["size"], 0)) * row["size"], row["size"]) for row in of.classes]
+        return [(float(held), _objects(slot)) for held, slot in sorted(more, reverse=True)[:ROWS_MOST] if held > 0]
+
+    def cure(self, of: Evidence) -> str:
+        return "If this is no cache that fills, it is a leak. A longer --watch tells more."
+
+
+class Live(Grows):
+    name = "live"
+
+    def holds(self, of: Evidence) -> bool:
+        return Rule.holds(self, of) and not super().holds(of)
+
+    def says(self, of: Evidence) -> str:
+        text = f"{self.much(of)} is live: the program holds it"
+        if of.seconds:
+            grown = of.grown("live")
+            text += f", and {f'only {size(grown)} more' if grown > 0 else 'no more'} than {of.seconds:.1f} s before"
+        return f"{text}."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        if of.profile and of.profile.live():
+            return _sites(of.profile.live())
+        most = sorted(((float(row["live"] * row["size"]), row["size"]) for row in of.classes), reverse=True)
+        rows = [(held, _objects(slot)) for held, slot in most if of.part(held) >= MUCH]
+        large = of.has("live_large")
+        return sorted([*rows, *([(float(large), "large objects")] if large else [])], reverse=True)[:ROWS_MOST]
+
+    def cure(self, of: Evidence) -> str:
+        return "No malloc makes it less: hold less."
+
+
+class Retained(Rule):
+    """What was freed lately, and waits for reuse. The rules below are about what waits longer."""
+
+    name, term = "retained", "retained"
+
+    def bytes(self, of: Evidence) -> int:
+        return 0 if of.figures["purge_refusals"] else of.has("dirty_runs")
+
+    def _delay(self, of: Evidence) -> float:
+        return number(of.option("purge_delay_ms", "500")) / 1000
+
+    def holds(self, of: Evidence) -> bool:
+        others = (Never(), Idle()) if type(self) is Retained else ()
+        return super().holds(of) and not any(other.holds(of) for other in others)
+
+    def says(self, of: Evidence) -> str:
+        delay = self._delay(of)
+        text = f"{self.much(of)} is empty memory that waits for reuse, on purpose: it returns {span(delay)} to"
+        return f"{text} {span(4 * delay)} after its last use ({'' if of.options else 'by default of '}purge_delay_ms)."
+
+    def cure(self, of: Evidence) -> str:
+        return f"Wait, or {_to_set(of, 'purge=eager')}, or a shorter purge_delay_ms."
+
+
+class Never(Retained):
+    name = "never-returns"
+
+    def holds(self, of: Evidence) -> bool:
+        return super().holds(of) and of.option("purge", "") == "never"
+
+    def says(self, of: Evidence) -> str:
+        return f"{self.much(of)} is empty memory, which stays because the option purge is never."
+
+    def cure(self, of: Evidence) -> str:
+        return f"{_to_set(of, 'purge=adaptive')} (the default), or tslab_trim in the program."
+
+
+class Idle(Retained):
+    """No thread of the library, and none of the program comes by."""
+
+    name = "idle"
+
+    def holds(self, of: Evidence) -> bool:
+        idle = of.age >= IDLE_SECONDS and of.figures["keeper_looks"] == 0
+        return super().holds(of) and idle and not Never().holds(of)
+
+    def says(self, of: Evidence) -> str:
+        text = f"{self.much(of)} is empty memory that waits for the program to come by and give it back"
+        return f"{text}: the library has no thread of its own in it."
+
+    def cure(self, of: Evidence) -> str:
+        return "TSLAB_KEEPER=2, or tslab_trim (malloc_trim) before it rests."
+
+
+class Offered(Rule):
+    name, term = "offered", "retained"
+
+    def bytes(self, of: Evidence) -> int:
+        return of.has("stuck_runs") if of.figures["offered_bytes"] and not of.figures["purge_refusals"] else 0
+
+    def says(self, of: Evidence) -> str:
+        return f"{self.much(of)} is empty and offered to the kernel, which takes it when it needs memory (purge=lazy)."
+
+    def cure(self, of: Evidence) -> str:
+        return f"Nothing is wrong. To see it go: {_to_set(of, 'purge=adaptive')}."
+
+
+class Refused(Rule):
+    name, term = "refused", "retained"
+
+    def bytes(self, of: Evidence) -> int:
+        return of.has("stuck_runs", "dirty_runs") if of.figures["purge_refusals"] else 0
+
+    def _locked(self, of: Evidence) -> int:
+        return sum(mapping.locked for mapping in of.mapped(ours=True))
+
+    def says(self, of: Evidence) -> str:
+        times, locked = many(of.figures["purge_refusals"], "time"), self._locked(of)
+        text = f"{self.much(of)} is empty memory that the system did not take back: it refused {times}"
+        return f"{text}; {size(locked)} of the library's memory are locked." if locked else f"{text}."
+
+    def cure(self, of: Evidence) -> str:
+        if self._locked(of):
+            return "Do not lock memory that malloc gave (mlock, mlockall), or accept it."
+        return "Do not lock memory (mlock), and let the sandbox allow madvise."
+
+
+class Caches(Rule):
+    name, term = "caches", "caches"
+
+    def _accounts(self, of: Evidence) -> Counter[str]:
+        names = ("magazines", "stocks", "outboxes", "exchange", "claimed", "retired", "warm_chunks", "hot_runs")
+        return Counter({name: of.has(name) for name in names if of.has(name)})
+
+    def bytes(self, of: Evidence) -> int:
+        return self._accounts(of).total()
+
+    def says(self, of: Evidence) -> str:
+        text = f"{self.much(of)} is free memory in the caches of {many(of.figures['threads'], 'thread')}"
+        idle = of.idle_threads
+        return f"{text}, of which {idle:,} did not run in {of.seconds:.1f} s." if idle and of.seconds else f"{text}."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        return [(float(held), name) for name, held in self._accounts(of).most_common(ROWS_MOST)]
+
+    def cure(self, of: Evidence) -> str:
+        limit = of.option("cache_bytes", "0")
+        now = "64M, or an eighth of the memory in use" if number(limit) == 0 else size(number(limit))
+        return f"{_to_set(of, 'cache_bytes=N')} ({'now' if of.options else 'by default'} {now}), or fewer threads."
+
+
+def _label(row: dict[str, Any]) -> str:
+    return "(others)" if row.get("labels", 1) > 1 else plain_text(row["label"]) or "(none)"
+
+
+class Draining(Rule):
+    """Free memory of chunks, with the side table of their objects."""
+
+    name, term, has_sites = "draining", "waste", True
+    state = "draining"
+
+    def bytes(self, of: Evidence) -> int:
+        return of.has("dead_in_chunks", "unfilled_chunks", "code_table")
+
+    def _labels(self, of: Evidence) -> list[dict[str, Any]]:
+        return sorted((row for row in of.labels if row[self.state]), key=lambda row: -row["memory_bytes"])
+
+    def holds(self, of: Evidence) -> bool:
+        """The state that more memory is in."""
+        whole = dict.fromkeys(("draining", "open"), 0)
+        for row in of.labels:
+            whole["draining" if row["draining"] else "open"] += row["memory_bytes"]
+        return super().holds(of) and bool(self._labels(of)) and max(whole, key=lambda state: whole[state]) == self.state
+
+    def says(self, of: Evidence) -> str:
+        first = self._labels(of)[0]
+        text = f"{self.much(of)} is free memory of closed epochs that do not drain: some objects keep each of them."
+        return f"{text} Of the label {_label(first)} there are {first['draining']:,}."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        labels = self._labels(of)
+        survivors = of.profile.survivors(labels[0]["label"]) if of.profile else []
+        return _sites(survivors) or [
+            (row["live_bytes"], f"live in {many(row[self.state], 'epoch')} of the label {_label(row)}, the oldest is "
+             f"{span(row['oldest_ms'] / 1000)} old") for row in labels[:ROWS_MOST]
+        ]  # fmt: skip
+
+    def cure(self, of: Evidence) -> str:
+        return "Allocate what survives outside of the epoch (tslab_work_pause, docs/guide.md), or free it."
+
+
+class Open(Draining):
+    name, has_sites, state = "open-epochs", False, "open"
+
+    def says(self, of: Evidence) -> str:
+        first = self._labels(of)[0]
+        text = f"{self.much(of)} is free memory of open epochs: a chunk serves again when all of it is free."
+        return f"{text} Of the label {_label(first)} there are {first['open']:,}."
+
+    def cure(self, of: Evidence) -> str:
+        return "Close epochs when their work ends (tslab_epoch_close), or advance them (tslab_epoch_advance)."
+
+
+class HugePages(Rule):
+    name = "huge-pages"
+
+    def bytes(self, of: Evidence) -> int:
+        ours = of.mapped(ours=True)
+        return max(0, sum(one.rss for one in ours) - of.ours) if any(one.huge for one in ours) else 0
+
+    def says(self, of: Evidence) -> str:
+        huge = sum(one.huge for one in of.mapped(ours=True))
+        text = f"{self.much(of)} came with huge pages, and nobody uses it: {size(huge)} of the library's memory are in"
+        return f"{text} huge pages, of which the program touched parts."
+
+    def cure(self, of: Evidence) -> str:
+        return "TSLAB_HUGE_PAGES=adaptive (the default) or never."
+
+
+class Untouched(Rule):
+    name = "untouched"
+
+    def bytes(self, of: Evidence) -> int:
+        return of.untouched
+
+    def says(self, of: Evidence) -> str:
+        swapped = sum(one.swapped for one in of.mapped(ours=True))
+        text = f"{size(of.untouched)} that the accounts tell of is not resident: the program has not touched it"
+        return f"{text}, or it is swapped out ({size(swapped)})." if swapped else f"{text}."
+
+    def cure(self, of: Evidence) -> str:
+        return "None: what is not touched costs nothing. A report (TSLAB_STATS=2) asks the kernel, and tells it apart."
+
+
+class Others(Rule):
+    name, term = "others", "not malloc's"
+
+    def holds(self, of: Evidence) -> bool:
+        """Each program has its code and libc."""
+        return super().holds(of) and self.bytes(of) >= min(OTHERS_LEAST, of.rss / 2)
+
+    def bytes(self, of: Evidence) -> int:
+        return sum(one.rss for one in of.mapped(ours=False)) if of.mappings is not None else max(0, of.rss - of.ours)
+
+    def says(self, of: Evidence) -> str:
+        text = f"{self.much(of)} is not malloc's: it is in mappings of the program, its libraries and its threads"
+        grown = self.bytes(of) - self.bytes(of.before) if of.before else 0
+        if of.before and grown >= max(GROWTH_LEAST, self.bytes(of) / 200):
+            text += f", and it grew by {size(grown)} in {span(of.looked - of.before.looked)}"
+        return f"{text}."
+
+    def rows(self, of: Evidence) -> list[Row]:
+        sums: Counter[str] = Counter()
+        for one in of.mapped(ours=False):
+            sums[plain_text(one.name) or f"anonymous, at {one.start:x}"] += one.rss
+        return [(float(held), name) for name, held in sums.most_common(ROWS_MOST) if held]
+
+    def cure(self, of: Evidence) -> str:
+        text = "malloc has no part in it: look for who maps it (mmap, shared memory, stacks of threads)."
+        return text if of.mappings is not None else f"{text} /proc/PID/smaps lists it while the process runs."
+
+
+RULES: tuple[Rule, ...] = (
+    *(Stale(), Limit(), LabelLimit(), Pressure()),
+    *(Pins(), Grows(), Live(), Retained(), Never(), Idle(), Offered(), Refused(), Caches(), Draining(), Open()),
+    *(HugePages(), Untouched(), Others()),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    bytes: int
+    says: str
+    cure: str
+    rows: list[Row]
+    rule: Rule
+
+
+def diagnose(of: Evidence) -> list[Finding]:
+    """What is so, the most urgent first, then by bytes."""
+    found = sorted((rule for rule in RULES if rule.holds(of)), key=lambda rule: (not rule.is_urgent, -rule.bytes(of)))
+    return [Finding(rule.name, rule.bytes(of), rule.says(of), rule.cure(of), rule.rows(of), rule) for rule in found]
+
+
+def unexplained(of: Evidence) -> int:
+    """What of the RSS no figure tells. It may be a little below 0: looks take time."""
+    return of.rss - (of.ours - of.untouched) - Others().bytes(of) - HugePages().bytes(of)
