@@ -350,6 +350,7 @@ static void answer_request(void)
     memcpy(request, page->request, sizeof request);
     text_string(&whole, take(&answer, request) ? "done: " : "refused: ");
     text_part(&whole, said, answer.length);
+    invariant(whole.length < sizeof buffer);
     buffer[whole.length] = 0;
     memcpy(page->answer, buffer, whole.length + 1);
     store_release(&page->answered, asked);
@@ -390,6 +391,7 @@ void inbox_keep(void)
     page->pid = pid;
     inbox.pid = pid;
     store_plain(&inbox.seen, 0);
+    invariant(load_plain(&inbox.is_ours) == 0);
     store_release(&page->magic, INBOX_MAGIC);
     store_release(&inbox.is_ours, 1);
     if (is_first) {

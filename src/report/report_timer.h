@@ -5,9 +5,9 @@
  * outside of all gates and locks, or by the keeper; one thread writes at a time. No signal that ends programs can ask:
  * its handler would have to write, wherever it has interrupted its thread (docs/decisions/knobs.md).
  *
- * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way, and what
- * they ask for is done (inbox.h). Where there is a keeper it is left to it, so that no thread of the program waits for
- * it.
+ * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way, and
+ * what they ask for is done (inbox.h). Where there is a keeper it is left to it, so that no thread of the program waits
+ * for it.
  *
  * A handler that the program installs replaces ours, and where the program or its parent has set another disposition
  * than the default before the library starts, there is none of ours.

@@ -135,5 +135,6 @@ void hot_runs_flush_idle(struct hot_runs *hot)
         }
     }
     counter_set(&hot->looks, looks + 1);
+    invariant(hot_runs_units(hot) <= HOT_UNITS);
     depot_put_old(&old);
 }

@@ -9,6 +9,7 @@ enum { FORGET_WINDOWS = 4 }; /* a window that began so long before another tells
 static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
 {
     const struct use_window fresh = { .low = units, .peak = units };
+    invariant(now_ms > use->since_ms && use->now.low <= use->now.peak);
     use->before = now_ms - use->since_ms < FORGET_WINDOWS * window_ms ? use->now : fresh;
     use->now = fresh;
     use->since_ms = now_ms;

@@ -146,7 +146,7 @@ class Commands(Ctl):
         idle = self.begin()
         for command, why in (
             ("purg=eager", r"purg: unknown option \(did you mean purge\?\)"),
-            ("purge=soon", r"purge=soon: unknown value \(adaptive, delayed,"),
+            ("purge=soon", r"purge=soon: unknown value \(adaptive, eager,"),
             ("retain_bytes=2T", r"retain_bytes=2T: not a number \(0 to 1T bytes\)"),
             ("keeper=1", "keeper: is read when the program starts"),
             ("", "no such command"),

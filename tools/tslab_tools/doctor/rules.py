@@ -267,8 +267,8 @@ class Retained(Rule):
 
     def says(self, of: Evidence) -> str:
         delay = self._delay(of)
-        text = f"{self.much(of)} is empty memory that waits for reuse, on purpose: it returns {span(delay)} to"
-        return f"{text} {span(4 * delay)} after its last use ({'' if of.options else 'by default of '}purge_delay_ms)."
+        text = f"{self.much(of)} is empty memory that waits for reuse, on purpose: it returns {span(delay)} after"
+        return f"{text} its last use ({'' if of.options else 'by default of '}purge_delay_ms)."
 
     def cure(self, of: Evidence) -> str:
         return f"Wait, or {_to_set(of, 'purge=eager')}, or a shorter purge_delay_ms."
