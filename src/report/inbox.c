@@ -18,6 +18,7 @@
 #include "report/summary.h"
 #include "slab/samples.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,7 +69,7 @@ static void tell_on_stderr(const struct sender *sender, const struct text *answe
 {
     char buffer[TOLD_BYTES];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-    const int fd = sink_open("", 0);
+    const int fd = sink_open(SINK_STATISTICS, "", 0);
     text_string(&line, "tslab: ");
     text_part(&line, answer->buffer, answer->length);
     if (sender != NULL) {
@@ -105,12 +106,15 @@ static int open_and_tell(struct text *answer, const char *what, const char *patt
 {
     char path[SINK_PATH_BYTES] = "standard error";
     const bool is_path = pattern[0] != 0 && sink_path(path, pattern, (uint32_t)number);
-    const int fd = pattern[0] == 0 ? sink_open("", 0) : is_path ? os_open_to_append(path) : -1;
+    int why = pattern[0] == 0 ? 0 : ENAMETOOLONG;
+    const int fd = pattern[0] == 0 ? sink_open(SINK_STATISTICS, "", 0) : is_path ? os_open_to_append(path, &why) : -1;
     invariant(fd >= -1);
     text_string(answer, fd < 0 ? "no " : "");
     text_string(answer, what);
     text_string(answer, fd < 0 ? ", cannot open " : pattern[0] == 0 ? " on " : " in ");
     text_foreign(answer, pattern[0] == 0 || is_path ? path : pattern);
+    text_string(answer, fd < 0 && why != 0 ? ": " : "");
+    text_string(answer, fd < 0 && why != 0 ? os_why(why) : "");
     return fd;
 }
 
@@ -120,13 +124,10 @@ static bool command_dump_stats(struct text *answer, const char *file, uint64_t n
     if (fd < 0) {
         return false;
     }
-    if (option_word(OPTION_STATS) == STATS_JSON) {
-        tslab_stats_json(fd);
-    } else {
-        summary_print(fd);
-    }
+    const bool done = option_word(OPTION_STATS) == STATS_JSON ? tslab_stats_json(fd) == TSLAB_OK : summary_print(fd);
     sink_close(fd);
-    return true;
+    text_string(answer, done ? "" : ", where they could not all be written");
+    return done;
 }
 
 static bool command_dump_profile(struct text *answer, const char *file, uint64_t number)
