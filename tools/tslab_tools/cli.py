@@ -124,7 +124,6 @@ class Program:
 PACKAGES = {
     "rich": "python3-rich",
     "prometheus_client": "python3-prometheus-client",
-    "jinja2": "python3-jinja2",
 }
 EXAMPLES = """examples:
   tslab run --stats -- redis-server        a program on tslab, its statistics at the end
