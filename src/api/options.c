@@ -76,7 +76,7 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
     if (!option_may_change(option)) {
         return TSLAB_FIXED;
     }
-    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE)) {
+    if (!TSLAB_REPORTS && (option == OPTION_STATS || option == OPTION_PROFILE || option == OPTION_TRACE)) {
         return TSLAB_UNSUPPORTED;
     }
     begin_options();
@@ -98,6 +98,8 @@ TSLAB_API enum tslab_status tslab_option_set(const char *name, const char *value
                              */
             program_threads_renew_keeper();
         }
+    } else if (TSLAB_REPORTS && option == OPTION_TRACE) {
+        return timeline_begin_now() ? TSLAB_OK : TSLAB_INVALID;
     } else if (TSLAB_REPORTS && option == OPTION_PROFILE) {
         return profile_set(option_get(OPTION_PROFILE)) ? TSLAB_OK : TSLAB_NO_MEMORY;
     }

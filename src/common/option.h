@@ -75,7 +75,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "heap profiler: mean bytes between samples, such as 512K, and the file that gets the "                           \
       "profile at exit and with each report; 0: off")                                                                  \
     X(TRACE, trace, KIND_TRACE, 4 * MIB, 64 * KIB, GIB, "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G",         \
-      AT_START, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \
+      ANY_TIME, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \
     X(EXPORT, export, KIND_NUMBER, 0, 0, 1, "", AT_START,                                                              \
       "1: processes of the same user can read live statistics (tslab top)")                                            \
     X(MAGAZINES, magazines, KIND_NUMBER, !GUARDED, 0, !GUARDED, "", FOR_TESTS, "0 turns the thread caches off")        \

@@ -98,15 +98,26 @@ void timeline_start(void (*sample)(void), const char *names)
     invariant(timeline.sample == NULL && sample != NULL && strlen(names) < RING_NAMES_BYTES);
     timeline.sample = sample;
     timeline.names = names;
-    if (option_path(OPTION_TRACE)[0] == 0) {
-        return;
+    if (option_path(OPTION_TRACE)[0] != 0) {
+        (void)timeline_begin_now();
     }
-    const int why = os_watch_forks(begin_anew) ? open_file() : ENOMEM;
+}
+
+bool timeline_begin_now(void)
+{
+    static bool watches_forks; /* written by who opens */
+    uint32_t state = TIMELINE_OFF;
+    if (timeline.sample == NULL || !cas_acquire(&timeline.state, &state, TIMELINE_OPENING)) {
+        return timeline.sample != NULL; /* it is on, or about to be */
+    }
+    invariant(option_path(OPTION_TRACE)[0] != 0);
+    watches_forks = watches_forks || os_watch_forks(begin_anew);
+    const int why = watches_forks ? open_file() : ENOMEM;
     if (why != 0) {
         complain(why);
-    } else {
-        store_release(&timeline.state, TIMELINE_ON);
     }
+    store_release(&timeline.state, why == 0 ? TIMELINE_ON : TIMELINE_OFF);
+    return why == 0;
 }
 
 /* The child of a fork opens its file, by the first thread that has something to note. What others have to note

@@ -59,6 +59,9 @@ extern struct timeline timeline;
  * all gates and locks. Before there are threads. */
 void timeline_start(void (*sample)(void), const char *names);
 
+/* Begins it later, when the option has a file by then. False: it cannot be written. */
+bool timeline_begin_now(void);
+
 void timeline_note(enum timeline_kind kind, uint32_t part, uint64_t when_ns, const uint64_t *words, unsigned count);
 void timeline_note_epoch(enum timeline_kind kind, uint64_t value, const char *label);
 void timeline_note_purge(uint64_t begun_ns, const void *start, size_t bytes, bool granted);

@@ -197,6 +197,10 @@ static bool set_option(struct text *answer, const char *name, const char *value,
         text_string(answer, " holds for a time already, and only one option at once may");
         return false;
     }
+    if (ms != 0 && option == OPTION_TRACE) {
+        text_string(answer, "trace has no end: its file keeps the newest events");
+        return false;
+    }
     if (option < OPTION_COUNT) {
         (void)tslab_option_get(name, before, sizeof before);
     }
@@ -204,7 +208,12 @@ static bool set_option(struct text *answer, const char *name, const char *value,
     invariant(status != TSLAB_OK || option_may_change(option));
     if (status != TSLAB_OK) {
         text_string(answer, status == TSLAB_NO_MEMORY ? "there is no memory for it: " : "");
-        option_explain(answer, name, value);
+        if (option == OPTION_TRACE && option_path(option)[0] != 0) {
+            text_string(answer, "trace: its file stays, or cannot be written: ");
+            text_foreign(answer, option_path(option));
+        } else {
+            option_explain(answer, name, value);
+        }
         return false;
     }
     note_until(option, before, ms);

@@ -63,7 +63,7 @@ static void what_cannot_be_is_refused(void)
     check_value("stats", "0,/dev/null");
     STATUS(tslab_option_set("stats", "0,/dev/nul"), TSLAB_INVALID);
     STATUS(tslab_option_set("stats", "4,/dev/null"), TSLAB_INVALID);
-    static const char *const fixed[] = { "arena_bytes", "magazines", "keeper", "trace", "stats_signal" };
+    static const char *const fixed[] = { "arena_bytes", "magazines", "keeper", "stats_signal" };
     for (size_t i = 0; i < COUNT_OF(fixed); i++) {
         STATUS(tslab_option_set(fixed[i], "0"), TSLAB_FIXED);
     }

@@ -4,6 +4,7 @@ usage: test_ctl.py LIBRARY"""
 
 import contextlib
 import fcntl
+import json
 import os
 import random
 import signal
@@ -98,6 +99,19 @@ class Commands(Ctl):
             self.ask(idle.pid, f"purge_delay_ms={number}")
             took.append(time.monotonic() - began)
         self.assertLess(min(took[1:]), 0.1, took)
+
+    def test_a_timeline_begins(self):
+        idle = self.begin()
+        done = self.tslab("ctl", idle.pid, "trace=x", "--for", "1s")
+        self.assertIn("trace has no end: its file keeps the newest events", done.stderr)
+        file = self.own / "timeline"
+        self.ask(idle.pid, f"trace={file},64K")
+        self.ask(idle.pid, f"trace={file},64K")
+        self.refuses(idle.pid, f"trace={file}2", f"trace: its file stays, or cannot be written: {file}")
+        self.ask(idle.pid, "trim")
+        done = self.tslab("timeline", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["traceEvents"][0]["pid"], idle.pid)
 
     def test_trim_and_dump(self):
         idle = self.begin()
