@@ -136,7 +136,7 @@ static bool sleep_until_woken(void)
 static void answer_and_report(void)
 {
     atomic_u32 *const bell = load_acquire(&trace.bell);
-    invariant(!lock_is_held(&keeper.lock));
+    invariant(front_current->thread == NULL);
     keeper.heard = bell != NULL ? load_acquire(bell) : 0; /* before the look at what is asked */
     trace_from_keeper();
 }
