@@ -83,10 +83,18 @@ class Series(LabTest):
         self.assertEqual(series.p95(list(range(few + 1)), [1] * (few + 1)), 1)
 
     def test_figures_of_a_run(self):
-        columns = {"t_ms": [0, 500, 1000], "rss_kb": [1024, 2048, 1024], "pss_kb": [512, None, 1024], "uss_kb": [256, None, 512]}
+        columns = {
+            "t_ms": [0, 500, 1000],
+            "rss_kb": [1024, 2048, 1024],
+            "pss_kb": [512, None, 1024],
+            "uss_kb": [256, None, 512],
+        }
         found = series.figures(columns)
         self.assertEqual((found["mean_kib"], found["peak_kib"]), (1536, 2048))
-        self.assertEqual((found["area_mib_s"], found["p95_kib"], found["mean_pss_kib"], found["mean_uss_kib"]), (1.5, None, None, None))
+        self.assertEqual(
+            (found["area_mib_s"], found["p95_kib"], found["mean_pss_kib"], found["mean_uss_kib"]),
+            (1.5, None, None, None),
+        )
         self.assertEqual((found["samples"], found["sampled_every_ms"], found["pss_every_ms"]), (3, 500, 1000))
 
     def test_rounds_on_one_grid(self):
@@ -223,7 +231,13 @@ class Sampling(LabTest):
 def figures(mean, **more):
     run = {"mean_kib": mean * 1024, "p95_kib": None, "peak_kib": 2048, "rss_kib": 1024, "area_mib_s": 3.0}
     run |= {"run_seconds": 123456.0, "cpu_seconds": 0.0, "operations_per_second": 1e6, "processes": 2, "samples": 7}
-    run |= {"sampled_every_ms": 10, "pss_every_ms": 100, "mean_pss_kib": 3000.0 * 1024, "mean_uss_kib": 3000.0 * 1024, "sampler_share": 0.004}
+    run |= {
+        "sampled_every_ms": 10,
+        "pss_every_ms": 100,
+        "mean_pss_kib": 3000.0 * 1024,
+        "mean_uss_kib": 3000.0 * 1024,
+        "sampler_share": 0.004,
+    }
     return run | {"looked_every_ms": 50, "remarks": [], "mapped": [], "stopped": True} | more
 
 

@@ -75,7 +75,9 @@ def outcome_of(found):
 def figures_of(outcome):
     """The columns that the table has: those that any run tells."""
     every = [run for runs in outcome.values() for run in runs.values()]
-    return {name: figure for name, figure in (FIGURES | SHARED).items() if any(figure(run) is not None for run in every)}
+    return {
+        name: figure for name, figure in (FIGURES | SHARED).items() if any(figure(run) is not None for run in every)
+    }
 
 
 def tables(outcome, base):
