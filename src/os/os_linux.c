@@ -481,8 +481,10 @@ static void proc_path(char path[PROC_PATH_BYTES], const char *before, uint32_t n
 {
     char digits[10];
     size_t count = 0;
-    size_t at = strlen(before);
-    memcpy(path, before, at);
+    size_t at = 0;
+    for (; before[at] != 0; at++) {
+        path[at] = before[at];
+    }
     do {
         digits[count++] = (char)('0' + number % 10);
         number /= 10;
