@@ -283,7 +283,8 @@ static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t before_ms)
     return bytes != 0;
 }
 
-atomic_u32 reclaim_waits, reclaim_is_kept;
+atomic_u32 reclaim_waits;
+atomic_u32 reclaim_is_kept;
 
 noinline void reclaim_wake(void)
 {

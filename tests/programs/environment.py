@@ -167,7 +167,7 @@ def file(runner):
 
     values, lines = said(with_file(runner, text), options)
     expect(values == ["retain_bytes=5242880", "purge=lazy", "stats=0", "cache_bytes=8388608", "keeper=0"], values)
-    expect(lines == ["tslab: /etc/tslab.conf: purge=soon: unknown value (adaptive, delayed, eager, lazy, never); ignored",
+    expect(lines == ["tslab: /etc/tslab.conf: purge=soon: unknown value (adaptive, eager, lazy, never); ignored",
                      "tslab: /etc/tslab.conf: keepr: unknown option (did you mean keeper?); ignored"], lines)
     for start in (with_file(runner, text, 0o646), with_file(runner, "#" * 4096)):
         values, lines = said(start, options)

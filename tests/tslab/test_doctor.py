@@ -162,7 +162,7 @@ class Doctor(tslab_test.TslabTest):
         done = self.tslab("doctor", patient.pid)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("start it with TSLAB_EXPORT=1", done.stderr)
-        self.assertIn("No such file", self.tslab("doctor", "missing.json").stderr)
+        self.assertIn("There is no file missing.json. ", self.tslab("doctor", "missing.json").stderr)
         (self.own / "damaged.json").write_text('{"schema":"tslab-statistics","pid":1,"accounts":[]}\n')
         self.assertIn("the report lacks what reports have", self.tslab("doctor", "damaged.json").stderr)
 

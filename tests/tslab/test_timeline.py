@@ -177,7 +177,7 @@ class Pages(TslabTest):
 
 
 class Programs(TslabTest):
-    def page_of(self, program, size="4M", **options):
+    def page_of(self, program, size="4M", says="", **options):
         trace = self.own / "trace"
         env = (
             self.environment
@@ -185,7 +185,8 @@ class Programs(TslabTest):
             | options
         )
         done = self.run_argv([PYTHON, "-S", "-c", program], env=env)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, f"^{says}$")
         done = self.tslab("timeline", trace, "-o", "page.json")
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         document = json.loads((self.own / "page.json").read_text())
@@ -211,7 +212,9 @@ class Programs(TslabTest):
             "options = Options(b'small', limit_bytes=1 << 20)\nepoch = library.tslab_epoch_open_sized(ctypes.byref(options), ctypes.sizeof(options))\n"
             "assert epoch and not library.tslab_epoch_malloc(ctypes.c_uint64(epoch), ctypes.c_size_t(2 << 20))\n"
         )
-        document, said = self.page_of(program, TSLAB_LIMIT_BYTES="64M")
+        document, said = self.page_of(
+            program, says=r"tslab\S+ \S+: refused \d+ bytes: the limit of the process .*\n", TSLAB_LIMIT_BYTES="64M"
+        )
         limits = {event["name"]: event["args"] for event in document["traceEvents"] if event.get("cat") == "limit"}
         self.assertLessEqual({"limit", "epoch limit", "out of memory"}, limits.keys())
         self.assertGreaterEqual(limits["epoch limit"]["wanted bytes"], 2 << 20)

@@ -17,7 +17,7 @@ REFUSED = (
     (2, "invalid choice: 'adaptiv'", "profile x --kind adaptiv"),
     (2, "Did you mean live?", "profile x --kind liv"),
     (2, "Did you mean rss?", "top --sort rs"),
-    (1, "tslab: There is no file nofile. `tslab stat` takes a file that a program has written with", "stat nofile"),
+    (1, "tslab: There is no file nofile. Name a file that a program has written with", "stat nofile"),
     (1, "tslab: there is no file nofile. A program writes its profile when it ends", "profile nofile"),
     (1, "tslab: nofile: No such file or directory", "timeline nofile"),
     (1, "tslab: /: Is a directory", "timeline /"),

@@ -21,7 +21,7 @@ PAGES = (
 )
 LABEL = ("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes")
 WANTED = (
-    "`tslab stat` takes a file that a program has written with TSLAB_STATS=2,FILE, "
+    "Name a file that a program has written with TSLAB_STATS=2,FILE, "
     "or the number of a process that runs with TSLAB_EXPORT=1."
 )
 
