@@ -79,16 +79,9 @@ static void set_budget(struct stock *stock, size_t budget)
     }
 }
 
-/* What the program took lately, but no more than half of what it had. */
-static size_t stock_most(void)
-{
-    const size_t rise = load_plain(&depot.use.rise), peak = load_plain(&depot.use.peak);
-    return max_size(STOCK_BYTES, min_size(rise, peak / 2) << UNIT_SHIFT);
-}
-
 void stock_learn(struct stock *stock, struct stock_class *of_class)
 {
-    const size_t most = stock_most();
+    const size_t most = max_size(STOCK_BYTES, load_plain(&depot.use.rise) << UNIT_SHIFT);
     invariant(of_class->flushed_at <= stock->flushed_bytes);
     const bool lately = of_class->flushed_at != 0 && stock->flushed_bytes - of_class->flushed_at <= most;
     if (lately && stock->budget < most) {
