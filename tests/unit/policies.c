@@ -79,6 +79,18 @@ static void fill(size_t bytes)
     }
 }
 
+static void hold_for_long_and_free(void)
+{
+    fill(LARGE_BYTES);
+    for (unsigned i = 0; i < 3; i++) {
+        clock_ms += DELAY_MS;
+        tslab_free(keep(tslab_malloc(LARGE_BYTES)));
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        tslab_free(blocks[i]);
+    }
+}
+
 static void what_comes_and_goes_waits(const void *argument)
 {
     (void)argument;
@@ -116,14 +128,7 @@ static void what_a_keeper_sees_to_waits(const void *argument)
     (void)argument;
     begin(PURGE_ADAPTIVE);
     store_plain(&reclaim_is_kept, 1);
-    fill(LARGE_BYTES);
-    for (unsigned i = 0; i < 3; i++) {
-        clock_ms += DELAY_MS;
-        tslab_free(keep(tslab_malloc(LARGE_BYTES)));
-    }
-    for (size_t i = 0; i < OBJECTS; i++) {
-        tslab_free(blocks[i]);
-    }
+    hold_for_long_and_free();
     clock_ms += DELAY_MS + 1;
     operate();
     CHECK_SAY(dirty_mib() > 30, "%zu MiB are dirty", dirty_mib());
@@ -136,14 +141,7 @@ static void what_was_held_for_long_goes_at_once(const void *argument)
 {
     (void)argument;
     begin(PURGE_ADAPTIVE);
-    fill(LARGE_BYTES);
-    for (unsigned i = 0; i < 3; i++) {
-        clock_ms += DELAY_MS;
-        tslab_free(keep(tslab_malloc(LARGE_BYTES)));
-    }
-    for (size_t i = 0; i < OBJECTS; i++) {
-        tslab_free(blocks[i]);
-    }
+    hold_for_long_and_free();
     CHECK_SAY(dirty_mib() <= 3, "%zu MiB are dirty", dirty_mib());
 }
 
