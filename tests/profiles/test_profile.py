@@ -23,6 +23,7 @@ try:
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     webdriver = None
 
@@ -30,6 +31,8 @@ DROPIN, PLANTED, WORK, PROMISE = (Path(word).resolve() for word in sys.argv[1:5]
 MIB = 1 << 20
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_BROWSER = "apt-get install chromium chromium-driver python3-selenium: no browser looks at the page without"
+# d3 moves boxes even where a move takes no time: by a timer, which a busy machine lets wait. A node that still moves has this.
+RESTS = """return [...document.querySelectorAll("svg *")].every((node) => !node.__transition);"""
 # A server: it keeps a quarter of a MiB, says so, and goes on in small steps until its input ends.
 SERVER = """
 import select, sys
@@ -260,7 +263,8 @@ class Browser(Case):
     """The page with the flame graph, as a reader has it."""
 
     def boxes(self):
-        """What each box that is shown says: its function, and from where to where it goes."""
+        """What each box that is shown says: its function, and from where to where it goes, once no box moves."""
+        WebDriverWait(self.driver, 60).until(lambda driver: driver.execute_script(RESTS))
         return self.driver.execute_script(
             """return [...document.querySelectorAll("svg g.frame")].map((box) => {
                 const place = box.querySelector("rect").getBoundingClientRect();
