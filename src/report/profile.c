@@ -40,8 +40,8 @@ static unsigned stop_counts(void)
 /* With all gates taken, no other thread places a count or changes the affinity of a slab as it did before
  * samples.were_on was set. A stop may meet a write of the fast path, and is lost, so it is repeated. A thread that does
  * nothing but allocate and free one class reads its count from its processor's store buffer, and loses stops until an
- * interrupt has emptied that (2 ms on average on a Zen 5, 55 at most in 1,000 trials; stops without a pause never hit).
- * One that has lost all begins where its magazine is empty or its count ends.
+ * interrupt has emptied that (on a busy Zen 5 2 ms on average, 55 at most in 1,000 trials; stops without a pause never
+ * hit). One that has lost all begins where its magazine is empty or its count ends.
  *
  * Signals are blocked, because a handler might fork, and would wait for its own thread. */
 static void switch_on(uint64_t period)
