@@ -7,6 +7,8 @@
 #ifndef TSLAB_OS_BACKTRACE_H
 #define TSLAB_OS_BACKTRACE_H
 
+#include "base/build.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
