@@ -7,6 +7,7 @@
 
 #include "audit/accounts.h"
 #include "common/option.h"
+#include "common/quota.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/shared_memory.h"
@@ -37,6 +38,8 @@ enum {
 
 #define ACCOUNT_STRING(name, ...) #name "\0" #name "_untouched\0"
 _Static_assert(sizeof(((struct label_group *)NULL)->label) == BOARD_TEXT_BYTES, "labels fit");
+_Static_assert(sizeof(struct board_copy) == offsetof(struct board_copy, zero) + sizeof(uint32_t), "it has no gap");
+_Static_assert((int)LABEL_BYTES <= (int)BOARD_TEXT_BYTES, "those with a limit, too");
 
 struct board_figures {
     BOARD_FIGURES(FIGURE_MEMBER)
@@ -47,10 +50,12 @@ static const char names_of_process[] =
 static const char names_of_accounts[] = ACCOUNT_FIGURES(ACCOUNT_STRING);
 static const char names_of_classes[] = CLASS_COUNTED(FIGURE_NAME);
 static const char names_of_labels[] = LABEL_FIGURES(FIGURE_NAME);
+static const char names_of_limits[] = LABEL_LIMIT_FIGURES(FIGURE_NAME);
 enum {
     PROCESS_CELLS = BOARD_FIGURES(FIGURE_ONE) PROCESS_FIGURES(FIGURE_ONE) TOTAL_FIGURES(FIGURE_ONE),
     CLASS_CELLS = CLASS_COUNTED(FIGURE_ONE),
     LABEL_CELLS = LABEL_FIGURES(FIGURE_ONE),
+    LIMIT_CELLS = LABEL_LIMIT_FIGURES(FIGURE_ONE),
 };
 
 static const struct {
@@ -63,6 +68,7 @@ static const struct {
     [BOARD_LABELS] = { names_of_labels, sizeof names_of_labels - 1, LABEL_CELLS, BOARD_TEXT_BYTES, LABELS_TOLD + 1 },
     [BOARD_OPTIONS] = { "may_change", sizeof "may_change", 1, BOARD_OPTION_BYTES, OPTION_COUNT },
     [BOARD_PROGRAM] = { "", 0, 0, BOARD_PROGRAM_BYTES, 1 },
+    [BOARD_LIMITS] = { names_of_limits, sizeof names_of_limits - 1, LIMIT_CELLS, BOARD_TEXT_BYTES, LABELS_LIMITED },
 };
 
 static struct {
@@ -166,6 +172,14 @@ static noinline uint64_t *post_program(uint64_t *at)
     return post_text(at, BOARD_PROGRAM_BYTES, &text);
 }
 
+static noinline uint64_t *post_limit(uint64_t *at, const struct label_limit *limit)
+{
+    at = post_figures(at, &limit->limit_bytes, LIMIT_CELLS * sizeof *at);
+    struct text text = { .buffer = (char *)at, .capacity = BOARD_TEXT_BYTES };
+    text_string(&text, limit->label);
+    return post_text(at, BOARD_TEXT_BYTES, &text);
+}
+
 /* The board. */
 
 static size_t head_bytes(void)
@@ -234,10 +248,11 @@ static void fill(struct board_copy *copy)
 {
     uint64_t *at = (uint64_t *)(void *)(copy + 1);
     struct label_group group;
+    struct label_limit limit;
     uint64_t collection = 0;
     struct accounts accounts;
     (void)accounts_take(&accounts, NULL);
-    *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0, OPTION_COUNT, 1 } };
+    *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0, OPTION_COUNT, 1, 0 } };
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);
     at = post_figures(at, &accounts.live_slots, ACCOUNTS * sizeof accounts.live_slots);
@@ -254,6 +269,10 @@ static void fill(struct board_copy *copy)
         at = post_option(at, option);
     }
     at = post_program(at);
+    while (label_limit_get(copy->rows[BOARD_LIMITS], &limit)) {
+        at = post_limit(at, &limit);
+        copy->rows[BOARD_LIMITS]++;
+    }
     copy->used_bytes = (uint32_t)((char *)at - (char *)copy);
     invariant(copy->used_bytes > sizeof *copy && copy->used_bytes <= copy_bytes());
     invariant(copy->rows[BOARD_CLASSES] < CLASS_LIMIT && copy->rows[BOARD_LABELS] <= LABELS_TOLD + 1);

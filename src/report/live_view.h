@@ -23,7 +23,16 @@
 enum { BOARD_VERSION = 2, BOARD_COPIES = 2, BOARD_TEXT_BYTES = 32, BOARD_OPTION_BYTES = 320, BOARD_PROGRAM_BYTES = 64 };
 
 /* A row of BOARD_OPTIONS is the text NAME=VALUE; that of BOARD_PROGRAM is the name that %e stands for in paths. */
-enum { BOARD_PROCESS, BOARD_ACCOUNTS, BOARD_CLASSES, BOARD_LABELS, BOARD_OPTIONS, BOARD_PROGRAM, BOARD_SECTIONS };
+enum {
+    BOARD_PROCESS,
+    BOARD_ACCOUNTS,
+    BOARD_CLASSES,
+    BOARD_LABELS,
+    BOARD_OPTIONS,
+    BOARD_PROGRAM,
+    BOARD_LIMITS, /* of labels */
+    BOARD_SECTIONS
+};
 
 /* How each row of a section looks: numbers of 8 bytes, and behind them a text. */
 struct board_section {
@@ -51,6 +60,7 @@ struct board_copy {
     uint64_t pid;    /* in the process's own name space */
     char library[16];
     uint32_t rows[BOARD_SECTIONS];
+    uint32_t zero; /* for rows that begin at a multiple of 8 */
 };
 
 /* Makes the board and has it posted from now on. Where the system refuses it, says so on stderr, and tries again later.

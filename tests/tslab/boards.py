@@ -14,14 +14,15 @@ NAMES = (
     [row[0] for row in figures.LABEL_FIGURES],
     ["may_change"],
     [],
+    [row[0] for row in figures.LABEL_LIMIT_FIGURES],
 )
-TEXTS = (0, 0, 0, 32, 320, 64)
+TEXTS = (0, 0, 0, 32, 320, 64, 32)
 COPY = struct.Struct("<QQ16s")
 
 
 def copy_of(number, rows, pid=4711):
     """A copy. `rows`: for each section a list of rows, which are lists of numbers, at last perhaps a text."""
-    body = COPY.pack(number, pid, b"0.2.0") + struct.pack(f"<{len(rows)}I", *map(len, rows))
+    body = COPY.pack(number, pid, b"0.2.0") + struct.pack(f"<{len(rows)}I{4 * (len(rows) % 2)}x", *map(len, rows))
     for each, text_bytes in zip(rows, TEXTS):
         for row in each:
             body += struct.pack(f"<{len(row) - bool(text_bytes)}Q", *(row[:-1] if text_bytes else row))
@@ -36,6 +37,7 @@ def rows_of(value, labels=(b"request",)):
         [[value] * len(NAMES[3]) + [label] for label in labels],
         [[1, b"purge=lazy"], [0, b"trace=a=b,4M"]],
         [[b"redis-server"]],
+        [[value] * len(NAMES[6]) + [label] for label in labels],
     ]
 
 

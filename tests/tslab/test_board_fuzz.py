@@ -75,6 +75,7 @@ def made(draw):
         labels,
         draw(st.lists(st.binary(max_size=320), max_size=3)),
         draw(st.lists(st.binary(max_size=64))),
+        draw(st.lists(st.binary(max_size=32), max_size=3)),
     ]
     counts = (1, 1, draw(st.integers(0, 3)), *map(len, texts[3:]))
     rows = [[[next(numbers) for _ in each] for _ in range(count)] for count, each in zip(counts, names)]
@@ -97,7 +98,8 @@ class Parsing(unittest.TestCase):
             self.assertTrue(str(refusal).isprintable())
             return
         self.assertTrue(isinstance(found.program, str) and found.changeable <= set(found.options))
-        for name, rows in zip(board.REQUIRED, ([found.process], [found.accounts], found.classes, found.labels)):
+        told = {"process": [found.process], "classes": found.classes, "labels": found.labels, "limits": found.limits}
+        for name, rows in told.items():
             for row in rows:
                 self.assertLessEqual(board.REQUIRED[name], set(row))
         self.assertLessEqual(8 * sum(map(len, [found.process, *found.classes, *found.labels])), len(data))

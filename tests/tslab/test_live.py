@@ -40,6 +40,7 @@ class Board(unittest.TestCase):
             self.assertEqual(found.accounts, dict.fromkeys(NAMES[1], max(numbers)))
             self.assertEqual(found.classes, [dict.fromkeys(NAMES[2], max(numbers))])
             self.assertEqual(found.labels, [dict.fromkeys(NAMES[3], max(numbers)) | {"label": "request"}])
+            self.assertEqual(found.limits, [dict.fromkeys(NAMES[6], max(numbers)) | {"label": "request"}])
 
     def test_options(self):
         found = board.parse(board_of([copy_of(1, rows_of(1))])[0])
@@ -50,7 +51,7 @@ class Board(unittest.TestCase):
         more = [[*names, "new"] for names in NAMES[:4]]
         rows = [[[1] * len(names)] for names in more[:3]] + [[[1] * len(more[3]) + [b"a"]]]
         found = board.parse(board_of([copy_of(1, rows)], names=more)[0])
-        self.assertEqual((found.process["new"], found.options, found.program), (1, {}, ""))
+        self.assertEqual((found.process["new"], found.options, found.program, found.limits), (1, {}, "", []))
 
     def test_torn_anywhere(self):
         """A new copy is written over an old one, from the first byte to the last or in any other order, and the reader comes
@@ -358,8 +359,8 @@ class Metrics(unittest.TestCase):
             self.assertEqual(value["tslab_epoch_oldest_seconds", "a.service", "x"], 2)
             self.assertFalse({sample.labels.get("pid") for sample in samples} - {None})
             self.assertFalse([name for name in names if name.startswith("tslab_class_")])
-            self.assertFalse(names & {"tslab_limit_bytes", "tslab_rss_peak_bytes"})
-            self.assertGreater(names, {f"tslab_{name}_total" for name in metrics.COUNTERS})
+            self.assertFalse(names & {"tslab_limit_bytes", "tslab_label_limit_bytes", "tslab_rss_peak_bytes"})
+            self.assertGreater(names, {f"{family.name}_total" for family in metrics.COUNTERS})
 
     def test_counters_of_sums_only_grow(self):
         """Processes begin with counts of their own, as children of forks have, count, end, and are others with the same
@@ -389,6 +390,29 @@ class Metrics(unittest.TestCase):
         self.assertEqual(scrape(), [])
         self.assertEqual(scrape((9, 9, 4)), [0])
         self.assertEqual(sums.pids, {9})
+
+    def test_refusals_by_label(self):
+        """A label may get its limit while the process runs: it has refused nothing before."""
+        sums, one = metrics.Sums(), process_of(1, labels=(b"a", b"\xff"))
+        one.figures.process["label_limit_refusals"] = 0
+
+        def scrape(*refusals):
+            one.figures.limits[:] = [
+                {"limit_bytes": 1, "used_bytes": 1, "refusals": count, "label": label} for label, count in refusals
+            ]
+            return {
+                sample.labels["label"]: sample.value
+                for metric in sums.metrics([one])
+                for sample in metric.samples
+                if sample.name == "tslab_label_refusals_total"
+            }
+
+        self.assertEqual(scrape(), {})
+        self.assertEqual(scrape(("a", 3)), {"a": 3})
+        self.assertEqual(scrape(("a", 5), ("b", 1)), {"a": 5, "b": 1})
+        many = [(f"x{number}", 1) for number in range(2 * metrics._NAMES_MOST)]
+        self.assertEqual(sum(scrape(*many).values()), 6 + len(many))
+        self.assertLessEqual(len(scrape(*many)), metrics._NAMES_MOST + 1)
 
     def test_names_that_programs_choose_make_no_series_without_end(self):
         sums, seen = metrics.Sums(), set()

@@ -48,6 +48,8 @@ for label in (b"request", b"request", b"session"):
     allocates(epoch, ctypes.c_size_t(100))
     if label == b"request":
         closes(epoch, 0, None, ctypes.c_size_t(64))
+    else:
+        allocates(epoch, ctypes.c_size_t(10000000))
 """
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
 
@@ -141,12 +143,13 @@ class Boards(Live):
         self.assertEqual(old.figures.number, number)
 
     def test_epochs_by_label(self):
-        program = self.start(EPOCHS + BUSY, TSLAB_KEEPER="2")
+        program = self.start(EPOCHS + BUSY, TSLAB_KEEPER="2", TSLAB_EPOCH_LIMITS="session=8M:other=1M")
         (found,) = self.figures([program.pid], lambda process: len(process.figures.labels) == 2)
         rows = {row["label"]: (row["open"], row["draining"], row["live_bytes"]) for row in found.figures.labels}
         self.assertEqual(rows, {"request": (0, 2, 224), "session": (1, 0, 112)})
         text = self.tslab("stat", program.pid).stdout
         self.assertRegex(text, r"2 +2 +\S+ +224B +128K  request\n")
+        self.assertRegex(text, r"8.00M +\S+ +1  session\n +1.00M +0B +0  other\n")
         line = next(
             line for line in self.tslab("top", "--once").stdout.splitlines() if line.split()[:1] == [str(program.pid)]
         )

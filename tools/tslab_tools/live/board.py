@@ -50,9 +50,10 @@ REQUIRED: dict[str, frozenset[str]] = {
     ),
     "options": frozenset({"may_change"}),
     "program": frozenset(),
+    "limits": frozenset(["limit_bytes", "used_bytes", "refusals"]),
 }
-_TEXTS = ("labels", "options", "program")  # sections whose rows have a text
-_SECTIONS_LEAST = 4  # an older library tells no options, and no name of the program
+_TEXTS = ("labels", "options", "program", "limits")  # sections whose rows have a text
+_SECTIONS_LEAST = 4  # an older library tells no options, no name of the program, no limits of labels
 _HEAD = struct.Struct("<8s6I")
 _SECTION = struct.Struct("<4I")
 _COPY = struct.Struct("<IIQQ16s")
@@ -92,7 +93,7 @@ class _Section:
 @dataclass(frozen=True)
 class Figures:
     """Each section but the first two is a list of rows. `labels` have their text as `label`. An older library tells no
-    options, and no name of the program."""
+    options, no name of the program, and no limits of labels."""
 
     number: int
     pid: int  # in the process's own name space
@@ -127,6 +128,11 @@ class Figures:
     def changeable(self) -> frozenset[str]:
         """The names of those that may change while the program runs."""
         return frozenset(name for name, _, may_change in self._options if may_change)
+
+    @functools.cached_property
+    def limits(self) -> list[Row]:
+        """Of labels."""
+        return self._labelled(4) if len(self._more) > 4 else []
 
     @property
     def program(self) -> str:
@@ -179,7 +185,7 @@ def _sections(head: bytes, count: int) -> tuple[_Section, ...]:
 def _copy(raw: bytes, sections: tuple[_Section, ...]) -> Figures | None:
     """The figures of one copy; None: it is not whole."""
     checksum, used, number, pid, library = _COPY.unpack_from(raw)
-    at = _COPY.size + 4 * len(sections)
+    at = (_COPY.size + 4 * len(sections) + 7) // 8 * 8
     if number == 0 or not at <= used <= len(raw) or zlib.crc32(memoryview(raw)[4:used]) != checksum:
         return None
     found = []

@@ -148,6 +148,12 @@ LABEL_FIGURES = (
     ("memory_bytes", "bytes", "gauge", "their slabs, chunks and large runs"),
 )
 
+LABEL_LIMIT_FIGURES = (
+    ("limit_bytes", "bytes", "gauge", "what the epochs with the label may use together (option epoch_limits); 0: there is no limit"),
+    ("used_bytes", "bytes", "gauge", "the slabs, chunks and large runs that these epochs have, but for the chunks that scopes are filling"),
+    ("refusals", "count", "counter", "slabs, chunks and large runs that the limit refused"),
+)
+
 ACCOUNTS = (
     "live_slots",
     "live_chunks",

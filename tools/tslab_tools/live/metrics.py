@@ -10,7 +10,8 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from tslab_tools.live import processes
-from tslab_tools.live.figures import ACCOUNTS, CLASS_COUNTED, LABEL_FIGURES, TOTAL_FIGURES
+from tslab_tools.live.board import Row
+from tslab_tools.live.figures import ACCOUNTS, CLASS_COUNTED, LABEL_FIGURES, LABEL_LIMIT_FIGURES, TOTAL_FIGURES
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
 
@@ -20,12 +21,13 @@ _UNITS_MOST = 10000  # that are remembered
 Sample = tuple[tuple[str, ...], float]  # values of the family's labels, and a number
 Figure = tuple[str, str, str, str]  # name, unit, kind, help
 Group = tuple[str, str]  # a program and a unit
+Counts = dict[str, dict[tuple[str, ...], float]]  # of each family its samples
 
 
 @dataclass(frozen=True)
 class Family:
     """A counter's samples end in _total. `combine`: what two processes have together; None: nothing that means
-    anything. Counters that are combined have no labels."""
+    anything."""
 
     name: str
     kind: str
@@ -70,8 +72,20 @@ def _of_labels(name: str) -> Family:
         f"tslab_epoch_{name}",
         kind,
         f"Of the epochs with a label: {text}.",
-        lambda one: [((label,), value) for label, value in _by_label(one, name, operator.add)],
+        lambda one: [((label,), value) for label, value in _by_label(one.figures.labels, name, operator.add)],
         ("label",),
+    )
+
+
+def _of_limits(name: str, combine: Callable[[float, float], float] | None = operator.add) -> Family:
+    kind, text = _kind_and_help(LABEL_LIMIT_FIGURES, name)
+    return Family(
+        f"tslab_label_{name}",
+        kind,
+        f"By label that has or had a limit: {text}.",
+        lambda one: [((label,), value) for label, value in _by_label(one.figures.limits, name, operator.add)],
+        ("label",),
+        combine,
     )
 
 
@@ -91,22 +105,22 @@ def _accounts(suffix: str) -> Callable[[Process], list[Sample]]:
     return samples
 
 
-def _by_label(process: Process, name: str, combine: Callable[[int, int], int]) -> Iterable[tuple[str, int]]:
+def _by_label(rows: Iterable[Row], name: str, combine: Callable[[int, int], int]) -> Iterable[tuple[str, int]]:
     """Bytes that are no UTF-8 are replaced, so two labels may look the same."""
     groups: dict[str, int] = {}
-    for row in process.figures.labels:
-        label = plain_text(row["label"]) if row["labels"] <= 1 else OTHERS
+    for row in rows:
+        label = plain_text(row["label"]) if row.get("labels", 1) <= 1 else OTHERS
         groups[label] = combine(groups[label], row[name]) if label in groups else row[name]
     return groups.items()
 
 
 def _oldest(process: Process) -> list[Sample]:
-    return [((label,), value / 1000) for label, value in _by_label(process, "oldest_ms", max)]
+    return [((label,), value / 1000) for label, value in _by_label(process.figures.labels, "oldest_ms", max)]
 
 
 def _states(process: Process) -> Iterator[Sample]:
     for state in ("open", "closing", "draining"):
-        yield from (((label, state), value) for label, value in _by_label(process, state, operator.add))
+        yield from (((label, state), value) for label, value in _by_label(process.figures.labels, state, operator.add))
 
 
 def _limits(process: Process) -> list[Sample]:
@@ -175,9 +189,11 @@ FAMILIES = (
         max,
     ),
     *map(_of_labels, ("live_bytes", "live_objects", "memory_bytes")),
+    _of_limits("limit_bytes", None),
+    *map(_of_limits, ("used_bytes", "refusals")),
     *map(_of_classes, ("live", "slab_bytes", "cached_bytes", "allocations", "frees", "misses")),
 )
-COUNTERS = tuple(name for name, _, kind, _ in TOTAL_FIGURES if kind == "counter")
+COUNTERS = tuple(family for family in FAMILIES if family.kind == "counter" and family.combine)
 READ = ("tslab_exporter_processes", "gauge", "Processes whose figures were read.")
 UNREAD = ("tslab_exporter_unreadable", "gauge", "Processes whose figures could not be read, as of a newer library.")
 UNSEEN = ("tslab_exporter_unseen", "gauge", "Processes that there was no time to look at.")
@@ -208,8 +224,8 @@ class Sums:
     process ends, and does not jump when a child of a fork brings the counts of its parent."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[int, int], list[int]] = {}  # of each process: its board, and what it had counted
-        self._grown: dict[Group, list[int]] = {}
+        self._last: dict[tuple[int, int], Counts] = {}  # of each process: its board, and what it had counted
+        self._grown: dict[Group, Counts] = {}
         self._names: dict[tuple[str, ...], set[str]] = {}  # names that were chosen in a unit, or by a program in it
 
     @property
@@ -238,13 +254,16 @@ class Sums:
 
     def _count(self, groups: dict[Group, list[Process]]) -> None:
         last, self._last = self._last, {}
-        self._grown = {group: self._grown.get(group, [0] * len(COUNTERS)) for group in groups}
+        self._grown = {group: self._grown.get(group, {}) for group in groups}
         for group, members in groups.items():
-            grown = self._grown[group]
             for one in members:
-                counts = [one.figures.process.get(name, 0) for name in COUNTERS]
+                counts = {family.name: dict(family.samples(one)) for family in COUNTERS}
                 before = last.get((one.pid, one.inode), counts)
-                grown[:] = [sum_ + max(0, now - then) for sum_, now, then in zip(grown, counts, before)]
+                for family in COUNTERS:
+                    then, grown = before[family.name], self._grown[group].setdefault(family.name, {})
+                    for key, value in counts[family.name].items():
+                        known = self._key(family, group, key)
+                        grown[known] = grown.get(known, 0) + max(0, value - then.get(key, 0))
                 self._last[one.pid, one.inode] = counts
 
     def _samples(
@@ -252,12 +271,9 @@ class Sums:
     ) -> Iterator[tuple[dict[str, str], Any, float]]:
         for group, members in groups.items():
             labels = dict(zip(("program", "unit"), group))
-            if family.kind == "counter":
-                name = family.name.removeprefix("tslab_")
-                if any(name in one.figures.process for one in members):
-                    yield labels, (), self._grown[group][COUNTERS.index(name)]
-                continue
-            for key, value in self._together(family, group, members).items():
+            counted = family.kind == "counter"
+            found = self._grown[group][family.name] if counted else self._together(family, group, members)
+            for key, value in found.items():
                 yield labels, key, value
 
     def _together(self, family: Family, group: Group, members: list[Process]) -> dict[tuple[str, ...], float]:
@@ -266,14 +282,15 @@ class Sums:
         assert combine
         for one in members:
             for key, value in family.samples(one):
+                key = self._key(family, group, key)
                 together[key] = combine(together[key], value) if key in together else value
+        return together
+
+    def _key(self, family: Family, group: Group, key: tuple[str, ...]) -> tuple[str, ...]:
+        """These labels are chosen by the program."""
         if family.labels[:1] not in (("label",), ("library",)):
-            return together
-        known: dict[tuple[str, ...], float] = {}  # these labels are chosen by the program
-        for key, value in together.items():
-            key = (self._known(key[0], group[1], group[0], family.labels[0]), *key[1:])
-            known[key] = combine(known[key], value) if key in known else value
-        return known
+            return key
+        return (self._known(key[0], group[1], group[0], family.labels[0]), *key[1:])
 
 
 def of_exporter(read: int, unreadable: int, unseen: int) -> Iterator[Metric]:

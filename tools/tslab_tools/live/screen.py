@@ -334,6 +334,14 @@ def _labels(process: Process) -> Iterator[Text]:
         yield Text(text, "yellow" if row["draining"] else "")
 
 
+def _label_limits(process: Process) -> Iterator[Text]:
+    yield Text(f"{'limit':>8}{'used':>8}{'refusals':>10}  label", "bold")
+    for row in sorted(process.figures.limits, key=lambda row: -row["refusals"]):
+        limit = size(row["limit_bytes"]) if row["limit_bytes"] else "none"
+        text = f"{limit:>8}{size(row['used_bytes']):>8}{number(row['refusals']):>10}  {plain_text(row['label'])}"
+        yield Text(text, "bold red" if row["refusals"] else "")
+
+
 _WIDTH = 80  # of the tables; a graph that has room beside them is there
 _HEAD = 4  # lines: title, sum and limits
 _GRAPH_WIDTH, _GRAPH_HEIGHTS = 38, (6, 18)  # at least; below the sum, and beside the tables
@@ -370,6 +378,8 @@ def details(process: Process, width: int) -> list[Text]:
     lines += [Text("accounts with most memory", "bold"), *_pairs(_accounts(process), width, 3 if width >= 80 else 2)]
     if figures.labels:
         lines += _labels(process)
+    if figures.limits:
+        lines += _label_limits(process)
     if any(row["slab_bytes"] for row in figures.classes):
         lines += _classes(process)
     return lines

@@ -52,4 +52,5 @@ def as_json(process: Process) -> dict[str, Any]:
         "accounts": figures.accounts,
         "classes": figures.classes,
         "labels": figures.labels,
+        "label_limits": figures.limits,
     }
