@@ -8,8 +8,12 @@ import shutil
 import subprocess
 import threading
 import unittest
+import unittest.mock
 
+from live_test import Live
 from tslab_test import TOOLS, TslabTest, main
+from tslab_tools.failure import Failure
+from tslab_tools.live import inbox, processes
 from tslab_tools.profiles import elf, symbols, wrappers, written
 
 PYTHON = "/usr/bin/python3"
@@ -48,6 +52,13 @@ NAMES = {
     "text::h0123": "text::h0123",
     "keep.constprop.0.isra.0": "keep",
     "list::add(int) (.part.2)": "list::add(int)",
+    "Store::set(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)": "Store::set(std::string const&)",
+    "f(std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, "
+    "std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > > >&)": "f(std::vector<std::string>&)",
+    "f(std::map<int, A, std::less<int>, std::allocator<std::pair<int const, A> > >)": "f(std::map<int, A>)",
+    "std::vector<int, my::allocator<int> >::push(int)": "std::vector<int, my::allocator<int>>::push(int)",
+    "grow(std::allocator<int>&)": "grow(std::allocator<int>&)",
+    "bool std::operator> (A, B)": "bool std::operator> (A, B)",
 }
 # Its functions without a symbol come behind an exported one, which ends long before.
 STRIPPED = """
@@ -61,6 +72,16 @@ static __attribute__((noinline)) void hidden(int more)
     if (more) { kept = malloc(4000); memset(kept, 1, 4000); }
 }
 int main(int count, char **words) { (void)words; exported(); hidden(count); return 0; }
+"""
+
+
+HOLDS = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *volatile kept;
+__attribute__((noinline)) void planted(void) { kept = malloc(3 << 20); memset(kept, 1, 3 << 20); }
+int main(void) { planted(); puts("holds"); fflush(stdout); sleep(1000); return kept == NULL; }
 """
 
 
@@ -223,6 +244,67 @@ class RealPrograms(TslabTest):
                 self.tslab(*words, env=environment | {"DEBUGINFOD_URLS": url}).stdout, r"hidden \(program\.c:\d+\)"
             )
             server.shutdown()
+
+
+class Running(Live):
+    """Programs whose file is not where their map of addresses says that it is."""
+
+    def begun(self, *before):
+        """A program that holds what `planted` allocates, begun by these words. Returns its process."""
+        program = self.own / "program"
+        (self.own / "program.c").write_text(HOLDS)
+        subprocess.run(["cc", "-O1", "-g", "-o", program, self.own / "program.c"], check=True)
+        variables = {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2", "TSLAB_PROFILE": "1"}
+        process = subprocess.Popen(
+            [*before, program], env=self.environment | variables, stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(self.end, process)
+        if process.stdout.readline() != "holds\n":
+            self.skipTest("users get no name spaces here")
+        return process
+
+    def check(self, process):
+        self.figures([process.pid])
+        for words in (("profile", process.pid, "--kind", "allocated"), ("doctor", process.pid, "--watch", "0")):
+            said = self.tslab(*words)
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            self.assertIn("planted (program.c:6)", said.stdout)
+
+    def test_a_file_that_was_replaced(self):
+        process = self.begun()
+        (self.own / "program").unlink()
+        (self.own / "program").write_text("another one")
+        self.check(process)
+
+    def test_a_service_with_files_of_its_own(self):
+        """Its /tmp hides its program from us. Where the test is no root, it is root in a name space of its own."""
+        own = "" if os.geteuid() == 0 else "Ur"
+        script = (
+            'exec 3<"$1" 4<"$LD_PRELOAD"; unset LD_PRELOAD; mount -t tmpfs none /tmp && cat <&4 >/tmp/libtslab.so && '
+            "cat <&3 >/tmp/there && chmod 700 /tmp/there && LD_PRELOAD=/tmp/libtslab.so exec /tmp/there"
+        )
+        process = self.begun("unshare", f"-{own}m", "--", "sh", "-c", script, "sh")
+        (self.own / "program").unlink()
+        self.check(process)
+        self.assertEqual(sorted(os.listdir(f"/proc/{process.pid}/root/tmp")), ["libtslab.so", "there"])
+
+    def test_a_tmp_that_leads_elsewhere(self):
+        """It would have us make a folder where it wants."""
+        with unittest.mock.patch.object(processes, "root_of", return_value=str(self.own)):
+            elsewhere = self.own / "elsewhere"
+            elsewhere.mkdir()
+            (self.own / "tmp").rmdir()
+            (self.own / "tmp").symlink_to(elsewhere)
+            self.assertRaisesRegex(Failure, "no folder can be made", inbox.folder_for, os.getpid())
+            self.assertEqual(list(elsewhere.iterdir()), [])
+            (self.own / "tmp").unlink()
+            (self.own / "tmp").mkdir()
+            name = inbox.folder_for(os.getpid())
+            self.assertEqual((self.own / "tmp").stat().st_uid, os.getuid())
+            self.assertEqual((self.own / name[1:]).stat().st_mode & 0o777, 0o700)
 
 
 class MadeUp(TslabTest):

@@ -27,6 +27,7 @@ PID profile=512K`. It needs TSLAB_EXPORT=1, or TSLAB_STATS_SIGNAL and a file in 
 SHOWN = {"live": "in use", "allocated": "allocated", "peak": "in use at the peak", "kept": "kept pages"}
 SKIPPED_SHOWN = 8
 UNBROKEN = 10_000
+UNTOLD = 0.1  # a part of what lives
 Site = Callable[[int], str]
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -64,6 +65,9 @@ def _error(found: figures.Sum, share: float | None) -> str:
 
 def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], top: int, objects: str) -> None:
     total = sum(found.bytes for _, found in sites) or 1
+    if not sites:
+        console.print(f"{plain_text(title)}: no sample. A lower rate takes more samples.")
+        return
     table = Table(title=Text(plain_text(title)), title_justify="left", box=None, pad_edge=False)
     for head in ("MiB", "%", objects, "samples", "± %"):
         table.add_column(head, justify="right")
@@ -125,6 +129,15 @@ def _leaks(console: Console, profile: written.Written, sums: figures.Sums, site:
         console.print(f"{_size(found.bytes)} in {name}{' (too few samples)' if found.is_rough else ''}")
 
 
+def _note_rest(console: Console, sums: figures.Sums, live: int) -> None:
+    """Sampling may have begun after much was allocated."""
+    told, variance = (sum(getattr(of, what) for of in sums.values()) for what in ("bytes", "variance"))
+    if live - told > max(live * UNTOLD, 3 * math.sqrt(variance)):
+        console.print(
+            f"{_size(live)} live in the process. What the samples do not tell of was allocated before they began."
+        )
+
+
 def _notes(console: Console, profile: written.Written, names: symbols.Symbols, wrappers: Wrappers) -> None:
     skipped = [plain_text(name) for name in wrappers.skipped()]
     if skipped:
@@ -140,11 +153,12 @@ def _notes(console: Console, profile: written.Written, names: symbols.Symbols, w
 
 
 def run(arguments: argparse.Namespace) -> int:
-    path = asking.ask(int(arguments.profile)) if arguments.profile.isdecimal() else Path(arguments.profile)
-    profile = written.read(path)
+    pid = int(arguments.profile) if arguments.profile.isdecimal() else None
+    asked = asking.Asked(Path(arguments.profile), 0) if pid is None else asking.ask(pid)
+    profile = written.read(asked.file)
     before = None if arguments.base is None else written.read(arguments.base)
     servers = os.environ.get("DEBUGINFOD_URLS", "") if arguments.debuginfod is None else arguments.debuginfod
-    names = symbols.Symbols(profile, servers)
+    names = symbols.Symbols(profile, servers, pid)
     try:
         wrappers = Wrappers(names, arguments.skip)
     except re.error as wrong:
@@ -169,5 +183,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.pprof or arguments.html or arguments.pins or arguments.leaks):
         objects = "pages" if arguments.kind == "kept" else "objects"
         _table(console, title, figures.by_site(sums, site), arguments.top, objects)
+    if sums is lives and grown is None:
+        _note_rest(console, sums, asked.live)
     _notes(console, profile, names, wrappers)
     return 0

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 import platform
+import secrets
 import struct
 import tempfile
 import time
@@ -31,14 +32,38 @@ _RING_SECONDS = 0.05
 _LOOK_SECONDS = 0.002
 
 
-def folder_for(pid: int) -> str:
-    """A new folder for temporary files, in which the process may write."""
-    folder = tempfile.mkdtemp(prefix="tslab-")
-    if os.geteuid() == 0:  # /proc/PID itself belongs to root where the process has changed its user
+def _give(pid: int, name: str, folder: int | None = None) -> None:
+    """/proc/PID itself belongs to root where the process has changed its user."""
+    if os.geteuid() == 0:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
             fields = dict(line.split(":", 1) for line in status if ":" in line)
-        os.chown(folder, *(int(fields[kind].split()[1]) for kind in ("Uid", "Gid")))
-    return folder
+        owner = (int(fields[kind].split()[1]) for kind in ("Uid", "Gid"))
+        os.chown(name, *owner, dir_fd=folder, follow_symlinks=False)
+
+
+def folder_for(pid: int) -> str:
+    """A new folder for temporary files, in which the process may write, as it calls it. In a root directory of its own
+    it is in its /tmp, whose name may lead nowhere else: by a link it could have us make a folder anywhere."""
+    root = processes.root_of(pid)
+    if not root:
+        folder = tempfile.mkdtemp(prefix="tslab-")
+        _give(pid, folder)
+        return folder
+    name = f"tslab-{secrets.token_hex(8)}"
+    try:
+        top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            there = os.open("tmp", os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+        finally:
+            os.close(top)
+        try:
+            os.mkdir(name, 0o700, dir_fd=there)
+            _give(pid, name, there)
+        finally:
+            os.close(there)
+    except OSError as problem:
+        raise Failure(f"no folder can be made in the /tmp of process {pid}: {problem.strerror}") from problem
+    return f"/tmp/{name}"
 
 
 class Refused(Failure):

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import pwd
 import re
 import resource
 import struct
@@ -39,6 +40,26 @@ def numbers_of(pid: int) -> tuple[int, set[int]]:
     owners = set(found.get(b"Uid", ()))
     owners |= {int(line.split()[1]) for line in read(f"/proc/{pid}/uid_map").splitlines() if line.split()[0] == b"0"}
     return found.get(b"NSpid", [pid])[-1], owners
+
+
+def user_of(pid: int) -> str:
+    """Whose rights it has; "": it has ended."""
+    users = [int(rest.split()[1]) for name, rest in _STATUS.findall(read(f"/proc/{pid}/status")) if name == b"Uid"]
+    try:
+        return pwd.getpwuid(users[0]).pw_name if users else ""
+    except KeyError:
+        return str(users[0])
+
+
+def root_of(pid: int) -> str:
+    """What comes before the names that it calls files by, to open them from here: nothing, unless it has a root
+    directory or mounts of its own, as in a container, or a service with a /tmp of its own."""
+    there = f"/proc/{pid}/root"
+    try:
+        same = os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
+        return "" if same and os.path.samestat(os.stat(there), os.stat("/")) else there
+    except OSError:
+        return ""
 
 
 def _descriptors(pid: int) -> Iterator[str]:

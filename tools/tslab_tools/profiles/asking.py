@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tslab_tools.failure import Failure
 from tslab_tools.live import board, inbox, processes
@@ -46,10 +47,10 @@ def _files(pattern: str, pid: int) -> dict[Path, tuple[int, int]]:
     named = glob.escape(program.replace("/", "_")) + ("*" if len(program.encode()) >= _COMM_BYTES else "")
     of = {"%%": "%", "%p": str(pid), "%n": "*", "%e": named}
     name = "".join(of.get(part, glob.escape(part)) for part in re.split("(%[%pne])", pattern))
-    path = Path(f"/proc/{pid}/cwd").resolve() / name
+    path = f"{processes.root_of(pid)}{name}" if name.startswith("/") else f"/proc/{pid}/cwd/{name}"
     return {
         found: (found.stat().st_mtime_ns, found.stat().st_size)
-        for found in map(Path, glob.glob(str(path)))  # escaped as glob wants it
+        for found in map(Path, glob.glob(path))  # escaped as glob wants it
     }
 
 
@@ -100,17 +101,24 @@ def _by_inbox(pid: int, figures: board.Figures) -> Path:
     command = "dump-profile"
     if not pattern:
         folder = inbox.folder_for(pid)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        atexit.register(shutil.rmtree, processes.root_of(pid) + folder, ignore_errors=True)
         command = f"dump-profile={folder}/profile"
     with inbox.Inbox(pid) as opened:
-        answer = opened.ask(command)
-    path = Path(f"/proc/{pid}/cwd").resolve() / answer.removeprefix("profile in ")
-    if not path.exists():
-        raise Failure(f"process {pid} wrote {path}, which is not here: it has other files in view")
+        name = opened.ask(command).removeprefix("profile in ")
+    path = Path(f"{processes.root_of(pid)}{name}" if name.startswith("/") else f"/proc/{pid}/cwd/{name}")
+    if not path.is_file():  # what it names is its own choice: a FIFO, for instance, would have us wait
+        raise Failure(f"process {pid} wrote {name}, which is no file that can be read from here")
     return path
 
 
-def ask(pid: int) -> Path:
-    """Has a running program write its profile. Returns the file."""
+class Asked(NamedTuple):
+    file: Path
+    live: int  # bytes, as its board told it before; 0: it has none
+
+
+def ask(pid: int) -> Asked:
+    """Has a running program write its profile."""
     figures = _board(pid)
-    return _by_signal(pid) if figures is None else _by_inbox(pid, figures)
+    if figures is None:
+        return Asked(_by_signal(pid), 0)
+    return Asked(_by_inbox(pid, figures), figures.process["live"])

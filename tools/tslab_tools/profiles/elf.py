@@ -3,6 +3,8 @@
 import bisect
 import functools
 import mmap
+import os
+import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,7 +66,13 @@ def _read(data: bytes | mmap.mmap) -> Elf:
 def read(path: str) -> Elf:
     """Reads a file of 64 bits, little-endian. Of one that is none, or is not there, nothing is known."""
     try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _read(data)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):  # the name may be a stranger's
+                return Elf()
+            with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as data:
+                return _read(data)
+        finally:
+            os.close(file)
     except (OSError, ValueError, struct.error):
         return Elf()

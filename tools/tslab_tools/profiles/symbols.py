@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tslab_tools.live import processes
 from tslab_tools.profiles import elf
-from tslab_tools.profiles.written import Written
+from tslab_tools.profiles.written import Mapping, Written
 
+_GONE = " (deleted)"
 SYMBOLIZER, FETCHER = "llvm-symbolizer", "debuginfod-find"
 
 
@@ -38,7 +40,19 @@ _ENGINE = re.compile(
 _CLONE = re.compile(r"( ?\(?\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*\)?)+$")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _RUST_ESCAPES = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]+)\$|\.\.")
+# What a template of C++ has by default, and strings; without templates inside but for one pair.
+_STRING = re.compile(r"\bstd::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
+_DEFAULT = re.compile(r", std::(allocator|less|default_delete|hash|equal_to|char_traits)<([^<>]|<[^<>]*>)*>(?= ?[>,])")
 _RUST_SIGNS = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+
+
+def _short(name: str) -> str:
+    """Without arguments of C++'s templates that nobody writes."""
+    name = _STRING.sub("std::string", name)
+    shorter = _DEFAULT.sub("", name)
+    while shorter != name:
+        name, shorter = shorter, _DEFAULT.sub("", shorter)
+    return name.replace("std::__cxx11::", "std::").replace(" >", ">")
 
 
 def readable(name: str) -> str:
@@ -47,7 +61,7 @@ def readable(name: str) -> str:
     name = _CLONE.sub("", name)
     plain = _RUST_HASH.sub("", name)
     if plain == name:
-        return name
+        return _short(name) if "std::" in name else name
 
     def sign(found: re.Match[str]) -> str:
         word: str | None = found[1]
@@ -67,10 +81,24 @@ def _place(symbol: dict[str, Any], path: str, start: int | None) -> Place | None
     return Place(readable(name), symbol["FileName"] if line else "", line, path)
 
 
-def _ask(path: str, debug: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
+def _file(mapping: Mapping, pid: int | None) -> str:
+    """Where the file of a mapping can be read. That of a process which runs may have been replaced since it began, or
+    lie in a container."""
+    if pid is None:
+        return mapping.path
+    if not mapping.path.endswith(_GONE):
+        return processes.root_of(pid) + mapping.path
+    exe, of_root = f"/proc/{pid}/exe", f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}"
+    try:
+        return exe if os.readlink(exe) == mapping.path else of_root
+    except OSError:
+        return of_root
+
+
+def _ask(path: str, file: str, debug: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
     """Places for addresses of a file: a list for each, the innermost of what was inlined first."""
     tool = shutil.which(SYMBOLIZER)
-    if tool is None:
+    if tool is None or not elf.read(debug).parts:
         return {}
     command = [tool, "--output-style=JSON", f"--obj={debug}"]
     words = "".join(f"{address:#x}\n" for address in addresses)
@@ -83,7 +111,7 @@ def _ask(path: str, debug: str, addresses: Iterable[int]) -> dict[int, list[Plac
     for line in answer.stdout.split("\n"):
         told = json.loads(line) if line.endswith("}") else {}  # a line that is cut off tells nothing
         address = int(told.get("Address", "0"), 16)
-        places = [_place(each, path, elf.read(path).function(address)) for each in told.get("Symbol", [])]
+        places = [_place(each, path, elf.read(file).function(address)) for each in told.get("Symbol", [])]
         if places and places[-1]:
             found[address] = [place for place in places if place]
     return found
@@ -107,7 +135,8 @@ def _fetched(path: str, servers: str) -> str | None:
 class Symbols:
     """Names for the frames of one written profile."""
 
-    def __init__(self, written: Written, servers: str = "") -> None:
+    def __init__(self, written: Written, servers: str = "", pid: int | None = None) -> None:
+        """`pid`: of the process, if it runs."""
         self.written = written
         self.known: dict[int, list[Place]] = {}
         self.missing = (
@@ -116,24 +145,26 @@ class Symbols:
         if servers and not shutil.which(FETCHER):
             self.missing[FETCHER] = "debuginfod"
         wanted: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        files: dict[str, str] = {}
         for frame in {frame for stack in written.stacks.values() for frame in stack.frames}:
             mapping = written.mapping_of(frame - 1)
             if mapping is not None and mapping.path.startswith("/"):
-                address = elf.read(mapping.path).address(frame - 1 - mapping.start + mapping.offset)
+                file = files.setdefault(mapping.path, _file(mapping, pid))
+                address = elf.read(file).address(frame - 1 - mapping.start + mapping.offset)
                 wanted[mapping.path][frame] = address
         for path, frames in wanted.items():
-            answers = self._answers(path, sorted(set(frames.values())), servers)
+            answers = self._answers(path, files[path], sorted(set(frames.values())), servers)
             for frame, address in frames.items():
-                start = elf.read(path).function(address)
+                start = elf.read(files[path]).function(address)
                 name = f"{path.rsplit('/', 1)[-1]}+{address if start is None else start:#x}"
                 self.known[frame] = answers.get(address) or [Place(name, "", 0, path)]
 
     @staticmethod
-    def _answers(path: str, addresses: list[int], servers: str) -> dict[int, list[Place]]:
-        answers = _ask(path, path, addresses)
+    def _answers(path: str, file: str, addresses: list[int], servers: str) -> dict[int, list[Place]]:
+        answers = _ask(path, file, file, addresses)
         if servers and not any(places[-1].line for places in answers.values()):
-            fetched = _fetched(path, servers)
-            answers |= _ask(path, fetched, addresses) if fetched else {}
+            fetched = _fetched(file, servers)
+            answers |= _ask(path, file, fetched, addresses) if fetched else {}
         return answers
 
     def places(self, frame: int) -> list[Place]:
