@@ -43,7 +43,7 @@ def _look(watched: processes.Watched, file: Path | None, before: evidence.Eviden
         result.why_no_profile = before.why_no_profile
     else:
         try:
-            result.profile = evidence.of_profile(asking.ask(found[0].pid), found[0].inner_pid)
+            result.profile = evidence.of_profile(asking.ask(found[0].pid).file, found[0].inner_pid, found[0].pid)
         except Failure as why:
             result.why_no_profile = str(why)
     return result
@@ -87,7 +87,7 @@ def _print(of: evidence.Evidence, found: list[rules.Finding]) -> None:
     told = found[:TOLD_MOST]
 
     def say(text: str, style: str = "", first: str = "") -> None:
-        rest = "   " if first else ""
+        rest = " " * len(first)
         lines = textwrap.wrap(terminal.plain_text(text), console.width, initial_indent=first, subsequent_indent=rest)
         console.print(Text("\n".join(lines), style))
 
@@ -96,7 +96,7 @@ def _print(of: evidence.Evidence, found: list[rules.Finding]) -> None:
         console.print()
         say(finding.says, first=f"{number}. ")
         for held, what in finding.rows:
-            console.print(Text(f"{rules.size(held):>14}  {terminal.plain_text(what)}"), overflow="fold")
+            say(what, first=f"{rules.size(held):>14}  ")
         say(f"Cure: {finding.cure}", "green", first="   ")
     console.print()
     say(_rest(of, told))

@@ -183,7 +183,7 @@ def of_process(process: Process) -> Evidence:
     accounts = {name: known[name] - known.get(f"{name}_untouched", 0) for name in ACCOUNTS if name in known}
     return Evidence(
         process.pid, process.program, process.rss, Counter(now.process), Counter(accounts), now.classes, now.labels,
-        options=now.options, looked=processes.now(), posted=now.written, age=process.age, mappings=smaps(process.pid),
+        now.limits, now.options, processes.now(), now.written, process.age, smaps(process.pid),
         work=_work(process.pid),
     )  # fmt: skip
 
@@ -203,9 +203,10 @@ def of_report(report: Row) -> Evidence:
     )  # fmt: skip
 
 
-def of_profile(path: Path, pid: int) -> Profile:
+def of_profile(path: Path, pid: int, runs_as: int | None = None) -> Profile:
+    """`runs_as`: the number by which we know the process, if it runs."""
     profile = written.read(path)
     if profile.number("process") != pid:
         raise Failure(f"{path} is a profile of process {profile.number('process')}, not of {pid}")
-    names = Symbols(profile)
+    names = Symbols(profile, pid=runs_as)
     return Profile(profile, names, Wrappers(names).site)

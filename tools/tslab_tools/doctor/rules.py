@@ -140,7 +140,8 @@ class LabelLimit(Rule):
         return [(row["used_bytes"], text) for row, text in zip(rows, texts)]
 
     def cure(self, of: Evidence) -> str:
-        return "Raise the label's part of TSLAB_EPOCH_LIMITS, or close its epochs earlier."
+        limits = ":".join(f"{one['label']}=N" for one in of.label_limits if one["limit_bytes"])
+        return f"Raise it ({_to_set(of, f'epoch_limits={limits}')}), or close its epochs earlier."
 
 
 class Pressure(Rule):
