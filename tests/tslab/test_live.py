@@ -4,6 +4,7 @@ usage: test_live.py [LIBRARY]"""
 
 import json
 import os
+import pwd
 import random
 import re
 import shutil
@@ -242,6 +243,15 @@ class Screen(unittest.TestCase):
                         self.assertLessEqual(line.cell_len, width, line.plain)
                         self.assertTrue(line.plain.isprintable(), line.plain)
 
+    def test_a_wide_list_tells_whose_a_process_is(self):
+        """A process that lies of itself may have any name."""
+        one = process_of(1)
+        one.pid, one.unit = os.getpid(), "redis.service"
+        user = pwd.getpwuid(os.geteuid()).pw_name[:12]
+        for width, wide in ((80, False), (119, False), (120, True), (200, True)):
+            row = screen.lines(screen.View([one]), width, 24)[2].plain
+            self.assertEqual(row.split()[-2:] == [user, one.unit], wide)
+
     def test_keys(self):
         few = [process_of(value, rss_bytes=value) for value in (1, 2, 3)]
         for pid, process in enumerate(few):
@@ -291,7 +301,7 @@ class Screen(unittest.TestCase):
 
     def test_pressure_and_draining_are_marked(self):
         process = process_of(1, labels=(b"request",), soft_pressure=1)
-        row = screen._row(process, False)
+        row = screen._row(process, False, 80)
         self.assertIn("!", row.plain)
         self.assertIn("1/3", row.plain)
         self.assertTrue(any("pressure: soft, container" in line.plain for line in screen.details(process, 80)))

@@ -14,6 +14,7 @@ from tslab_tools.terminal import plain_text
 
 OLD_SECONDS = 3  # figures older than that are marked
 _RETAINED_MUCH = 0.5
+_WIDE = 120  # columns: then the list tells whose a process is
 _CLASSES, _ACCOUNTS = 12, 12
 _UNITS = "BKMGTPE"
 T = TypeVar("T")
@@ -223,22 +224,27 @@ def _many(count: int, what: str, plural: str = "s") -> str:
     return f"{count} {what}{'' if count == 1 else plural}"
 
 
-def _heads(sort: str) -> Text:
+def _heads(sort: str, width: int) -> Text:
     line = Text()
     for column in COLUMNS:
         line.append(" " if line else "")
         head = column.head.ljust(column.width) if column.left else column.head.rjust(column.width)
         line.append(head, "bold reverse" if column.name == sort else "bold")
-    return line
+    return line.append(_whose("user", "unit") if width >= _WIDE else "", "bold")
 
 
-def _row(process: Process, chosen: bool) -> Text:
+def _whose(user: str, unit: str) -> str:
+    return f"  {plain_text(user)[:12]:<12} {plain_text(unit)}"
+
+
+def _row(process: Process, chosen: bool, width: int) -> Text:
     cells = []
     for column in COLUMNS:
         cell = column.cell(process)[: column.width]
         cells.append(cell.ljust(column.width) if column.left else cell.rjust(column.width))
     style = "reverse" if chosen else "bold red" if summary.pressure(process) else ""
-    return Text(" ".join(cells), style)
+    whose = _whose(processes.user_of(process.pid), process.unit) if width >= _WIDE else ""
+    return Text(" ".join(cells) + whose, style)
 
 
 def _title(found: list[Process]) -> Text:
@@ -251,9 +257,9 @@ def _title(found: list[Process]) -> Text:
 
 def overview(view: View, width: int) -> list[Text]:
     """The lines of the list."""
-    lines = [_title(view.processes), _heads(view.sort)]
+    lines = [_title(view.processes), _heads(view.sort, width)]
     for process in view.sorted:
-        lines.append(_row(process, process.pid == view.chosen))
+        lines.append(_row(process, process.pid == view.chosen, width))
     if not view.processes:
         lines.append(Text("no process here exports its figures: start one with TSLAB_EXPORT=1"))
     return lines + [Text(plain_text(problem)[:width], "red") for problem in view.problems]
