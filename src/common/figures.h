@@ -218,7 +218,7 @@
     X(tray_records, METADATA, "trays, in use or not: the arrays in which caches keep addresses of slots")             \
     X(thread_records, METADATA, "records of threads, with their magazines")                                           \
     X(heap_records, METADATA, "heaps of epochs that went over to slabs")                                              \
-    X(epoch_records, METADATA, "records of epochs, their holds, and their lists of slabs")                            \
+    X(epoch_records, METADATA, "records of epochs, their holds and lists of slabs, and of the samples of a profile")   \
     X(unused_records, METADATA, "rests of mappings for records")
 
 /* clang-format on */
