@@ -143,8 +143,18 @@ impl<'a, P: Policy> Options<'a, P> {
         self
     }
 
-    /// The epoch that this one is a part of. It is for reports alone.
-    pub fn parent<Q: Policy>(mut self, parent: &Epoch<Q>) -> Self {
+    /// The epoch that this one is a part of. It is for reports alone, and is there until this one is open:
+    ///
+    /// ```compile_fail,E0505
+    /// use tslab::{epoch, Drain};
+    ///
+    /// let parent = epoch::Options::new(Drain).open()?;
+    /// let options = epoch::Options::new(Drain).parent(&parent);
+    /// drop(parent);
+    /// options.open()?;
+    /// # Ok::<(), tslab::Error>(())
+    /// ```
+    pub fn parent<Q: Policy>(mut self, parent: &'a Epoch<Q>) -> Self {
         self.parent = parent.id;
         self
     }
