@@ -52,6 +52,16 @@ static noinline bool print_title(int fd)
     return !text.lost;
 }
 
+/* "?": the system does not tell the RSS. */
+static void text_mib_if(struct text *text, bool is_known, uint64_t bytes, unsigned width)
+{
+    if (is_known) {
+        text_mib(text, bytes, width);
+    } else {
+        text_right(text, "?", width);
+    }
+}
+
 /* What remains of the RSS may be less than nothing where the kernel does not tell which pages the program has touched.
  */
 static noinline bool print_memory(int fd, const struct process_figures *figures)
@@ -69,13 +79,13 @@ static noinline bool print_memory(int fd, const struct process_figures *figures)
     uint64_t ours = 0;
     text_heads(&text, columns, COLUMNS);
     text_string(&text, "\n");
-    text_mib(&text, resident, columns[0].width);
+    text_mib_if(&text, resident != 0, resident, columns[0].width);
     for (unsigned i = 0; i < TERM_COLUMNS; i++) {
         text_mib(&text, terms[i], columns[1 + i].width);
         ours += terms[i];
     }
-    if (resident >= ours) {
-        text_mib(&text, resident - ours, columns[1 + TERM_COLUMNS].width);
+    if (resident >= ours || resident == 0) {
+        text_mib_if(&text, resident != 0, resident - ours, columns[1 + TERM_COLUMNS].width);
     } else {
         char digits[24];
         struct text less = { .buffer = digits, .capacity = sizeof digits - 1 };
@@ -85,7 +95,7 @@ static noinline bool print_memory(int fd, const struct process_figures *figures)
         digits[less.length] = 0;
         text_right(&text, digits, columns[1 + TERM_COLUMNS].width);
     }
-    text_mib(&text, figures->peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
+    text_mib_if(&text, resident != 0, figures->peak_rss_bytes, columns[2 + TERM_COLUMNS].width);
     text_string(&text, "\n");
     text_send(&text, fd);
     return !text.lost;

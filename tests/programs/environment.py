@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import stat
@@ -175,6 +176,17 @@ def file(runner):
         expect(len(lines) == 1 and lines[0].startswith("tslab: /etc/tslab.conf: ignored, for it is not root's alone"), lines)
     values, lines = said(with_file(runner, ""), options)
     expect(values[3] == "cache_bytes=9437184" and not lines, f"{values} {lines}")
+
+
+@entry
+def without_proc(runner):
+    """The RSS is not known then, which is not 0."""
+    if not may_mount(runner):
+        raise Skipped("the system lets nobody mount here")
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    hides = 'mount -t tmpfs none /proc && TSLAB_STATS=1 LD_PRELOAD="$0" exec true'
+    _, said = runner.run([need("unshare", "util-linux"), "--mount", *user, "sh", "-c", hides, runner.library], preload=False, quiet=False)
+    expect(re.search(r"peak\n +\?( +\d+\.\d\d){5} +\? +\?\n", said), said)
 
 
 @entry
