@@ -310,7 +310,8 @@ uint64_t board_post(void)
 
 void board_start(void)
 {
-    static const char refused[] = "tslab: option TSLAB_EXPORT has no effect for now: the system refuses a memfd\n";
+    static const char refused[] =
+        "tslab: option TSLAB_EXPORT has no effect for now: the system gives no memfd, or no number above 99 for it\n";
     report_timer_post(board_post);
     if (board.shared.start == NULL) {
         (void)os_write(STDERR_FILENO, refused, sizeof refused - 1);
