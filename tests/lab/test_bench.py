@@ -5,10 +5,11 @@ import json
 import math
 import signal
 import subprocess
+import types
 
 from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
 from tslab_lab.estimates import intervals, medians
-from tslab_lab.report import bench_tables
+from tslab_lab.report import bench_tables, beside
 from tslab_lab.results import case_runs, measures
 from tslab_lab.workloads import catalogue, held
 
@@ -103,6 +104,23 @@ class Statistics(LabTest):
         self.assertEqual(list(bench_tables.misses([found, found], "tslab")), [])
         table = bench_tables.time_table([found], list(columns), "tslab")
         self.assertEqual(table.rows[0][-2:], ["1.20", "1 -"])
+
+    def test_what_stands_beside_time_and_rss(self):
+        def run(allocator, **figures):
+            return {"case": "a", "allocator": allocator, "round": 1, "operations": 10} | figures
+
+        full = {"peak_kib": 5000, "base_kib": 1000, "live_kib": 2000, "rss_kib": 2000, "huge_kib": 500}
+        runs = [
+            run("tslab", **full, private_kib=100, pss_kib=300, faults=40, system_seconds=0.1),
+            run("glibc", **full | {"peak_kib": 7000}, private_kib=50, pss_kib=600, faults=20, system_seconds=0.4),
+        ]
+        found = types.SimpleNamespace(runs=runs, failures=[])
+        rows = beside.table(found, ["tslab", "glibc"], "tslab").rows
+        self.assertEqual(rows[0], ["tslab", "2.00", "1", "1", "1", "1", "25.0"])
+        self.assertEqual(rows[1], ["glibc", "3.00", "0.50", "2.00", "0.50", "4.00", "25.0"])
+        self.assertIsNone(measures.peak_over_live(run("x", **full | {"live_kib": 1000})))
+        older = [run("tslab", peak_kib=1), run("glibc", peak_kib=1)]
+        self.assertIsNone(beside.table(types.SimpleNamespace(runs=older, failures=[]), ["tslab", "glibc"], "tslab"))
 
     def test_options_of_ours_are_no_rival(self):
         found = outcome({"glibc": [(20, 5000)], "tslab@magazines=0": [(1, 10)], "tslab": [(12, 1100)]})

@@ -206,6 +206,15 @@ class Spent(RealTest):
         output, both = self.spent("/bin/sh", "-c", '"$0" -c "$1"; true', PYTHON, work)
         self.assertGreaterEqual(both["seconds"] + 0.01, float(output))
 
+    def test_several_times_are_added_up(self):
+        spending.prepare()
+        output, twice = spending.run(["/bin/echo", "x"], processes.environment(), "it", times=2)
+        _, once = self.spent("/bin/echo", "x")
+        self.assertEqual(output, "x\nx\n")
+        self.assertGreater(twice["faults"], once["faults"] * 1.5)
+        self.assertGreater(once["faults"], 20)
+        self.assertLessEqual(once["system_seconds"], once["seconds"])
+
     def test_a_sleep_is_no_processor_time(self):
         _, asleep = self.spent("/bin/sleep", "0.5")
         self.assertLess(asleep["seconds"], 0.4)

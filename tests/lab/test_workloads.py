@@ -31,13 +31,14 @@ SMALL = {
     "large": {"max_kib": 2048},
     "larson": {"slots": 300, "generations": 4},
     "fork": {"live": 500},
-    "burst-idle": {"objects": 3000, "idle_ms": 1},
+    "burst-idle": {"objects": 3000, "idle_ms": 1, "watch_ms": 1},
     "phase-shift": {"mib": 1},
     "scattered": {"objects": 300},
     "refused": {"dirty_mib": 2},
     "shared-enter": {"crowd": 20},
 }
 FIGURES = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
+FIGURES += ("pss_kib", "private_kib", "huge_kib", "system_seconds", "faults")
 FACTS = {
     "mixed-remote": ("remote_share",),
     "cache-scratch": ("shared_lines",),
@@ -45,7 +46,7 @@ FACTS = {
     "larson": ("inherited_share", "threads_started"),
     "idle-threads": ("thread_kib", "thread_started_kib"),
     "fork": ("forks_per_second",),
-    "burst-idle": ("burst_first_kib", "idle_first_kib", "burst_last_kib", "idle_last_kib"),
+    "burst-idle": ("burst_first_kib", "idle_first_kib", "burst_last_kib", "idle_last_kib", "return_ms"),
     "phase-shift": ("survivors", "survivors_kib"),
     "scattered": ("survivors", "survivors_kib"),
     "pinning": ("survivors_kib", "pinned_kib", "refilled_kib"),

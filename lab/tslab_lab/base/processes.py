@@ -131,13 +131,27 @@ def require_served_by(library, argv, name, env):
         raise Failure(f"{name} does not run on {library} although it is preloaded, but on {served}.")
 
 
+_MEMORY = {
+    "peak_kib": ("status", ("VmHWM:",)), "rss_kib": ("smaps_rollup", ("Rss:",)), "pss_kib": ("smaps_rollup", ("Pss:",)),
+    "private_kib": ("smaps_rollup", ("Private_Clean:", "Private_Dirty:")), "huge_kib": ("smaps_rollup", ("AnonHugePages:",)),
+}  # fmt: skip
+
+
 def memory_kib(pid):
-    """Peak and present RSS. smaps_rollup counts page by page; VmRSS in status may lag by many pages per processor."""
-    return {"peak_kib": _proc_kib(pid, "status", "VmHWM:"), "rss_kib": _proc_kib(pid, "smaps_rollup", "Rss:")}
+    """Peak and present RSS, and of this the proportional share, what is private and what lies in huge pages. smaps_rollup counts
+    page by page; VmRSS in status may lag by many pages per processor."""
+    texts = {file: Path(f"/proc/{pid}/{file}").read_text().splitlines() for file in ("status", "smaps_rollup")}
+    return {name: sum(_kib_in(texts[file], key, pid) for key in keys) for name, (file, keys) in _MEMORY.items()}
 
 
-def _proc_kib(pid, file, key):
-    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+def _kib_in(lines, key, pid):
+    for line in lines:
         if line.startswith(key):
             return int(line.split()[1])
-    raise Failure(f"/proc/{pid}/{file} has no line {key}")
+    raise Failure(f"/proc/{pid} tells no {key}")
+
+
+def spent_by(pid):
+    """What a process has taken of the system until now, with all its threads: page faults, and seconds in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return {"faults": int(fields[7]) + int(fields[9]), "system_seconds": int(fields[12]) / os.sysconf("SC_CLK_TCK")}

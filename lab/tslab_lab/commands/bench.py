@@ -12,7 +12,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import accounts, case_runner, instructions, measurement
 from tslab_lab.real import programs
-from tslab_lab.report import bench_tables, make
+from tslab_lab.report import bench_tables, beside, make
 from tslab_lab.results import case_runs
 from tslab_lab.workloads import named
 
@@ -74,6 +74,7 @@ def page(found, path):
     overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
     sentences, picture = make.answer(found, path, "Time and peak RSS over all")
+    paragraphs += filter(None, [beside.table(found, names, OURS)])
     return bench_tables.markdown_page(
         f"{OURS} against other allocators: {path.stem}",
         [*sentences, *picture],
@@ -92,6 +93,7 @@ def tables_of(found, listed, names, base, width):
     """Those that fit a terminal of this width."""
     if OURS in names and len(names) > 1 and len(listed) > 1:
         yield bench_tables.overview_table(found, names, OURS, width > layout.WIDTH)
+    yield from filter(None, [beside.table(found, names, OURS)])
     yield from filter(None, bench_tables.all_tables(listed, names, OURS, SYSTEM, base, width))
 
 

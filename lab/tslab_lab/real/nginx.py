@@ -127,6 +127,7 @@ def _measure(server, client, port, seconds):
         "seconds": spent,
         "hash": spending.hash_of(*answers().values()),
         **processes.memory_kib(server.pid),
+        **processes.spent_by(server.pid),
         "requests_per_second": load["requests"] / load["seconds"],
     }
 

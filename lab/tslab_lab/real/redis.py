@@ -147,6 +147,7 @@ class Work:
             "operations": self._requests * len(rates),
             "seconds": sum(self._requests / rate for rate in rates.values()),
             **processes.memory_kib(server.pid),
+            **processes.spent_by(server.pid),
             "requests_per_second": rates,
         }
 

@@ -22,9 +22,10 @@ def plain(environment, more):
     return {key: value for key, value in environment.items() if not key.startswith(_HEEDED)} | {"LC_ALL": "C"} | more
 
 
-def run(argv, environment, who):
-    """(standard output, {seconds: processor time of the program and its children, peak_kib: of the largest of them})"""
-    text = processes.run([_STARTER, *argv], environment, who)
+def run(argv, environment, who, times=1):
+    """(standard output, {seconds: processor time of the program and its children, and of it system_seconds; peak_kib: of the
+    largest of them; faults: of pages}), of all times together."""
+    text = processes.run([_STARTER, times, *argv], environment, who)
     output, _, figures = text.rpartition("\n")
     return output, json.loads(figures)
 

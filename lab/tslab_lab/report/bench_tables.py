@@ -16,6 +16,7 @@ from tslab_lab.workloads import catalogue, held
 
 # Facts that are what their workloads are about.
 TOLD = {
+    "return_ms": "back to a tenth of a burst, ms",
     "enter_ns": "a visit, ns",
     "epoch_ns": "an epoch, ns",
     "epoch_after_crowd_ns": "after the crowd, ns",

@@ -24,3 +24,37 @@ def after_kib(run):
 def over_live(run):
     """What the allocator's memory weighs against what is live, the bare process apart."""
     return (run["peak_kib"] - run["base_kib"]) / run["live_kib"]
+
+
+LIVE_ENOUGH_KIB = 1024  # else the table of one page says more than the objects
+
+
+def peak_over_live(run):
+    """The same, where there is enough alive for it to say anything: what is paid for each byte when it is dearest."""
+    live = number(run.get("live_kib"))
+    return over_live(run) if live and live >= LIVE_ENOUGH_KIB else None
+
+
+def private_kib(run):
+    """When the work is over: without what all processes share, such as the text of libraries."""
+    return number(run.get("private_kib")) or None
+
+
+def proportional_kib(run):
+    return number(run.get("pss_kib")) or None
+
+
+def faults(run):
+    return number(run.get("faults")) or None
+
+
+def system_ns(run):
+    """Of the kernel, for each operation: page faults, and what is given back."""
+    seconds = number(run.get("system_seconds"))
+    return seconds / (number(run.get("operations")) or 1) * 1e9 if seconds else None
+
+
+def huge_share(run):
+    """Of RSS when the work is over."""
+    huge, rss = number(run.get("huge_kib")), after_kib(run)
+    return huge / rss if huge is not None and rss else None

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,19 +50,34 @@ static inline void sleep_ms(uint64_t ms)
     }
 }
 
-// -1: the file has no such line.
-static inline long proc_kib(const char *path, const char *key)
-{
+// Less than 8 KiB of text.
+typedef struct {
     char text[8192];
+} proc_file;
+
+static inline void proc_read(proc_file *file, const char *path)
+{
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    ssize_t length = fd < 0 ? -1 : read(fd, file->text, sizeof file->text - 1);
     if (length < 0) {
         fail("cannot read in /proc/self");
     }
     close(fd);
-    text[length] = '\0';
-    const char *found = strstr(text, key);
+    file->text[length] = '\0';
+}
+
+// -1: the file has no such line.
+static inline long kib_in(const proc_file *file, const char *key)
+{
+    const char *found = strstr(file->text, key);
     return found == NULL ? -1 : strtol(found + strlen(key), NULL, 10);
+}
+
+static inline long proc_kib(const char *path, const char *key)
+{
+    proc_file file;
+    proc_read(&file, path);
+    return kib_in(&file, key);
 }
 
 static inline long self_peak_kib(void)
@@ -69,14 +85,48 @@ static inline long self_peak_kib(void)
     return proc_kib("/proc/self/status", "VmHWM:");
 }
 
+// `private_kib`: of this process alone. `huge_kib`: in huge pages.
+typedef struct {
+    long rss_kib;
+    long pss_kib;
+    long private_kib;
+    long huge_kib;
+} self_weight;
+
 // Page by page, as the kernel counts it for this call: VmRSS in status may lag by many pages.
-static inline long self_rss_kib(void)
+static inline self_weight self_weigh(void)
 {
-    long now = proc_kib("/proc/self/smaps_rollup", "\nRss:");
-    if (now < 0) {
+    proc_file file;
+    proc_read(&file, "/proc/self/smaps_rollup");
+    long of_own = kib_in(&file, "\nPrivate_Clean:") + kib_in(&file, "\nPrivate_Dirty:");
+    self_weight now = { kib_in(&file, "\nRss:"), kib_in(&file, "\nPss:"), of_own, kib_in(&file, "\nAnonHugePages:") };
+    if (now.rss_kib < 0) {
         fail("/proc/self/smaps_rollup has no line Rss:");
     }
     return now;
+}
+
+static inline long self_rss_kib(void)
+{
+    return self_weigh().rss_kib;
+}
+
+// Of this process and of the children that it has waited for.
+typedef struct {
+    double system_seconds;
+    long faults;
+} self_costs;
+
+static inline self_costs self_spent(void)
+{
+    self_costs sum = { 0, 0 };
+    for (int who = 0; who < 2; who++) {
+        struct rusage used;
+        getrusage(who == 0 ? RUSAGE_SELF : RUSAGE_CHILDREN, &used);
+        sum.system_seconds += (double)used.ru_stime.tv_sec + (double)used.ru_stime.tv_usec / 1e6;
+        sum.faults += used.ru_minflt + used.ru_majflt;
+    }
+    return sum;
 }
 
 // Zeroed and touched.

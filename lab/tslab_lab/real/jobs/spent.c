@@ -3,7 +3,9 @@
 // own, many times that of a small program. It is linked statically, so that no preloaded library makes it larger,
 // either.
 //
-//     spent PROGRAM ARGUMENTS...
+//     spent TIMES PROGRAM ARGUMENTS...
+//
+// The figures are of all times together, the peak the largest.
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,26 +30,44 @@ static int end_like(int status)
     return 128 + WTERMSIG(status);
 }
 
-int main(int count, char **words)
+static int run(char **words, struct rusage *usage)
 {
-    if (count < 2) {
-        fputs("usage: spent PROGRAM ARGUMENTS...\n", stderr);
-        return 2;
-    }
     pid_t child = fork();
     if (child == 0) {
-        execv(words[1], words + 1);
-        perror(words[1]);
+        execv(words[0], words);
+        perror(words[0]);
         _exit(127);
     }
     int status;
-    struct rusage usage;
-    if (child < 0 || wait4(child, &status, 0, &usage) != child) {
+    if (child < 0 || wait4(child, &status, 0, usage) != child) {
         perror("spent");
-        return 1;
+        exit(1);
     }
-    printf("\n{\"seconds\": %.6f, \"peak_kib\": %ld}", seconds(usage.ru_utime) + seconds(usage.ru_stime),
-           usage.ru_maxrss);
+    return status;
+}
+
+int main(int count, char **words)
+{
+    long times = count < 3 ? 0 : strtol(words[1], NULL, 10);
+    if (times < 1) {
+        fputs("usage: spent TIMES PROGRAM ARGUMENTS...\n", stderr);
+        return 2;
+    }
+    double user = 0;
+    double system = 0;
+    long peak = 0;
+    long faults = 0;
+    int status = 0;
+    for (long i = 0; i < times && status == 0; i++) {
+        struct rusage usage;
+        status = run(words + 2, &usage);
+        user += seconds(usage.ru_utime);
+        system += seconds(usage.ru_stime);
+        faults += usage.ru_minflt + usage.ru_majflt;
+        peak = usage.ru_maxrss > peak ? usage.ru_maxrss : peak;
+    }
+    printf("\n{\"seconds\": %.6f, \"peak_kib\": %ld, \"system_seconds\": %.6f, \"faults\": %ld}", user + system, peak,
+           system, faults);
     if (fflush(stdout) != 0) {
         perror("spent");
         return 1;

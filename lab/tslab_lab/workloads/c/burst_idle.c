@@ -1,6 +1,6 @@
 // burst-idle: bursts of many objects, all freed, and then nothing for a while, in one thread or in several at the same
 // time. What remains in memory at the end of a burst and of the pause behind it is reported, of the first burst and of
-// the last.
+// the last; and how long after the last one it is gone.
 
 #include "pattern.h"
 
@@ -11,6 +11,8 @@ static uint32_t objects; // of each thread
 static uint32_t sizes[2];
 static unsigned thread_count;
 static pthread_barrier_t everybody;
+
+enum { LOOK_MS = 2 };
 
 static void burst(actor *a)
 {
@@ -47,10 +49,24 @@ static double burst_seconds(void)
     return gate_end(&everybody, start);
 }
 
+// How long it takes, with nothing done, until no more is left than the bare process and a tenth of a burst's bytes;
+// `most_ms` where that takes longer.
+static double return_ms(uint64_t most_ms)
+{
+    long burst_kib = (long)(live_bytes_most / 1024);
+    double start = wall_seconds();
+    double passed = 0;
+    while ((rss_kib() - base_kib) * 10 > burst_kib && passed < (double)most_ms) {
+        sleep_ms(LOOK_MS);
+        passed = (wall_seconds() - start) * 1000;
+    }
+    return passed < (double)most_ms ? passed : (double)most_ms;
+}
+
 int main(int count, char **words)
 {
-    uint64_t values[6];
-    arguments_read(count, words, "BURSTS OBJECTS LEAST MOST IDLE_MS THREADS", values, 6);
+    uint64_t values[7];
+    arguments_read(count, words, "BURSTS OBJECTS LEAST MOST IDLE_MS THREADS WATCH_MS", values, 7);
     bursts = values[0];
     sizes[0] = (uint32_t)values[2];
     sizes[1] = (uint32_t)values[3];
@@ -81,13 +97,15 @@ int main(int count, char **words)
             first_idle_kib = last_idle_kib;
         }
     }
+    double returned_ms = return_ms(values[6]);
     if (thread_count > 1) {
         threads_join(actors, thread_count);
     }
     fact facts[] = { { "burst_first_kib", (double)first_kib },
                      { "idle_first_kib", (double)first_idle_kib },
                      { "burst_last_kib", (double)last_kib },
-                     { "idle_last_kib", (double)last_idle_kib } };
-    report(bursts * objects * thread_count, seconds, actors, thread_count, facts, 4);
+                     { "idle_last_kib", (double)last_idle_kib },
+                     { "return_ms", returned_ms + (double)values[4] } };
+    report(bursts * objects * thread_count, seconds, actors, thread_count, facts, 5);
     return 0;
 }

@@ -85,7 +85,7 @@ int main(int count, char **words)
     pthread_barrier_wait(&everybody);
     threads_join(actors, threads);
 
-    fact facts[] = { { "thread_kib", (double)(rss_after_kib - before_kib) / threads },
+    fact facts[] = { { "thread_kib", (double)(weight_after.rss_kib - before_kib) / threads },
                      { "thread_started_kib", (double)(started_kib - before_kib) / threads } };
     report((uint64_t)threads * SIZES * each, seconds, actors, threads, facts, 2);
     return 0;

@@ -51,7 +51,8 @@ typedef struct {
 
 static int64_t live_bytes_most;
 static long base_kib;
-static long rss_after_kib = -1;
+static self_weight weight_after = { -1, -1, -1, -1 };
+static self_costs spent_before;
 static long rss_most_kib;
 static unsigned settle_ms;
 
@@ -227,7 +228,8 @@ static inline long rss_kib(void)
 static inline void rss_measure(void)
 {
     sleep_ms(settle_ms);
-    rss_after_kib = rss_kib();
+    weight_after = self_weigh();
+    rss_most_kib = weight_after.rss_kib > rss_most_kib ? weight_after.rss_kib : rss_most_kib;
 }
 
 // Everything up to here is not the allocator's: what the process weighs from here on is.
@@ -237,6 +239,7 @@ static inline void base_measure(void)
         latency_start();
     }
     base_kib = self_peak_kib();
+    spent_before = self_spent();
 }
 
 static inline void threads_start(actor *actors, unsigned count, void *(*work)(void *))
@@ -335,7 +338,8 @@ static inline void report(uint64_t operations, double seconds, const actor *acto
     if (made != freed) {
         fail("what was freed is not what was made");
     }
-    if (rss_after_kib < 0) {
+    self_costs spent = self_spent();
+    if (weight_after.rss_kib < 0) {
         rss_measure();
     }
     long peak = self_peak_kib();
@@ -343,7 +347,10 @@ static inline void report(uint64_t operations, double seconds, const actor *acto
     printf("{\"operations\": %llu, \"seconds\": %.9f, \"hash\": \"%016llx\", \"peak_kib\": %ld, \"base_kib\": %ld, "
            "\"live_kib\": %.1f, \"rss_kib\": %ld",
            (unsigned long long)operations, seconds, (unsigned long long)made, peak, base_kib,
-           (double)live_bytes_most / 1024, rss_after_kib);
+           (double)live_bytes_most / 1024, weight_after.rss_kib);
+    printf(", \"pss_kib\": %ld, \"private_kib\": %ld, \"huge_kib\": %ld, \"system_seconds\": %.6f, \"faults\": %ld",
+           weight_after.pss_kib, weight_after.private_kib, weight_after.huge_kib,
+           spent.system_seconds - spent_before.system_seconds, spent.faults - spent_before.faults);
     for (unsigned i = 0; i < fact_count; i++) {
         printf(", \"%s\": %.6f", facts[i].name, facts[i].value);
     }

@@ -37,7 +37,7 @@ typedef struct {
     uint64_t large_operations;
     uint64_t small_operations;
     long peak_kib;
-    long rss_kib;
+    self_weight weight;
     pid_t process;
     int ends[2]; // of what they talk through
 } side;
@@ -124,7 +124,7 @@ _Noreturn static void live_side(side *s, uint64_t by)
     while (read(s->ends[CHILD], &word, 1) == 1) {
         take_turn(s, live, operations / TURNS + 1);
         s->peak_kib = self_peak_kib();
-        s->rss_kib = self_rss_kib();
+        s->weight = self_weigh();
         if (write(s->ends[CHILD], &word, 1) != 1) {
             fail("cannot say that a turn is over");
         }
@@ -207,7 +207,7 @@ int main(int count, char **words)
     const side *refused = &sides[REFUSED];
     live_bytes_most = (int64_t)dirty_count * DIRTY_SIZE;
     rss_most_kib = refused->peak_kib;
-    rss_after_kib = refused->rss_kib;
+    weight_after = refused->weight;
     fact facts[] = { { "large_granted_ns", each_ns(granted->large_seconds, granted->large_operations) },
                      { "large_refused_ns", each_ns(refused->large_seconds, refused->large_operations) },
                      { "small_granted_ns", each_ns(granted->small_seconds, granted->small_operations) },

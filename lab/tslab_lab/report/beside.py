@@ -1,0 +1,42 @@
+"""What stands beside time and RSS: each allocator over all cases, in one table."""
+
+from statistics import mean, median
+
+from tslab_lab.display.layout import Table, three_digits
+from tslab_lab.results import measures, standings
+
+RATIOS = {
+    "private\nafter": measures.private_kib,
+    "PSS\nafter": measures.proportional_kib,
+    "page\nfaults": measures.faults,
+    "kernel's\ntime": measures.system_ns,
+}
+
+
+def table(found, names, ours):
+    """`found`: a file of results. None where it tells nothing of it."""
+    grid = standings.grid(found.runs, found.failures)
+    ratios = {head: standings.columns(grid, figure) for head, figure in RATIOS.items()}
+    if ours not in names or not any(ratios.values()):
+        return None
+    peaks, huge = (standings.columns(grid, figure) for figure in (measures.peak_over_live, measures.huge_share))
+    heads = ["", "peak /\nlive", *(f"{head} /\n{ours}" for head in ratios), "in huge\npages, %"]
+    result = Table("Beside time and RSS: geometric means over all cases", heads)
+    for name in names:
+        cells = [_mean_of(peaks, name, standings.geometric_mean)]
+        cells += [_against(columns, name, ours) for columns in ratios.values()]
+        result.rows.append([name, *cells, _mean_of(huge, name, lambda shares: 100 * mean(shares))])
+    return result
+
+
+def _mean_of(columns, name, average):
+    """Of the medians of its rounds."""
+    medians = [median(of[name].values()) for of in columns.values() if name in of]
+    return three_digits(average(medians)) if medians else "-"
+
+
+def _against(columns, name, ours):
+    if name == ours:
+        return "1"
+    overall = standings.overall(columns, name, ours)
+    return three_digits(overall[0].middle) if overall else "-"
