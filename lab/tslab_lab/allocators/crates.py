@@ -1,5 +1,6 @@
 """Builds allocators as libraries to preload, from the sources that crates of crates.io carry. Each is built the way
-that its authors release it: their own build with its release defaults, and the C library's names taken over."""
+that its authors release it: their own build with its release defaults, and the C library's names taken over. Of a wheel, the
+library that is in it is taken."""
 
 import contextlib
 import fcntl
@@ -9,10 +10,12 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from pathlib import Path
 
 from tslab_lab.allocators import installed
@@ -149,22 +152,26 @@ def require_tools():
 def unpacked(crate, work):
     """The folder with the sources of a crate, whose checksum is the one that we know."""
     data, reasons = None, []
-    for way in WAYS:
+    for way in WAYS if crate.kind == "crate" else (by_pip,):
         try:
             data = way(crate, work)
             break
         except (processes.Failure, OSError) as failure:
             reasons.append(str(failure))
     if data is None:
-        raise processes.Failure(f"The crate {crate.name} {crate.version} cannot be fetched. {' '.join(reasons)}")
+        raise processes.Failure(f"The {crate.kind} {crate.name} {crate.version} cannot be fetched. {' '.join(reasons)}")
     sha256 = hashlib.sha256(data).hexdigest()
     if sha256 != crate.sha256:
         raise processes.Failure(
-            f"The crate {crate.name} {crate.version} is not the one that was published: its sha256 is {sha256}, and "
+            f"The {crate.kind} {crate.name} {crate.version} is not the one that was published: its sha256 is {sha256}, and "
             f"must be {crate.sha256}. Nothing of it was used."
         )
-    archive = work / "crate.tar.gz"
+    archive = work / "package"
     archive.write_bytes(data)
+    if crate.kind == "wheel":
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(work / crate.name)  # which leaves no way out of the folder
+        return work / crate.name
     top = f"{crate.name}-{crate.version}"
     try:
         with tarfile.open(archive) as tar:
@@ -216,6 +223,16 @@ def by_https(crate, _):
         raise processes.Failure(f"{address} does not give it ({getattr(error, 'reason', error)}).") from None
 
 
+def by_pip(wheel, work):
+    """Whichever pip is installed; the checksum says whether it is the one for this machine."""
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    argv += ["--only-binary", ":all:", "--dest", str(work / "wheel"), f"{wheel.name}=={wheel.version}"]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    for file in (work / "wheel").glob("*.whl"):
+        return file.read_bytes()
+    raise processes.Failure(f"pip did not fetch it ({' '.join(done.stderr.split())[-300:] or 'it said nothing'}).")
+
+
 WAYS = (by_cargo, by_https)
 
 
@@ -264,19 +281,38 @@ def _cmake(source, work, log, target, *options):
     return build_folder / f"lib{target}.so"
 
 
-def _mimalloc(which):
-    def recipe(crate, work, log):
-        source = crate / "c_src/mimalloc" / which
-        header = (source / "include/mimalloc.h").read_text()
-        number = int(re.search(r"#define MI_MALLOC_VERSION +(\d+)", header)[1])
-        (source / "cmake").mkdir()
-        version = _MIMALLOC_VERSION.format(number // 10000, number // 100 % 100, number % 100)
-        (source / "cmake/mimalloc-config-version.cmake").write_text(version)
-        (source / "cmake/JoinPaths.cmake").write_text(_MIMALLOC_JOIN)
-        parts = ("-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", "-DMI_BUILD_TESTS=OFF")
-        return _cmake(source, work, log, "mimalloc", *parts)
+def _mimalloc(crate, work, log):
+    source = crate / "c_src/mimalloc/v2"
+    header = (source / "include/mimalloc.h").read_text()
+    number = int(re.search(r"#define MI_MALLOC_VERSION +(\d+)", header)[1])
+    (source / "cmake").mkdir()
+    version = _MIMALLOC_VERSION.format(number // 10000, number // 100 % 100, number % 100)
+    (source / "cmake/mimalloc-config-version.cmake").write_text(version)
+    (source / "cmake/JoinPaths.cmake").write_text(_MIMALLOC_JOIN)
+    parts = ("-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", "-DMI_BUILD_TESTS=OFF")
+    return _cmake(source, work, log, "mimalloc", *parts)
 
-    return recipe
+
+def _mimalloc3(wheel, work, log):
+    del work, log
+    return wheel / "cmeel.prefix/lib/libmimalloc.so"
+
+
+def _mimalloc_pprof(crate, work, log):
+    """The flags are those of mimalloc's release build of its library; the crate has one file in place of the sources."""
+    made = work / "libmimalloc-pprof.so"
+    flags = ["-std=gnu11", "-O3", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w"]
+    flags += [
+        "-fno-builtin-malloc",
+        "-DMI_SHARED_LIB",
+        "-DMI_SHARED_LIB_EXPORT",
+        "-DMI_MALLOC_OVERRIDE",
+        "-DMI_PPROF=1",
+    ]
+    flags += [f"-DMI_{part}=0" for part in ("MEMEVT", "DIAGNOSTICS", "DHAT", "OWNER_GATE")]
+    source = crate / "vendor/mimalloc-pprof-amalgamated.c"
+    step([*_compiler("CC", "cc"), *flags, f"-I{source.parent}", "-shared", "-pthread", "-o", made, source, "-ldl"], log)
+    return made
 
 
 def _snmalloc(crate, work, log):
@@ -319,8 +355,9 @@ def _tcmalloc(crate, work, log):
 
 
 RECIPES = {
-    "mimalloc2": _mimalloc("v2"),
-    "mimalloc3": _mimalloc("v3"),
+    "mimalloc2": _mimalloc,
+    "mimalloc3": _mimalloc3,
+    "mimalloc-pprof": _mimalloc_pprof,
     "snmalloc": _snmalloc,
     "rpmalloc": _rpmalloc,
     "jemalloc5": _jemalloc,

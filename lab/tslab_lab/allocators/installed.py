@@ -171,7 +171,7 @@ def _look_for(allocator, here, missing):
         how = f"Debian's package is not installed. To install it: apt-get install {allocator.package}"
     else:
         crate = allocator.crate
-        path, source = built_path(allocator), f"crate {crate.name} {crate.version.partition('+')[0]}"
+        path, source = built_path(allocator), f"{crate.kind} {crate.name} {crate.version.partition('+')[0]}"
         how = f"It is not built yet. To build it: lab peers install {name}"
     if not path or not path.is_file():
         missing[name] = how

@@ -15,6 +15,7 @@ _LOOKS = {
     "mimalloc": ("#0FA37A", (0, (6, 2, 1, 2)), "P"),
     "mimalloc2": ("#004733", (0, (6, 2, 1, 2, 1, 2)), "X"),
     "mimalloc3": ("#8ADBC0", (0, (3, 2, 1, 2)), "p"),
+    "mimalloc-pprof": ("#3F8F3F", (0, (2, 1, 6, 1)), "+"),
     "snmalloc": ("#D487B1", (0, (8, 3)), "<"),
     "rpmalloc": ("#6A2C70", (0, (2, 2)), ">"),
     # Policies of ours, in the request server.
