@@ -86,7 +86,8 @@ class Parsers(unittest.TestCase):
 
 class Postgres(LabTest):
     def test_what_pgbench_says(self):
-        self.assertEqual(postgres.transactions_per_second("latency = 1 ms\ntps = 1234.5 (without initial)\n"), 1234.5)
+        text = "number of transactions actually processed: 400/400\nlatency = 1 ms\ntps = 1234.5 (without initial)\n"
+        self.assertEqual(postgres.transactions_per_second(text), (400, 1234.5))
         for text in ("", "tps = 0.0", "no figures"):
             with self.assertRaisesRegex(processes.Failure, "no figures"):
                 postgres.transactions_per_second(text)

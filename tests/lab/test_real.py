@@ -4,6 +4,8 @@ import contextlib
 import http.server
 import io
 import os
+import re
+import socketserver
 import subprocess
 import tempfile
 import threading
@@ -15,7 +17,7 @@ from pathlib import Path
 from lab_test import LabTest, main
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
-from tslab_lab.real import inputs, nginx, programs, spending
+from tslab_lab.real import inputs, nginx, paced, programs, spending
 
 PYTHON = "/usr/bin/python3"
 MIB = 1024
@@ -70,18 +72,37 @@ class Programs(RealTest):
             self.assertGreater(run["seconds"], 0)
             self.assertRegex(run["hash"], "^[0-9a-f]{16}$")
             self.assertEqual((run["base_kib"], run["live_kib"]), (0, None))
-            self.assertGreater(run["peak_kib"], 2 * MIB)
+            self.assertGreater(run["peak_kib"], MIB)
             self.assertLess(run["peak_kib"], 400 * MIB)
-            if name in ("redis", "python", "nginx"):
+            if name in ("redis", "redis-save", "python", "nginx", "postgres"):
                 self.assertTrue(0 < run["rss_kib"] <= run["peak_kib"], run)
             else:
                 self.assertIsNone(run["rss_kib"])
         self.assertEqual(runs[0]["hash"], runs[1]["hash"])
         self.assertEqual(contents(self.cache / "tslab"), inputs)  # no run writes to its inputs
         self.assert_nothing_left()
+        return runs
 
     def test_redis(self):
         self.check("redis")
+
+    def test_redis_saves_while_it_is_written_to(self):
+        for run in self.check("redis-save"):
+            self.assertGreater(run["copied_kib"], 100)
+            self.assertLess(run["copied_kib"], run["peak_kib"])
+
+    def test_postgres(self):
+        self.check("postgres")
+
+    def test_clang(self):
+        self.check("clang")
+
+    def test_db_bench(self):
+        self.check("db_bench")
+
+    def test_start(self):
+        for run in self.check("start"):
+            self.assertGreater(run["faults"] / run["operations"], 20)
 
     def test_python(self):
         self.check("python")
@@ -127,6 +148,52 @@ class Programs(RealTest):
                     program.measure(processes.environment(), True, name)
 
 
+class Paced(RealTest):
+    """Loads of a fixed rate."""
+
+    def test_every_server(self):
+        found, _ = installed.found(["tslab"], self.library)
+        for name in ("redis", "nginx", "postgres"):
+            program = programs.PROGRAMS[name]
+            if program.missing():
+                continue
+            program.prepare_paced()
+            environment = installed.proven_environment(found["tslab"], program.probe(), name)
+            with self.subTest(name):
+                run = program.measure_paced(environment, True, name)
+                (line,) = run["latency"]
+                self.assertEqual((line["operation"], line["count"]), (paced.OPERATION, run["operations"]))
+                self.assertEqual(sum(count for _, count in line["buckets"]), line["count"])
+                self.assertGreater(line["max_ns"], 1000)
+        self.assert_nothing_left()
+
+    def test_who_waits_is_counted_from_when_it_was_due(self):
+        """The server does not answer for half a second, and the client sends on meanwhile."""
+        stalled = 0.5
+        path = str(self.temporary / "socket")
+
+        class Stalls(socketserver.BaseRequestHandler):
+            def handle(self):
+                time.sleep(stalled)
+                rest = b""
+                while data := self.request.recv(1 << 16):
+                    *asked, rest = re.split(rb"\$3\r\n(?:GET|SET|DEL)\r\n", rest + data)
+                    rest = rest[-16:]
+                    self.request.sendall(b"+OK\r\n" * len(asked))
+
+        paced.prepare()
+        with socketserver.ThreadingUnixStreamServer(path, Stalls) as server:
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            with unittest.mock.patch.object(paced, "REDIS_RATE", 1000):
+                count, _, line = paced.redis(path, True)
+            server.shutdown()
+        self.assertEqual(sum(number for _, number in line["buckets"]), count)
+        self.assertGreater(line["max_ns"], stalled * 1e9 * 0.8)
+        late = sum(number for least, number in line["buckets"] if least > stalled * 1e9 / 2)
+        self.assertGreater(late, count * stalled / 4)
+
+
 class Selection(unittest.TestCase):
     def select(self, word, absent=()):
         """Names and what was said, on a machine where everything is but for these commands."""
@@ -145,17 +212,30 @@ class Selection(unittest.TestCase):
         return names, said.getvalue()
 
     def test_names_globs_and_the_set(self):
-        every = ["redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx"]
+        every = [
+            "redis",
+            "redis-save",
+            "python",
+            "sqlite3",
+            "lua",
+            "perl",
+            "cc1plus",
+            "clang",
+            "db_bench",
+            "start",
+            "git",
+        ]
+        every += ["postgres", "nginx"]
         self.assertEqual(self.select("programs"), (every, ""))
         self.assertEqual(self.select("lua"), (["lua"], ""))
-        self.assertEqual(self.select("p*"), (["python", "perl"], ""))
+        self.assertEqual(self.select("p*"), (["python", "perl", "postgres"], ""))
         for word in ("pair", "program", "lua:amount=3", "x*", ""):
             self.assertEqual(self.select(word), ([], ""))
         self.assertEqual(self.listing, {name: programs.PROGRAMS[name].title for name in every})
 
     def test_those_that_are_not_installed_are_left_out_and_said_once(self):
         names, said = self.select("programs", absent=("lua5.4", "wrk"))
-        self.assertEqual(names, ["redis", "python", "sqlite3", "perl", "cc1plus", "git"])
+        self.assertEqual(set(programs.PROGRAMS) - set(names), {"lua", "nginx"})
         lua = "lua5.4 is not installed. To install it: apt-get install lua5.4"
         wrk = "wrk is not installed. To install it: apt-get install wrk"
         self.assertEqual(said, f"lab: lua is left out: {lua}\nlab: nginx is left out: {wrk}\n")

@@ -25,16 +25,17 @@ def select(words):
 
 
 class Runner:
-    """All that a measurement runs on all its allocators. `latency`: the build that times every operation."""
+    """All that a measurement runs on all its allocators. `latency`: with the times of all operations, or of
+    requests that come at a fixed rate."""
 
     def __init__(self, cases, libraries, quick, latency=False):
-        self.cases, self.quick = cases, quick
+        self.cases, self.quick, self._latency = cases, quick, latency
         ours = [case for case in cases if not is_program(case)]
         probe = named.parse(PROBE)
         self._directory = compiled.build([*ours, probe], latency) if ours else None
         for case in cases:
             if is_program(case):
-                case.prepare()
+                case.prepare_paced() if latency else case.prepare()
         self.environments = {}
         self._without_epochs = {name for name, library in libraries.items() if not installed.has_epochs(library)}
         for name, library in libraries.items():
@@ -62,7 +63,7 @@ class Runner:
         """The figures of one run, as the workload prints them."""
         environment, who = self.environments[case.name, allocator], f"{case.name} on {allocator}"
         if is_program(case):
-            return case.measure(environment, self.quick, who)
+            return (case.measure_paced if self._latency else case.measure)(environment, self.quick, who)
         if case.workload.needs and allocator in self._without_epochs:
             raise processes.Failure("it has no epochs.")
         return processes.figures(self._argv(case, self.quick), environment, who)

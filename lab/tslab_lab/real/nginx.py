@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tslab_lab.base import processes
-from tslab_lab.real import spending
+from tslab_lab.real import paced, spending
 
 START_SECONDS = 20
 CONNECTIONS = 32
@@ -32,7 +32,7 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     uwsgi_temp_path {directory}/uwsgi;
     scgi_temp_path {directory}/scgi;
-    keepalive_requests 25;
+    keepalive_requests {requests};
     gzip on;
     gzip_types text/plain;
     gzip_min_length 2000;
@@ -89,6 +89,7 @@ def check(port):
 
 
 def _load(client, port, seconds):
+    """(requests, seconds)"""
     url = f"http://127.0.0.1:{port}"
     argv = [client, "-t", "1", "-c", CONNECTIONS, "-d", f"{seconds}s", "-s", _SCRIPT, url, "--", *answers()]
     text = processes.run(argv, processes.environment(), "wrk")
@@ -99,7 +100,7 @@ def _load(client, port, seconds):
     if found["requests"] == 0 or found["refused"] or found["lost"]:
         refused, lost = found["refused"], found["lost"]
         raise processes.Failure(f"of {found['requests']} requests {refused} were refused and {lost} lost")
-    return found
+    return found["requests"], found["seconds"]
 
 
 def _await(server, port):
@@ -114,25 +115,39 @@ def _await(server, port):
             time.sleep(0.02)
 
 
-def _measure(server, client, port, seconds):
+def _measure(server, port, load):
     _await(server, port)
     check(port)
     before = spending.processor_seconds(server.pid)
-    load = _load(client, port, seconds)
+    requests, seconds, *latency = load(port)
     spent = spending.processor_seconds(server.pid) - before
     check(port)
     time.sleep(1)
     return {
-        "operations": load["requests"],
+        "operations": requests,
         "seconds": spent,
         "hash": spending.hash_of(*answers().values()),
         **processes.memory_kib(server.pid),
         **processes.spent_by(server.pid),
-        "requests_per_second": load["requests"] / load["seconds"],
+        "requests_per_second": requests / seconds,
+        **({"latency": latency} if latency else {}),
     }
 
 
 def run(program, client, seconds, environment, who):
+    """Under wrk."""
+    return _serve(program, 25, lambda port, _: _load(client, port, seconds), environment, who)
+
+
+def run_paced(program, quick, environment, who):
+    """Under a load of a fixed rate."""
+    return _serve(
+        program, 1_000_000, lambda port, directory: paced.nginx(port, answers(), quick, directory), environment, who
+    )
+
+
+def _serve(program, requests, load, environment, who):
+    """`requests`: of a connection. `load(port, directory)` gives requests, seconds, and lines of times where it has some."""
     with tempfile.TemporaryDirectory(prefix="tslab-") as name:
         directory = Path(name)
         (directory / "files").mkdir()
@@ -140,11 +155,11 @@ def run(program, client, seconds, environment, who):
             (directory / "files" / file).write_text(text)
         port = _free_port()
         configuration, log = directory / "nginx.conf", directory / "errors"
-        configuration.write_text(_CONFIGURATION.format(directory=directory, port=port))
+        configuration.write_text(_CONFIGURATION.format(directory=directory, port=port, requests=requests))
         argv = [program, "-c", str(configuration), "-p", str(directory), "-e", str(log)]
         with open(log, "ab") as out, processes.started(argv, environment, out, out) as server:
             try:
-                figures = _measure(server, client, port, seconds)
+                figures = _measure(server, port, lambda at: load(at, directory))
             except (OSError, http.client.HTTPException, processes.Failure, ValueError) as error:
                 time.sleep(0.2)  # a server that dies may still be on its way out
                 code = server.poll()

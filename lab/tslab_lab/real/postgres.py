@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.real import paced
 
 START_SECONDS, STOP_SECONDS = 30, 20
 USER = "nobody"  # PostgreSQL refuses to run as root
@@ -51,10 +52,12 @@ def folder():
 
 
 def transactions_per_second(text):
+    """How many there were, and how many a second."""
     found = re.search(r"^tps = ([\d.]+)", text, re.MULTILINE)
-    if not found or float(found[1]) <= 0:
+    count = re.search(r"^number of transactions actually processed: (\d+)", text, re.MULTILINE)
+    if not found or not count or float(found[1]) <= 0:
         raise processes.Failure(f"pgbench gave no figures to read:\n{text.strip()}")
-    return float(found[1])
+    return int(count[1]), float(found[1])
 
 
 def _open_to_all(path):
@@ -72,14 +75,16 @@ def _parent():
 class Work:
     title, unit = "PostgreSQL", "transactions/s"
 
-    def __init__(self, quick):
+    def __init__(self, quick, paced_load=False):
+        """`paced_load`: at a fixed rate, with the times of all transactions."""
         self._folder = folder()
-        self._transactions = 100 if quick else 400  # of each client
+        count = 100 if quick else 400  # of each client
+        self._words = paced.postgres_words(quick) if paced_load else ["-t", str(count)]
         self.probe = [str(self._folder / "postgres"), "--version"]
 
     def run(self, env, who):
         with tempfile.TemporaryDirectory(prefix="tslab-", dir=_parent()) as directory:
-            return _Run(self._folder, Path(directory), self._transactions, who).measure(env)
+            return _Run(self._folder, Path(directory), self._words, who).measure(env)
 
     @staticmethod
     def remark(runs):
@@ -90,8 +95,8 @@ class Work:
 class _Run:
     """One server, from its making to its end."""
 
-    def __init__(self, programs, directory, transactions, who):
-        self._programs, self._directory, self._transactions, self._who = programs, directory, transactions, who
+    def __init__(self, programs, directory, words, who):
+        self._programs, self._directory, self._words, self._who = programs, directory, words, who
         self._options = {"cwd": directory}
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER)
@@ -120,21 +125,22 @@ class _Run:
 
     def _preloading(self, env):
         """The server's user may not be allowed to see the library where it is."""
-        library = env.get("LD_PRELOAD")
-        if not library or "/" not in library:
-            return env
-        copy = self._directory / Path(library).name
-        shutil.copyfile(library, copy)
-        copy.chmod(0o644)
-        return env | {"LD_PRELOAD": str(copy)}
+        copies = []
+        for library in filter(None, env.get("LD_PRELOAD", "").split(":")):
+            copies.append(library)
+            if "/" in library:
+                copies[-1] = str(self._directory / Path(library).name)
+                shutil.copyfile(library, copies[-1])
+                Path(copies[-1]).chmod(0o644)
+        return env | ({"LD_PRELOAD": ":".join(copies)} if copies else {})
 
     def _measure(self, server, plain):
         self._wait(server, plain)
         self._require_preloaded(server)
         self._call(["pgbench", *self._database(), "-i", "-q", "-s", str(SCALE), "--unlogged-tables"], plain)
         (self._directory / "queries").write_text(QUERIES, encoding="ascii")
-        words = ["-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", "-t", str(self._transactions), "-f", "queries"]
-        peak = 0
+        words = ["-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", *self._words, "-f", "queries"]
+        peak, spent = 0, _processor_seconds(server.pid)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             argv = [str(self._programs / "pgbench"), *self._database(), *words]
             deadline = time.monotonic() + processes.TIMEOUT_SECONDS
@@ -147,14 +153,15 @@ class _Run:
                     err.seek(0)
                     raise processes.Failure(f"pgbench failed: {err.read().decode(errors='replace').strip()[-300:]}")
             out.seek(0)
-            rate = transactions_per_second(out.read().decode())
+            count, rate = transactions_per_second(out.read().decode())
         query = "SELECT count(*), sum(aid) FROM pgbench_accounts"
         told = self._call(["psql", *self._database(), "-At", "-c", query], plain).strip()
         if told != f"{ROWS}|{ROWS * (ROWS + 1) // 2}":
             raise processes.Failure(f"the table was damaged: {told}")
         time.sleep(1)
-        count = CLIENTS * self._transactions
-        return {"operations": count, "seconds": count / rate, "peak_kib": peak, "rss_kib": _pss_kib(server.pid)}
+        found = {"operations": count, "seconds": count / rate, "peak_kib": peak, "rss_kib": _pss_kib(server.pid)}
+        found |= {"processor_seconds": _processor_seconds(server.pid) - spent} | processes.spent_by(server.pid)
+        return found | ({"latency": [paced.postgres(self._directory)]} if "-R" in self._words else {})
 
     def _database(self):
         return ["-h", str(self._directory), "-U", "tslab", "postgres"]
@@ -197,6 +204,12 @@ class _Run:
             server.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(STOP_SECONDS)
+
+
+def _processor_seconds(pid):
+    """Of a process and of the children that have ended; pgbench's servers end with it."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _pss_kib(pid):

@@ -5,6 +5,7 @@ import fnmatch
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tslab_lab.base import processes
-from tslab_lab.real import cpp, git, inputs, nginx, objects, redis, spending
+from tslab_lab.real import cpp, git, inputs, nginx, objects, paced, postgres, redis, spending
 
 SET = "programs"
 _SYSTEM_PLACES = "/usr/sbin:/sbin"  # not in every user's PATH
@@ -62,6 +63,14 @@ class Program:
 
     def measure(self, environment, quick, who):
         """The figures of one run."""
+        raise NotImplementedError
+
+    def prepare_paced(self):
+        """The same, for a load of a fixed rate."""
+        raise processes.Failure(f"the operations of {self.name} cannot be timed: name workloads, or servers")
+
+    def measure_paced(self, environment, quick, who):
+        """The same under a load of a fixed rate, with the times of all requests as `latency`."""
         raise NotImplementedError
 
 
@@ -128,6 +137,7 @@ class Objects(Script):
 class Compiler(Program):
     """The compiler proper, without the preprocessor, the assembler and the linker."""
 
+    _FRONT = "g++"
     _PREPROCESS = ("-std=c++17", "-E", "-P")
     _COMPILE = ("-quiet", "-std=c++17", "-O1", "-frandom-seed=1", "-fpreprocessed")
 
@@ -147,7 +157,7 @@ class Compiler(Program):
 
     def _inputs(self):
         sources = {amount: cpp.source(amount) for amount in self.amounts}
-        compiler = find("g++")
+        compiler = find(self._FRONT)
         recipe = "\0".join([_told_by(compiler, "--version"), *self._PREPROCESS, *sources.values()])
 
         def make(folder):
@@ -155,7 +165,7 @@ class Compiler(Program):
                 plain = folder / f"{amount}.cpp"
                 plain.write_text(source)
                 argv = [compiler, *self._PREPROCESS, plain, "-o", folder / f"{amount}.ii"]
-                processes.run(argv, processes.environment(), "g++ as preprocessor")
+                processes.run(argv, processes.environment(), f"{self._FRONT} as preprocessor")
 
         return inputs.made(self.name, recipe.encode(), make)
 
@@ -163,6 +173,51 @@ class Compiler(Program):
         source = self._inputs() / f"{self.amount(quick)}.ii"
         argv = [self.path, *self._COMPILE, source, "-o", "-"]
         output, spent = spending.run(argv, spending.plain(environment, {}), who)
+        return _figures(self.amount(quick), [output], [spent])
+
+
+class Clang(Compiler):
+    """The same sources; the driver is the compiler proper, too."""
+
+    _FRONT = "clang++"
+    _COMPILE = ("-x", "c++-cpp-output", "-std=c++17", "-O1", "-w", "-S")
+
+    @property
+    def path(self):
+        return os.path.realpath(find("clang++"))
+
+    def missing(self):
+        return Program.missing(self)
+
+
+class RocksDb(Program):
+    """db_bench, its own load: random keys written, then read, and all of them in order."""
+
+    _WORDS = ("--benchmarks=fillrandom,readrandom,readseq", "--seed=1", "--disable_wal=1", "--compression_type=none")
+    _WORDS += ("--write_buffer_size=4194304", "--max_background_jobs=1", "--histogram=0", "--cache_size=4194304")
+
+    def prepare(self):
+        spending.prepare()
+
+    def measure(self, environment, quick, who):
+        with tempfile.TemporaryDirectory(prefix="tslab-") as directory:
+            argv = [self.path, *self._WORDS, f"--num={self.amount(quick)}", f"--db={directory}"]
+            output, spent = spending.run(argv, spending.plain(environment, {}), who)
+        answers = re.findall(r"\((\d+) of (\d+) found\)", output)
+        if not answers:
+            raise processes.Failure(f"{who} gave no figures to read:\n{output.strip()[-300:]}")
+        return _figures(3 * self.amount(quick), [str(answers)], [spent])
+
+
+class Start(Program):
+    """From the start of a process that does next to nothing to its end, again and again."""
+
+    def prepare(self):
+        spending.prepare()
+
+    def measure(self, environment, quick, who):
+        argv = [self.path, "--version"]
+        output, spent = spending.run(argv, spending.plain(environment, {}), who, times=self.amount(quick))
         return _figures(self.amount(quick), [output], [spent])
 
 
@@ -187,7 +242,7 @@ class Git(Program):
         return _figures(self.amount(quick), answers, runs)
 
 
-class _Served(redis.Work):
+class _Spent:
     """Its client's clock tells how long the client waited, which on a busy machine says little of the server."""
 
     def _measure(self, connection, path, server):
@@ -196,12 +251,45 @@ class _Served(redis.Work):
         return found | {"seconds": spending.processor_seconds(server.pid) - before}
 
 
+class _Served(_Spent, redis.Work):
+    pass
+
+
+class _Saving(_Spent, redis.SavingWork):
+    pass
+
+
+class _Paced(_Served):
+    def _load(self, connection, path):
+        del connection
+        count, took, line = paced.redis(path, self._quick)
+        return {"operations": count, "seconds": took, "requests_per_second": count / took, "latency": [line]}
+
+
 class Redis(Program):
+    _work = _Served
+
     def measure(self, environment, quick, who):
-        # It compares what the server answers with what these keys were set to.
+        return self._checked(self._work(quick).run(environment, who))
+
+    def prepare_paced(self):
+        paced.prepare()
+
+    def measure_paced(self, environment, quick, who):
+        return self._checked(_Paced(quick).run(environment, who))
+
+    @staticmethod
+    def _checked(found):
+        """It has compared what the server answers with what these keys were set to."""
         answers = [redis.canary(number) for number in range(redis.CANARIES)]
-        found = _Served(quick).run(environment, who)
         return {"hash": spending.hash_of(*answers), "base_kib": 0, "live_kib": None} | found
+
+
+class RedisSave(Redis):
+    _work = _Saving
+
+    def prepare_paced(self):
+        Program.prepare_paced(self)
 
 
 class Nginx(Program):
@@ -211,6 +299,40 @@ class Nginx(Program):
     def measure(self, environment, quick, who):
         found = nginx.run(self.path, find("wrk"), self.amount(quick), environment, who)
         return {"base_kib": 0, "live_kib": None} | found
+
+    def prepare_paced(self):
+        if not find("h2load"):
+            raise processes.Failure("h2load is not installed. To install it: apt-get install nghttp2-client")
+
+    def measure_paced(self, environment, quick, who):
+        return {"base_kib": 0, "live_kib": None} | nginx.run_paced(self.path, quick, environment, who)
+
+
+class Postgres(Program):
+    """Memory is the PSS of all its processes."""
+
+    @property
+    def path(self):
+        return str(postgres.folder() / "postgres")
+
+    def missing(self):
+        try:
+            postgres.folder()
+        except processes.Failure:
+            return "postgresql is not installed. To install it: apt-get install postgresql"
+        return None
+
+    def measure(self, environment, quick, who, paced_load=False):
+        found = postgres.Work(quick, paced_load).run(environment, who)
+        answers = spending.hash_of(str(postgres.ROWS))  # it has compared its sums with what they must be
+        spent = {"seconds": found.pop("processor_seconds"), "hash": answers, "base_kib": 0, "live_kib": None}
+        return found | spent
+
+    def prepare_paced(self):
+        """pgbench has all of it."""
+
+    def measure_paced(self, environment, quick, who):
+        return self.measure(environment, quick, who, paced_load=True)
 
 
 @functools.cache
@@ -226,6 +348,11 @@ def _catalogue():
     yield Redis(
         "redis",
         "redis-server under redis-benchmark: strings, counters, lists, sets, hashes, sorted sets",
+        (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")),
+    )
+    yield RedisSave(
+        "redis-save",
+        "redis-server saves by a forked child while a tenth of its keys are written",
         (("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")),
     )
     yield Objects(
@@ -264,11 +391,22 @@ def _catalogue():
         variables=(("PERL_HASH_SEED", "0"),),
     )
     yield Compiler("cc1plus", "gcc's C++ compiler proper on many templates", (("g++", "g++"),), (4, 1))
+    yield Clang("clang", "clang on the same templates, to assembly", (("clang++", "clang"),), (4, 1))
+    yield RocksDb(
+        "db_bench",
+        "RocksDB's db_bench: random writes, random reads, all in order",
+        (("db_bench", "rocksdb-tools"),),
+        (300_000, 20_000),
+    )
+    yield Start("start", "a cold start: env --version, from exec to exit", (("env", "coreutils"),), (300, 50))
     yield Git(
         "git",
         "git's log with patches, diff, and a pack made anew, with one thread",
         (("git", "git"),),
         (git.COMMITS - 1, git.COMMITS // 4),
+    )
+    yield Postgres(
+        "postgres", "PostgreSQL under pgbench: lookups, sorts, aggregates, JSON", (("pgbench", "postgresql"),)
     )
     yield Nginx(
         "nginx",

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 import socket
 import tempfile
@@ -42,6 +43,11 @@ def requests_per_second(text):
     return found
 
 
+# Of a server that saves while it is written to: it takes a second or more for it, so that all writes come meanwhile.
+SAVED_KEYS, SAVED_BYTES, SAVE_DELAY_US, SAVE_SECONDS = KEYSPACE, 512, 25, 60
+WRITTEN_SHARE = 0.1  # of the keys
+
+
 class Connection:
     """As much of the protocol as is needed to ask a few questions."""
 
@@ -68,7 +74,7 @@ class Connection:
         self._socket.sendall(b"".join(parts))
         line = self._file.readline().rstrip(b"\r\n").decode()
         if line.startswith("$") and line != "$-1":
-            return self._file.read(int(line[1:]) + 2)[:-2].decode()
+            return self._file.read(int(line[1:]) + 2)[:-2].decode(errors="replace")
         if line[:1] in "+:" and line:
             return line[1:]
         raise processes.Failure(f"redis-server answered '{line}' to {words[0]}.")
@@ -91,6 +97,7 @@ class Work:
     def __init__(self, quick):
         self._server = find("redis-server")
         self._client = find("redis-benchmark")
+        self._quick = quick
         self._requests = 10000 if quick else 100000
         self.probe = [self._server, "--version"]
 
@@ -130,12 +137,7 @@ class Work:
     def _measure(self, connection, path, server):
         for number in range(CANARIES):
             connection.ask("SET", f"canary:{number}", canary(number))
-        rates = {}
-        for size, tests in LOAD:
-            argv = [self._client, "-s", path, "--csv", "-P", "16", "-c", "20", "-r", KEYSPACE]
-            argv += ["-n", self._requests, "-d", size, "-t", tests]
-            text = processes.run(argv, processes.environment(), "redis-benchmark")
-            rates |= {f"{test} {size}": rate for test, rate in requests_per_second(text).items()}
+        done = self._load(connection, path)
         for number in range(CANARIES):
             if connection.ask("GET", f"canary:{number}") != canary(number):
                 raise processes.Failure(f"the contents of key canary:{number} were damaged")
@@ -143,15 +145,65 @@ class Work:
         if connection.ask("DBSIZE") != "0":
             raise processes.Failure("FLUSHALL left keys behind")
         time.sleep(1)
+        return done | processes.memory_kib(server.pid) | processes.spent_by(server.pid)
+
+    def _load(self, connection, path):
+        """What it did, as operations and seconds."""
+        del connection
+        rates = {}
+        for size, tests in LOAD:
+            rates |= {
+                f"{test} {size}": rate for test, rate in self._benchmark(path, size, tests, self._requests).items()
+            }
         return {
             "operations": self._requests * len(rates),
             "seconds": sum(self._requests / rate for rate in rates.values()),
-            **processes.memory_kib(server.pid),
-            **processes.spent_by(server.pid),
             "requests_per_second": rates,
         }
+
+    def _benchmark(self, path, size, tests, requests):
+        argv = [self._client, "-s", path, "--csv", "-P", "16", "-c", "20", "-r", KEYSPACE]
+        argv += ["-n", requests, "-d", size, "-t", tests]
+        return requests_per_second(processes.run(argv, processes.environment(), "redis-benchmark"))
 
     @staticmethod
     def remark(runs):
         del runs
         return "redis: values of 128 bytes."
+
+
+class SavingWork(Work):
+    """The server's child writes what there is while the parent goes on; each page that either changes is there twice. redis itself
+    tells how much that was: the child's private dirty memory at its end."""
+
+    title = "redis-server, saving"
+
+    def _load(self, connection, path):
+        written = int(SAVED_KEYS * WRITTEN_SHARE)
+        rates = {"fill": self._set(path, 2 * SAVED_KEYS)}
+        connection.ask("CONFIG", "SET", "rdb-key-save-delay", SAVE_DELAY_US)
+        connection.ask("BGSAVE")
+        rates["write"] = self._set(path, written)
+        deadline = time.monotonic() + SAVE_SECONDS
+        while told(connection, "rdb_bgsave_in_progress") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        copied = told(connection, "rdb_last_cow_size")
+        if told(connection, "rdb_saves") != 1 or not copied:
+            raise processes.Failure("it did not save what it has")
+        return {
+            "operations": 2 * SAVED_KEYS + written,
+            "seconds": 2 * SAVED_KEYS / rates["fill"] + written / rates["write"],
+            "copied_kib": copied / 1024,
+        }
+
+    def _set(self, path, requests):
+        return self._benchmark(path, SAVED_BYTES, "set", requests)["SET"]
+
+
+def told(connection, name):
+    """A number that the server tells of its saving."""
+    text = connection.ask("INFO", "persistence")
+    found = re.search(rf"^{name}:(\d+)", text, re.MULTILINE)
+    if not found:
+        raise processes.Failure(f"redis-server does not tell {name}")
+    return int(found[1])

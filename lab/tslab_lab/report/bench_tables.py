@@ -16,6 +16,7 @@ from tslab_lab.workloads import catalogue, held
 
 # Facts that are what their workloads are about.
 TOLD = {
+    "copied_kib": "copied on write, KiB",
     "return_ms": "back to a tenth of a burst, ms",
     "enter_ns": "a visit, ns",
     "epoch_ns": "an epoch, ns",

@@ -1,0 +1,83 @@
+"""Loads of a fixed rate, for `lab latency`: how long requests take from when they are due, so that a server that stalls is
+charged with all that waited meanwhile. The clients run on the system's malloc."""
+
+import json
+from pathlib import Path
+
+from tslab_lab.base import compiling, places, processes
+from tslab_lab.estimates.histogram import Histogram
+from tslab_lab.real import spending
+
+OPERATION = "request"
+REDIS_RATE, NGINX_RATE, POSTGRES_RATE = (
+    20_000,
+    4_000,
+    250,
+)  # a second: about a third of what each does at most on two processors
+SECONDS = (8, 1)  # and quick
+NGINX_CLIENTS = 50
+_CLIENT = places.BUILT / "paced"
+
+
+def seconds(quick):
+    return SECONDS[quick]
+
+
+def prepare():
+    """Compiles the client of redis."""
+    compiling.build(_CLIENT, [spending.JOBS / "paced.c"], ["-std=gnu17", "-O2"], ("-lm",))
+
+
+def line(count, longest_ns, buckets):
+    """Of a file of results."""
+    return {
+        "operation": OPERATION,
+        "count": count,
+        "max_ns": longest_ns,
+        "timer_ns": 0,
+        "timer": "wall",
+        "buckets": buckets,
+    }
+
+
+def line_of(values_us):
+    """From times in microseconds."""
+    found = Histogram.of([1000 * value for value in values_us])
+    return line(
+        found.count, found.most_ns, [[found.growth**bucket, count] for bucket, count in sorted(found.buckets.items())]
+    )
+
+
+def redis(path, quick):
+    """(requests, seconds, line) of a load on the server at this socket."""
+    count = REDIS_RATE * seconds(quick)
+    text = processes.run([_CLIENT, path, REDIS_RATE, count, 20_000], processes.environment(), "the client")
+    found = json.loads(text)
+    return count, found["seconds"], line(count, found["max_ns"], found["buckets"])
+
+
+def nginx(port, paths, quick, directory):
+    """The same for the server at this port; `paths`: to ask for, in turns."""
+    count, log, addresses = NGINX_RATE * seconds(quick), directory / "log", directory / "addresses"
+    addresses.write_text("".join(f"{path}\n" for path in paths))
+    argv = ["h2load", "--h1", "-c", NGINX_CLIENTS, "-n", count, "-B", f"http://127.0.0.1:{port}", "-i", addresses]
+    argv += ["-H", "accept-encoding: gzip", "-r", 1, "--rate-period", "1ms", "--rps", f"{NGINX_RATE / NGINX_CLIENTS:g}"]
+    text = processes.run([*argv, "--log-file", log], processes.environment(), "h2load")
+    if f"{count} done, {count} succeeded, 0 failed" not in text:
+        raise processes.Failure(f"not every request was answered:\n{text.strip()}")
+    rows = [row.split("\t") for row in log.read_text(encoding="ascii").splitlines()]
+    begins = [int(row[0]) for row in rows]
+    return count, (max(begins) - min(begins)) / 1e6, line_of([int(row[2]) for row in rows])
+
+
+def postgres_words(quick):
+    """For pgbench, which then writes how long each transaction took."""
+    return ["-R", str(POSTGRES_RATE), "-T", str(seconds(quick)), "-l", "--log-prefix", "took"]
+
+
+def postgres(directory):
+    """The line, of what pgbench wrote: the third word of a row is the time in microseconds from when the transaction was due."""
+    rows = [
+        row.split() for file in Path(directory).glob("took*") for row in file.read_text(encoding="ascii").splitlines()
+    ]
+    return line_of([int(row[2]) for row in rows])
