@@ -3,10 +3,12 @@ wrong. usage: test_workloads.py [LIBRARY]"""
 
 import json
 import math
+import os
 import platform
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import lab_test
@@ -35,6 +37,7 @@ SMALL = {
     "phase-shift": {"mib": 1},
     "scattered": {"objects": 300},
     "refused": {"dirty_mib": 2},
+    "fleet": {"live_mib": 2},
     "shared-enter": {"crowd": 20},
 }
 FIGURES = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
@@ -50,6 +53,7 @@ FACTS = {
     "phase-shift": ("survivors", "survivors_kib"),
     "scattered": ("survivors", "survivors_kib"),
     "pinning": ("survivors_kib", "pinned_kib", "refilled_kib"),
+    "fleet": ("sizes", "live_objects"),
     "pow2": ("slowest_ns", "slowest_size"),
     "refused": ("large_granted_ns", "large_refused_ns", "small_granted_ns", "small_refused_ns"),
     "shared-enter": ("enter_ns", "epoch_ns", "epoch_after_crowd_ns"),
@@ -140,9 +144,18 @@ def compiled(source, target, *options):
     return target
 
 
+# A small one, in the form of Fleetbench's: size, rate, objects alive.
+DISTRIBUTION = "1, 100, 50\n24, 5000, 40\n100, 800.5, 700.25\n5000, 30, 100\n3000000, 1, 5\n"
+
+
 class Built(lab_test.LabTest):
     @classmethod
     def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="tslab-fleetbench-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.fleetbench = Path(directory.name)
+        (cls.fleetbench / "TCMALLOC_0.csv").write_text(DISTRIBUTION)
+        cls.enterClassContext(unittest.mock.patch.dict(os.environ, {"FLEETBENCH": directory.name}))
         cls.cases = {name: tiny(name) for name in named.WORKLOADS}
         cls.plain = build.build(cls.cases.values())
         cls.timed = build.build(cls.cases.values(), latency=True)
@@ -201,6 +214,25 @@ class Programs(Built):
         self.assertEqual(larson["threads_started"], 8)
         self.assertTrue(0 < larson["inherited_share"] < 1)
         self.assertGreater(self.figures("fork")["forks_per_second"], 0)
+
+    def test_a_distribution_is_what_is_alive(self):
+        """Objects come and go so that as many are alive as its rows say, in all sizes but those that are too large."""
+        case = named.parse("fleet:operations=200000,live_mib=8")
+        found = json.loads(self.run_on(case.argv(self.plain, False)).stdout)
+        self.assertEqual(found["sizes"], 4)
+        self.assertAlmostEqual(found["live_kib"] / 8192, 1, delta=0.15)
+        mean = (50 + 24 * 40 + 100 * 700.25 + 5000 * 100) / (50 + 40 + 700.25 + 100)
+        self.assertAlmostEqual(found["live_objects"] * mean / (8 << 20), 1, delta=0.01)
+        (self.fleetbench / "TCMALLOC_1.csv").write_text("16, many, 3\n")
+        for number, words in ((1, "is not size, rate, number"), (2, "there is no such file")):
+            done = self.run_on(named.parse(f"fleet:profile={number}").argv(self.plain, False))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+        with unittest.mock.patch.dict(os.environ):
+            del os.environ["FLEETBENCH"]
+            done = self.run_on(case.argv(self.plain, False))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("lab bench fleet --fleetbench DIRECTORY", done.stderr)
 
     def test_several_threads_share_the_work(self):
         for text, operations in (

@@ -69,6 +69,7 @@ def add_arguments(parser):
     add("--ops-from", type=_pattern, metavar="REGEX", help=text)
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
+    measurement.add_fleetbench(parser)
     measurement.add_page(parser)
     add(
         "program",

@@ -1,6 +1,7 @@
 """What the sub-commands share that measure: their options, the run in rounds into a folder of results, and the words
 that belong to all results."""
 
+import argparse
 import contextlib
 import os
 import sys
@@ -29,6 +30,23 @@ def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
     add("--quick", action="store_true", help="little work in each run: to look at, not to quote")
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
+    add_fleetbench(parser)
+
+
+class _Fleetbench(argparse.Action):
+    """The workload is told by its environment, as all programs are that are started from here."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        del option_string
+        if not (values / "TCMALLOC_0.csv").is_file():
+            parser.error(f"--fleetbench: there is no TCMALLOC_0.csv in {values}")
+        os.environ["FLEETBENCH"] = str(values.absolute())
+        setattr(namespace, self.dest, values)
+
+
+def add_fleetbench(parser):
+    text = "Fleetbench's distributions (TCMALLOC_0.csv ...), for the workload fleet"
+    parser.add_argument("--fleetbench", type=Path, action=_Fleetbench, metavar="DIR", help=text)
 
 
 def add_page(parser):
@@ -114,9 +132,9 @@ def run(command, arguments, cases, found, latency=False, befores=(), settings=No
 
 
 def _typed():
-    """The words of the command but where the results go, which says nothing of them."""
-    words = sys.argv[2:]
-    return [word for before, word in zip(["", *words], words) if "--output" not in (before, word)]
+    """The words of the command but for folders of this machine, which say nothing of the results."""
+    words, told = sys.argv[2:], ("--output", "--fleetbench")
+    return [word for before, word in zip(["", *words], words) if before not in told and word not in told]
 
 
 def remarks(found):

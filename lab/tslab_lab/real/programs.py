@@ -139,7 +139,7 @@ class Compiler(Program):
 
     _FRONT = "g++"
     _PREPROCESS = ("-std=c++17", "-E", "-P")
-    _COMPILE = ("-quiet", "-std=c++17", "-O1", "-frandom-seed=1", "-fpreprocessed")
+    _COMPILE: tuple[str, ...] = ("-quiet", "-std=c++17", "-O1", "-frandom-seed=1", "-fpreprocessed")
 
     @property
     def path(self):
@@ -193,7 +193,12 @@ class Clang(Compiler):
 class RocksDb(Program):
     """db_bench, its own load: random keys written, then read, and all of them in order."""
 
-    _WORDS = ("--benchmarks=fillrandom,readrandom,readseq", "--seed=1", "--disable_wal=1", "--compression_type=none")
+    _WORDS: tuple[str, ...] = (
+        "--benchmarks=fillrandom,readrandom,readseq",
+        "--seed=1",
+        "--disable_wal=1",
+        "--compression_type=none",
+    )
     _WORDS += ("--write_buffer_size=4194304", "--max_background_jobs=1", "--histogram=0", "--cache_size=4194304")
 
     def prepare(self):
@@ -267,7 +272,7 @@ class _Paced(_Served):
 
 
 class Redis(Program):
-    _work = _Served
+    _work: type = _Served
 
     def measure(self, environment, quick, who):
         return self._checked(self._work(quick).run(environment, who))

@@ -11,6 +11,9 @@ from tslab_lab.workloads.catalogue import SETTLE, VALUE_MOST, WORKLOADS, case
 NAMED = {found.name: found for found in held.CASES}
 
 
+FLEETBENCH = 6  # files of distributions
+
+
 def _nearest(word, known):
     near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(near)}?" if near else ""
@@ -112,4 +115,5 @@ SETS = {
     **{name: [parse(member) for member in members] for name, members in catalogue.SETS.items()},
     "boundaries": [found for found in held.CASES if found.group in held.STEPPING],
     "patterns": list(held.CASES),
+    "fleetbench": [parse(f"fleet:profile={number}") for number in range(FLEETBENCH)],
 }
