@@ -10,7 +10,7 @@ import types
 from lab_test import ONE_PLACE, ROOT, TIMEOUT, LabTest, main
 from tslab_lab.estimates import intervals, medians
 from tslab_lab.report import bench_tables, beside
-from tslab_lab.results import case_runs, measures
+from tslab_lab.results import case_runs, marks, measures
 from tslab_lab.workloads import catalogue, held
 
 # A library to preload.
@@ -114,13 +114,17 @@ class Statistics(LabTest):
             run("tslab", **full, private_kib=100, pss_kib=300, faults=40, system_seconds=0.1),
             run("glibc", **full | {"peak_kib": 7000}, private_kib=50, pss_kib=600, faults=20, system_seconds=0.4),
         ]
-        found = types.SimpleNamespace(runs=runs, failures=[])
+        found = types.SimpleNamespace(runs=runs, failures=[], header={})
         rows = beside.table(found, ["tslab", "glibc"], "tslab").rows
         self.assertEqual(rows[0], ["tslab", "2.00", "1", "1", "1", "1", "25.0"])
         self.assertEqual(rows[1], ["glibc", "3.00", "0.50", "2.00", "0.50", "4.00", "25.0"])
+        found.header["marks"] = [marks.LITTERED]
+        self.assertEqual(beside.table(found, ["tslab", "glibc"], "tslab").rows[1][:2], ["glibc", "-"])
         self.assertIsNone(measures.peak_over_live(run("x", **full | {"live_kib": 1000})))
         older = [run("tslab", peak_kib=1), run("glibc", peak_kib=1)]
-        self.assertIsNone(beside.table(types.SimpleNamespace(runs=older, failures=[]), ["tslab", "glibc"], "tslab"))
+        self.assertIsNone(
+            beside.table(types.SimpleNamespace(runs=older, failures=[], header={}), ["tslab", "glibc"], "tslab")
+        )
 
     def test_options_of_ours_are_no_rival(self):
         found = outcome({"glibc": [(20, 5000)], "tslab@magazines=0": [(1, 10)], "tslab": [(12, 1100)]})

@@ -234,6 +234,19 @@ class Programs(Built):
         self.assertEqual(done.returncode, 2)
         self.assertIn("lab bench fleet --fleetbench DIRECTORY", done.stderr)
 
+    def test_a_littered_heap(self):
+        """The program begins with more than it would have, the peak is its own, and the work is the same."""
+        library = Path(self.library).absolute() if self.library else None
+        for preload in (None, library):
+            plain = processes.environment(preload)
+            argv = named.parse("pair:operations=1000").argv(self.plain, False)
+            fresh, littered = (
+                json.loads(self.run_argv(argv, env=env).stdout) for env in (plain, build.littered(plain))
+            )
+            self.assertEqual(littered["hash"], fresh["hash"])
+            self.assertGreater(littered["base_kib"], fresh["base_kib"] + 1024)
+            self.assertLess(littered["peak_kib"], littered["base_kib"] + 1024)
+
     def test_several_threads_share_the_work(self):
         for text, operations in (
             ("churn-fixed:operations=4000,live=100,threads={}", 4000),

@@ -46,6 +46,7 @@ def add_arguments(parser):
     add("--least-effect", type=float, default=1.0, metavar="PERCENT", help="what is less does not count (default: 1)")
     measurement.add_options(parser, seconds=3600, rounds=(LONG, QUICK), allocators=())
     drop_in.add_option(parser)
+    measurement.add_littered(parser)
     measurement.add_page(parser)
     add("--question", metavar="TEXT", help="the question that the page answers")
 

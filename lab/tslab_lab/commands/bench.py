@@ -31,6 +31,7 @@ def add_arguments(parser):
     measurement.add_options(parser, seconds=5400)
     add("--baseline", type=Path, metavar="PATH", help=f"another build of tslab, to be compared with it as '{BASE}'")
     add("--instructions", action="store_true", help="count instructions, too, by callgrind: free of noise")
+    measurement.add_littered(parser)
     measurement.add_page(parser)
     add("--check", action="store_true", help="exit with 1 where tslab misses a limit that it is held to")
     add("--list", action="store_true", help="list workloads, programs and sets, and run nothing")

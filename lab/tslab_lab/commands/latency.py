@@ -24,6 +24,7 @@ def add_arguments(parser):
     add = parser.add_argument
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set latency)")
     measurement.add_options(parser, seconds=1800)
+    measurement.add_littered(parser)
     measurement.add_page(parser)
     add("--no-figures", action="store_true", help="draw nothing")
 

@@ -70,6 +70,7 @@ def add_arguments(parser):
     add("--output", type=Path, metavar="DIR", help="where the results go (default: a new folder below tslab-runs)")
     honesty.add_option(parser)
     measurement.add_fleetbench(parser)
+    measurement.add_littered(parser)
     measurement.add_page(parser)
     add(
         "program",
@@ -117,7 +118,7 @@ def write_csv(path, columns):
         writer.writerows(zip(*(columns[name] for name in COLUMNS)))
 
 
-def measurer(plan, libraries, folder):
+def measurer(plan, libraries, folder, littered):
     """The function that runs the program once, and keeps what it wrote."""
     numbers = dict.fromkeys(libraries, 0)  # of rounds begun
 
@@ -126,7 +127,8 @@ def measurer(plan, libraries, folder):
         stem = f"{name}-{numbers[name]}"
         files = {"out": folder / f"{stem}.out", "err": folder / f"{stem}.err", "load": folder / f"{stem}-load.out"}
         library = libraries[name]
-        found, columns = sampled_run.measure(plan, environment(library), library.path, files, f"{case} on {name}")
+        env = compiled.littered(environment(library)) if littered else environment(library)
+        found, columns = sampled_run.measure(plan, env, library.path, files, f"{case} on {name}")
         write_csv(folder / f"{stem}.csv", columns)
         return found | {"series": columns}
 
@@ -148,7 +150,7 @@ def run(arguments):
     given |= {"main_only": True} if plan.alone else {}
     facts = {name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}}
     folder = measurement.folder_of(NAME, arguments)
-    measure = measurer(plan, libraries, folder)
+    measure = measurer(plan, libraries, folder, arguments.littered)
     cases = {name: list(libraries)}
     found, interrupted = measurement.measured(
         NAME, arguments, arguments.rounds, cases, measure, libraries, facts, seconds=math.inf

@@ -25,10 +25,10 @@ def select(words):
 
 
 class Runner:
-    """All that a measurement runs on all its allocators. `latency`: with the times of all operations, or of
+    """All that a measurement runs on all its allocators. `littered`: on heaps that are not fresh. `latency`: with the times of all operations, or of
     requests that come at a fixed rate."""
 
-    def __init__(self, cases, libraries, quick, latency=False):
+    def __init__(self, cases, libraries, quick, latency=False, littered=False):
         self.cases, self.quick, self._latency = cases, quick, latency
         ours = [case for case in cases if not is_program(case)]
         probe = named.parse(PROBE)
@@ -42,7 +42,7 @@ class Runner:
             shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else None
             for case in cases:
                 own = installed.proven_environment(library, case.probe(), case.name) if is_program(case) else shared
-                self.environments[case.name, name] = own
+                self.environments[case.name, name] = compiled.littered(own) if littered else own
 
     def _argv(self, case, quick):
         return case.argv(self._directory, quick)

@@ -33,6 +33,11 @@ def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
     add_fleetbench(parser)
 
 
+def add_littered(parser):
+    text = "before each program begins, make 22 MB of objects and free 19 of 20: no heap is fresh"
+    parser.add_argument("--littered", action="store_true", help=text)
+
+
 class _Fleetbench(argparse.Action):
     """The workload is told by its environment, as all programs are that are started from here."""
 
@@ -94,6 +99,7 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
     ours = any(installed.is_built_here(library) for library in found.values())
     quick = getattr(arguments, "quick", False)
     marked = honesty.marks(wanted, ours, arguments.strict, quick)
+    marked += [marks.LITTERED] if getattr(arguments, "littered", False) else []
     writer = storage.Writer(folder, command, _typed(), marked, installed.as_facts(found), facts, settings)
     interrupted = False
     try:
@@ -116,7 +122,7 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
 def run(command, arguments, cases, found, latency=False, befores=(), settings=None):
     """Measures cases of `lab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
     wanted = rounds_wanted(arguments)
-    runner = case_runner.Runner(cases, found, arguments.quick, latency)
+    runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False))
     names, by_name = list(found), {case.name: case for case in cases}
     return measured(
         command,

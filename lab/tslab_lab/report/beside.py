@@ -3,7 +3,7 @@
 from statistics import mean, median
 
 from tslab_lab.display.layout import Table, three_digits
-from tslab_lab.results import measures, standings
+from tslab_lab.results import marks, measures, standings
 
 RATIOS = {
     "private\nafter": measures.private_kib,
@@ -20,6 +20,8 @@ def table(found, names, ours):
     if ours not in names or not any(ratios.values()):
         return None
     peaks, huge = (standings.columns(grid, figure) for figure in (measures.peak_over_live, measures.huge_share))
+    if marks.LITTERED in found.header.get("marks", ()):
+        peaks = {}  # what is alive lies in the litter's place
     heads = ["", "peak /\nlive", *(f"{head} /\n{ours}" for head in ratios), "in huge\npages, %"]
     result = Table("Beside time and RSS: geometric means over all cases", heads)
     for name in names:

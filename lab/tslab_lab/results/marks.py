@@ -6,6 +6,8 @@ from tslab_lab.results import standings
 
 BUSY_SHARE = 0.1  # of all processors' time, used by others
 
+LITTERED = "Each process began on a heap littered before: many objects made, and 19 of 20 freed in random order."
+
 
 def of(found):
     """What was marked before the measurement, and what the file shows."""

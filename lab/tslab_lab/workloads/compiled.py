@@ -4,13 +4,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tslab_lab.base import compiling, places
+from tslab_lab.base import compiling, places, processes
 
 SOURCES = Path(__file__).with_name("c")
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"]
 FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "free", "calloc", "realloc")]
 LATENCY_FLAGS = ["-DLATENCY=1"]
 LATENCY_LIBRARIES = ("-lm",)
+LITTER = "litter"
 
 
 def build(cases, latency=False):
@@ -29,3 +30,12 @@ def build(cases, latency=False):
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(compile_one, sorted({one.program for one in cases})))  # list: a failure is raised here
     return directory
+
+
+def littered(environment):
+    """The environment in which each program begins on a heap that is littered already."""
+    library = places.BUILT / "workloads" / f"{LITTER}.so"
+    compiling.build(library, [SOURCES / f"{LITTER}.c"], [*FLAGS, "-shared", "-fPIC"])
+    if set(str(library)) & set(" :"):
+        raise processes.Failure(f"LD_PRELOAD cannot name {library}.")
+    return environment | {"LD_PRELOAD": ":".join(filter(None, [environment.get("LD_PRELOAD"), str(library)]))}
