@@ -88,6 +88,7 @@ class Series(LabTest):
             "rss_kb": [1024, 2048, 1024],
             "pss_kb": [512, None, 1024],
             "uss_kb": [256, None, 512],
+            "huge_kb": [0, None, 512],
         }
         found = series.figures(columns)
         self.assertEqual((found["mean_kib"], found["peak_kib"]), (1536, 2048))
@@ -95,6 +96,9 @@ class Series(LabTest):
             (found["area_mib_s"], found["p95_kib"], found["mean_pss_kib"], found["mean_uss_kib"]),
             (1.5, None, None, None),
         )
+        often = {"t_ms": list(range(0, 5000, 1000)), "rss_kb": [4096] * 5}
+        often |= dict.fromkeys(("pss_kb", "uss_kb", "huge_kb"), [2048] * 5)
+        self.assertEqual(series.figures(often)["mean_huge_kib"], 2048)
         self.assertEqual((found["samples"], found["sampled_every_ms"], found["pss_every_ms"]), (3, 500, 1000))
 
     def test_rounds_on_one_grid(self):

@@ -169,6 +169,7 @@ def measure(plan, environment, library, files, who):
     columns = {name: list(column) for name, column in zip(COLUMNS, zip(*sampler.rows))}
     figures = operations.told(plan.pattern, [files["out"], files["load"], files["err"]])
     figures |= {"run_seconds": work and round(work, 4), "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 4)}
+    figures |= {"system_seconds": round(usage.ru_stime, 4), "faults": usage.ru_minflt + usage.ru_majflt}
     figures |= {"exit_code": code, "stopped": stopped, "remarks": remarks, "processes": sampler.most}
     figures |= {"sampler_share": round(used / sampler.seconds, 5), "looked_every_ms": sampler.looked_every_ms}
     figures |= {"mapped": _allocators_in(sampler.mapped)}

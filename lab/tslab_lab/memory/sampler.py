@@ -7,8 +7,8 @@ import time
 from tslab_lab.memory import family
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
-COLUMNS = ("t_ms", "rss_kb", "vms_kb", "pss_kb", "uss_kb", "lazyfree_kb")
-_KEYS = (b"Pss:", b"Private_Clean:", b"Private_Dirty:", b"LazyFree:")
+COLUMNS = ("t_ms", "rss_kb", "vms_kb", "pss_kb", "uss_kb", "lazyfree_kb", "huge_kb")
+_KEYS = (b"Pss:", b"Private_Clean:", b"Private_Dirty:", b"LazyFree:", b"AnonHugePages:")
 # How often at most, in seconds, and the share of one processor that it may take at most: together under 1 %.
 STATM = (0.010, 0.0055)
 ROLLUP = (0.500, 0.0025)
@@ -119,7 +119,7 @@ class Sampler:
         self._statm.done(now, self._cost())
         if sums is None:
             return
-        details = (None, None, None)
+        details = (None,) * (len(_KEYS) - 1)
         expected = self._rollup_cost * sums[0]
         if last or (now >= self._rollups.due and self._rollups.affords(now, expected)):
             details = self._read_rollups()
@@ -164,12 +164,12 @@ class Sampler:
         return (resident * PAGE_KIB, size * PAGE_KIB) if self.files else None
 
     def _read_rollups(self):
-        """KiB of all: proportional share, private, waiting to be taken by the system."""
+        """KiB of all: proportional share, private, waiting to be taken by the system, in huge pages."""
         each = [found for found in map(_rollup, list(self.files)) if found]
         if not each:
-            return (None, None, None)
-        share, clean, dirty, lazy = map(sum, zip(*each))
-        return (share, clean + dirty, lazy)
+            return (None,) * (len(_KEYS) - 1)
+        share, clean, dirty, lazy, huge = map(sum, zip(*each))
+        return (share, clean + dirty, lazy, huge)
 
     def close(self):
         for file in self.files.values():

@@ -56,6 +56,7 @@ def figures(columns):
     times, rss = columns["t_ms"], columns["rss_kb"]
     rare, pss = known(times, columns["pss_kb"])
     own, uss = known(times, columns["uss_kb"])
+    at, huge = known(times, columns["huge_kb"])
     return {
         "mean_kib": round(mean(times, rss), 1),
         "p95_kib": p95(times, rss),
@@ -63,6 +64,7 @@ def figures(columns):
         "area_mib_s": round(area(times, rss) / 1024, 4),
         "mean_pss_kib": round(mean(rare, pss), 1) if len(pss) >= ENOUGH_RARE else None,
         "mean_uss_kib": round(mean(own, uss), 1) if len(uss) >= ENOUGH_RARE else None,
+        "mean_huge_kib": round(mean(at, huge), 1) if len(huge) >= ENOUGH_RARE else None,
         "samples": len(rss),
         "sampled_every_ms": interval_ms(times),
         "pss_every_ms": interval_ms(rare),
