@@ -1,11 +1,14 @@
 """The campaign: a tiny plan, from the runs to the pages; what it goes on with, what it leaves and what it refuses.
 usage: test_campaign.py LIBRARY"""
 
+import contextlib
+import io
 import json
 import os
 import re
 import shutil
 import time
+import types
 import unittest.mock
 
 from lab_test import LabTest, main
@@ -28,7 +31,8 @@ class Campaign(LabTest):
         return self.lab("campaign", "--plan", "smoke", "--output", self.own / "runs", *words)
 
     def test_no_command_refuses_what_the_full_plan_asks_of_it(self):
-        words = [piece.words for step in plan.full() for piece in step.pieces if piece.name != plan.SOAK]
+        steps = (*plan.full(), *plan.long())
+        words = [piece.words for step in steps for piece in step.pieces if piece.name != plan.SOAK]
         parser, refuse = cli.LAB.parser(), {"requests": requests.refuse_nonsense, "epochs": epochs.refuse_nonsense}
         for asked in words:
             arguments = parser.parse_args([str(word) for word in asked])
@@ -102,7 +106,8 @@ class Campaign(LabTest):
     def test_pieces_that_do_not_fit_are_left(self):
         done = self.campaign("--pieces", "checked", "latency", "--minutes", "0.1")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout, "2 pieces left (0 minutes). The same command goes on.\n")
+        told = ["2 pieces to measure, 0 minutes.", "2 pieces left (0 minutes). The same command goes on."]
+        self.assertEqual(done.stdout.splitlines(), told)
         self.assertFalse((self.own / "runs").exists())
 
     def test_time_that_is_over_ends_a_piece(self):
@@ -117,7 +122,37 @@ class Campaign(LabTest):
         self.assert_nothing_left()
 
     def test_the_pages_are_what_their_raw_results_say(self):
-        self.assertEqual(list(campaign.changed(published.FOLDER, plan.full())), [])
+        self.assertEqual(list(campaign.changed(published.FOLDER, [*plan.full(), *plan.long()])), [])
+
+    def test_a_page_is_of_one_engine_and_one_machine(self):
+        step = STEPS["matrix"]
+        both = {piece.name: {"engine": "e", "machine": "m"} for piece in step.pieces}
+        raw = types.SimpleNamespace(of=lambda _, piece: both[piece])
+        self.assertTrue(campaign.whole(step, raw))
+        for name in ("engine", "machine"):
+            both["pair"] = {"engine": "e", "machine": "m"} | {name: "another"}
+            self.assertFalse(campaign.whole(step, raw))
+
+    def test_minutes_are_of_as_many_rounds_as_are_asked_for(self):
+        step = plan.Step("s", (plan.Piece("p", ("bench", "--rounds", "6"), 9.0),))
+        known = types.SimpleNamespace(of=lambda *_: {"minutes": 5.0, "rounds": 10})
+        pairs = [(step, step.pieces[0])]
+        self.assertEqual(campaign._minutes(pairs, known), 3.0)
+        self.assertEqual(campaign._minutes(pairs, types.SimpleNamespace(of=lambda *_: None)), 9.0)
+
+    def test_fleetbench_wants_its_files(self):
+        step = next(step for step in plan.full() if step.name == plan.FLEETBENCH)
+        with (
+            unittest.mock.patch.dict(os.environ, self.environment | {"FLEETBENCH": ""}),
+            contextlib.redirect_stdout(io.StringIO()) as said,
+        ):
+            del os.environ["FLEETBENCH"]
+            arguments = types.SimpleNamespace(minutes=0, plan="smoke", output=self.own)
+            left, failed = campaign.measure(
+                [(step, step.pieces[0])], types.SimpleNamespace(of=lambda *_: None), arguments
+            )
+        self.assertEqual((left, failed), ([], False))
+        self.assertIn("fleetbench:fleet: wants the files: --fleetbench DIR", said.getvalue())
 
     def test_refusals(self):
         done = self.campaign("--pieces", "matrix", "nosuch")

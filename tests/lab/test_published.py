@@ -16,7 +16,7 @@ from tslab_lab.results import merging, published, storage
 
 class Plans(unittest.TestCase):
     def test_all_pages_have_a_step_and_an_age(self):
-        steps = plan.full()
+        steps = [*plan.full(), *plan.long()]
         self.assertEqual(sorted(step.name for step in steps if step.page), sorted(published.CHANGES))
         for step in steps:
             names = [piece.name for piece in step.pieces]
@@ -25,14 +25,17 @@ class Plans(unittest.TestCase):
                 self.assertLess(piece.minutes, 45, piece.name)  # fits a quiet hour
                 if step.name != plan.SOAK:
                     self.assertIn("--strict", piece.words)
-                    fewest = plan.LATENCY_ROUNDS if step.name == "latency" else plan.ROUNDS
-                    self.assertEqual(piece.words[piece.words.index("--rounds") + 1], str(fewest))
+                    self.assertEqual(piece.rounds, plan.ROUNDS)
 
     def test_commands_take_the_words(self):
-        for step in (*plan.full(), *plan.smoke()):
+        for step in (*plan.full(), *plan.long(), *plan.smoke()):
             for piece in step.pieces:
                 if step.name != plan.SOAK:
                     cli.LAB.parser([piece.words[0]]).parse_args(piece.words)
+
+    def test_a_whole_campaign_fits_a_session(self):
+        pairs = [(step, piece) for step in plan.full() for piece in step.pieces]
+        self.assertLess(campaign._minutes(pairs, raw.Raw(published.FOLDER)), 120)
 
     def test_histograms_of_all_rounds_are_one(self):
         lines = [{"kind": "header"}]

@@ -73,6 +73,7 @@ ALLOCATORS = {
 }
 GROUPS = {
     "all": list(ALLOCATORS),
+    "newest": [name for name in ALLOCATORS if name not in ("jemalloc", "mimalloc")],  # of each, as far as it can be had
     "debian": [name for name, allocator in ALLOCATORS.items() if allocator.package or name == SYSTEM],
 }
 DEBIAN = (*GROUPS["debian"], OURS)  # what `lab epochs` and `lab requests` know

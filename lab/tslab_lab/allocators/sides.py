@@ -27,7 +27,8 @@ def add_option(parser, default=("all",)):
         type=words,
         default=list(default),
         metavar="A,B,...",
-        help=f"some of: {', '.join(ALLOCATORS)}; 'all' that are here; 'debian' for {', '.join(GROUPS['debian'])}; or "
+        help=f"some of: {', '.join(ALLOCATORS)}; 'all' that are here; 'newest', of each the "
+        f"newest; 'debian' for {', '.join(GROUPS['debian'])}; or "
         f"any library to preload, as PATH or NAME=PATH; each also with options, as {EXAMPLE} (default: "
         f"{','.join(default)})",
     )
@@ -74,7 +75,7 @@ def is_ours(name):
 
 def have_ours(names):
     """Whether these names of allocators name the checkout's library, alone or among all."""
-    return OURS in names or "all" in names
+    return OURS in names or bool({"all", "newest"} & set(names))
 
 
 def with_base(names, path):

@@ -61,10 +61,19 @@ def engine():
     return whole.hexdigest()[:12]
 
 
+def name():
+    """What tells one kind of machine from another."""
+    return f"{len(os.sched_getaffinity(0))} CPUs, {_cpu()}"
+
+
+def _cpu():
+    return _first_line("/proc/cpuinfo", "model name").partition(":")[2].strip() or platform.machine()
+
+
 def facts():
     found, changed = commit()
     return {
-        "cpu": _first_line("/proc/cpuinfo", "model name").partition(":")[2].strip() or platform.machine(),
+        "cpu": _cpu(),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_kib": int(_first_line("/proc/meminfo", "MemTotal").split()[1]),
         "kernel": platform.release(),

@@ -3,21 +3,28 @@ with the minutes it takes."""
 
 from dataclasses import dataclass
 
-from tslab_lab.allocators.catalogue import ALLOCATORS, OURS, SYSTEM
+from tslab_lab.allocators.catalogue import GROUPS, OURS, SYSTEM
 from tslab_lab.allocators.variants import DEFERRED, Variant
 from tslab_lab.campaign import seconds
 from tslab_lab.epoch_cost import cases as epoch_cases
 from tslab_lab.workloads import catalogue, named
 
-ROUNDS = 10
-LATENCY_ROUNDS = 6  # all their operations, millions, are one histogram
-ALL = ("--allocators", "all")
+ROUNDS = 6  # the least that have intervals to rely on
+ALL = ("--allocators", "newest")
 CHECKED = "build/release/libtslab-malloc-checked.so"
 SOAK = "soak"  # a target of make, not a command of the lab
-PROGRAMS = ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
+PROGRAMS = ("redis", "redis-save", "python", "sqlite3", "lua", "perl", "cc1plus", "clang", "db_bench", "start", "git", "postgres",
+            "nginx")  # fmt: skip
+CHECKED_PROGRAMS = ("redis", "python", "sqlite3", "lua", "perl", "cc1plus", "git", "nginx")
+SERVERS = ("redis", "nginx", "postgres")
+LITTERED = ("app", "mixed-remote", "scattered", "strings", "redis", "sqlite3")
+PROFILED = ("redis", "lua", "scopes")
+# Profiles by samples, one for each 512 KiB on average, beside the same without.
+PROFILERS = f"{OURS},{OURS}@profile=512K,jemalloc,jemalloc@MALLOC_CONF=prof:true,lg_prof_sample:19,mimalloc-pprof,mimalloc-pprof@MIMALLOC_PROF=1"
 THREADS = (1, 2, 4, 8, 16)
-ORDER = ("requests", "epochs", "study-caches", "study-memory", "demo", "matrix", "study-requests", "checked", "rss", "boundaries",
-         "study-mailbox", "latency", "patterns", "soak")  # fmt: skip
+ORDER = ("matrix", "demo", "epochs", "requests", "fleetbench", "littered", "profile", "rss", "boundaries", "latency",
+         "patterns")  # fmt: skip
+FLEETBENCH = "fleetbench"  # its pieces want the files
 REMOTE = tuple(
     Variant(name, "remote", number)
     for name, number in (("straight", 0), ("outbox", 1), ("adopted", 6), ("mailbox", 10))
@@ -35,6 +42,11 @@ class Piece:
     words: tuple
     minutes: float
     builds: tuple = ()
+
+    @property
+    def rounds(self):
+        """That it asks for."""
+        return int(self.words[self.words.index("--rounds") + 1]) if "--rounds" in self.words else 1
 
 
 @dataclass(frozen=True)
@@ -92,29 +104,35 @@ def _rss(name, workload, allocators, sides):
 
 
 def full():
-    """What README states first, then what is short; the soak is a session of its own."""
-    steps = {step.name: step for step in (*comparisons(), *costs(), *studies())}
+    """What README states first. All of it fits one session on one machine."""
+    steps = {step.name: step for step in (*comparisons(), *yardsticks())}
     return tuple(steps.pop(name) for name in ORDER) + tuple(steps.values())
+
+
+def long():
+    """What is measured seldom: the soak is a session of its own, and docs/origins.md says of which day its figures are."""
+    return (*costs(), *studies(), Step("soak", (Piece(SOAK, ("40",), 43.0),)))
 
 
 def comparisons():
     """With other allocators."""
-    every, debian = len(ALLOCATORS), ("--allocators", f"{OURS},debian")
-    timed = [*catalogue.SETS["latency"], "churn-fixed:threads=4", "churn-fixed:threads=16"]
+    every, debian = len(GROUPS["newest"]), ("--allocators", f"{OURS},debian")
+    timed = [*catalogue.SETS["latency"], "churn-fixed:threads=16"]
     sizes = [case.name for case in named.select(["boundaries"])]
     matrix = _each("bench", [*catalogue.SETS["standard"], *PROGRAMS], (*ALL, *_long()), every)
     patterns = tuple(
         Piece(name, ("bench", *cases, *debian, *_long()), seconds.minutes("bench", cases, 5, ROUNDS))
         for name, cases in _pattern_groups().items()
     )
-    sides = ("--allocators", f"all,{OURS}@magazines=0", "--no-figures")
-    latency = _each("latency", timed, (*sides, *_long(LATENCY_ROUNDS)), every + 1, LATENCY_ROUNDS)
+    sides = ("--allocators", f"{ALL[1]},{OURS}@magazines=0", "--no-figures")
+    latency = _each("latency", timed, (*sides, *_long()), every + 1)
+    latency += _each("latency", SERVERS, (*debian, "--no-figures", *_long()), 5)
     epochs = tuple(
         Piece(group, ("epochs", "--groups", group, *_long()), seconds.minutes("epochs", [group], 1, ROUNDS))
         for group in epoch_cases.GROUPS
     )
     requests = (
-        _requests("server", ("--scenarios", "server", *ALL, "--deferred"), every + 6, seconds.SERVER),
+        _requests("server", ("--scenarios", "server", *debian, "--deferred"), 5 + 6, seconds.SERVER),
         _requests("scattered", ("--scenarios", "scattered", *ALL), every + 1, seconds.SCATTERED),
     )
     steps = ("boundaries", *ALL, *_long(), "--no-figures")
@@ -131,14 +149,25 @@ def comparisons():
     )
 
 
-def costs():
-    """Of the checked library, and of a long life."""
-    cases = (*PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
-    options = (*_long(), "--question", "what does the checked library cost?")
+def yardsticks():
+    """Of others: production's distributions, heaps that are not fresh, profilers."""
+    littered = ("--littered", "--allocators", f"{OURS},{SYSTEM},jemalloc5,mimalloc3,google", *_long())
+    profiled = ("--allocators", PROFILERS, *_long())
     return (
-        Step("checked", _each("ab", cases, options, 3, before=(OURS, CHECKED))),
-        Step("soak", (Piece(SOAK, ("40",), 43.0),)),
+        Step(
+            FLEETBENCH,
+            _each("bench", [case.name for case in named.SETS[FLEETBENCH]], (*ALL, *_long()), len(GROUPS["newest"])),
+        ),
+        Step("littered", _each("bench", LITTERED, littered, 5)),
+        Step("profile", _each("bench", PROFILED, profiled, 6)),
     )
+
+
+def costs():
+    """Of the checked library."""
+    cases = (*CHECKED_PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
+    options = (*_long(), "--question", "what does the checked library cost?")
+    return (Step("checked", _each("ab", cases, options, 3, before=(OURS, CHECKED))),)
 
 
 def studies():
@@ -204,4 +233,4 @@ def smoke():
     )  # fmt: skip
 
 
-PLANS = {"full": full, "smoke": smoke}
+PLANS = {"full": full, "long": long, "smoke": smoke}

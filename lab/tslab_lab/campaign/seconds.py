@@ -8,6 +8,7 @@ USUAL = 1.0
 SERVER, SCATTERED, STUDY, BATCH = 5.5, 4.0, 3.5, 29.0
 
 BENCH = {
+    "redis-save": 3.0, "clang": 2.0, "db_bench": 1.5, "start": 0.6, "postgres": 4.5, "fleet": 0.5,
     "redis": 4.0, "python": 4.0, "sqlite3": 2.8, "lua": 2.0, "perl": 2.5, "cc1plus": 2.5, "git": 2.0, "nginx": 3.2,
     "app": 0.6, "bulk": 0.3, "burst-idle": 0.7, "cache-scratch": 0.6, "cache-thrash": 1.4, "calloc": 1.5,
     "churn-adversarial": 0.4, "churn-fixed": 0.3, "idle-threads": 0.4, "large": 0.4, "mixed-remote": 1.2, "oscillate": 3.0,
@@ -15,6 +16,7 @@ BENCH = {
     "mixed-remote:threads=32": 3.0, "producer": 2.7, "replace-200k": 1.3, "remote-8t-90": 1.3,
 }  # fmt: skip
 LATENCY = {
+    "redis": 3.5, "nginx": 3.2, "postgres": 8.0,
     "larson": 6.6, "oscillate": 9.0, "scopes": 4.2, "app": 3.2, "strings": 3.0, "mixed-remote": 2.8, "producer-consumer": 2.8,
     "calloc": 1.6, "churn-fixed:threads=16": 1.8, "burst-idle": 1.2,
 }  # fmt: skip
@@ -36,7 +38,7 @@ def _of(command, case):
     """Of a case, or of its workload with its first parameter."""
     usual = next((short for name, short in SHORT.items() if case.startswith(name)), USUAL)
     table = TABLES[command]
-    return table.get(case, table.get(case.partition(",")[0], usual))
+    return table.get(case, table.get(case.partition(",")[0], table.get(case.partition(":")[0], usual)))
 
 
 def minutes_of(of_one, sides, rounds):

@@ -3,6 +3,7 @@
 import contextlib
 import fnmatch
 import importlib
+import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from tslab_lab.base import machine, places, processes
 from tslab_lab.campaign import plan as plans
 from tslab_lab.campaign.raw import Raw
 from tslab_lab.display import layout
-from tslab_lab.measure import honesty
+from tslab_lab.measure import honesty, measurement
 from tslab_lab.report import scatter
 from tslab_lab.results import merging, published, storage
 
@@ -30,6 +31,7 @@ DESCRIPTION = (
     "disturb. --check says whether the pages are what the raw results say, whether README and docs say what the pages say, "
     "and whether a page is older than it may be without saying so."
 )
+FLEETBENCH = measurement.FLEETBENCH
 BUSY_HOURS = 6  # so long it waits for a quiet machine, if --minutes does not end it before
 AT_ONCE_SECONDS, STOP_SECONDS = 5, 60
 PICTURE = "matrix.svg"  # README's
@@ -47,6 +49,7 @@ def add_arguments(parser):
     words = "only these, in this order: a step, or STEP:PIECE, also with * and ?"
     add("--pieces", nargs="+", default=[], metavar="PIECE", help=words)
     add("--minutes", type=float, metavar="M", help="begin no piece that would end later, and stop then at the latest")
+    measurement.add_fleetbench(parser)
     add("--output", type=Path, default=storage.FOLDER / NAME, metavar="DIR", help="of the runs (default: %(default)s)")
     add("--pages", type=Path, metavar="DIR", help="of the pages (default: docs/results; of smoke: below --output)")
     add("--only-pages", action="store_true", help="measure nothing: write the pages anew from the raw results")
@@ -56,7 +59,7 @@ def add_arguments(parser):
 def run(arguments):
     if not places.ROOT:
         raise processes.Failure("A campaign is of a checkout, and this lab was installed without one.")
-    full = arguments.plan == "full" or arguments.check
+    full = arguments.plan != "smoke" or arguments.check
     pages = arguments.pages or (published.FOLDER if full else arguments.output / "pages")
     if arguments.check:
         return check(pages)
@@ -100,7 +103,7 @@ def show(chosen, raw):
     table = layout.Table("Pieces", ["", "minutes", "measured"])
     for step, piece in chosen:
         known = raw.of(step.name, piece.name)
-        when = (known["measured"] + ("" if _is_current(known) else ", another engine")) if known else "-"
+        when = (known["measured"] + ("" if _is_current(known) else ", another engine or machine")) if known else "-"
         table.rows.append([f"{step.name}:{piece.name}", f"{_minutes([(step, piece)], raw):.1f}", when])
     layout.console().print(table.rich())
     left = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
@@ -110,26 +113,30 @@ def show(chosen, raw):
 
 
 def _minutes(pairs, raw):
-    """How long they took when they were measured last, or should take."""
+    """How long they took when they were measured last, for as many rounds as they have now, or should take."""
     known = [(raw.of(step.name, piece.name), piece) for step, piece in pairs]
-    return sum(one["minutes"] if one else piece.minutes for one, piece in known)
+    return sum(one["minutes"] * piece.rounds / one["rounds"] if one else piece.minutes for one, piece in known)
 
 
 def _is_current(known):
-    return bool(known and known["engine"] == machine.engine())
+    return bool(known and (known["engine"], known.get("machine")) == (machine.engine(), machine.name()))
 
 
 def measure(chosen, raw, arguments):
     """Measures what is not there of this engine. Returns the pieces that are left, and whether any of them failed: for the
     others there was no time."""
     end = time.monotonic() + 60 * arguments.minutes if arguments.minutes is not None else None
-    strict = arguments.plan == "full"
+    strict = arguments.plan != "smoke"
     wanted = [pair for pair in chosen if not _is_current(raw.of(pair[0].name, pair[1].name))]
     if strict and wanted:
         prepare([piece for _, piece in wanted])
+    print(f"{layout.counted(len(wanted), 'piece')} to measure, {_minutes(wanted, raw):.0f} minutes.", flush=True)
     left, failed = [], False
     for step, piece in chosen:
         name = f"{step.name}:{piece.name}"
+        if step.name == plans.FLEETBENCH and FLEETBENCH not in os.environ and (step, piece) in wanted:
+            print(f"{name}: wants the files: --fleetbench DIR", flush=True)
+            continue
         if (step, piece) not in wanted:
             print(f"{name}: is there", flush=True)
             continue
@@ -149,9 +156,8 @@ def measure(chosen, raw, arguments):
             failed = True
             continue
         spent = round((time.monotonic() - begun) / 60, 1)
-        raw.keep(
-            step.name, piece.name, lines, {"engine": machine.engine(), "commit": machine.commit()[0], "minutes": spent}
-        )
+        facts = {"engine": machine.engine(), "machine": machine.name(), "commit": machine.commit()[0]}
+        raw.keep(step.name, piece.name, lines, facts | {"minutes": spent, "rounds": piece.rounds})
         print(f"{name}: took {spent:g} minutes", flush=True)
     return left, failed
 
@@ -166,7 +172,7 @@ def prepare(pieces):
     _build(("cmake", "--build", "--preset", "release", "--target", *TARGETS))
     variants.build(list(dict.fromkeys(variant for piece in pieces for variant in piece.builds)), False)
     if any(plans.ALL[1] in words.split(",") for piece in pieces for words in piece.words):
-        _, missing = installed.found(["all"])
+        _, missing = installed.found([plans.ALL[1]])
         if missing:
             raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/lab peers install")
 
@@ -230,9 +236,9 @@ def wait_until_quiet(name, end):
 
 
 def whole(step, raw):
-    """Whether all pieces of a page are there, all of one engine."""
+    """Whether all pieces of a page are there, all of one engine and one machine."""
     known = [raw.of(step.name, piece.name) for piece in step.pieces]
-    return step.page and None not in known and len({one["engine"] for one in known}) == 1
+    return step.page and None not in known and len({(one["engine"], one.get("machine")) for one in known}) == 1
 
 
 def write(step, pages, folder):
@@ -260,7 +266,7 @@ def drawn(pages):
 
 def check(pages):
     """What does not fit together, a line each."""
-    wrong = [*changed(pages, plans.full()), *redrawn(pages), *published.wrong()]
+    wrong = [*changed(pages, [*plans.full(), *plans.long()]), *redrawn(pages), *published.wrong()]
     for line in wrong:
         print(line)
     print(f"{len(wrong)} things do not fit." if wrong else "Pages, raw results, README and docs fit together.")

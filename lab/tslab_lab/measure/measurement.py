@@ -18,6 +18,7 @@ from tslab_lab.results import case_runs, marks, storage
 
 ROUNDS = (10, 5)  # and with --quick
 ROUNDS_MOST = 1000
+FLEETBENCH = "FLEETBENCH"  # how the workload is told where its files are
 
 
 def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
@@ -45,7 +46,7 @@ class _Fleetbench(argparse.Action):
         del option_string
         if not (values / "TCMALLOC_0.csv").is_file():
             parser.error(f"--fleetbench: there is no TCMALLOC_0.csv in {values}")
-        os.environ["FLEETBENCH"] = str(values.absolute())
+        os.environ[FLEETBENCH] = str(values.absolute())
         setattr(namespace, self.dest, values)
 
 

@@ -14,13 +14,9 @@ REDIS_RATE, NGINX_RATE, POSTGRES_RATE = (
     4_000,
     250,
 )  # a second: about a third of what each does at most on two processors
-SECONDS = (8, 1)  # and quick
+SECONDS, POSTGRES_SECONDS = (2, 1), (6, 1)  # and quick
 NGINX_CLIENTS = 50
 _CLIENT = places.BUILT / "paced"
-
-
-def seconds(quick):
-    return SECONDS[quick]
 
 
 def prepare():
@@ -50,7 +46,7 @@ def line_of(values_us):
 
 def redis(path, quick):
     """(requests, seconds, line) of a load on the server at this socket."""
-    count = REDIS_RATE * seconds(quick)
+    count = REDIS_RATE * SECONDS[quick]
     text = processes.run([_CLIENT, path, REDIS_RATE, count, 20_000], processes.environment(), "the client")
     found = json.loads(text)
     return count, found["seconds"], line(count, found["max_ns"], found["buckets"])
@@ -58,7 +54,7 @@ def redis(path, quick):
 
 def nginx(port, paths, quick, directory):
     """The same for the server at this port; `paths`: to ask for, in turns."""
-    count, log, addresses = NGINX_RATE * seconds(quick), directory / "log", directory / "addresses"
+    count, log, addresses = NGINX_RATE * SECONDS[quick], directory / "log", directory / "addresses"
     addresses.write_text("".join(f"{path}\n" for path in paths))
     argv = ["h2load", "--h1", "-c", NGINX_CLIENTS, "-n", count, "-B", f"http://127.0.0.1:{port}", "-i", addresses]
     argv += ["-H", "accept-encoding: gzip", "-r", 1, "--rate-period", "1ms", "--rps", f"{NGINX_RATE / NGINX_CLIENTS:g}"]
@@ -72,7 +68,7 @@ def nginx(port, paths, quick, directory):
 
 def postgres_words(quick):
     """For pgbench, which then writes how long each transaction took."""
-    return ["-R", str(POSTGRES_RATE), "-T", str(seconds(quick)), "-l", "--log-prefix", "took"]
+    return ["-R", str(POSTGRES_RATE), "-T", str(POSTGRES_SECONDS[quick]), "-l", "--log-prefix", "took"]
 
 
 def postgres(directory):

@@ -364,7 +364,7 @@ def _catalogue():
         "python",
         "Python builds and drops object graphs, all on malloc",
         (("python3", "python3"),),
-        (10, 3),
+        (6, 3),
         script=objects.JOB,
         words=("-B", "{script}", "{amount}"),
         variables=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")),
@@ -417,7 +417,7 @@ def _catalogue():
         "nginx",
         "nginx under wrk: files, compressed, put together, proxied",
         (("nginx", "nginx-light"), ("wrk", "wrk")),
-        (2, 1),
+        (1, 1),
     )
 
 
