@@ -20,7 +20,7 @@ tslab="python3-rich python3-prometheus-client"
 # What names the functions of a profile.
 symbols="llvm debuginfod"
 demo="python3 python3-rich python3-jinja2 perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
-programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++"
+programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++ clang rocksdb-tools postgresql"
 lab="python3 $tslab python3-jinja2 binutils patch valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
 test="$build $demo $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
 # Tools under which programs are tested.
