@@ -98,7 +98,9 @@ class Found(PeersTest):
         self.assertRegex(here["glibc"].version, r"^\d+\.\d+$")
 
     def test_names_that_are_not_known(self):
-        with self.refuses("no allocator 'jmalloc'. There are: tslab, glibc, .*, google, all, newest, debian; or NAME=PATH"):
+        with self.refuses(
+            "no allocator 'jmalloc'. There are: tslab, glibc, .*, google, all, newest, debian; or NAME=PATH"
+        ):
             installed.found(["glibc", "jmalloc"])
         for empty in ([], installed.words(" , ")):
             with self.refuses("names none. There are: tslab, glibc"):

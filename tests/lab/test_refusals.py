@@ -44,6 +44,7 @@ REFUSED = (
     (2, "It takes 6 rounds", "ab tslab glibc pair replace bulk --quick --rounds 5"),
     (2, "There is no workload 'nosuch'", "ab tslab glibc nosuch"),
     (2, "There is no allocator 'nosuch'", "ab tslab nosuch pair --library {ours}"),
+    (2, "write the options before the workload, as in: lab rss --rounds 1 app", "rss app --rounds 1"),
     (1, "There are no results in nowhere", "report nowhere"),
     (1, "There are no results in .", "report ."),
     (1, "There is no run", "report last"),

@@ -20,7 +20,9 @@ SERVERS = ("redis", "nginx", "postgres")
 LITTERED = ("app", "mixed-remote", "scattered", "strings", "redis", "sqlite3")
 PROFILED = ("redis", "lua", "scopes")
 # Profiles by samples, one for each 512 KiB on average, beside the same without.
-PROFILERS = f"{OURS},{OURS}@profile=512K,jemalloc,jemalloc@MALLOC_CONF=prof:true,mimalloc-pprof,mimalloc-pprof@MIMALLOC_PROF=1"
+PROFILERS = (
+    f"{OURS},{OURS}@profile=512K,jemalloc,jemalloc@MALLOC_CONF=prof:true,mimalloc-pprof,mimalloc-pprof@MIMALLOC_PROF=1"
+)
 THREADS = (1, 2, 4, 8, 16)
 ORDER = ("matrix", "demo", "epochs", "requests", "fleetbench", "littered", "profile", "rss", "boundaries", "latency",
          "patterns")  # fmt: skip

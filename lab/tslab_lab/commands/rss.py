@@ -85,6 +85,8 @@ def plan_of(arguments):
     words = preloading.program_of(arguments)
     if not words:
         arguments.error("name a program to measure, as in: lab rss -- python3 job.py; or a workload: lab rss app")
+    if words == arguments.program and len(words) > 1 and named.is_workload(words[0]):
+        arguments.error(f"write the options before the workload, as in: lab rss --rounds 1 {words[0]}")
     measurement.rounds_wanted(arguments)
     if arguments.load and arguments.seconds is not None:
         arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")
