@@ -8,7 +8,7 @@ USUAL = 1.0
 SERVER, SCATTERED, STUDY, BATCH = 5.5, 4.0, 3.5, 29.0
 
 BENCH = {
-    "redis-save": 3.0, "clang": 2.0, "db_bench": 1.5, "start": 0.6, "postgres": 4.5, "fleet": 0.5,
+    "redis-save": 2.5, "clang": 2.5, "db_bench": 1.5, "start": 0.5, "postgres": 3.5, "fleet": 0.5,
     "redis": 4.0, "python": 4.0, "sqlite3": 2.8, "lua": 2.0, "perl": 2.5, "cc1plus": 2.5, "git": 2.0, "nginx": 3.2,
     "app": 0.6, "bulk": 0.3, "burst-idle": 0.7, "cache-scratch": 0.6, "cache-thrash": 1.4, "calloc": 1.5,
     "churn-adversarial": 0.4, "churn-fixed": 0.3, "idle-threads": 0.4, "large": 0.4, "mixed-remote": 1.2, "oscillate": 3.0,
