@@ -168,9 +168,14 @@ class Bench(LabTest):
         self.assertEqual(runs["sharing", "tslab"]["shared_lines"], 0)  # threads never come to share a line on tslab
 
         text = page.read_text()
-        for group in held.GROUPS:
-            self.assertIn(f"## {group[0].upper()}{group[1:]}", text)
-        self.assertNotIn(str(ROOT), text)
+        tables = page.with_suffix(".csv").read_text()
+        for case in held.CASES:
+            self.assertIn(f"| {case.name} | ", text)
+            self.assertIn(
+                f",{case.largest:,}," if case.group in held.STEPPING else f",{case.name},", tables.replace('"', "")
+            )
+        self.assertIn('"Time per operation, ns",pair,glibc,', tables)
+        self.assertNotIn(str(ROOT), text + tables)
 
     def test_programs_and_workloads_together(self):
         page = self.own / "page.md"

@@ -49,7 +49,7 @@ class Campaign(LabTest):
         for name, words in (
             ("matrix", "| pair:operations=20000 | "),
             ("matrix", "| replace:operations=20000,live=100 | "),  # of another piece
-            ("latency", "pair:operations=20000: malloc:"),
+            ("latency", "| pair:operations=20000: malloc | "),
             ("epochs", "A request of 225 objects"),
             ("rss", "![RSS over time](rss.png)"),
             ("checked", "*Verdict*: **"),

@@ -87,6 +87,7 @@ def page(found, path):
         base,
         measurement.setting(found),
         paragraphs,
+        path,
     )
 
 

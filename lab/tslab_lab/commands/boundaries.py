@@ -60,7 +60,9 @@ def page(found, path):
     cliffs = list(case_runs.cliffs(listed))
     sentences, picture = make.answer(found, path, "Time and RSS over the size")
     parts = [*sentences, "\n".join(f"- {line}" for line in cliffs)] if cliffs else sentences
-    parts += [*picture, *paragraphs_of(found), *tables_of(listed, list(found.header["allocators"]))]
+    names = list(found.header["allocators"])
+    more = layout.keep_tables(path, tables_of(listed, names))
+    parts += [*picture, *short_tables(listed), *paragraphs_of(found), more]
     return layout.markdown_page("Time and memory over the size of objects", parts, measurement.setting(found))
 
 
@@ -69,6 +71,24 @@ def tables_of(listed, names):
         for some in (names[at : at + COLUMNS] for at in range(0, len(names), COLUMNS)):
             yield bench_tables.steps_table(group, chosen, some, OURS)
             yield memory_table(group, chosen, some)
+
+
+def short_tables(listed):
+    """Ours, and the best of the others at each size."""
+    for group, chosen in case_runs.stepping(listed):
+        steps = bench_tables.steps_table(group, chosen, [OURS], OURS)
+        table = layout.Table(
+            f"{group}: time of an operation, ns; peak RSS, MiB",
+            ["up to", OURS, "step", "best other", f"{OURS}, MiB", "leanest other"],
+        )
+        for (size, time, met), outcome in zip(steps.rows, chosen):
+            best = outcome.best(measures.time_ns)
+            lean = outcome.best(measures.peak_kib)
+            fast = f"{best} {layout.short(outcome.median(best, measures.time_ns))}" if best else "-"
+            small = f"{lean} {layout.short(outcome.median(lean, measures.peak_kib) / 1024)}" if lean else "-"
+            weight = layout.short(outcome.median(OURS, measures.peak_kib) / 1024) if OURS in outcome.runs else "-"
+            table.rows.append([size, time, met, fast, weight, small])
+        yield table
 
 
 COLUMNS = 4  # allocators that fit a terminal of 80 columns

@@ -71,8 +71,11 @@ def run(arguments):
     left, failed = ([], False) if arguments.only_pages else measure(chosen, raw, arguments)
     for step in steps:
         if any(step == one for one, _ in chosen) and whole(step, raw):
+            page = pages / f"{step.name}.md"
+            before = page.read_text(encoding="utf-8") if arguments.only_pages and page.is_file() else ""
             write(step, pages, pages)
-            print(f"{pages / step.name}.md")
+            page.write_text(published.with_age(page.read_text(encoding="utf-8"), before), encoding="utf-8")
+            print(page)
     if picture := drawn(pages):
         (pages / PICTURE).write_text(picture, encoding="utf-8")
         print(pages / PICTURE)
@@ -281,11 +284,10 @@ def changed(pages, steps):
             continue
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             write(step, pages, Path(directory))
-            page = pages / f"{step.name}.md"
-            if not page.is_file() or (Path(directory) / page.name).read_text() != published.as_measured(
-                page.read_text()
-            ):
-                yield f"{page.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
+            for made in sorted(Path(directory).glob(f"{step.name}.[cm][sd]*")):
+                there = pages / made.name
+                if not there.is_file() or made.read_text() != published.as_measured(there.read_text()):
+                    yield f"{there.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
 
 
 def redrawn(pages):

@@ -1,6 +1,7 @@
 """`lab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
 from tslab_lab.allocators import sides
+from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
@@ -17,6 +18,7 @@ DESCRIPTION = (
     "nginx and postgres get requests at a fixed rate, and the time of a request counts from when it is due."
 )
 SHARES = latencies.SHARES
+RARE = SHARES[2:]
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
@@ -48,9 +50,8 @@ def run(arguments):
 def page(found, path):
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     sentences, picture = make.answer(found, path, "The rare ones of each kind of operation")
-    parts = [*sentences, *picture, how_to_read(found), *measurement.remarks(found)]
-    for case in found.header["cases"]:
-        parts += [f"## {case}", *tables_of(found, [case])]
+    more = layout.keep_tables(path, tables_of(found))
+    parts = [*sentences, *picture, rare_table(found), how_to_read(found), *measurement.remarks(found), more]
     return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
 
 
@@ -80,6 +81,35 @@ def tables_of(found, cases=None):
                 name: [x for x in lines if x["allocator"] == name and x["operation"] == operation] for name in names
             }
             yield table_of(f"{case}: {operation}", chosen)
+
+
+def rare_table(found):
+    """A row for each kind of operation: ours, and the allocator whose rare operations take the least time."""
+    table = layout.Table(
+        "Rare operations, ns", ["", f"{OURS}: p99", "p99.9", "p99.99", "least p99.9 of the others", "ratio"]
+    )
+    kinds = dict.fromkeys((line["case"], line["operation"]) for line in found.latency)
+    for case, operation in kinds:
+        rows = {}
+        for line in found.latency:
+            if (line["case"], line["operation"]) == (case, operation):
+                rows.setdefault(line["allocator"], []).append(line)
+        values = {
+            name: [latencies.percentile_ns(*latencies.pooled(some), share) for share in RARE]
+            for name, some in rows.items()
+        }
+        own = values.get(OURS, [None] * len(RARE))
+        if own[1] is None:
+            continue  # fewer operations than have a percentile
+        rest = {name: found[1] for name, found in values.items() if not sides.is_ours(name) and found[1] is not None}
+        least = min(rest, key=rest.get, default=None)
+        best, ratio = ("-", "-") if least is None else (f"{least} {layout.short(rest[least])}", "-")
+        if least is not None:
+            ratio = layout.three_digits(own[1] / rest[least])
+        table.rows.append(
+            [f"{case}: {operation}", *("-" if one is None else layout.short(one) for one in own), best, ratio]
+        )
+    return table
 
 
 def table_of(title, chosen):

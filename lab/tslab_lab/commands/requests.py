@@ -250,7 +250,7 @@ def run(arguments):
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)
     measurement.write_page(
-        arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent))
+        arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent), path)
     )
     for line in told.missed:
         print(f"missed: {line}")
@@ -287,11 +287,11 @@ class Told:
 
 def page(found, path):
     """Of a file of results, in Markdown; its figures go beside `path`."""
-    return text_of(found, path.parent)
+    return text_of(found, path.parent, path)
 
 
-def text_of(found, folder):
-    """The page; its figures go to `folder`, if there is one."""
+def text_of(found, folder, path):
+    """The page that will be at `path`; its figures go to `folder`, if there is one."""
     told = Told(found)
     titles = draw(told, folder) if folder else {}
     return tables.markdown_page(
@@ -303,4 +303,5 @@ def text_of(found, folder):
         titles,
         told.missed,
         told.unjudged,
+        path,
     )

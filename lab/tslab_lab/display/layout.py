@@ -1,7 +1,9 @@
 """Tables and the numbers in them: each described once, shown on a terminal of 80 columns or as Markdown."""
 
+import csv
 import textwrap
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -85,6 +87,20 @@ def markdown_page(title: str, parts: Iterable[Any], setting: Setting) -> str:
         lines += [f"{part.title}:", part.markdown()] if isinstance(part, Table) else [filled(part)]
     measured_on = "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in setting)])
     return "\n\n".join([*lines, "## Measured on", measured_on]) + "\n"
+
+
+def keep_tables(path: Path, tables: Iterable[Table]) -> str:
+    """Writes tables in full beside a page that shows a few of their rows: a line for each cell. Returns the sentence that leads
+    the reader there."""
+    file, count = path.with_suffix(".csv"), 0
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        out = csv.writer(lines, lineterminator="\n")
+        out.writerow(("table", "row", "column", "value"))
+        for table in tables:
+            heads = [head.replace("\n", " ").strip() for head in table.heads[1:]]
+            title, count = table.title.replace("\n", " "), count + 1
+            out.writerows((title, row[0], head, cell) for row in table.rows for head, cell in zip(heads, row[1:]))
+    return f"All figures of all allocators, {counted(count, 'table')}: [{file.name}]({file.name})."
 
 
 def show(

@@ -10,7 +10,8 @@ from tslab_lab.memory import series
 
 def _scaled(name, factor):
     def figure(run):
-        return None if run.get(name) is None else run[name] / factor
+        value = run.get(name)  # raw results may be older than a figure
+        return None if value is None else value / factor
 
     return figure
 
@@ -23,15 +24,12 @@ FIGURES = {
     "area\nMiB s": _scaled("area_mib_s", 1),
     "time\ns": _scaled("run_seconds", 1),
     "CPU\ns": _scaled("cpu_seconds", 1),
-    "faults": _scaled("faults", 1),
     "ops/s": _scaled("operations_per_second", 1),
 }
 RSS = ("mean\nMiB", "p95\nMiB", "max\nMiB", "at end\nMiB")
 SPACE = ("area\nMiB s", "PSS\nmean", "USS\nmean")
-TIME = ("time\ns", "CPU\ns", "ops/s")
 RATIO_WIDTH = 17  # of one with its range
 SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024), "USS\nmean": _scaled("mean_uss_kib", 1024)}
-SHARED |= {"huge\nmean": lambda run: (run.get("mean_huge_kib") or 0) / 1024 or None}
 
 
 def text(value):
@@ -78,9 +76,8 @@ def outcome_of(found):
 def figures_of(outcome):
     """The columns that the table has: those that any run tells."""
     every = [run for runs in outcome.values() for run in runs.values()]
-    return {
-        name: figure for name, figure in (FIGURES | SHARED).items() if any(figure(run) is not None for run in every)
-    }
+    told = {name: figure for name, figure in FIGURES.items() if any(figure(run) is not None for run in every)}
+    return told | {name: figure for name, figure in SHARED.items() if all(figure(run) is not None for run in every)}
 
 
 def tables(outcome, base):
@@ -108,7 +105,7 @@ def tables(outcome, base):
 
 def _groups(figures):
     """What belongs together in tables of ratios, with a title."""
-    groups = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": TIME, "Page faults": ("faults",)}
+    groups = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
     for what, names in groups.items():
         chosen = [name for name in names if name in figures]
         if chosen:

@@ -225,9 +225,32 @@ class Page:
             say(sentence)
         say("")
 
+    def cost(self):
+        """The answer where the question is what B costs: no verdict, but the span of the ratios."""
+        programs = {name for name, facts in self.found.header["cases"].items() if facts.get("group") == "programs"}
+        kinds = {"real programs": programs, "workloads": set(self.found.header["cases"]) - programs}
+        for figure, title in TITLES.items():
+            spans = []
+            for kind, names in kinds.items():
+                middles = [
+                    one.row.interval.middle
+                    for one in self.compared.judged
+                    if one.row.figure == figure and one.row.case in names
+                ]
+                if middles:
+                    spans.append(
+                        f"{three_digits(min(middles))} to {three_digits(max(middles))} times in {counted(len(middles), kind[:-1])}"
+                    )
+            if spans:
+                yield f"- **{title.partition(' of ')[0].partition(',')[0]}**: {', '.join(spans)}."
+
     def markdown(self, remarks, setting):
-        """A page for docs/decisions. It opens with the verdict, what A and B are, and the rows that decide."""
+        """A page for docs/decisions. It opens with the verdict, what A and B are, and the rows that decide. A question that begins
+        with "what" has no verdict, but ranges."""
         chosen, compared = self.arguments, self.compared
+        if chosen.question and chosen.question.startswith("what "):
+            parts = [f"# The cost of {_short(chosen.b)}, beside {_short(chosen.a)}", "\n".join(self.cost())]
+            return self._page(parts, [], remarks, setting)
         question = chosen.question or f"is `{chosen.b}` (B) better than `{chosen.a}` (A)?"
         verdict = f"*Verdict*: **{compared.verdict}**. {' '.join(words(compared))}"
         parts = [f"# {_short(chosen.b)} against {_short(chosen.a)}", f"*Question*: {question}", verdict]
@@ -235,7 +258,10 @@ class Page:
         parts = parts[:1] + [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in parts[1:]]
         if compared.deciding:
             parts += ["What decides:", _markdown(compared.deciding, True)]
-        more = [*sensitivity(compared), *self._remarks(remarks)]
+        return self._page(parts, list(sensitivity(compared)), remarks, setting)
+
+    def _page(self, parts, more, remarks, setting):
+        more = [*more, *self._remarks(remarks)]
         parts += [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in more]
         for title, found in self._tables():
             parts += [f"{title}:", _markdown(found)]

@@ -12,7 +12,7 @@ from tslab_lab.display.layout import (
     verdict,
 )
 from tslab_lab.results import case_runs, measures, standings
-from tslab_lab.workloads import catalogue, held
+from tslab_lab.workloads import held
 
 # Facts that are what their workloads are about.
 TOLD = {
@@ -236,20 +236,10 @@ def misses(outcomes, ours):
             yield f"{name}: RSS {weight:.2f} times what is live, at most {outcome.case.live_limit:g}"
 
 
-def _words(case):
-    """What the group of a case is about. Those that are held to limits have longer words, with their parameters."""
-    groups = held.GROUPS if case.held else catalogue.GROUPS | {"programs": "Real programs."}
-    return groups[case.group]
-
-
-def markdown_page(title, answer, overview, outcomes, names, ours, system, base, setting, notes):
-    """A page for docs/results. `setting` is a list of (name, text), `answer` and `notes` of paragraphs."""
-    parts = [*answer, *notes]
-    if overview:
-        parts += [f"## {overview.title}", overview.markdown()]
+def group_tables(outcomes, names, ours, system, base):
+    """All tables, group by group."""
     for group in dict.fromkeys(outcome.case.group for outcome in outcomes):
         chosen = [outcome for outcome in outcomes if outcome.case.group == group]
-        parts += [f"## {group[0].upper()}{group[1:]}", _words(chosen[0].case)]
         if group in held.STEPPING:
             tables = [steps_table(group, chosen, names, ours)]
         else:
@@ -258,7 +248,16 @@ def markdown_page(title, answer, overview, outcomes, names, ours, system, base, 
         tables += [facts_table(chosen, names), instructions_table(chosen, names)]
         if base:
             tables.append(base_table(chosen, ours, base))
-        parts += filter(None, tables)
+        yield from filter(None, tables)
+
+
+def markdown_page(title, answer, overview, outcomes, names, ours, system, base, setting, notes, path):
+    """A page for docs/results, with all tables in a file beside `path`. `setting` is a list of (name, text), `answer` and `notes`
+    of paragraphs."""
+    tables = [*([overview] if overview else []), *group_tables(outcomes, names, ours, system, base)]
+    parts = [*answer, *([overview] if overview else []), *notes, layout.keep_tables(path, tables)]
+    if len(names) > 1 and ours in names:
+        parts += ["## Each case", compact_table(outcomes, ours)]
     missed = [f"- {line}" for line in misses(outcomes, ours)]
     if any(outcome.case.limit for outcome in outcomes):
         parts += ["## Limits missed", "\n".join(missed) if missed else "None."]

@@ -155,14 +155,20 @@ def brief_table(outcome):
     return table
 
 
-def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, unjudged):
-    """A page for docs/results. `answer`: paragraphs; `notes`: those for the server and for the survivors; `figures`: titles by
-    file."""
+def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, unjudged, path):
+    """A page for docs/results, with all tables in a file beside `path`. `answer`: paragraphs; `notes`: those for the server and
+    for the survivors; `figures`: titles by file."""
     parts = [*answer, *(f"![{title}]({file})" for file, title in figures.items())]
     if outcome:
-        parts += ["## The server", *notes["server"], *server_tables(outcome)]
+        more = layout.keep_tables(path, server_tables(outcome))
+        ratios = (
+            [time_ratios_table(outcome)]
+            if outcome.peers and any(not column.is_peer for column in outcome.columns)
+            else []
+        )
+        parts += ["## The server", brief_table(outcome), *ratios, *notes["server"], more]
     if scattered:
-        parts += ["## Scattered survivors", *notes["scattered"], scattered_table(scattered)]
+        parts += ["## Scattered survivors", scattered_table(scattered), *notes["scattered"]]
     lines = [*missed, *([f"The server's times are not judged: {unjudged}."] if unjudged else [])]
     parts += ["## Limits missed", "\n".join(f"- {line}" for line in lines) if lines else "None."]
     return layout.markdown_page("A request server: tslab's policies against other allocators", parts, setting)

@@ -57,6 +57,13 @@ def as_measured(text):
     return re.sub(rf"\n{re.escape(BEFORE)}[^\n]*\n", "", text)
 
 
+def with_age(text, before):
+    """The text of a page that was written anew from the same results, with the line that it had."""
+    found = re.search(rf"\n{re.escape(BEFORE)}[^\n]*\n", before)
+    head, _, rest = text.partition("\n")
+    return f"{head}\n{found[0]}{rest}" if found else text
+
+
 def ages():
     """Of every page; none where there is no history to tell it from."""
     if not _git("rev-parse", "HEAD"):
@@ -75,13 +82,13 @@ def _changes_since(text):
 
 def wrong():
     """Texts that quote what no page says, and pages that are older than they may be and do not say so: a line each."""
-    known = pages()
+    known = {name: text + tables(name) for name, text in pages().items()}
     for file in quoting():
         everything = file == places.ROOT / "README.md" or file.parent == FOLDER
         for figure, where in unsupported(file.read_text(encoding="utf-8"), known, everything):
             yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
     overview = (FOLDER / "README.md").read_text(encoding="utf-8")
-    for name in known:
+    for name in pages():
         if f"({name}.md)" not in overview:
             yield f"docs/results/README.md does not lead to {name}.md"
     for age in ages():
@@ -141,6 +148,12 @@ def pages():
         for name in CHANGES
         if (FOLDER / f"{name}.md").is_file()
     }
+
+
+def tables(name):
+    """The tables in full that lie beside a page."""
+    file = FOLDER / f"{name}.csv"
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def quoting():
