@@ -19,7 +19,7 @@ from tslab_lab.campaign.raw import Raw
 from tslab_lab.display import layout
 from tslab_lab.measure import honesty, measurement
 from tslab_lab.report import scatter
-from tslab_lab.results import merging, published, storage
+from tslab_lab.results import merging, published, quoted, storage
 
 NAME = "campaign"
 HELP = "measures all that the docs state, in pieces, and writes the pages of docs/results"
@@ -79,6 +79,9 @@ def run(arguments):
     if picture := drawn(pages):
         (pages / PICTURE).write_text(picture, encoding="utf-8")
         print(pages / PICTURE)
+    if pages == published.FOLDER:
+        for path in quoted.fill():
+            print(path)
     for line in published.wrong() if pages == published.FOLDER else ():
         print(f"to do: {line}")
     if left:
@@ -269,7 +272,7 @@ def drawn(pages):
 
 def check(pages):
     """What does not fit together, a line each."""
-    wrong = [*changed(pages, [*plans.full(), *plans.long()]), *redrawn(pages), *published.wrong()]
+    wrong = [*changed(pages, [*plans.full(), *plans.long()]), *redrawn(pages), *published.wrong(), *quoted.wrong()]
     for line in wrong:
         print(line)
     print(f"{len(wrong)} things do not fit." if wrong else "Pages, raw results, README and docs fit together.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tslab_lab.base import machine, places
+from tslab_lab.results import quoted
 
 FOLDER = places.ROOT / "docs/results" if places.ROOT else None
 # Changes of the engine (commits to src and include) since a page was measured, at most.
@@ -84,8 +85,8 @@ def wrong():
     """Texts that quote what no page says, and pages that are older than they may be and do not say so: a line each."""
     known = {name: text + tables(name) for name, text in pages().items()}
     for file in quoting():
-        everything = file == places.ROOT / "README.md" or file.parent == FOLDER
-        for figure, where in unsupported(file.read_text(encoding="utf-8"), known, everything):
+        everything = file.parent == FOLDER
+        for figure, where in unsupported(quoted.unmarked(file.read_text(encoding="utf-8")), known, everything):
             yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
     overview = (FOLDER / "README.md").read_text(encoding="utf-8")
     for name in pages():
@@ -158,5 +159,4 @@ def tables(name):
 
 def quoting():
     """The files whose figures are checked."""
-    every = [places.ROOT / "README.md", FOLDER / "README.md", *sorted((places.ROOT / "docs").glob("*.md"))]
-    return [Path(path) for path in every if path.is_file()]
+    return quoted.quoting(places.ROOT)

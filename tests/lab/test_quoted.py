@@ -1,0 +1,64 @@
+"""Figures between marks: found in the pages, filled in, and held to them; README has no others. usage: test_quoted.py LIBRARY"""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from lab_test import main
+from tslab_lab.base import places
+from tslab_lab.results import quoted
+
+CSV = 'table,row,column,value\n"Time, ns",a,tslab,1.50\n"Time, ns",a,glibc,2.00\n"Peak, MiB",a,tslab,30.0\n'
+PAGE = "# m\n\nleast in 7 of 32\n\n|  | time / tslab | ns |\n| --- | ---: | ---: |\n| tslab | 1 | 739 |\n| glibc | 1.90 (1.8-2.0) | 3162 |\n| x | 1.15 | 1 |\n| y | 1.52 | 2 |\n"
+# Sizes and shares that README states and nothing measures.
+CONSTANTS = {"300 MiB", "10 %", "503 MiB", "1 MiB", "95 %"}
+FIGURE = re.compile(r"\d[\d.,]* ?(?:%|[KMG]iB\b|us\b|ns\b|ms\b)")
+
+
+class Quoted(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "docs/results").mkdir(parents=True)
+        (self.root / "docs/results/m.md").write_text(PAGE)
+        (self.root / "docs/results/m.csv").write_text(CSV)
+
+    def value(self, mark):
+        return quoted.Pages(self.root).value(mark)
+
+    def test_what_a_mark_means(self):
+        for mark, value in (
+            ("m; glibc; time", "1.90"),
+            ("m; others; time", "1.15 to 1.52"),
+            ("m; tslab; ns; us", "0.74"),
+            ("m; a; tslab", "1.50"),
+            ("m; Peak/a; tslab", "30.0"),
+            (r"m; /least in (\d+) of/", "7"),
+        ):
+            self.assertEqual(self.value(mark), value, mark)
+
+    def test_what_is_not_there_is_told(self):
+        for mark in ("n; a; b", "m; z; time", "m; a; years", "m; /most in (.)/"):
+            with self.assertRaises(quoted.Missing, msg=mark):
+                self.value(mark)
+
+    def test_texts_are_filled_and_held_to_the_pages(self):
+        readme = self.root / "README.md"
+        readme.write_text("It takes <!--m; glibc; time-->9<!---->, <!--m; a; tslab-->1.50<!---->.\n")
+        self.assertEqual(len(list(quoted.wrong(self.root))), 1)
+        self.assertEqual(quoted.fill(self.root), [readme])
+        self.assertEqual(readme.read_text(), "It takes <!--m; glibc; time-->1.90<!---->, <!--m; a; tslab-->1.50<!---->.\n")
+        self.assertEqual((list(quoted.wrong(self.root)), quoted.fill(self.root)), ([], []))
+
+    def test_readme_and_docs_have_the_figures_of_the_pages(self):
+        self.assertEqual(list(quoted.wrong()), [])
+
+    def test_readme_has_no_other_figures(self):
+        text = quoted.unmarked((places.ROOT / "README.md").read_text(encoding="utf-8"))
+        self.assertEqual(set(FIGURE.findall(text)) - CONSTANTS, set())
+
+
+if __name__ == "__main__":
+    main()
