@@ -68,7 +68,7 @@ NAVIGATION = {
         {"The checked library": "docs/results/checked.md"},
         {"Real programs": "docs/results/demo.md"},
         {"Rust": "docs/results/rust.md"},
-        {"An hour of load": "docs/results/soak.md"},
+        {"Soak": "docs/results/soak.md"},
         "docs/results/*",
         {"How it is measured": "docs/lab.md"},
         {"Format of the raw data": "docs/results-format.md"},
