@@ -96,8 +96,10 @@ class Pages:
         cells = [table[name][head].partition(" (")[0].rstrip("*") for name in names]
         if unit == ["us"]:
             cells = [layout.three_digits(float(cell) / 1000) for cell in cells]
+        if row != OTHERS:
+            return cells[0]
         cells.sort(key=lambda cell: float(cell.replace("k", "e3")))
-        return cells[0] if cells[0] == cells[-1] else f"{cells[0]} to {cells[-1]}"
+        return f"{cells[0]} to {cells[-1]}"
 
 
 def filled(text, pages):
