@@ -23,9 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "docs/requirements.txt"
 ASSETS = (ROOT / "docs/site.css", ROOT / "docs/iframe-worker.js")
 BEGUN_FROM = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
-PICTURES = {".png", ".svg"}
+AS_THEY_ARE = {".png", ".svg", ".csv"}  # files that lie among the pages as they are
 NOT_FETCHED = 3
+LANDING = "---\nhide: [navigation]\n---\n"  # there is nothing beside it
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\]|!\[[^\]]*\]\([^)]*\))*\]\()([^)\s]+)(\))")
+MARK = re.compile(r"<!--(?:[a-z]+; [^\n]*?)?-->")  # of the figures that the lab fills in
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.M | re.S)
 LANGUAGES = {
     ".c": "c", ".h": "c", ".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".toml": "toml", ".yml": "yaml", ".yaml": "yaml", ".json": "json",
@@ -35,26 +37,35 @@ LANGUAGES = {
 # What stands where. FOLDER/* is all pages of the folder that are not named.
 NAVIGATION = {
     "Home": "README.md",
-    "Use": {
-        "Install": "docs/install.md",
-        "Guide": "docs/guide.md",
-        "C interface": "docs/reference.md",
+    "Learn": {
+        "Guide to epochs": "docs/guide.md",
         "Examples": "examples/README.md",
-        "Other languages": "docs/bindings.md",
         "Questions": "docs/faq.md",
         "Comparison": "docs/comparison.md",
-        "Security": "SECURITY.md",
     },
-    "Operate": [
-        {"Operations": "docs/operations.md"},
+    "Do": {
+        "Install": "docs/install.md",
+        "Recipes": "docs/recipes.md",
+        "Operations": "docs/operations.md",
+        "Memory and limits": "docs/memory.md",
+        "Heap profiles": "docs/profiles.md",
+        "Live view": "docs/export.md",
+        "Tracing": "docs/tracing.md",
+        "Other languages": "docs/bindings.md",
+        "Measure": "docs/lab.md",
+    },
+    "Look up": [
+        {"C interface": "docs/reference.md"},
+        {"C++ interface": "source/include/tslab/tslab.hpp.md"},
+        {"Commands": "docs/commands.md"},
         {"Options": "docs/options.md"},
-        {"Memory": "docs/memory.md"},
         {"Statistics": "docs/statistics.md"},
-        {"Live view": "docs/export.md"},
-        "docs/*",
-        {"Tracing": "docs/tracing.md"},
         {"Diagnostics": "docs/diagnostics.md"},
         {"Limits": "docs/limits.md"},
+        {"Security": "SECURITY.md"},
+        {"Stability": "docs/stability.md"},
+        "docs/*",
+        {"Changes": "CHANGELOG.md"},
     ],
     "Results": [
         "docs/results/README.md",
@@ -70,17 +81,18 @@ NAVIGATION = {
         {"Rust": "docs/results/rust.md"},
         {"Soak": "docs/results/soak.md"},
         "docs/results/*",
-        {"How it is measured": "docs/lab.md"},
         {"Format of the raw data": "docs/results-format.md"},
     ],
     "Understand": [
-        "docs/ARCHITECTURE.md",
-        "docs/origins.md",
-        "docs/verification.md",
+        {"Architecture": "docs/ARCHITECTURE.md"},
+        {"How it is tested": "docs/verification.md"},
+        {"Origins": "docs/origins.md"},
         {"Decisions": ["docs/decisions/README.md", "docs/decisions/*"]},
         {"Protocols": ["docs/protocols/README.md", "docs/protocols/*"]},
+        {"Contributing": "CONTRIBUTING.md"},
+        {"Style": "docs/STYLE.md"},
+        {"Tests": "tests/README.md"},
     ],
-    "Project": ["CHANGELOG.md", "docs/stability.md", "CONTRIBUTING.md", "docs/STYLE.md", "tests/README.md"],
 }
 
 
@@ -127,11 +139,11 @@ class Pages:
             return self.done[path]
         if not path.exists() or ROOT not in path.parents:
             return None
-        shown = path.suffix == ".md" or path.suffix in PICTURES
+        shown = path.suffix == ".md" or path.suffix in AS_THEY_ARE
         self.done[path] = name = path.relative_to(ROOT).as_posix() if shown else source_page(path)
         if path.suffix == ".md":
-            self.write(name, self.markdown(path, name))
-        elif path.suffix in PICTURES:
+            self.write(name, (LANDING if name == "README.md" else "") + self.markdown(path, name))
+        elif path.suffix in AS_THEY_ARE:
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, self.folder / name)
         elif path.is_dir():
@@ -157,17 +169,31 @@ class Pages:
                 return f"{shown}{match[2]}{match[3]}"  # MkDocs complains
             return f"{shown}{os.path.relpath(found, pathlib.Path(name).parent)}{mark}{anchor}{match[3]}"
 
-        text, out, at = path.read_text(encoding="utf-8"), [], 0
+        text, out, at = MARK.sub("", path.read_text(encoding="utf-8")), [], 0
         for fence in FENCE.finditer(text):
             out += [LINK.sub(link, text[at:fence.start()]), fence[0]]  # fmt: skip
             at = fence.end()
         return "".join([*out, LINK.sub(link, text[at:])])
 
 
+def commands():
+    """The help of the command `tslab` and of each of its commands, as a page."""
+
+    def help_of(*words):
+        argv = [sys.executable, "-B", ROOT / "tools/tslab", *words, "--help"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "100"})
+        return f"```text\n{done.stdout.rstrip()}\n```\n"
+
+    names = sorted(path.stem for path in (ROOT / "tools/tslab_tools/commands").glob("[a-z]*.py"))
+    parts = [f"# The command `tslab`\n\nThis page is the help of the command itself.\n\n{help_of()}"]
+    return "\n".join([*parts, *(f"## tslab {name}\n\n{help_of(name)}" for name in names)])
+
+
 def make_pages(folder):
     shutil.rmtree(folder, ignore_errors=True)
     pages = Pages(folder)
     pages.write("docs/reference.md", reference.page())
+    pages.write("docs/commands.md", commands())
     for asset in ASSETS:
         pages.write(asset.name, asset.read_text(encoding="utf-8"))
     for begun in BEGUN_FROM:
