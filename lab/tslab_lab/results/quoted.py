@@ -13,6 +13,7 @@ from tslab_lab.base import places
 from tslab_lab.display import layout
 
 MARK = re.compile(r"<!--([a-z]+; [^\n]*?)-->(.*?)<!---->")
+FIRST = re.compile(r"^\s*(<!--[a-z]+; .{,40})", re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
 OURS, SYSTEM, OTHERS = "tslab", "glibc", "others"
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".py", ".rs", ".sh")
@@ -131,6 +132,8 @@ def wrong(root=places.ROOT):
     """Figures between marks that are not those of the pages: a line each."""
     pages = Pages(root)
     for path in quoting(root):
+        for line in FIRST.findall(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(root)}: a mark begins a line, which ends the paragraph before it: {line}"
         for mark, told in MARK.findall(path.read_text(encoding="utf-8")):
             try:
                 value = pages.value(mark)
