@@ -20,6 +20,15 @@ class Words(unittest.TestCase):
         self.assertEqual(["What waits goes back."], list(words.whats("It waits. What waits goes back.")))
         self.assertEqual(1, len(list(words.whats("/* What a thread\n has done. */"))))
 
+    def test_who(self):
+        self.assertEqual([], list(words.whos("Who may look? The thread who asks. `Who asks`")))
+        self.assertEqual(["Who asks has it."], list(words.whos("It waits. Who asks has it.")))
+
+    def test_colons(self):
+        well = "One: two.\n\nThree: four.\n\n- a: b\n- c: d\n\n| a: b: c |\n\n    x: y: z\n\n`a: b: c` [d](e: f): 10:20\n"
+        self.assertEqual([], list(words.colons(well)))
+        self.assertEqual(["One: two, and three: four."], list(words.colons("One: two,\nand three: four.\n")))
+
     def test_subjects(self):
         good = "heap: do not touch unused classes"
         self.assertEqual([], list(words.bad_subjects([good, "tests, lab: share what both need"])))

@@ -5,6 +5,8 @@ usage: words.py ROOT
   files      a source or header that a comment or a page names is there
   functions  a function that a card of the engine or of a protocol names is there
   sentences  no sentence of a page or of a public header begins with What, unless it asks
+             and none with a "who" that is nobody in the sentence
+  colons     a paragraph of the pages that users read has at most one
   subjects   the subjects of the last commits are `area: verb object`, at most 60 columns
 """
 
@@ -21,6 +23,14 @@ CODE = re.compile(r"`([^`\n]+)`")
 OTHERS = {"sim_weak", "stock_granted"}
 FUNCTION = re.compile(r"^([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?$")
 WHAT = re.compile(r"(?:^|[.:!?] |\| |[-*] |/\* |\*\* )(What (?!\w+-)[^.?!|]*[.?!|]?)", re.M)
+# "Who enters has ...": a pronoun without a person.
+WHO = re.compile(r"(?:^|[.:!?] |[-*] )(Who(?:ever)? (?!\w+-)[^.?!|]*[.?!|]?)", re.M)
+FENCED = re.compile(r"^( *)(?:```|~~~).*?^\1(?:```|~~~)[^\n]*$", re.M | re.S)
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
+ITEM = re.compile(r"^(?=\s*(?:[-*]|\d+\.) )", re.M)
+COLON = re.compile(r":(?=\s|$)")
+# Pages about how to measure, and those of the table of options, have more of them still.
+COLONS_LEFT = {"lab", "export", "operations", "options", "origins", "results-format"}
 SUBJECT = re.compile(r"^[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z]")
 COMMITS, COLUMNS = 10, 60
 # Of other projects, of the system, and of examples in the pages.
@@ -54,6 +64,25 @@ def whats(text):
     for sentence in WHAT.findall(text):
         if not sentence.endswith("?") and not sentence.endswith("|"):
             yield " ".join(sentence.split())[:60]
+
+
+def whos(text):
+    for sentence in WHO.findall(without_code(text)):
+        if not sentence.endswith(("?", "|")):
+            yield " ".join(sentence.split())[:60]
+
+
+def without_code(text):
+    """The text of a page without code, comments and the targets of links."""
+    text = INDENTED.sub("", FENCED.sub("", text))
+    return re.sub(r"\]\([^)]*\)", "]", CODE.sub("`", re.sub(r"<!--.*?-->", "", text, flags=re.S)))
+
+
+def colons(text):
+    """Paragraphs, and items of lists, that have more than one."""
+    for paragraph in re.split(r"\n\s*\n", ITEM.sub("\n", without_code(text))):
+        if not paragraph.lstrip().startswith(("|", "#")) and len(COLON.findall(paragraph)) > 1:
+            yield " ".join(paragraph.split())[:60]
 
 
 def bad_subjects(subjects):
@@ -92,6 +121,12 @@ def complaints(root):
     for path, text in (pages | headers).items():
         for sentence in whats(text):
             yield f"{path.relative_to(root)}: name the subject of: {sentence}"
+    for path, text in pages.items():
+        for sentence in whos(text):
+            yield f"{path.relative_to(root)}: say which thread or person it is: {sentence}"
+        if (path.parent == root / "docs" and path.stem not in COLONS_LEFT) or path == root / "README.md":
+            for paragraph in colons(text):
+                yield f"{path.relative_to(root)}: two colons in one paragraph: {paragraph}"
     for subject in bad_subjects(subjects_of(root)):
         yield f"the commit `{subject}`: its subject is to be `area: verb object`, at most {COLUMNS} columns"
 

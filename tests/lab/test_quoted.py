@@ -49,7 +49,9 @@ class Quoted(unittest.TestCase):
         readme.write_text("It takes <!--m; glibc; time-->9<!---->, <!--m; a; tslab-->1.50<!---->.\n")
         self.assertEqual(len(list(quoted.wrong(self.root))), 1)
         self.assertEqual(quoted.fill(self.root), [readme])
-        self.assertEqual(readme.read_text(), "It takes <!--m; glibc; time-->1.90<!---->, <!--m; a; tslab-->1.50<!---->.\n")
+        self.assertEqual(
+            readme.read_text(), "It takes <!--m; glibc; time-->1.90<!---->, <!--m; a; tslab-->1.50<!---->.\n"
+        )
         self.assertEqual((list(quoted.wrong(self.root)), quoted.fill(self.root)), ([], []))
 
     def test_readme_and_docs_have_the_figures_of_the_pages(self):

@@ -4,7 +4,6 @@ it may be, and whether texts that quote a page say what it says."""
 import re
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from tslab_lab.base import machine, places
 from tslab_lab.results import quoted

@@ -47,11 +47,17 @@ def of_markdown(text):
 
 def facts(root):
     """What README says of the tests: lines of them for a line of the engine, in halves; what the last long runs did."""
+
     def lines(folder):
         return sum(len(path.read_bytes().splitlines()) for path in (root / folder).rglob("*") if path.suffix in SOURCES)
 
     assertions = (root / "tests/house/assertions.txt").read_text(encoding="utf-8").split()[0]
-    return {"facts": {"tests": {"lines": f"{int(2 * lines('tests') / lines('src')) / 2:g}"}, "assertions": {"per": f"{float(assertions):.0f}"}}}
+    return {
+        "facts": {
+            "tests": {"lines": f"{int(2 * lines('tests') / lines('src')) / 2:g}"},
+            "assertions": {"per": f"{float(assertions):.0f}"},
+        }
+    }
 
 
 class Pages:
@@ -114,7 +120,11 @@ def unmarked(text):
 
 
 def quoting(root):
-    return [path for path in (root / "README.md", *sorted((root / "docs").glob("*.md")), root / "docs/results/README.md") if path.is_file()]
+    return [
+        path
+        for path in (root / "README.md", *sorted((root / "docs").glob("*.md")), root / "docs/results/README.md")
+        if path.is_file()
+    ]
 
 
 def fill(root=places.ROOT):
