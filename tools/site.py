@@ -38,6 +38,7 @@ LANGUAGES = {
 NAVIGATION = {
     "Home": "README.md",
     "Learn": {
+        "Tutorial": "docs/tutorial.md",
         "Guide to epochs": "docs/guide.md",
         "Examples": "examples/README.md",
         "Questions": "docs/faq.md",
