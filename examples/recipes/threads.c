@@ -1,4 +1,5 @@
-// Four threads each keep 2,000 objects of 16 to 515 bytes, and replace them at random, a million times. Prints the seconds.
+// Four threads each keep 2,000 objects of 16 to 515 bytes, and replace them at random, a million times. Prints the
+// seconds.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
  *
  * How to read the comments. The first paragraph says what a function does. Then come:
  *
- *   Requires: what the caller must see to. Missing: nothing.
- *   Returns:  the result, and every error. Missing: nothing.
- *   Threads:  who may call it when. Missing: any thread, at any time.
+ *   Requires: what the caller must see to.
+ *   Returns:  the result, and every error.
+ *   Threads:  who may call it when. If it is absent: any thread, at any time.
  *   Cost:     of the common case.
  *
  * Threads. "Any thread, at any time" includes destructors of threads and the child of a fork. One exception: a
@@ -207,7 +207,7 @@ struct tslab_limits {
                           back; 0: no limit */
     size_t soft_bytes; /* above it no freed memory waits for reuse, and caches are small; 0: no limit */
     /* Called each time that the footprint has passed soft_bytes, by the thread that notices in an allocation. It may
-     * allocate, free and set limits. The library holds no lock. NULL: nobody is told. */
+     * allocate, free and set limits. The library holds no lock. NULL: no callback. */
     void (*on_soft)(size_t footprint_bytes, size_t soft_bytes, void *context);
     void *context; /* what on_soft is called with */
 };
@@ -614,7 +614,7 @@ TSLAB_API enum tslab_status tslab_work_resume(void);
 struct tslab_stats {
     uint64_t live_objects;    /* small ones, allocated and not freed; without those in chunks of epochs */
     uint64_t live_bytes;      /* of these, in their size classes */
-    uint64_t large_bytes;     /* used by runs of large objects */
+    uint64_t large_bytes;     /* bytes of large objects */
     uint64_t cached_bytes;    /* free, in thread caches */
     uint64_t slab_bytes;      /* all slabs */
     uint64_t chunk_bytes;     /* all chunks of epochs; what lives in them is in tslab_epoch_stats */
@@ -670,7 +670,7 @@ TSLAB_API enum tslab_status tslab_stats_print(int fd);
 TSLAB_API enum tslab_status tslab_stats_json(int fd);
 
 /* Writes the heap profile to a file descriptor: which call stacks allocated what lives, what was allocated, and the
- * pages that few objects keep. There is one while the option `profile` is set, which the program can do. `tslab
+ * pages that few objects keep. It exists while the option `profile` is set; tslab_option_set can set it. `tslab
  * profile` reads it; docs/profiles.md describes it. It does not allocate.
  *
  * Returns: TSLAB_OK. TSLAB_INVALID: not all of it could be written.

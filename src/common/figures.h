@@ -27,7 +27,7 @@
 #define TOTAL_FIGURES(X)                                                                                              \
     X(live_objects, COUNT, GAUGE, "small objects, allocated and not freed; without those in chunks of epochs")        \
     X(live_bytes, BYTES, GAUGE, "of these objects, in the sizes of their classes")                                    \
-    X(large_bytes, BYTES, GAUGE, "used by runs of large objects")                                                     \
+    X(large_bytes, BYTES, GAUGE, "bytes of large objects")                                                            \
     X(cached_bytes, BYTES, GAUGE, "free, in caches of threads")                                                       \
     X(slab_bytes, BYTES, GAUGE, "all slabs")                                                                          \
     X(chunk_bytes, BYTES, GAUGE, "all chunks of epochs")                                                              \

@@ -1,5 +1,6 @@
-/* Huge pages where a program grows. A fault for a page costs about 1,500 ns, and in a huge page a page costs 400 ns.
- * But a huge page that is not used up, or that the kernel fills again after a purge, is memory that nobody asked for.
+/* Huge pages where a program grows. A fault for a small page costs several times its share of a fault for a huge
+ * page (docs/decisions/huge-pages.md). But a huge page that is not used up, or that the kernel fills again after a
+ * purge, is memory that nobody asked for.
  *
  * So the depot asks for one huge page at a time, for the next 2 MiB that slabs are about to fill, once short runs are
  * HUGE_FROM_UNITS. The pages come at once, and then the range loses its mark: khugepaged finds nothing to fill, and the

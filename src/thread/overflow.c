@@ -21,9 +21,9 @@ static bool is_exchanged(const struct heap *heap, unsigned class)
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
  * exchange takes it, or it is the one that lies in the heap.
  *
- * Slots of several threads that are mixed in one tray do not go to the exchange. Who took them would write here and
- * there, and free in that order, so they would be mixed for ever; through their slabs they come back in a row
- * (docs/decisions/remote-frees.md). */
+ * Slots of several threads that are mixed in one tray do not go to the exchange. A thread that took such a tray would
+ * touch scattered slots and free them in the same order, so they would stay mixed. Returning them to their slabs sorts
+ * them (docs/decisions/remote-frees.md). */
 static bool hand_over(struct heap *heap, unsigned class)
 {
     struct magazine *const m = &heap->front.magazine[class];

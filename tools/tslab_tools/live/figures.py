@@ -3,7 +3,7 @@
 TOTAL_FIGURES = (
     ("live_objects", "count", "gauge", "small objects, allocated and not freed; without those in chunks of epochs"),
     ("live_bytes", "bytes", "gauge", "of these objects, in the sizes of their classes"),
-    ("large_bytes", "bytes", "gauge", "used by runs of large objects"),
+    ("large_bytes", "bytes", "gauge", "bytes of large objects"),
     ("cached_bytes", "bytes", "gauge", "free, in caches of threads"),
     ("slab_bytes", "bytes", "gauge", "all slabs"),
     ("chunk_bytes", "bytes", "gauge", "all chunks of epochs"),
