@@ -12,14 +12,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = "include/tslab/tslab.h"
-# Files, and the places of the whole version and of the interface's (before 1.0: major and minor) in them.
+# Files of tools, and the place of the version in each.
 WHOLE = {
     "tools/tslab_tools/__init__.py": r'^VERSION = "([^"]+)"$',
     "lab/pyproject.toml": r'^version = "([^"]+)"$',
     "debian/changelog": r"\Atslab \(([^)]+)\)",
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",
-    "README.md": r"version (\d+\.\d+\.\d+)",
-    "docs/install.md": r"tslab-(\d+\.\d+\.\d+)\.tar",
     "packaging/tslab.spec": r"^Version: +(\S+)$",
     "packaging/APKBUILD": r"^pkgver=(\S+)$",
     "packaging/default.nix": r'^  version = "([^"]+)";$',
@@ -28,16 +26,17 @@ WHOLE = {
     "bindings/rust/Cargo.lock": r'^name = "tslab[a-z-]*"\nversion = "([^"]+)"$',
     "bindings/rust/tslab/Cargo.toml": r'^tslab-sys = \{ version = "([^"]+)"',
 }
-INTERFACE = {
-    HEADER: r"libtslab\.so\.([\d.]+\d)|symbol version TSLAB_([\d.]+\d)",
-    "debian/control": r"libtslab(\d[\d.]*)",
-    "README.md": r"find_package\(tslab ([\d.]+)\)",
-    "docs/install.md": r"find_package\(tslab ([\d.]+)",
-    "bindings/rust/tslab/README.md": r'^tslab = "([^"]+)"$',
-    "examples/CMakeLists.txt": r"find_package\(tslab ([\d.]+)",
-    "tests/install/consumer/CMakeLists.txt": r"find_package\(tslab ([\d.]+)",
-}
-
+# What people read, and how it says the whole version and the interface's (before 1.0: major and minor).
+READ = (
+    "*.md", "docs/*.md", "include/tslab/*", "bindings/*/*.md", "bindings/rust/*/*.md", "examples/*", "debian/control",
+    "packaging/*", "tests/install/*/CMakeLists.txt",
+)  # fmt: skip
+SAID_WHOLE = r"\b(?:tslab[- ]|[Vv]ersion )(\d+\.\d+\.\d+)\b"
+SAID_INTERFACE = "|".join((
+    r"\blibtslab(?:-[a-z]+)*\.so\.(\d+\.\d+)\b", r"\bTSLAB_(\d+\.\d+)\b", r"\blibtslab(\d+\.\d+)(?!\d)", r"find_package\(tslab (\d+\.\d+)\b",
+    r'^tslab = "(\d+\.\d+)"$', r"\bversion (\d+\.\d+)(?= of a binding| of the library|, and before 1\.0)", r"\btakes (\d+\.\d+)\.x",
+    r"^\| releases \| (\d+\.\d+) \|",
+))  # fmt: skip
 
 def version():
     text = (ROOT / HEADER).read_text(encoding="utf-8")
@@ -51,14 +50,14 @@ def interface(whole):
 
 def places(wanted):
     """Each place where a version stands: file, the match, and what should stand there."""
-    for table, value in ((WHOLE, wanted), (INTERFACE, interface(wanted))):
-        for name, pattern in table.items():
-            path = ROOT / name
-            text = path.read_text(encoding="utf-8") if path.exists() else ""
-            found = list(re.finditer(pattern, text, re.M))
-            # The newest entry of a changelog is its first.
-            for match in found[:1] if "hange" in name else found:
-                yield path, match, value
+    read = sorted({path for pattern in READ for path in ROOT.glob(pattern) if path.is_file()} - {ROOT / "CHANGELOG.md"})
+    rows = [(ROOT / name, pattern, wanted) for name, pattern in WHOLE.items()]
+    rows += [(path, pattern, value) for pattern, value in ((SAID_WHOLE, wanted), (SAID_INTERFACE, interface(wanted))) for path in read]
+    for path, pattern, value in rows:
+        found = list(re.finditer(pattern, path.read_text(encoding="utf-8"), re.M)) if path.exists() else []
+        # The newest entry of a changelog is its first.
+        for match in found[:1] if "changelog" in path.name.lower() else found:
+            yield path, match, value
 
 
 def check():
@@ -78,14 +77,14 @@ def write(wanted):
     before = next((ROOT / "debian").glob("libtslab[0-9]*.install"))
     before.rename(before.with_name(f"libtslab{interface(wanted)}.install"))
     for path in dict.fromkeys(path for path, _, _ in places(wanted)):
-        if path.name not in ("CHANGELOG.md", "changelog"):
+        if "changelog" not in path.name.lower():
             edits = [(match, value) for other, match, value in places(wanted) if other == path]
             text = path.read_text(encoding="utf-8")
             for match, value in sorted(edits, key=lambda edit: -edit[0].start()):
                 group = next(at for at, word in enumerate(match.groups(), 1) if word)
                 text = text[:match.start(group)] + value + text[match.end(group):]  # fmt: skip
             path.write_text(text, encoding="utf-8")
-    print("tslab: now begin an entry in CHANGELOG.md and in debian/changelog")
+    print("tslab: now begin an entry in CHANGELOG.md, debian/changelog and packaging/tslab.spec")
 
 
 def main():
