@@ -45,8 +45,8 @@
  * and write its call stack below the line. The release libraries see it where that costs nothing (SECURITY.md). A
  * handler of SIGABRT may allocate and fork. It must not go on with the program.
  *
- * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.2,
- * symbol version TSLAB_0.2). A patch version changes neither functions nor structs. From 1.0 on the same holds for
+ * Versions. Before 1.0 every minor version may change the interface, and has a soname of its own (libtslab.so.0.3,
+ * symbol version TSLAB_0.3). A patch version changes neither functions nor structs. From 1.0 on the same holds for
  * major versions, and a minor version adds members to a struct only at its end.
  *
  * Sizes of structs. Every function that takes a struct is told how large the caller's struct is. The plain name, such
@@ -65,7 +65,7 @@
 
 /* The version of this header. The build reads the version from here. */
 #define TSLAB_VERSION_MAJOR 0
-#define TSLAB_VERSION_MINOR 2
+#define TSLAB_VERSION_MINOR 3
 #define TSLAB_VERSION_PATCH 0
 
 #ifdef __cplusplus
