@@ -7,6 +7,7 @@ usage: words.py ROOT
   sentences  no sentence of a page or of a public header begins with What, unless it asks
              and none with a "who" that is nobody in the sentence
   colons     a paragraph of the pages that users read has at most one
+  decisions  below its title a decision has its date, and says whether it is in force or names what superseded it
   subjects   the subjects of the last commits are `area: verb object`, at most 60 columns
 """
 
@@ -32,6 +33,9 @@ COLON = re.compile(r":(?=\s|$)")
 # Pages about how to measure, and those of the table of options, have more of them still.
 COLONS_LEFT = {"lab", "export", "operations", "options", "origins", "results-format"}
 SUBJECT = re.compile(r"^[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z]")
+STATUS = re.compile(
+    r"# .+\n\n\*Decided \d{4}-\d\d-\d\d(, revised \d{4}-\d\d-\d\d)?\. (In force|Superseded (in part )?by \[[^]]+\]\([^)]+\))\.\*\n\n"
+)
 COMMITS, COLUMNS = 10, 60
 # Of other projects, of the system, and of examples in the pages.
 FOREIGN = re.compile(
@@ -127,6 +131,8 @@ def complaints(root):
         if (path.parent == root / "docs" and path.stem not in COLONS_LEFT) or path == root / "README.md":
             for paragraph in colons(text):
                 yield f"{path.relative_to(root)}: two colons in one paragraph: {paragraph}"
+        if path.parent.name == "decisions" and path.name != "README.md" and not STATUS.match(text):
+            yield f"{path.relative_to(root)}: its third line is to say `Decided DATE`, and whether it is in force (docs/decisions/README.md)"
     for subject in bad_subjects(subjects_of(root)):
         yield f"the commit `{subject}`: its subject is to be `area: verb object`, at most {COLUMNS} columns"
 
