@@ -22,11 +22,11 @@ symbols="llvm debuginfod"
 demo="python3 python3-rich python3-jinja2 perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++ clang rocksdb-tools postgresql"
 lab="python3 $tslab python3-jinja2 binutils patch valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
+test="$build $demo $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
-ways="musl-tools gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv liblua5.4-dev rpmlint nix-bin zsh fish"
+ways="musl-tools gcc-aarch64-linux-gnu gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user build-essential dpkg-dev debhelper dh-python fakeroot lintian rpm cpio abigail-tools python3-venv liblua5.4-dev rpmlint nix-bin zsh fish"
 
 # The package of a language, but only where its commands cannot be had already, from whatever source.
 language() {
