@@ -1,14 +1,19 @@
 #!/usr/bin/python3 -B
-"""Makes what a release consists of, from the commit HEAD: the sources, the amalgamation, an SPDX bill of materials, and checksums.
-The same commit gives the same bytes, on any machine and in any directory.
+"""Makes what a release consists of, from the commit HEAD: the sources, the amalgamation, an SPDX bill of materials, a repository for
+apt where the tools of Debian's packages are, and checksums. The same commit gives the same bytes, on any machine and in any
+directory; in the repository, with the same compiler.
 """
 
 import argparse
+import contextlib
+import email.utils
 import gzip
 import hashlib
 import io
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -41,15 +46,43 @@ def archive_of(files, seconds):
     return out.getvalue()
 
 
-def amalgamation(sources, name, seconds):
-    """By the script of the commit, from the sources of the commit."""
+@contextlib.contextmanager
+def extracted(sources):
     with tempfile.TemporaryDirectory() as directory:
         with tarfile.open(fileobj=io.BytesIO(sources)) as archive:
             archive.extractall(directory)
         (root,) = pathlib.Path(directory).iterdir()
-        made = pathlib.Path(directory, "made")
+        yield root
+
+
+def amalgamation(sources, name, seconds):
+    """By the script of the commit, from the sources of the commit."""
+    with extracted(sources) as root:
+        made = root.with_name("made")
         subprocess.run([root / "tools/amalgamate.py", made], check=True)
         return archive_of({f"{name}/{path.name}": path.read_bytes() for path in made.iterdir()}, seconds)
+
+
+def apt_repository(sources, seconds):
+    """Debian's packages, and the lists by which apt finds them: a directory that apt can install from as it is. Nobody has signed it."""
+    missing = [tool for tool in ("dpkg-buildpackage", "dh", "dh_python3", "dpkg-scanpackages") if shutil.which(tool) is None]
+    if missing:
+        print(f"tslab: no repository for apt: there is no {missing[0]} (docs/install.md, Debian)", file=sys.stderr)
+        return {}
+    with extracted(sources) as root:
+        settings = {**os.environ, "DEB_BUILD_OPTIONS": f"parallel={os.cpu_count()} noautodbgsym", "SOURCE_DATE_EPOCH": str(seconds)}
+        build = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b"], cwd=root, env=settings, capture_output=True, text=True)
+        if build.returncode != 0:
+            sys.exit(f"{build.stdout}{build.stderr}dpkg-buildpackage failed")
+        packages = {path.name: path.read_bytes() for path in sorted(root.parent.glob("*.deb"))}
+        listed = subprocess.run(["dpkg-scanpackages", "."], cwd=root.parent, check=True, capture_output=True).stdout
+    architectures = {name.rsplit("_", 1)[1].removesuffix(".deb") for name in packages} - {"all"}
+    release = [
+        "Origin: tslab", "Label: tslab", "Suite: stable", f"Architectures: {' '.join(sorted(architectures))}",
+        f"Date: {email.utils.formatdate(seconds, usegmt=True)}", "SHA256:", f" {hashlib.sha256(listed).hexdigest()} {len(listed)} Packages",
+    ]  # fmt: skip
+    files = {**packages, "Packages": listed, "Release": "".join(f"{line}\n" for line in release).encode()}
+    return {f"apt/{name}": data for name, data in files.items()}
 
 
 # What is not ours, and its licences.
@@ -117,9 +150,12 @@ def main():
         f"{name}.tar.gz": packed,
         f"{name}-amalgamation.tar.gz": compressed(amalgamation(sources, f"{name}-amalgamation", seconds)),
         f"{name}.spdx.json": bill.encode(),
+        **apt_repository(sources, seconds),
     }
     made["SHA256SUMS"] = "".join(f"{hashlib.sha256(data).hexdigest()}  {file}\n" for file, data in sorted(made.items())).encode()
+    shutil.rmtree(target / "apt", ignore_errors=True)  # packages of other commits
     for file, data in made.items():
+        (target / file).parent.mkdir(exist_ok=True)
         (target / file).write_bytes(data)
         print(target / file)
 

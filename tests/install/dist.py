@@ -1,17 +1,21 @@
-"""Makes a release twice, in two clones at places of different length, and compares the bytes. Then looks at what is in it.
+"""Makes a release twice, in two clones at places of different length, and compares the bytes. Then looks at what is in it, and has
+apt install from its repository, by lists of its own.
 
 usage: dist.py
 """
 
+import getpass
 import json
+import re
+import shutil
 import subprocess
 import tarfile
 
-from ways import SOURCE, empty_directory, expect, output_of, skip, version
+from ways import SOURCE, empty_directory, expect, interface_version, output_of, skip, version
 
 
 def contents(directory):
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
 def make(clone, environment):
@@ -35,6 +39,28 @@ def check_contents(dist):
     expect(bill["packages"][0]["versionInfo"] == version(), "the bill has another version")
 
 
+def check_apt(root, repository):
+    """What tslab-tools and libtslab-dev need comes from the repository and from this system, and what comes runs."""
+    root.mkdir()
+    (root / "sources.list").write_text(f"deb [trusted=yes] file:{repository} ./\n")
+    for name in ("lists/partial", "archives/partial", "downloads"):
+        (root / name).mkdir(parents=True)
+    apt = [
+        "apt-get", "-q", "-o", f"Dir::Etc::SourceList={root}/sources.list", "-o", "Dir::Etc::SourceParts=-", "-o", f"Dir::State::Lists={root}/lists",
+        "-o", f"Dir::Cache={root}", "-o", f"APT::Sandbox::User={getpass.getuser()}",
+    ]  # fmt: skip
+    output_of(*apt, "update")
+    library = f"libtslab{interface_version()}"
+    planned = output_of(*apt, "-s", "install", "--no-install-recommends", "--reinstall", library, "libtslab-dev")
+    for name in (library, "libtslab-dev"):
+        expect(re.search(rf"^Inst {name} (\[\S+\] )?\({version()} ", planned, re.M), f"apt does not install {name}: {planned}")
+    output_of("sh", "-euc", 'cd "$1"; shift; "$@"', "sh", root / "downloads", *apt, "download", library, "tslab-tools")
+    for package in (root / "downloads").iterdir():
+        output_of("dpkg", "-x", package, root / "system")
+    said = output_of(root / "system/usr/bin/tslab-run", "true", TSLAB_STATS="1", LD_PRELOAD=None)
+    expect("tslab statistics" in said, f"the packages of the repository do not run a program: {said}")
+
+
 def main():
     if subprocess.run(["git", "-C", SOURCE, "rev-parse", "--verify", "HEAD"], capture_output=True).returncode != 0:
         skip("this is no clone")
@@ -43,6 +69,10 @@ def main():
         second = make(root / "another-place", {"LANG": "C.UTF-8", "TZ": "Asia/Tokyo", "HOME": str(root)})
         expect(contents(first) == contents(second), "two releases of one commit differ")
         check_contents(first)
+        if (first / "apt").exists() and shutil.which("apt-get"):
+            check_apt(root / "with-apt", first / "apt")
+        else:
+            print("not for apt: a tool is missing")
 
 
 main()
