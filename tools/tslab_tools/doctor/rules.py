@@ -236,7 +236,7 @@ class Live(Grows):
         text = f"{self.much(of)} is live: the program holds it"
         if of.seconds:
             grown = of.grown("live")
-            text += f", and {f'only {size(grown)} more' if grown > 0 else 'no more'} than {of.seconds:.1f} s before"
+            text += f", {f'only {size(grown)} more' if grown > 0 else 'no more'} than it did {of.seconds:.1f} s before"
         return f"{text}."
 
     def rows(self, of: Evidence) -> list[Row]:
