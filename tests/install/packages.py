@@ -1,13 +1,14 @@
-"""The files for packages whose systems are not here: that the shell and Nix can read them, and that they name what there is.
+"""The files for systems that are not here (packages, containers, GitHub): that they can be read, and that they name what there is.
 
 usage: packages.py
 """
 
 import json
 import os
+import re
 import shutil
 
-from ways import SOURCE, empty_directory, expect, output_of, version
+from ways import SOURCE, empty_directory, expect, interface_version, output_of, version
 
 PACKAGING = SOURCE / "packaging"
 # In place of nixpkgs.
@@ -36,7 +37,50 @@ def nix():
     expect(package["pname"] == "tslab" and package["version"] == version() and package["src"] == str(SOURCE), package)
 
 
+def container():
+    """packaging/Dockerfile copies what there is from stages that there are, and the pages build its stages."""
+    text = (PACKAGING / "Dockerfile").read_text()
+    stages = set(re.findall(r"^FROM \S+ AS (\S+)$", text, re.M))
+    named = set(re.findall(r"^COPY --from=(\S+)", text, re.M))
+    for path in ("docs/operations.md", "CONTRIBUTING.md"):
+        named |= set(re.findall(r"packaging/Dockerfile --target (\S+)", (SOURCE / path).read_text()))
+    expect(named <= stages and "tslab" in named, f"the stages are {stages}, and {named} are named")
+    options = set(re.findall(r"-D(TSLAB_[A-Z]+)=", text))
+    listed = set(re.findall(r"^\| `(TSLAB_[A-Z]+)` \|", (SOURCE / "docs/install.md").read_text(), re.M))
+    expect(options <= listed, f"docs/install.md does not list {options - listed}")
+    (prefix,) = set(re.findall(r"--prefix (\S+)", text))
+    copied = set(re.findall(r"COPY --from=tslab (\S+)", text + (SOURCE / "docs/operations.md").read_text()))
+    expect(copied == {prefix, f"{prefix}/lib/libtslab-malloc.so.{interface_version()}"}, f"{copied} are copied")
+
+
+def github():
+    """What the workflows run is there, and their matrix is that of the tests. Forms can be read."""
+    try:
+        import yaml
+    except ImportError:
+        print("not for GitHub: there is no python3-yaml")
+        return
+    files = {path.name: yaml.safe_load(path.read_text()) for path in (SOURCE / ".github").rglob("*.yml")}
+    targets = set(re.findall(r"^([a-z0-9-]+):", (SOURCE / "Makefile").read_text(), re.M))
+    for name in ("ci.yml", "release.yml"):
+        steps = [step.get("run", "") for job in files[name]["jobs"].values() for step in job["steps"]]
+        for command in "\n".join(steps).splitlines():
+            wanted = set(re.findall(r"(?:^|&& )\s*make ([a-z-]+)", command))
+            expect(wanted <= targets, f"{name}: there is no target {wanted - targets}")
+            for path in re.findall(r"(?<![\w/.-])(?:tests|tools|bindings|\.ci)/[\w./-]+", command):
+                expect((SOURCE / path).exists(), f"{name}: there is no {path}")
+    matrix = files["ci.yml"]["jobs"]["cell"]["strategy"]["matrix"]
+    tests = (SOURCE / "tests/install/CMakeLists.txt").read_text()
+    for name, values in matrix.items():
+        expect(f"foreach({name} IN ITEMS {' '.join(values)})" in tests, f"the tests have another {name} than the matrix")
+    for name in ("fault.yml", "figure.yml"):
+        names = [part["id"] for part in files[name]["body"] if part["type"] != "markdown"]
+        expect({"name", "description"} <= set(files[name]) and len(names) == len(set(names)), f"{name} is no form")
+
+
 def main():
+    container()
+    github()
     with empty_directory():
         alpine()
         nix()
