@@ -28,6 +28,7 @@ class Words(unittest.TestCase):
         well = "One: two.\n\nThree: four.\n\n- a: b\n- c: d\n\n| a: b: c |\n\n    x: y: z\n\n`a: b: c` [d](e: f): 10:20\n"
         self.assertEqual([], list(words.colons(well)))
         self.assertEqual(["One: two, and three: four."], list(words.colons("One: two,\nand three: four.\n")))
+
     def test_decisions(self):
         for status in ("Decided 2026-11-21. In force.", "Decided 2026-11-21, revised 2026-11-22. Superseded in part by [keeper.md](keeper.md)."):
             self.assertTrue(words.STATUS.match(f"# Title\n\n*{status}*\n\nText"))
