@@ -22,7 +22,7 @@ enum {
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5, /* this fraction of what was in use lately may wait in any case */
+    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
 };
 
 struct reclaim_counters reclaim_counters;
@@ -45,8 +45,8 @@ static struct {
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
-    const size_t peak = load_plain(&depot.use.peak), below = load_plain(&depot.use.below_peak);
-    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, peak >> BESIDES_SHIFT) +
+    const size_t used = counter_get(&depot.units[RUN_USED]), below = load_plain(&depot.use.below_peak);
+    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> BESIDES_SHIFT) +
                            (depot_grows_huge() ? HUGE_UNITS : 0);
     const bool is_kept = load_plain(&reclaim_is_kept) != 0;
     switch ((enum purge_policy)option_word(OPTION_PURGE)) {
