@@ -111,6 +111,18 @@ static inline void trace_large_free(const void *start, size_t bytes)
     PROBE2(large_free, start, bytes);
 }
 
+/* A malloc or free looks at some slabs, and gives their free pages of at least so many bytes back. */
+static inline void trace_sweep(size_t min_bytes)
+{
+    PROBE1(sweep, min_bytes);
+}
+
+/* A malloc has the system fill a huge page. */
+static inline void trace_huge_fill(const void *start)
+{
+    PROBE1(huge_fill, start);
+}
+
 static inline uint64_t trace_purge_begin(const void *start, size_t bytes)
 {
     const uint64_t begun_ns = timeline_begin();

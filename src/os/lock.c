@@ -3,6 +3,7 @@
 #include "os/lock.h"
 
 #include "base/limits.h"
+#include "base/probe.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
@@ -69,6 +70,7 @@ bool lock_try(struct lock *lock)
 static noinline void lock_wait(struct lock *lock)
 {
     uint32_t word = load_relaxed(&lock->word);
+    PROBE1(lock_wait, lock);
     for (int spins = 0; spins < LOCK_SPINS; spins++) {
         if ((word & HELD) == 0 && cas_acquire(&lock->word, &word, word | HELD)) {
             return;

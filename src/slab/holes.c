@@ -2,6 +2,7 @@
  * sweep reached it. Its state is an epoch, a class and a count. */
 #include "slab/holes.h"
 
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/epoch_runs.h"
@@ -170,6 +171,7 @@ void holes_tick(void)
     if (load_plain(&sweep.is_on) == 0 && sweep_is_due()) {
         sweep_begin(PAGES_WORTH_IT * os_page_bytes());
     }
+    trace_sweep(sweep.min_bytes);
     (void)sweep_step();
     lock_release(&sweep.lock);
 }

@@ -2,6 +2,7 @@
  * large debt is a pause. */
 #include "space/huge_pages.h"
 
+#include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/pages.h"
@@ -77,6 +78,7 @@ static void fill_claimed(uint32_t first)
 void huge_fill(uint32_t first)
 {
     invariant(load_plain(&pace.is_filling) == 1);
+    trace_huge_fill(arena_address(first));
     fill_claimed(first);
     store_plain(&pace.is_filling, 0);
 }

@@ -31,7 +31,6 @@ class Latency(LabTest):
             "--quick",
             "--rounds",
             "1",
-            "--no-figures",
         )
         sides = "tslab,glibc,tslab@magazines=0"
         done = self.lab(*words, "--allocators", sides, "--library", self.library, "--output", "out")
@@ -49,6 +48,26 @@ class Latency(LabTest):
             self.assertEqual(sum(count for _, count in line["buckets"]), line["count"])
             self.assertGreaterEqual(line["max_ns"], line["buckets"][-1][0])
             self.assertGreater(line["timer_ns"], 0)
+
+    def test_the_slowest_have_causes(self):
+        """Of objects that grow page by page, which no cache has."""
+        words = ("latency", "burst-idle:bursts=2", "--slowest", "--quick", "--rounds", "1", "--output", "out")
+        done = self.lab(*words, "--allocators", "tslab,glibc")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_narrow(done.stdout.partition("Results:")[0])
+        self.assertRegex(done.stdout, r"(?m)^tslab: new slab +[0-9]")
+        lines = list(map(json.loads, (self.own / "out/results.jsonl").read_text().splitlines()))
+        for line in (line for line in lines if line["kind"] == "latency"):
+            calls = [place[1] for places in line["causes"].values() for place in places]
+            self.assertEqual(sum(calls), line["count"])
+            seen = {cause for cause, places in line["causes"].items() if places}
+            own = {"stock", "empty slab"} if line["operation"] == "free" else {"refill by slab", "new slab"}
+            self.assertTrue(own <= seen if line["allocator"] == "tslab" else not own & seen, seen)
+
+    def test_a_library_by_its_path_has_no_causes(self):
+        done = self.lab("latency", "pair", "--slowest", "--library", self.library)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("goes with no --library", done.stderr)
 
 
 class Boundaries(LabTest):

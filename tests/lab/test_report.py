@@ -101,6 +101,19 @@ class Sums(unittest.TestCase):
         lines = [{"buckets": [[1, 2], [3, 4]], "max_ns": 3}, {"buckets": [[3, 1]], "max_ns": 9}]
         self.assertEqual(latencies.pooled(lines), ([[1, 2], [3, 5]], 7, 9))
 
+    def test_the_slowest_by_cause(self):
+        quick, slow = [[10, 9989, 0]], [[1000, 4, 4], [2000, 2, 6]]
+        lines = [
+            {"causes": {"none": quick, "flush": slow}},
+            {"causes": {"none": quick, "flush": [], "lock": [[1000, 16, 0]]}},
+        ]
+        found = {one.cause: one for one in latencies.slowest(lines)}  # 20 of 20,000: both of 2000, and 18 of 20 of 1000
+        self.assertEqual(list(found), ["lock", "flush"])
+        self.assertAlmostEqual(found["lock"].calls, 14.4)
+        self.assertAlmostEqual(found["flush"].calls, 5.6)
+        self.assertAlmostEqual(found["flush"].faults, (6 + 3.6) / 5.6)
+        self.assertAlmostEqual(found["flush"].time_share, (4000 + 3600) / (4000 + 18000))
+
 
 def _linear(colour):
     values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

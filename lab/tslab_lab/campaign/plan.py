@@ -126,9 +126,9 @@ def comparisons():
         Piece(name, ("bench", *cases, *debian, *_long()), seconds.minutes("bench", cases, 5, ROUNDS))
         for name, cases in _pattern_groups().items()
     )
-    sides = ("--allocators", f"{ALL[1]},{OURS}@magazines=0", "--no-figures")
+    sides = ("--allocators", f"{ALL[1]},{OURS}@magazines=0")
     latency = _each("latency", timed, (*sides, *_long()), every + 1)
-    latency += _each("latency", SERVERS, (*debian, "--no-figures", *_long()), 5)
+    latency += _each("latency", SERVERS, (*debian, *_long()), 5)
     epochs = tuple(
         Piece(group, ("epochs", "--groups", group, *_long()), seconds.minutes("epochs", [group], 1, ROUNDS))
         for group in epoch_cases.GROUPS
@@ -182,9 +182,9 @@ def studies():
         _requests("study", ("--preset", "study", *two, "--deferred"), 3, seconds.STUDY),
         _requests("batch", ("--scenarios", "server", *many, *two), 3, seconds.BATCH),
     )
-    bypass = ("latency", *local, "--allocators", _sides(BYPASS), *_long(), "--no-figures")
+    bypass = ("latency", *local, "--allocators", _sides(BYPASS), *_long())
     caches = (
-        *_each("latency", fixed, (*both, *_long(), "--no-figures"), 2),
+        *_each("latency", fixed, (*both, *_long()), 2),
         Piece("traffic", ("bench", *local, *both, *_long()), seconds.minutes("bench", local, 2, ROUNDS)),
         Piece("bypass", bypass, seconds.minutes("latency", local, 1 + len(BYPASS), ROUNDS), BYPASS),
     )
@@ -227,7 +227,7 @@ def smoke():
     twice = " ".join((*two, "--rounds", "2"))
     return (
         Step("matrix", pieces(pair=f"bench {pair} {twice}", replace=f"bench replace:operations=20000,live=100 {twice}")),
-        Step("latency", pieces(pair=f"latency {pair} {once} --no-figures")),
+        Step("latency", pieces(pair=f"latency {pair} {once}")),
         Step("epochs", pieces(request=f"epochs --quick --groups request {once}", steps=f"epochs --quick --groups steps {once}")),
         Step("rss", pieces(pair=f"rss {once} pair:operations=3000000")),
         Step("checked", pieces(pair=f"ab {SYSTEM} {OURS} {pair} --rounds 5")),

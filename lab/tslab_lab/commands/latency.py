@@ -1,6 +1,6 @@
 """`lab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
-from tslab_lab.allocators import sides
+from tslab_lab.allocators import sides, variants
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
 from tslab_lab.display import layout
@@ -8,6 +8,7 @@ from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import paced
 from tslab_lab.report import make
 from tslab_lab.results import latencies
+from tslab_lab.workloads import compiled
 
 NAME = "latency"
 HELP = "how long single operations take: p50 to p99.99 and the longest"
@@ -15,8 +16,11 @@ DESCRIPTION = (
     "Runs workloads in a build that times every malloc, free, calloc and realloc by itself into a histogram with buckets "
     "of 1 %, and shows percentiles for each kind of operation and allocator. What the timer itself takes is measured and "
     "stated, and is part of every figure. A percentile is shown only where at least ten times were beyond it. The servers redis, "
-    "nginx and postgres get requests at a fixed rate, and the time of a request counts from when it is due."
+    "nginx and postgres get requests at a fixed rate, and the time of a request counts from when it is due. With "
+    "--slowest, tslab is built with its probes (docs/tracing.md) calling the workload, and what the slowest thousandth of all "
+    "calls did is shown instead."
 )
+PROBED = variants.Variant("probed", probes=compiled.SOURCES / "probes")
 SHARES = latencies.SHARES
 RARE = SHARES[2:]
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
@@ -28,22 +32,30 @@ def add_arguments(parser):
     measurement.add_options(parser, seconds=1800)
     measurement.add_littered(parser)
     measurement.add_page(parser)
-    add("--no-figures", action="store_true", help="draw nothing")
+    add("--slowest", action="store_true", help="show what the slowest thousandth did, of tslab as it is here")
 
 
 def run(arguments):
     measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["latency"])
-    found, interrupted = measurement.run(
-        NAME, arguments, cases, sides.here(arguments.allocators, arguments.library), True
-    )
+    if arguments.slowest:
+        programs_named = [case.name for case in cases if case_runner.is_program(case)]
+        if programs_named:
+            arguments.error(f"--slowest looks into workloads: it goes not with {', '.join(programs_named)}")
+        if arguments.library:
+            arguments.error("--slowest builds the library that it measures: it goes with no --library")
+        variants.build([PROBED], False)
+        arguments.library = PROBED.library
+    libraries = sides.here(arguments.allocators, arguments.library)
+    found, interrupted = measurement.run(NAME, arguments, cases, libraries, True, causes=arguments.slowest)
     if not found.latency:
         raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
+    if arguments.slowest:
+        layout.show(layout.console(), slowest_of(found), [HOW_TO_READ_CAUSES], measurement.setting(found))
+        return measurement.end(found, interrupted)
     paragraphs = [how_to_read(found), *measurement.remarks(found)]
     layout.show(layout.console(), tables_of(found), paragraphs, measurement.setting(found))
     measurement.write_page(arguments, found, page)
-    if not arguments.no_figures:
-        make.make(found)
     return measurement.end(found, interrupted)
 
 
@@ -69,6 +81,30 @@ def _paced(found):
     if any(line["operation"] == paced.OPERATION for line in found.latency):
         return "Requests to servers come at a fixed rate, and count from when they are due. "
     return ""
+
+
+HOW_TO_READ_CAUSES = (
+    "The slowest thousandth of all calls, by the first of these that a call did. What it took part in further down the list "
+    "is not shown. The times contain those of finding out, so they are not to be quoted."
+)
+
+
+def slowest_of(found):
+    """Of each kind of operation, a row for each allocator and cause."""
+    kinds = dict.fromkeys((line["case"], line["operation"]) for line in found.latency)
+    for case, operation in kinds:
+        table = layout.Table(
+            f"{case}: {operation}", ["the slowest 0.1 %", "calls", "of them", "of their time", "ns a call", "faults"]
+        )
+        for name in found.header["allocators"]:
+            chosen = [
+                x for x in found.latency if (x["case"], x["operation"], x["allocator"]) == (case, operation, name)
+            ]
+            for one in latencies.slowest(chosen):
+                shares = [f"{share:.1%}" for share in (one.share, one.time_share)]
+                cells = [_count(round(one.calls)), *shares, layout.short(one.ns), f"{one.faults:.2f}"]
+                table.rows.append([f"{name}: {one.cause}", *cells])
+        yield table
 
 
 def tables_of(found, cases=None):

@@ -26,13 +26,13 @@ def select(words):
 
 class Runner:
     """All that a measurement runs on all its allocators. `littered`: on heaps that are not fresh. `latency`: with the times of all operations, or of
-    requests that come at a fixed rate."""
+    requests that come at a fixed rate. `causes`: also with what each operation did."""
 
-    def __init__(self, cases, libraries, quick, latency=False, littered=False):
+    def __init__(self, cases, libraries, quick, latency=False, littered=False, causes=False):
         self.cases, self.quick, self._latency = cases, quick, latency
         ours = [case for case in cases if not is_program(case)]
         probe = named.parse(PROBE)
-        self._directory = compiled.build([*ours, probe], latency) if ours else None
+        self._directory = compiled.build([*ours, probe], latency, causes) if ours else None
         for case in cases:
             if is_program(case):
                 case.prepare_paced() if latency else case.prepare()

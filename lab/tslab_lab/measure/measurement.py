@@ -120,10 +120,10 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
     return results, interrupted
 
 
-def run(command, arguments, cases, found, latency=False, befores=(), settings=None):
+def run(command, arguments, cases, found, latency=False, befores=(), settings=None, causes=False):
     """Measures cases of `lab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
     wanted = rounds_wanted(arguments)
-    runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False))
+    runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False), causes)
     names, by_name = list(found), {case.name: case for case in cases}
     return measured(
         command,

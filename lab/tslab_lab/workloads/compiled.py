@@ -12,13 +12,16 @@ FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "free", "calloc", "reall
 LATENCY_FLAGS = ["-DLATENCY=1"]
 LATENCY_LIBRARIES = ("-lm",)
 LITTER = "litter"
+CAUSES_FLAGS = ["-DCAUSES=1", "-D_GNU_SOURCE", "-rdynamic"]  # the library calls the program
 
 
-def build(cases, latency=False):
+def build(cases, latency=False, causes=False):
     """Compiles what the cases need. Returns the directory that argv() is to be given. `latency`: with every operation
-    timed, which costs more than many an operation: nothing else is to be read from such a run."""
-    directory = places.BUILT / ("workloads-latency" if latency else "workloads")
+    timed, which costs more than many an operation: nothing else is to be read from such a run. `causes`: also with what
+    each did."""
+    directory = places.BUILT / ("workloads-causes" if causes else "workloads-latency" if latency else "workloads")
     flags, libraries = (FLAGS + LATENCY_FLAGS, LATENCY_LIBRARIES) if latency else (FLAGS, ())
+    flags = flags + CAUSES_FLAGS if causes else flags
 
     with_epochs = {one.program for one in cases if one.workload.needs}
 
