@@ -7,33 +7,15 @@ from html import escape
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.display import palette
+from tslab_lab.display.svg import DARKER, style
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 66, 24, 58, 54
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 LETTER = 7.1  # the width of one, about
 TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4, 5, 7, 10)
 MOST_TICKS = 9
 # How the table's names read outside of the lab; all others have their version instead.
 KNOWN = {OURS: OURS, SYSTEM: "glibc", "tcmalloc": "tcmalloc, gperftools", "google": "tcmalloc, Google"}
-DARKER = {"#000000": "#E6E6E6", "#00508F": "#5AA9E6", "#004733": "#2FB98B", "#6A2C70": "#C58BCB", "#7A5200": "#D09A3A",
-          "#C84C00": "#FF8A3D"}  # fmt: skip
-STYLE = """\
-.ground { fill: #ffffff; stroke: #d0d7de; }
-text { font-family: FONT; font-size: 13px; fill: #24292f; }
-.title { font-size: 16px; font-weight: 600; }
-.quiet { fill: #57606a; font-size: 12px; }
-.grid { stroke: #e4e7eb; stroke-width: 1; }
-.one { stroke: #8c959f; stroke-width: 1; stroke-dasharray: 4 3; }
-.ours { font-weight: 700; font-size: 15px; }
-@media (prefers-color-scheme: dark) {
-.ground { fill: #0d1117; stroke: #30363d; }
-text { fill: #e6edf3; }
-.quiet { fill: #9198a1; }
-.grid { stroke: #21262d; }
-.one { stroke: #6e7681; }
-DARK}
-""".replace("FONT", FONT)
 # Where a name may stand: from its point to the right and down, and which end of it is there.
 _SIDES = ((11, 4, "start"), (-11, 4, "end"), (0, -12, "middle"), (0, 22, "middle"), (10, -9, "start"), (10, 17, "start"),
           (-10, -9, "end"), (-10, 17, "end"), (16, -22, "start"), (16, 30, "start"), (-16, -22, "end"), (-16, 30, "end"))  # fmt: skip
@@ -104,7 +86,7 @@ def _drawn(points, versions):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>Time and peak RSS of {len(points)} allocators</title>",
         f"<desc>Geometric means over all cases, {OURS} = 1, time and peak RSS: {escape(words)}.</desc>",
-        f"<style>\n{STYLE.replace('DARK', dark)}</style>",
+        f"<style>\n{style(dark)}</style>",
         f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',
         f'<text class="title" x="{LEFT}" y="28">Time and memory over all workloads and programs</text>',
         f'<text class="quiet" x="{LEFT}" y="46">geometric means, {OURS} = 1; left is faster, below is less memory</text>',
