@@ -19,10 +19,10 @@ figures="python3-numpy python3-matplotlib"
 tslab="python3-rich python3-prometheus-client"
 # What names the functions of a profile.
 symbols="llvm debuginfod"
-demo="python3 python3-rich python3-jinja2 perl postgresql redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests"
+demo="python3 python3-rich postgresql redis-server libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++ clang rocksdb-tools postgresql"
 lab="python3 $tslab python3-jinja2 binutils patch valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
+test="$build $demo python3-jinja2 $requests $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
@@ -48,7 +48,7 @@ case "${1-}" in
     build) wanted=$build ;;
     test) wanted=$test ;;
     test-slow) wanted="$test $ways $watchers $cpython $uml" ;;
-    demo) wanted="$build $demo" ;;
+    demo) wanted=$demo ;;
     lab) wanted="$build $lab" ;;
     docs) wanted="python3 python3-venv" ;;
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;

@@ -15,6 +15,7 @@ memory          `lab rss`: the memory of a program over time
 report          what was found, for readers: tables, pages of Markdown, the HTML page with its figures
 request_server  `lab requests`: an HTTP server under load
 epoch_cost      `lab epochs`: what epochs cost and weigh
+demo            `lab demo`: a minute beside other allocators, and a verdict
 campaign        what a campaign measures, and its raw results
 commands        one file for each sub-command
 """

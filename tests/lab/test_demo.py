@@ -1,97 +1,141 @@
-"""Runs the whole demo, tiny, and makes it fail in the ways it must report. usage: test_demo.py LIBRARY"""
+"""Runs the whole demo, with little work, where all is there, where programs are missing, on a terminal, and until it is interrupted.
+usage: test_demo.py LIBRARY"""
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
-from lab_test import ONE_PLACE, TIMEOUT, LabTest, main
-from tslab_lab.real import churn
+from lab_test import TIMEOUT, LabTest, main
+from tslab_lab.demo import limits, scenes
+from tslab_lab.results.demo_findings import WITH_EPOCHS
 
-WORKS = ("redis-server", "PostgreSQL", "Perl records", "churn, 4 threads")
-
+SCENES = tuple(scene.name for scene in scenes.ALL)
 IS_NO_ALLOCATOR = "int answer(void) { return 42; }"
 
 
 class Demo(LabTest):
-    def demo(self, library, *options):
-        return self.lab("demo", "--quick", "--library", library, *options)
+    def words(self, library, *options):
+        return ("demo", "--quick", "--library", library, "--allocators", "glibc,jemalloc,tslab", *options)
 
-    def test_table_json_and_last_line(self):
-        done = self.demo(self.library, "--output", "out", "--allocators", "glibc,tslab,tslab@magazines=0")
+    def demo(self, library, *options, **more):
+        return self.lab(*self.words(library, *options), **more)
+
+    def assert_nothing_left(self):
+        super().assert_nothing_left()
+        self.assertEqual([parent for parent, _ in limits.groups() if any(parent.glob("tslab-demo-*"))], [])
+
+    def test_lines_results_page_and_picture(self):
+        done = self.demo(self.library, "--output", "out", "--markdown", "page.md")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-        for start in (i for i, line in enumerate(lines) if line == WORKS[0]):
-            table = lines[start:]
-            for work in WORKS:
-                speed, peak, after = table[table.index(work) + 1 :][:3]
-                self.assertRegex(speed, r"^[kM] \w+/s [\d.]+ [\d.]+ [\d.]+ -$")
-                for row in (peak, after):
-                    self.assertRegex(row, r"^(peak RSS|RSS after), MiB [\d.]+ [\d.]+ [\d.]+ (LARGER|smaller|level)$")
-        self.assertEqual(lines.count(WORKS[0]), 2)  # a table for each but the system's
-        self.assertEqual(lines[-1], f"LD_PRELOAD={self.library} your-program ...")
-        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
-
+        text = " ".join(done.stdout.split())
+        for words in (
+            r"redis 2 s after FLUSHALL: .*tslab is (ahead of|behind|level with) glibc \(1 round\)\.",
+            r"Survivors 2 s after the requests: .*tslab, epochs [\d.]+.* MiB; tslab is .*\(1 round\)\.",
+            r"Buffers at rest: .*\(1 round\)\.",
+            r"Four threads: .* M objects/s; tslab is .*\(1 round\)\.",
+            r"PostgreSQL: .* transactions/s; tslab is .*\(1 round\)\.",
+            r"Gained against glibc: .+\. Paid: .+ Not for you.*\.",
+            rf"These are 1 rounds? on your machine.* LD_PRELOAD={self.library} PROGRAM lab/lab rss -- PROGRAM",
+        ):
+            self.assertRegex(text, re.compile(words, re.IGNORECASE))
+        self.assert_narrow(done.stdout.partition("These are")[0])
         header, *records = map(json.loads, (self.own / "out/results.jsonl").read_text().splitlines())
-        self.assertEqual((header["command"], set(header["cases"])), ("demo", set(WORKS)))
+        self.assertEqual((header["command"], tuple(header["cases"])), ("demo", SCENES))
         runs = {(line["case"], line["allocator"]): line for line in records if line["kind"] == "run"}
-        self.assertEqual(len(runs), 3 * len(WORKS))
-        for run in runs.values():
-            for figure in ("operations", "seconds", "peak_kib", "rss_kib"):
-                self.assertGreater(run[figure], 0, figure)
-        for side in ("glibc", "tslab"):
-            self.assertAlmostEqual(runs[WORKS[3], side]["remote_share"], 0.25, delta=0.01)
+        for case in SCENES:
+            for name in ("glibc", "tslab"):
+                for figure in ("operations", "seconds", "peak_kib"):
+                    self.assertGreater(runs[case, name][figure], 0, (case, name, figure))
+        series = {(line["case"], line["allocator"]) for line in records if line["kind"] == "series"}
+        self.assertEqual(series, {key for key in runs if key[0] in ("redis", "survivors", "buffers")})
+        self.assertIn(("survivors", WITH_EPOCHS), series)
+        self.assertLess(runs["survivors", WITH_EPOCHS]["rss_kib"], runs["survivors", "glibc"]["rss_kib"])
+        self.assertIn("</svg>", (self.own / "out/demo.svg").read_text())
+        page = (self.own / "page.md").read_text()
+        self.assertIn("](page.svg)", page)
+        self.assertEqual(page.count("tslab against glibc |"), len(SCENES))
         self.assert_nothing_left()
 
-    def test_the_system_is_what_others_are_compared_with(self):
-        done = self.demo(self.library, "--allocators", "tslab")
+    def test_what_is_missing_is_said_and_the_rest_shown(self):
+        path = self.own / "bin"
+        path.mkdir()
+        for program in Path("/usr/bin").iterdir():
+            if not program.name.startswith("redis-"):
+                (path / program.name).symlink_to(program)
+        done = self.demo(self.library, env=self.environment | {"PATH": str(path)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"It comes back: .*: it is left out\.\s+redis-server is not installed\.")
+        self.assertRegex(done.stdout, r"Four threads: .* glibc")
+        self.assert_nothing_left()
+
+    def test_on_a_terminal_the_lines_move_and_stay(self):
+        for columns in (80, 120):
+            shown = self.on_a_terminal(columns)
+            self.assertRegex(shown, "round 1 of 1")
+            self.assertRegex(shown, "\N{FULL BLOCK}")
+            self.assertNotRegex(shown, "Traceback")
+            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+            rows = [line for line in re.split(r"[\r\n]+", plain) if line.startswith("  tslab ")]
+            self.assertEqual({len(row) for row in rows}, {columns - 2})
+        self.assert_nothing_left()
+
+    def on_a_terminal(self, columns):
+        """What it writes to a terminal that is so wide."""
+        parent, child = pty.openpty()
+        environment = self.environment | {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm"}
+        argv = self.lab_argv(*self.words(self.library))
+        found = []
+        with subprocess.Popen(argv, env=environment, cwd=self.own, stdin=child, stdout=child, stderr=child) as process:
+            os.close(child)
+            while True:
+                try:
+                    part = os.read(parent, 65536)
+                except OSError:  # nobody writes to it any more
+                    break
+                found.append(part)
+            self.assertEqual(process.wait(TIMEOUT), 0)
+        os.close(parent)
+        return b"".join(found).decode()
+
+    def test_ours_and_the_systems_must_be_there(self):
+        done = self.lab("demo", "--library", self.library, "--allocators", "tslab")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--allocators must have glibc, and another one", done.stderr)
+        self.assertIn("--allocators must have glibc and tslab", done.stderr)
 
     def test_a_library_that_is_no_allocator(self):
         done = self.demo(self.compiled(IS_NO_ALLOCATOR))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, "redis-server does not run on .*/libbad.so although it is preloaded")
+        self.assertRegex(
+            " ".join(done.stdout.split()), "redis-server does not run on .*/libbad.so although it is preloaded"
+        )
 
     def test_an_interrupt_ends_all(self):
-        argv = self.lab_argv("demo", "--quick", "--library", self.library)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for wanted in (r"It comes back", r"It fits", r"PostgreSQL under"):
+                with self.subTest(number=number, at=wanted):
+                    self.interrupted(number, wanted)
+
+    def interrupted(self, number, wanted):
+        argv = self.lab_argv(*self.words(self.library))
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(argv, env=self.environment, cwd=self.own, **pipes) as process:
-            while not list(self.own.glob("tslab-runs/*/results.jsonl")):
-                time.sleep(0.05)
+        environment = self.environment | {"PYTHONUNBUFFERED": "1"}
+        with subprocess.Popen(argv, env=environment, cwd=self.own, **pipes) as process:
+            while not re.search(wanted, process.stdout.readline().decode()):
+                self.assertIsNone(process.poll())
             end = time.monotonic() + TIMEOUT
-            while len(self.processes()) < 2:  # until the first run has begun
+            while len(self.processes()) < 2:  # until its first run has begun
                 self.assertLess(time.monotonic(), end)
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+            process.send_signal(number)
             _, error = process.communicate(timeout=TIMEOUT)
-        self.assertEqual((process.returncode, error), (130, b"lab: interrupted\n"))
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(error.decode(), r"^lab: interrupted.*\n$")
         self.assert_nothing_left()
-
-
-class Jobs(LabTest):
-    def churn(self, *arguments, library=None):
-        program = churn.build()
-        environment = self.environment | ({"LD_PRELOAD": str(library)} if library else {})
-        argv = [program, *map(str, arguments)]
-        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
-
-    def test_churn_counts_what_it_does(self):
-        for percent in (0, 50, 100):
-            result = json.loads(self.churn(10, percent, 3, 100).stdout)
-            self.assertEqual(result["operations"], 30000)
-            self.assertAlmostEqual(result["remote_share"], percent / 100, delta=0.02)
-
-    def test_churn_sees_damaged_objects(self):
-        done = self.churn(10, 0, 1, library=self.compiled(ONE_PLACE % (1991, 2048)))
-        self.assertEqual(done.returncode, -signal.SIGABRT)
-        self.assertEqual(done.stderr, "churn: an object was damaged while it was alive\n")
-
-    def test_churn_refuses_what_is_no_number(self):
-        for word in ("-1", "2x", "", "99999999999999999999"):
-            done = self.churn(word)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("is not a whole number", done.stderr)
 
 
 if __name__ == "__main__":

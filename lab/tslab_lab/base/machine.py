@@ -34,6 +34,11 @@ def thp_state():
     return text.partition("[")[2].partition("]")[0] or "unknown"
 
 
+def available_mib():
+    """Of memory, as the kernel guesses."""
+    return int(_first_line("/proc/meminfo", "MemAvailable").split()[1]) >> 10
+
+
 def libc_name():
     return os.confstr("CS_GNU_LIBC_VERSION") or "unknown libc"
 

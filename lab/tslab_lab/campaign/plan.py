@@ -147,7 +147,7 @@ def comparisons():
         Step("requests", requests),
         Step("rss", (_rss("app", "app:operations=60000000", ALL[1], every),)),
         Step("boundaries", (boundaries,)),
-        Step("demo", (Piece("demo", ("demo", *_long()), seconds.minutes("demo", ["demo"], 2, ROUNDS)),)),
+        Step("demo", (Piece("demo", ("demo", *_long()), seconds.minutes("demo", ["demo"], 1, ROUNDS)),)),
     )
 
 

@@ -25,7 +25,7 @@ RSS = {
     "burst-idle:threads=4,min=256,max=4096": 3.5,
 }  # fmt: skip
 EPOCHS = {"request": 18.0, "steps": 3.0, "crowd": 3.0, "reclaim": 12.0, "many": 3.0}  # of a round, all its ways
-DEMO = {"demo": 22.0}
+DEMO = {"demo": 17.0}  # of a round, all its scenes
 SHORT = {"boundaries-": 0.15, "edges-": 0.15, "bulk-": 0.4, "bulk64-": 0.3}  # by how they begin
 TABLES = {"bench": BENCH, "ab": BENCH, "latency": LATENCY, "rss": RSS, "epochs": EPOCHS, "demo": DEMO}
 

@@ -1,123 +1,173 @@
-"""`lab demo`: runs real work on the system's malloc and on tslab, in turns, and shows one table."""
+"""`lab demo`: a minute beside other allocators, and a verdict."""
 
+import contextlib
+import math
+import random
 import shlex
-from pathlib import Path
+import signal
+import time
+
+from rich.text import Text
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
+from tslab_lab.demo import scenes, side_by_side
+from tslab_lab.demo.screen import Screen
 from tslab_lab.display import layout
-from tslab_lab.estimates import medians
-from tslab_lab.measure import measurement
-from tslab_lab.real import churn, postgres, records, redis
-from tslab_lab.report import demo_table, make
-from tslab_lab.results import standings
+from tslab_lab.measure import honesty, measurement, rounds
+from tslab_lab.report import demo_picture
+from tslab_lab.results import demo_findings as findings
+from tslab_lab.results import storage
 
 NAME = "demo"
-HELP = "real programs on the system's malloc and on tslab, in turns: one table"
+HELP = "a minute beside other allocators: what comes back, what survives, what fits, what is fast; a verdict"
 DESCRIPTION = (
-    "Runs redis, PostgreSQL, a Perl job and a threaded program on the system's malloc and on tslab, in turns; shows one table. Other "
-    "allocators have a table each."
+    "Runs redis, requests with survivors, buffers under a limit, threads and PostgreSQL on several allocators; shows RSS as it goes, "
+    "a sentence for each, and a verdict from what was measured. Where only memory is told, all run side by side; where time is, one "
+    "after another."
 )
-ROUNDS = (5, 1)
-
-
-class Contest:
-    """One work on several allocators, each proven to be the one that the program gets."""
-
-    def __init__(self, work, libraries):
-        self.work = work
-        self.environments = {
-            name: installed.proven_environment(library, work.probe, work.title) for name, library in libraries.items()
-        }
-        _, self.linked_against = processes.system_preload(work.probe, work.title)
-
-    def run(self, name):
-        return self.work.run(self.environments[name], f"{self.work.title} on {name}")
 
 
 def add_arguments(parser):
-    measurement.add_options(parser, seconds=150, rounds=ROUNDS, allocators=(SYSTEM, OURS))
+    each = f"{scenes.Scene.rounds} where memory is told, {scenes.Threads.rounds} where speed is"
+    measurement.add_options(parser, seconds=150, rounds=(each, 1), allocators=("debian", OURS))
     measurement.add_page(parser)
-    parser.add_argument("--check", action="store_true", help="exit with 1 where tslab is slower or larger")
 
 
-def notes(contests, found):
-    """What the table must be read with, a paragraph a line."""
-    remarks = []
-    for contest in contests:
-        runs = [run for run in found.runs if run["case"] == contest.work.title]
-        remarks += [contest.work.remark(runs)] if runs else []
-        if contest.linked_against:
-            title, linked = contest.work.title, Path(contest.linked_against).name
-            remarks.append(f"{title} is linked against {linked}: for '{SYSTEM}', libc is preloaded before it.")
-    return [*judging(found), " ".join(remarks), *measurement.remarks(found)]
-
-
-def judging(found):
-    """What the table's words mean."""
-    rounds = found.footer["rounds"]
-    needed = medians.rounds_to_show(rounds)
-    if needed is None:
-        text = "Speed is not judged: these rounds are too few for that."
-    else:
-        text = f"faster, SLOWER: in {'all' if needed == rounds else f'at least {needed} of'} {rounds} rounds."
-    yield text + " smaller, LARGER: by over 5 % or 1 MiB (the larger). level: neither."
-    yield "RSS after: one second after the work is gone."
-
-
-def rows_of(found, name):
-    """Of one allocator against the system's, from the rounds that both have."""
-    grid = standings.grid(found.runs, found.failures)
-    for title, facts in found.header["cases"].items():
-        theirs, ours = grid.get(title, {}).get(SYSTEM, {}), grid.get(title, {}).get(name, {})
-        both = standings.rounds_together(theirs, ours)
-        if both:
-            runs = ([runs[number] for number in both] for runs in (theirs, ours))
-            yield from demo_table.rows_of(title, facts["title"], *runs)
+def interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def run(arguments):
-    wanted = measurement.rounds_wanted(arguments, ROUNDS)
+    if arguments.rounds is not None or arguments.quick:
+        measurement.rounds_wanted(arguments, (1, 1))
     measurement.require_writable(arguments)
     libraries = sides.here(arguments.allocators, arguments.library)
-    if SYSTEM not in libraries or len(libraries) < 2:
-        arguments.error(f"--allocators must have {SYSTEM}, and another one to compare with it")
-    quick = arguments.quick
-    works = (redis.Work(quick), postgres.Work(quick), records.Work(quick), churn.Work(churn.build(), quick))
-    contests = [Contest(work, libraries) for work in works]
-    by_title = {contest.work.title: contest for contest in contests}
-    plan = dict.fromkeys(by_title, list(libraries))
-    facts = {
-        title: {"group": NAME, "title": contest.work.unit, "parameters": {}} for title, contest in by_title.items()
-    }
-    found, interrupted = measurement.measured(
-        NAME, arguments, wanted, plan, lambda title, name: by_title[title].run(name), libraries, facts
-    )
-    complaints = []
-    console = layout.console()
-    for name in (name for name in libraries if name != SYSTEM):
-        rows = list(rows_of(found, name))
-        console.print("", demo_table.table(rows, found.header["machine"]["libc"], name), sep="\n")
-        complaints += demo_table.complaints(rows) if name == OURS else []
-    setting = [line for line in measurement.setting(found) if line[0] != "peers"]
-    layout.show(console, (), notes(contests, found), setting, width=layout.WIDTH)
+    if not {SYSTEM, OURS} <= libraries.keys():
+        arguments.error(f"--allocators must have {SYSTEM} and {OURS}")
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGHUP, interrupt)
+    every = [scene(arguments.quick) for scene in scenes.ALL]
+    folder = measurement.folder_of(NAME, arguments)
+    ours = any(installed.is_built_here(library) for library in libraries.values())
+    marks = honesty.marks(arguments.rounds or scenes.Threads.rounds, ours, arguments.strict, arguments.quick)
+    facts = {scene.name: scenes.facts(scene) for scene in every}
+    named = installed.as_facts(scenes.titled(libraries))
+    writer = storage.Writer(folder, NAME, measurement.typed(), marks, named, facts)
+    show = Show(arguments, libraries, writer, Screen(layout.console()))
+    with contextlib.closing(writer):
+        show.all(every)
+    found = storage.read(folder)
+    if not found.runs:
+        if show.interrupted:
+            raise KeyboardInterrupt
+        raise processes.Failure(f"No run was complete. What there is, is in {found.path}.")
+    end(found, libraries[OURS], show.rounds)
     measurement.write_page(arguments, found, page)
-    for complaint in complaints if arguments.check else ():
-        print(f"--check: {complaint}")
-    code = measurement.end(found, interrupted, 1 if complaints and arguments.check else 0)
-    if OURS in libraries:
-        print(f"Run your own program on {OURS}:")
-        print(f"LD_PRELOAD={shlex.quote(str(libraries[OURS].path))} your-program ...", flush=True)
-    return code
+    return measurement.end(found, show.interrupted)
+
+
+class Show:
+    """All scenes, into a file of results."""
+
+    def __init__(self, arguments, libraries, writer, screen):
+        self._arguments, self._libraries, self._writer, self._screen = arguments, libraries, writer, screen
+        self._end = time.monotonic() + (arguments.seconds or math.inf)
+        self.interrupted, self.rounds = False, []
+
+    def all(self, every):
+        others = honesty.Others()
+        try:
+            for scene in every:
+                self._scene(scene)
+        except KeyboardInterrupt:
+            self._screen.interrupted()
+            self.interrupted = True
+        self._writer.footer(min(self.rounds, default=0), not self.interrupted, others.share())
+
+    def _scene(self, scene):
+        """One that cannot be shown is named, and the next ones are."""
+        wanted = self._arguments.rounds or (1 if self._arguments.quick else scene.rounds)
+        names = scene.names(self._libraries)
+        try:
+            scene.require()
+            self._screen.scene(scene.title, names)
+            with scene.opened({name: self._libraries[name] for name in names if name in self._libraries}) as act:
+                self._screen.ready(scene.whole_title, wanted, scene.together)
+                done = self._rounds(scene, names, wanted, act)
+        except processes.Failure as failure:
+            self._screen.interrupted()
+            self._screen.say("", f"{scene.title}: it is left out. {failure}")
+            return
+        self.rounds.append(done)
+        found = storage.read(self._writer.folder)
+        figure = next((one for one in findings.figures(found) if one.kind.scene == scene.name and one.kind.main), None)
+        self._screen.end(figure.kind.unit if figure else "", findings.sentence(found, scene.name))
+
+    def _rounds(self, scene, names, wanted, act):
+        """Returns how many were complete."""
+        failed, done = set(), 0
+        for number in rounds.numbers(wanted, self._end - time.monotonic()):
+            if self._arguments.strict:
+                honesty.wait_until_quiet()
+            order = [name for name in random.sample(names, len(names)) if name not in failed]
+            for heat in scene.heats(order):
+                failed |= self._heat(scene, number, heat, act)
+            self._screen.round_done()
+            done = number
+        return done
+
+    def _heat(self, scene, number, heat, act):
+        """Returns the names of those that failed."""
+        others, failed = honesty.Others(), set()
+        self._screen.heat(number, heat)
+        curves, ends = side_by_side.run({name: act(name) for name in heat}, self._screen.watch)
+        share = {"others_share": round(others.share(), 3)}
+        for name in heat:
+            try:
+                told = scene.figures(ends[name])
+            except processes.Failure as failure:
+                self._writer.failure(scene.name, name, number, failure)
+                failed.add(name)
+                continue
+            points = side_by_side.until_rest(curves[name], told.get("rss_kib", 0))
+            if scene.together:
+                self._writer.series(scene.name, name, number, dict(zip(("t_ms", "rss_kb"), map(list, zip(*points)))))
+            self._writer.run(scene.name, name, number, told | share)
+            self._screen.measured(name, findings.main(scene.name, told), points)
+        return failed
+
+
+def end(found, library, numbers):
+    """The verdict, and how a user goes on. `numbers`: of rounds, of each scene."""
+    console = layout.console()
+
+    def say(*lines, style=None):
+        console.print(*lines, sep="\n", width=min(console.width, layout.PAGE_WIDTH), style=style)
+
+    say("")
+    for line in findings.verdict(found):
+        _, head, rest = line.split("**")
+        say(Text.assemble((head, "bold"), rest))
+    say("", " ".join([findings.RULE, *measurement.remarks(found, intervals=False)]), "", style="dim")
+    if drawn := demo_picture.of(found):
+        file = found.path.parent / f"{NAME}.svg"
+        file.write_text(drawn, encoding="utf-8")
+        say(f"Picture: {file}")
+    span = " to ".join(map(str, sorted({min(numbers), max(numbers)}))) if numbers else "no complete"
+    say(f"These are {span} round{'' if span == '1' else 's'} on your machine; more: `make lab`. Your own program:")
+    console.print(f"  LD_PRELOAD={shlex.quote(str(library.path))} PROGRAM\n  lab/lab rss -- PROGRAM", soft_wrap=True)
 
 
 def page(found, path):
-    """Of a file of results, in Markdown; its figure goes beside `path`."""
-    libc, names = found.header["machine"]["libc"], [name for name in found.header["allocators"] if name != SYSTEM]
-    rows = {name: list(rows_of(found, name)) for name in names}
-    _, picture = make.answer(found, path, "Time of each work on the system's malloc, against tslab's")
-    parts = [*(demo_table.sentence(rows[name], libc, name) for name in names), *picture]
-    parts += [demo_table.plain_table(rows[name], libc, name) for name in names]
-    parts += ["Repeat it with `make demo`.", *judging(found), *measurement.remarks(found)]
+    """Of a file of results, in Markdown; its picture goes beside `path`."""
+    parts = findings.verdict(found)
+    if drawn := demo_picture.of(found):
+        path.with_suffix(".svg").write_text(drawn, encoding="utf-8")
+        parts.append(f"![RSS over time and speed of the allocators in each scene]({path.with_suffix('.svg').name})")
+    for case, facts in found.header["cases"].items():
+        if words := findings.sentence(found, case):
+            parts += [f"## {findings.whole_title(found, case, facts['title'])}", words, findings.table(found, case)]
+    parts += ["Repeat it with `make demo`.", findings.RULE, *measurement.remarks(found, intervals=False)]
     return layout.markdown_page("`make demo`", parts, measurement.setting(found))

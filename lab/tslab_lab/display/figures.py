@@ -38,9 +38,9 @@ def save(figure, directory, name, suffixes=("png", "pdf")):
     return files
 
 
-def spread_labels(places_wanted, least, most):
+def spread_labels(places_wanted, least, most, share=LABEL_GAP):
     """Moves labels apart, each as little as can be, so that none covers another; keeps their order."""
-    gap = LABEL_GAP * (most - least)
+    gap = share * (most - least)
     order = sorted(range(len(places_wanted)), key=places_wanted.__getitem__)
     # Less the gaps below, neighbours that are too close are out of order: they share the mean of their places.
     groups = []

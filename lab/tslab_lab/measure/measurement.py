@@ -101,7 +101,7 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
     quick = getattr(arguments, "quick", False)
     marked = honesty.marks(wanted, ours, arguments.strict, quick)
     marked += [marks.LITTERED] if getattr(arguments, "littered", False) else []
-    writer = storage.Writer(folder, command, _typed(), marked, installed.as_facts(found), facts, settings)
+    writer = storage.Writer(folder, command, typed(), marked, installed.as_facts(found), facts, settings)
     interrupted = False
     try:
         with contextlib.closing(writer), progress.of(wanted * sum(map(len, plan.values())), Console()) as bar:
@@ -138,15 +138,15 @@ def run(command, arguments, cases, found, latency=False, befores=(), settings=No
     )
 
 
-def _typed():
+def typed():
     """The words of the command but for folders of this machine, which say nothing of the results."""
     words, told = sys.argv[2:], ("--output", "--fleetbench")
     return [word for before, word in zip(["", *words], words) if before not in told and word not in told]
 
 
-def remarks(found):
-    """What makes the figures less than they could be, in sentences."""
-    for mark in marks.of(found):
+def remarks(found, intervals=True):
+    """What makes the figures less than they could be, in sentences. `intervals`: they are shown."""
+    for mark in marks.of(found, intervals):
         yield f"Note: {mark}"
     yield from case_runs.failures(found)
 

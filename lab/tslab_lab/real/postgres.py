@@ -72,56 +72,70 @@ def _parent():
     return wanted if fits else Path("/tmp")
 
 
-class Work:
-    title, unit = "PostgreSQL", "transactions/s"
-
-    def __init__(self, quick, paced_load=False):
-        """`paced_load`: at a fixed rate, with the times of all transactions."""
-        self._folder = folder()
-        count = 100 if quick else 400  # of each client
-        self._words = paced.postgres_words(quick) if paced_load else ["-t", str(count)]
-        self.probe = [str(self._folder / "postgres"), "--version"]
-
-    def run(self, env, who):
-        with tempfile.TemporaryDirectory(prefix="tslab-", dir=_parent()) as directory:
-            return _Run(self._folder, Path(directory), self._words, who).measure(env)
-
-    @staticmethod
-    def remark(runs):
-        del runs
-        return f"PostgreSQL: {CLIENTS} clients; memory is the PSS of all its processes."
+@contextlib.contextmanager
+def serving(env, who):
+    """A server of one's own, with a table: a Server."""
+    with tempfile.TemporaryDirectory(prefix="tslab-", dir=_parent()) as directory:
+        server = Server(Path(directory), who)
+        with server.started(env):
+            yield server
 
 
-class _Run:
+def run(env, who, quick, paced_load=False):
+    """The figures of one server under pgbench; `paced_load`: at a fixed rate, with the times of all transactions."""
+    words = paced.postgres_words(quick) if paced_load else ["-t", "100" if quick else "400"]  # of each client
+    with serving(env, who) as server:
+        pid, loading = server.process.pid, server.load(words)
+        spent = _processor_seconds(pid)
+        while True:
+            try:
+                next(loading)
+            except StopIteration as end:
+                found = end.value
+                break
+            time.sleep(LOOK_SECONDS)
+        time.sleep(1)
+        found |= {"rss_kib": _pss_kib(pid), "processor_seconds": _processor_seconds(pid) - spent}
+        found |= processes.spent_by(pid)
+        return found | ({"latency": [paced.postgres(server.directory)]} if paced_load else {})
+
+
+class Server:
     """One server, from its making to its end."""
 
-    def __init__(self, programs, directory, words, who):
-        self._programs, self._directory, self._words, self._who = programs, directory, words, who
+    def __init__(self, directory, who):
+        self._programs, self.directory, self._who = folder(), directory, who
         self._options = {"cwd": directory}
+        self._plain = processes.environment() | {"LC_ALL": "C", "HOME": str(directory), "TZ": "UTC"}
+        self.process = None
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER)
             os.chown(directory, user.pw_uid, user.pw_gid)
             self._options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
 
-    def measure(self, env):
-        plain = processes.environment() | {"LC_ALL": "C", "HOME": str(self._directory), "TZ": "UTC"}
-        self._call(["initdb", "-D", "data", "-U", "tslab", "-A", "trust", "-N", "-E", "UTF8", "--no-locale"], plain)
-        log = self._directory / "log"
-        argv = [str(self._programs / "postgres"), "-D", "data", "-k", str(self._directory)]
+    @contextlib.contextmanager
+    def started(self, env):
+        self._call(["initdb", "-D", "data", "-U", "tslab", "-A", "trust", "-N", "-E", "UTF8", "--no-locale"])
+        log = self.directory / "log"
+        argv = [str(self._programs / "postgres"), "-D", "data", "-k", str(self.directory)]
         for name, value in SETTINGS.items():
             argv += ["-c", f"{name}={value}"]
-        own = plain | self._preloading(env)
-        with open(log, "wb") as out, processes.started(argv, own, out, out, **self._options) as server:
+        own = self._plain | self._preloading(env)
+        with open(log, "wb") as out, processes.started(argv, own, out, out, **self._options) as self.process:
             try:
-                return self._measure(server, plain)
+                self._wait()
+                self._require_preloaded()
+                self._call(["pgbench", *self._database(), "-i", "-q", "-s", str(SCALE), "--unlogged-tables"])
+                (self.directory / "queries").write_text(QUERIES, encoding="ascii")
+                yield
             except processes.Failure as error:
-                code = server.poll()
+                code = self.process.poll()
                 reason = error if code is None else f"it {processes.how_it_ended(code)}"
                 raise processes.Failure(
                     f"{self._who}: {reason}. The server's last words:\n{processes.tail(log)}"
                 ) from None
             finally:
-                self._stop(server)
+                self._stop()
 
     def _preloading(self, env):
         """The server's user may not be allowed to see the library where it is."""
@@ -129,47 +143,41 @@ class _Run:
         for library in filter(None, env.get("LD_PRELOAD", "").split(":")):
             copies.append(library)
             if "/" in library:
-                copies[-1] = str(self._directory / Path(library).name)
+                copies[-1] = str(self.directory / Path(library).name)
                 shutil.copyfile(library, copies[-1])
                 Path(copies[-1]).chmod(0o644)
         return env | ({"LD_PRELOAD": ":".join(copies)} if copies else {})
 
-    def _measure(self, server, plain):
-        self._wait(server, plain)
-        self._require_preloaded(server)
-        self._call(["pgbench", *self._database(), "-i", "-q", "-s", str(SCALE), "--unlogged-tables"], plain)
-        (self._directory / "queries").write_text(QUERIES, encoding="ascii")
-        words = ["-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", *self._words, "-f", "queries"]
-        peak, spent = 0, _processor_seconds(server.pid)
+    def load(self, words):
+        """Runs pgbench with these words, which say how much, and yields meanwhile, again and again. Returns the figures."""
+        words = ["-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", *words, "-f", "queries"]
+        peak = 0
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             argv = [str(self._programs / "pgbench"), *self._database(), *words]
             deadline = time.monotonic() + processes.TIMEOUT_SECONDS
-            with processes.started(argv, plain, out, err, **self._options) as client:
+            looked = 0.0
+            with processes.started(argv, self._plain, out, err, **self._options) as client:
                 while client.poll() is None and time.monotonic() < deadline:
-                    peak = max(peak, _pss_kib(server.pid))
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        client.wait(LOOK_SECONDS)
+                    if time.monotonic() > looked + LOOK_SECONDS:
+                        peak, looked = max(peak, _pss_kib(self.process.pid)), time.monotonic()
+                    yield
                 if client.returncode != 0:
                     err.seek(0)
                     raise processes.Failure(f"pgbench failed: {err.read().decode(errors='replace').strip()[-300:]}")
             out.seek(0)
             count, rate = transactions_per_second(out.read().decode())
-        query = "SELECT count(*), sum(aid) FROM pgbench_accounts"
-        told = self._call(["psql", *self._database(), "-At", "-c", query], plain).strip()
-        if told != f"{ROWS}|{ROWS * (ROWS + 1) // 2}":
+        told = self._call(["psql", *self._database(), "-At", "-c", "SELECT count(*), sum(aid) FROM pgbench_accounts"])
+        if told.strip() != f"{ROWS}|{ROWS * (ROWS + 1) // 2}":
             raise processes.Failure(f"the table was damaged: {told}")
-        time.sleep(1)
-        found = {"operations": count, "seconds": count / rate, "peak_kib": peak, "rss_kib": _pss_kib(server.pid)}
-        found |= {"processor_seconds": _processor_seconds(server.pid) - spent} | processes.spent_by(server.pid)
-        return found | ({"latency": [paced.postgres(self._directory)]} if "-R" in self._words else {})
+        return {"operations": count, "seconds": count / rate, "peak_kib": peak}
 
     def _database(self):
-        return ["-h", str(self._directory), "-U", "tslab", "postgres"]
+        return ["-h", str(self.directory), "-U", "tslab", "postgres"]
 
-    def _call(self, words, env):
+    def _call(self, words):
         argv = [str(self._programs / words[0]), *words[1:]]
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            with processes.started(argv, env, out, err, **self._options) as process:
+            with processes.started(argv, self._plain, out, err, **self._options) as process:
                 try:
                     code = process.wait(processes.TIMEOUT_SECONDS)
                 except subprocess.TimeoutExpired:
@@ -180,30 +188,29 @@ class _Run:
             out.seek(0)
             return out.read().decode()
 
-    def _wait(self, server, plain):
+    def _wait(self):
         """Until it answers."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                self._call(["psql", *self._database(), "-c", "SELECT 1"], plain)
+                self._call(["psql", *self._database(), "-c", "SELECT 1"])
                 return
             except processes.Failure:
-                if server.poll() is not None or time.monotonic() > deadline:
+                if self.process.poll() is not None or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
-    def _require_preloaded(self, server):
-        library = next(self._directory.glob("*.so*"), None)
-        if library and str(library) not in Path(f"/proc/{server.pid}/maps").read_text():
+    def _require_preloaded(self):
+        library = next(self.directory.glob("*.so*"), None)
+        if library and str(library) not in Path(f"/proc/{self.process.pid}/maps").read_text():
             raise processes.Failure(f"it runs without {library.name}")
 
-    @staticmethod
-    def _stop(server):
+    def _stop(self):
         """At once, and in order: a server that is killed leaves a segment of shared memory behind."""
-        if server.poll() is None:
-            server.send_signal(signal.SIGINT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                server.wait(STOP_SECONDS)
+                self.process.wait(STOP_SECONDS)
 
 
 def _processor_seconds(pid):

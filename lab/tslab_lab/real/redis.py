@@ -1,5 +1,6 @@
 """Work: redis-server under redis-benchmark. The client always runs on the system's malloc."""
 
+import contextlib
 import csv
 import io
 import re
@@ -68,6 +69,14 @@ class Connection:
         self._file.close()
         self._socket.close()
 
+    def set_all(self, keys, value):
+        """At once."""
+        head, tail = b"*3\r\n$3\r\nSET\r\n", b"\r\n$%d\r\n%s\r\n" % (len(value), value)
+        self._socket.sendall(b"".join(b"%b$%d\r\n%b%b" % (head, len(key), key, tail) for key in keys))
+        good = b"+OK\r\n" * len(keys)
+        if self._file.read(len(good)) != good:
+            raise processes.Failure("redis-server refused to set a key.")
+
     def ask(self, *words):
         parts = [b"*%d\r\n" % len(words)]
         parts += [b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(word).encode() for word in words)]
@@ -91,48 +100,47 @@ def canary(number):
     return f"{number}:" + "x" * (number * 7 % 2000)
 
 
-class Work:
-    title, unit = "redis-server", "requests/s"
-
-    def __init__(self, quick):
-        self._server = find("redis-server")
-        self._client = find("redis-benchmark")
-        self._quick = quick
-        self._requests = 10000 if quick else 100000
-        self.probe = [self._server, "--version"]
-
-    def run(self, env, who):
-        # The kernel allows 107 bytes for the name of a socket.
-        parent = tempfile.gettempdir()
-        with tempfile.TemporaryDirectory(prefix="tslab-", dir=parent if len(parent) < 80 else "/tmp") as directory:
-            return self._run_in(Path(directory), env, who)
-
-    def _run_in(self, directory, env, who):
-        path = str(directory / "socket")
-        argv = [self._server, "--unixsocket", path, "--dir", str(directory)]
-        for name, value in SERVER_OPTIONS:
-            argv += ["--" + name, value]
-        log = directory / "log"
+@contextlib.contextmanager
+def serving(env, who):
+    """A server of one's own: its process, a connection to it, and its socket."""
+    # The kernel allows 107 bytes for the name of a socket.
+    parent = tempfile.gettempdir()
+    with tempfile.TemporaryDirectory(prefix="tslab-", dir=parent if len(parent) < 80 else "/tmp") as name:
+        path, log = f"{name}/socket", Path(name) / "log"
+        argv = [find("redis-server"), "--unixsocket", path, "--dir", name]
+        for option, value in SERVER_OPTIONS:
+            argv += ["--" + option, value]
         with open(log, "wb") as out, processes.started(argv, env, out, out) as server:
             try:
-                with self._connect(path, server) as connection:
-                    return self._measure(connection, path, server)
+                with _connect(path, server) as connection:
+                    yield server, connection, path
             except (OSError, processes.Failure, ValueError) as error:
                 time.sleep(0.2)  # a server that dies may still be on its way out
                 code = server.poll()
                 reason = error if code is None else f"it {processes.how_it_ended(code)}"
                 raise processes.Failure(f"{who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
 
-    @staticmethod
-    def _connect(path, server):
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                return Connection(path)
-            except OSError:
-                if server.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+
+def _connect(path, server):
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return Connection(path)
+        except OSError:
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+class Work:
+    def __init__(self, quick):
+        self._client = find("redis-benchmark")
+        self._quick = quick
+        self._requests = 10000 if quick else 100000
+
+    def run(self, env, who):
+        with serving(env, who) as (server, connection, path):
+            return self._measure(connection, path, server)
 
     def _measure(self, connection, path, server):
         for number in range(CANARIES):
@@ -166,17 +174,10 @@ class Work:
         argv += ["-n", requests, "-d", size, "-t", tests]
         return requests_per_second(processes.run(argv, processes.environment(), "redis-benchmark"))
 
-    @staticmethod
-    def remark(runs):
-        del runs
-        return "redis: values of 128 bytes."
-
 
 class SavingWork(Work):
     """The server's child writes what there is while the parent goes on; each page that either changes is there twice. redis itself
     tells how much that was: the child's private dirty memory at its end."""
-
-    title = "redis-server, saving"
 
     def _load(self, connection, path):
         written = int(SAVED_KEYS * WRITTEN_SHARE)

@@ -1,5 +1,6 @@
 """What a page says first, by the command that measured: a sentence, and the one figure that shows it, at full width."""
 
+import base64
 import re
 
 from markupsafe import Markup, escape
@@ -9,8 +10,8 @@ from tslab_lab.display import layout
 from tslab_lab.display.layout import counted
 from tslab_lab.estimates import medians
 from tslab_lab.memory import series
-from tslab_lab.report import ab_page, html_tables, markup, plots
-from tslab_lab.results import case_runs, latencies, measures, standings
+from tslab_lab.report import ab_page, demo_picture, html_tables, markup, plots
+from tslab_lab.results import case_runs, demo_findings, latencies, measures, standings
 from tslab_lab.workloads import held, named
 
 # How less, level and more are called, by what is measured.
@@ -261,22 +262,13 @@ def boundaries(page):
 
 
 def demo(page):
-    """Each work in a sentence."""
-    ours = page.baseline
-    sentences = []
-    for case in page.grid:
-        measured = {"time": page.times, "peak RSS": page.peaks, "RSS after": page.afters}
-        measured = {what: cases.get(case, {}) for what, cases in measured.items()}
-        parts = []
-        for name in page.names:
-            both = {what: found for what, found in measured.items() if name != ours and {name, ours} <= found.keys()}
-            ratios = {what: standings.ratio(found[ours], found[name]) for what, found in both.items()}
-            texts = [f"{what} {html_tables.ratio_text(ratio)}" for what, ratio in ratios.items() if ratio]
-            parts += [f"{name} = 1: {', '.join(texts)}"] if texts else []
-        sentences.append(f"**{case}**, {ours} where {'; where '.join(parts)}.")
-    drawn = plots.ratios(page.times, page.names, ours, "time", plots.WIDE) if len(page.names) > 1 else None
-    alt = f"Time of each work against {ours}: the figures are in the tables below."
-    return _said(*sentences), drawn and page.figure("answer", f"Time, {ours} = 1", alt, drawn, wide=True)
+    """The demo's own verdict and picture."""
+    drawn = demo_picture.of(page.results)
+    alt = "RSS over time and speed of the allocators in each scene: the figures are in the tables below."
+    source = base64.b64encode(drawn.encode()).decode() if drawn else ""
+    size = demo_picture.size_of(drawn) if drawn else ()
+    picture = markup.parts.figure(source, *size, alt, "RSS over time, and speed", True) if drawn else ""
+    return _said(*demo_findings.verdict(page.results)), picture
 
 
 def epochs(page):

@@ -319,7 +319,7 @@ SECTIONS = {
     "rss": (add_series,),
     "boundaries": (add_measures,),
     "epochs": (add_measures, add_workloads),
-    "demo": (add_measures, add_workloads),
+    "demo": (add_series, add_measures),
 }
 
 

@@ -9,8 +9,8 @@ BUSY_SHARE = 0.1  # of all processors' time, used by others
 LITTERED = "Each process began on a heap littered before: many objects made, and 19 of 20 freed in random order."
 
 
-def of(found):
-    """What was marked before the measurement, and what the file shows."""
+def of(found, shown=True):
+    """What was marked before the measurement, and what the file shows. `shown`: intervals are."""
     yield from found.header.get("marks") or ()
     grid = standings.grid(found.runs, found.failures)
     least, most = standings.rounds_of(grid)
@@ -21,7 +21,7 @@ def of(found):
         yield f"The measurement ended early, after {rounds}."
     if most == 1:
         yield "There is a single round: no interval, and no verdict. Another round may give another order."
-    elif 0 < least < intervals.FEW_ROUNDS:
+    elif shown and 0 < least < intervals.FEW_ROUNDS:
         yield f"There are only {least} rounds: the intervals are narrower than the truth."
     yield from _busy(found.runs, (found.footer or {}).get("others_share", 0))
     for case, allocators in grid.items():

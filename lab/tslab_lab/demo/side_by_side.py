@@ -1,0 +1,97 @@
+"""Several programs at once, each on an allocator of its own, and the memory of all of them as it goes.
+
+An act is a generator: it yields, again and again until the program has ended, the process whose memory is to be sampled, or
+None, and returns the figures of the run. All acts take turns in this thread, so that an interrupt ends all of them."""
+
+import contextlib
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from tslab_lab.base import processes
+from tslab_lab.memory.sampler import PAGE_KIB
+
+TURN_SECONDS = 0.005
+SAMPLE_SECONDS = 0.02
+NEARLY = 0.97
+
+
+class Killed(processes.Failure):
+    """The program did not live to its end."""
+
+
+def program(argv, environment, who, sampled=True):
+    """The act of a program that prints a line of JSON."""
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.NamedTemporaryFile() as err,
+        processes.started([str(word) for word in argv], environment, out, err) as process,
+    ):
+        deadline = time.monotonic() + processes.TIMEOUT_SECONDS
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                raise processes.Failure(f"{who} hung for {processes.TIMEOUT_SECONDS} s.")
+            yield process.pid if sampled else None
+        if process.returncode != 0:
+            how = processes.how_it_ended(process.returncode)
+            raise Killed(f"{who} {how}. Its last words:\n{processes.tail(err.name)}")
+        out.seek(0)
+        return json.loads(out.read())
+
+
+def rest(pid, seconds):
+    """A part of an act: it waits."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield pid
+
+
+class _Curve:
+    """(milliseconds since `start`, KiB resident) of a process."""
+
+    def __init__(self, start):
+        self._start, self._due, self.points = start, start, []
+
+    def sample(self, pid):
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + SAMPLE_SECONDS
+        with contextlib.suppress(OSError):
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            if pages:  # else it has just ended
+                self.points.append((round(1000 * (now - self._start)), pages * PAGE_KIB))
+
+
+def until_rest(points, kib):
+    """Without the program's own end: up to the last moment at which it still had what it weighs at rest."""
+    last = max((i for i, (_, at) in enumerate(points) if at >= NEARLY * kib), default=-1)
+    return points[: last + 1]
+
+
+def run(acts, watch):
+    """Runs the acts, by name, to their ends. `watch(curves, ends)` is called again and again with what is known so far. Returns
+    both: dicts by name, of lists of (milliseconds, KiB), and of figures or the failure."""
+    start, ends, left = time.monotonic(), {}, dict(acts)
+    curves = {name: _Curve(start) for name in acts}
+    points = {name: curve.points for name, curve in curves.items()}
+    with contextlib.ExitStack() as stack:
+        for act in acts.values():
+            stack.callback(act.close)
+        while left:
+            for name, act in list(left.items()):
+                try:
+                    pid = next(act)
+                    if pid is not None:
+                        curves[name].sample(pid)
+                except StopIteration as end:
+                    ends[name] = end.value
+                    del left[name]
+                except processes.Failure as failure:
+                    ends[name] = failure
+                    del left[name]
+            watch(points, ends)
+            if left:
+                time.sleep(TURN_SECONDS)
+    return points, ends
