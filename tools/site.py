@@ -182,7 +182,7 @@ def commands():
 
     def help_of(*words):
         argv = [sys.executable, "-B", ROOT / "tools/tslab", *words, "--help"]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "100"})
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"})
         return f"```text\n{done.stdout.rstrip()}\n```\n"
 
     names = sorted(path.stem for path in (ROOT / "tools/tslab_tools/commands").glob("[a-z]*.py"))
