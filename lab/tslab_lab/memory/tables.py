@@ -10,8 +10,7 @@ from tslab_lab.memory import series
 
 def _scaled(name, factor):
     def figure(run):
-        value = run.get(name)  # raw results may be older than a figure
-        return None if value is None else value / factor
+        return None if run.get(name) is None else run[name] / factor  # older results have fewer
 
     return figure
 

@@ -132,6 +132,19 @@ def scattered_table(scattered):
 SECONDS = ("allocate_seconds", "finish_seconds")
 
 
+def page_table(outcome):
+    """What a page shows of all tables of the server."""
+    heads = ["", "handler's CPU: mean", "p99", "p99.9", "client: p99", "RSS, MiB: peak", "after", "after idling"]
+    table = Table("The request server: µs a request, and RSS", heads)
+    for column in outcome.columns:
+        cpu, client = outcome.pooled(column, CPU), outcome.pooled(column, CLIENT)
+        times = [cpu.mean_ns, cpu.percentile_ns(0.99), cpu.percentile_ns(0.999), client.percentile_ns(0.99)]
+        cells = [short(None if time is None else time / 1000) for time in times]
+        cells += [short(outcome.median(column, outcomes.memory_mib(which))) for which in ("peak", "after", "idle")]
+        table.rows.append([column.name, *cells])
+    return table
+
+
 def server_tables(outcome):
     tables = [times_table(outcome, kind) for kind in (CPU, WALL)]
     if outcome.peers and any(not column.is_peer for column in outcome.columns):
@@ -166,7 +179,7 @@ def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, u
             if outcome.peers and any(not column.is_peer for column in outcome.columns)
             else []
         )
-        parts += ["## The server", brief_table(outcome), *ratios, *notes["server"], more]
+        parts += ["## The server", page_table(outcome), *ratios, *notes["server"], more]
     if scattered:
         parts += ["## Scattered survivors", scattered_table(scattered), *notes["scattered"]]
     lines = [*missed, *([f"The server's times are not judged: {unjudged}."] if unjudged else [])]
