@@ -110,8 +110,15 @@ class Pages:
 
 
 def filled(text, pages):
-    """The text with its figures as the pages have them."""
-    return MARK.sub(lambda match: f"<!--{match[1]}-->{pages.value(match[1])}<!---->", text)
+    """The text with its figures as the pages have them. One that no page has stays, and wrong() tells of it."""
+
+    def figure(match):
+        try:
+            return f"<!--{match[1]}-->{pages.value(match[1])}<!---->"
+        except Missing:
+            return match[0]
+
+    return MARK.sub(figure, text)
 
 
 def unmarked(text):
