@@ -1,4 +1,5 @@
-"""Compiles the samples of the guide, each by itself: what it teaches has to be what the headers offer.
+"""Compiles the samples of a page, each by itself: what it teaches has to be what the headers offer. A sample that is marked as
+text is the output of a command.
 
 usage: guide.py GUIDE INCLUDE CC CXX
 """
@@ -23,7 +24,8 @@ CPP_HEADERS = ["map", "memory", "memory_resource", "string", "string_view", "thr
 def samples(text):
     """Yields the line number, the language and the code of each sample."""
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        yield text.count("\n", 0, match.start()) + 1, match[1], match[2]
+        if match[1] != "text":
+            yield text.count("\n", 0, match.start()) + 1, match[1], match[2]
 
 
 def compile_sample(line, language, code):
