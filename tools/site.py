@@ -22,7 +22,9 @@ import reference
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "docs/requirements.txt"
 ASSETS = (ROOT / "docs/site.css", ROOT / "docs/iframe-worker.js")
-BEGUN_FROM = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+# Interfaces whose comments are their reference.
+SOURCES = ("include/tslab/tslab.hpp", "bindings/rust/tslab/src/lib.rs", "bindings/python/src/tslab/__init__.py")
+BEGUN_FROM = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", *SOURCES)
 AS_THEY_ARE = {".png", ".svg", ".csv"}  # files that lie among the pages as they are
 NOT_FETCHED = 3
 LANDING = "---\nhide: [navigation]\n---\n"  # there is nothing beside it
@@ -58,6 +60,8 @@ NAVIGATION = {
     "Look up": [
         {"C interface": "docs/reference.md"},
         {"C++ interface": "source/include/tslab/tslab.hpp.md"},
+        {"Rust interface": "source/bindings/rust/tslab/src/lib.rs.md"},
+        {"Python interface": "source/bindings/python/src/tslab/__init__.py.md"},
         {"Commands": "docs/commands.md"},
         {"Options": "docs/options.md"},
         {"Statistics": "docs/statistics.md"},
