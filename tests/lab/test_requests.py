@@ -110,14 +110,6 @@ class Command(RequestsTest):
                 self.assertEqual(content[: len(begin)], begin)
                 self.assertGreater(len(content), 5000)
 
-    def test_the_short_form_for_a_demo(self):
-        options = ("--brief", "--no-figures", "--scenarios", "server", "--policies", "never,per-request")
-        done = self.command(*options, "--allocators", "glibc,tslab")
-        self.require_clean(done)
-        for name in ("glibc", "tslab never", "tslab per-request"):
-            self.assertRegex(done.stdout, rf"(?m)^{name} +[0-9]")
-        self.assertFalse((self.own / "figures").exists())
-
     def test_the_study(self):
         sides = "glibc,tslab,tslab@magazines=0"
         options = ("--preset", "study", "--allocators", sides, "--rate", "2000", "--no-figures", "--output", "out")

@@ -46,7 +46,6 @@ def add_arguments(parser):
     add("--session-limit", type=int, default=1000, help="sessions at once (default: %(default)s)")
     shift = "ask for rows of one band of sizes after the other, instead of all sizes at all times"
     add("--shift", action="store_true", help=shift)
-    add("--brief", action="store_true", help="show one table and no notes")
     add(
         "--deferred",
         action="store_true",
@@ -187,14 +186,14 @@ def named_libraries(plan, columns, found):
     return {name: dataclasses.replace(known[allocators.get(name, name)], title=name) for name in names}
 
 
-def show(told, brief):
+def show(told):
     shown = []
     if told.outcome:
-        shown = [tables.brief_table(told.outcome)] if brief else tables.server_tables(told.outcome)
+        shown = tables.server_tables(told.outcome)
     if told.scattered:
         shown = [*shown, tables.scattered_table(told.scattered)]
-    paragraphs = [] if brief else ["\n\n".join([*told.said[SERVER], *told.said[SCATTERED]])]
-    layout.show(layout.console(), shown, paragraphs, [] if brief else told.setting, width=layout.WIDTH)
+    paragraphs = ["\n\n".join([*told.said[SERVER], *told.said[SCATTERED]])]
+    layout.show(layout.console(), shown, paragraphs, told.setting, width=layout.WIDTH)
 
 
 def draw(told, folder):
@@ -245,7 +244,7 @@ def run(arguments):
     told = Told(found)
     if not (told.outcome or told.scattered):
         raise processes.Failure(found.failures[0]["why"])
-    show(told, arguments.brief)
+    show(told)
     drawn = not arguments.no_figures
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)

@@ -155,19 +155,6 @@ def server_tables(outcome):
     return [*tables, *filter(None, (slabs_table(outcome), deferred_table(outcome)))]
 
 
-def brief_table(outcome):
-    """The short form: one table."""
-    heads = ["", "handler\nCPU mean", "\np99", "wall\np99", "client\np99", "RSS, MiB\nbefore", "\npeak", "\nafter"]
-    table = Table("The request server: µs a request, and RSS", heads)
-    for column in outcome.columns:
-        cpu, wall, client = (outcome.pooled(column, kind) for kind in (CPU, WALL, CLIENT))
-        times = [cpu.mean_ns, *(histogram.percentile_ns(0.99) for histogram in (cpu, wall, client))]
-        cells = [short(None if time is None else time / 1000) for time in times]
-        cells += [short(outcome.median(column, outcomes.memory_mib(which))) for which in ("before", "peak", "idle")]
-        table.rows.append([column.name, *cells])
-    return table
-
-
 def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, unjudged, path):
     """A page for docs/results, with all tables in a file beside `path`. `answer`: paragraphs; `notes`: those for the server and
     for the survivors; `figures`: titles by file."""
