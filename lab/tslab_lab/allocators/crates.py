@@ -284,7 +284,7 @@ def _cmake(source, work, log, target, *options):
 def _mimalloc(crate, work, log):
     source = crate / "c_src/mimalloc/v2"
     header = (source / "include/mimalloc.h").read_text()
-    number = int(re.search(r"#define MI_MALLOC_VERSION +(\d+)", header)[1])
+    (number,) = map(int, re.findall(r"#define MI_MALLOC_VERSION +(\d+)", header))
     (source / "cmake").mkdir()
     version = _MIMALLOC_VERSION.format(number // 10000, number // 100 % 100, number % 100)
     (source / "cmake/mimalloc-config-version.cmake").write_text(version)

@@ -67,6 +67,7 @@ def build(variants, counted):
 def patched(name):
     """The folder of the sources with this patch, and with the files that belong to it. What has not changed there keeps its
     time, so that it is not compiled again."""
+    assert places.ROOT is not None and PATCHES is not None  # they are there in a checkout alone
     kept = places.BUILT / "variants/sources" / name
     with tempfile.TemporaryDirectory(prefix="tslab-variants-") as directory:
         fresh = Path(directory) / name

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tslab_tools.failure import Failure
+from tslab_tools.failure import Failure as Failure
 
 TIMEOUT_SECONDS = 100
 STDERR_LINES = 8
@@ -76,8 +76,8 @@ def outputs(argv, env, who):
 
 def ends_well(argv, environment):
     """Whether a program that does next to nothing can do it: as where the library must have epochs."""
-    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "check": False}
-    return subprocess.run([str(a) for a in argv], env=environment, **options).returncode == 0
+    words = [str(a) for a in argv]
+    return subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
 
 
 def figures(argv, env, who):

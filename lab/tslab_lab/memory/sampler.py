@@ -154,7 +154,7 @@ class Sampler:
             try:
                 fields = os.pread(file, 128, 0).split(None, 2)
             except OSError:
-                fields = ()
+                fields = []
             if not fields or fields[0] == b"0":  # it has ended
                 os.close(self.files.pop(pid))
                 continue

@@ -28,7 +28,8 @@ def median_series(all_series, last_ms):
     import numpy
 
     grid = numpy.arange(0, last_ms + 1, STEP_MS)
-    rows = [numpy.interp(grid, *zip(*series)) for series in all_series if series]
+    columns = [tuple(zip(*series)) for series in all_series if series]
+    rows = [numpy.interp(grid, times, values) for times, values in columns]
     return grid, numpy.median(rows, axis=0)
 
 

@@ -158,7 +158,7 @@ class Outcome:
         medians = {peer: self.median(peer, figure) for peer in self.peers}
         if not medians or None in medians.values():
             return None
-        return min(medians, key=medians.get)
+        return min(medians, key=medians.__getitem__)
 
     def ratio(self, column, other, figure):
         """The interval of column / other, taken round by round; None where one does not have the figure."""

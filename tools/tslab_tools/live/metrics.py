@@ -310,5 +310,6 @@ def _filled(family: Family, samples: Iterable[tuple[dict[str, str], Any, float]]
 
 def text(found: Collection[Process]) -> str:
     """Of each process, in OpenMetrics."""
-    written: bytes = openmetrics.generate_latest(SimpleNamespace(collect=lambda: of_each(found)))
+    write: Callable[[SimpleNamespace], bytes] = openmetrics.generate_latest  # it has no annotations
+    written = write(SimpleNamespace(collect=lambda: of_each(found)))
     return written.decode()
