@@ -105,8 +105,11 @@ class Program:
             package = PACKAGES.get((missing.name or "").partition(".")[0])
             if package is None:
                 raise
+            # In an environment of Python's own, Debian's packages are of no use.
+            way = "apt-get" if sys.prefix == sys.base_prefix else f"{sys.executable} -m pip"
+            name = package if way == "apt-get" else package.removeprefix("python3-")
             print(
-                f"{self.name}: Python's {missing.name} is not installed. To install it: apt-get install {package}",
+                f"{self.name}: Python's {missing.name} is not installed. To install it: {way} install {name}",
                 file=sys.stderr,
             )
             return trouble
