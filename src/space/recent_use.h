@@ -1,5 +1,5 @@
-/* Recent use: how much memory was in use lately, and by how much that rose. The purger lets as much empty memory wait
- * as the program took lately (reclaim.h).
+/* Recent use: how much memory was in use lately, by how much that rose, and how much of what was freed was taken again.
+ * The purger lets as much empty memory wait as the program is likely to take (reclaim.h).
  *
  * Time is cut into windows of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
  * pause.
@@ -14,16 +14,18 @@
 #include <stdint.h>
 
 struct use_window {
-    size_t low;  /* the fewest units that were in use */
-    size_t peak; /* the most */
-    size_t rise; /* the most by which they rose */
+    size_t low;   /* the fewest units that were in use */
+    size_t peak;  /* the most */
+    size_t rise;  /* the most by which they rose */
+    size_t again; /* the most by which they rose after they had fallen by as much */
 };
 
 struct recent_use {
     struct use_window now, before;
     uint64_t since_ms; /* when this window began */
+    size_t top, low;   /* the most that was in use lately, and the least after that */
     /* Of both windows. */
-    atomic_size_t peak, rise;
+    atomic_size_t peak, rise, again;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 

@@ -23,6 +23,10 @@ enum {
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
     BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
+    /* Where there is no keeper: this fraction of what is in use may wait, and so many units, or as many as are in use,
+     * if they came and went lately. */
+    UNKEPT_SHIFT = 2,
+    AGAIN_UNITS = (64 << 20) / UNIT_BYTES,
 };
 
 struct reclaim_counters reclaim_counters;
@@ -39,9 +43,16 @@ static struct {
     atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
+/* Where there is no keeper, this may be the last time that anybody looks. So only as much waits as the program has
+ * freed and taken again lately, or a share of what is in use, or a huge page. */
+static size_t unkept_units(size_t used)
+{
+    const size_t again = min_size(load_plain(&depot.use.again), max_size(AGAIN_UNITS, used));
+    return max_size(max_size(HUGE_UNITS, used >> UNKEPT_SHIFT), again);
+}
+
 /* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
- * lately, and a little: the option, or a share, whichever is more, and the rest of a huge page. Where there is no
- * keeper, it may be the last time that anybody looks: what the program had for longer than it waits goes at once. */
+ * lately, and a little: the option, or a share, whichever is more, and the rest of a huge page. */
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
@@ -55,7 +66,7 @@ static size_t waiting_units(void)
     case PURGE_NEVER:
         return most;
     default:
-        return min_size((is_kept ? below : min_size(below, load_plain(&depot.use.rise))) + besides, most);
+        return min_size((is_kept ? below : min_size(below, unkept_units(used))) + besides, most);
     }
 }
 
