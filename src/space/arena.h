@@ -122,8 +122,9 @@ enum { ARENA_UNITS_MOST = 1 << 30 };
 
 /* Huge pages are of interest to an arena of more units than this, with pages of this size. */
 enum {
-    HUGE_FROM_UNITS = (32 << 20) / UNIT_BYTES,
+    HUGE_FROM_UNITS = (16 << 20) / UNIT_BYTES,
     HUGE_UNITS = (2 << 20) / UNIT_BYTES, /* of a huge page */
+    HUGE_SURELY_UNITS = 16 * HUGE_UNITS, /* from here on, also where growth is slow */
     HUGE_OF_PAGE_BYTES = 4096,
 };
 

@@ -95,11 +95,19 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
 
 /* Taking and putting back. */
 
+/* Whether the rest of a huge page is little beside what short runs have, or soon will be. */
+static bool grows_huge(uint64_t now_ms)
+{
+    const size_t units = counter_get(&depot.short_units);
+    return units >= HUGE_FROM_UNITS && huge_is_possible() &&
+           (units >= HUGE_SURELY_UNITS || recent_use_soars(&depot.use, now_ms));
+}
+
 /* Whether n units out of a clean run should come with a huge page, which is claimed then. No shorter clean run has
  * them, so this is where the program grows. */
-static bool run_takes_huge(uint32_t run, uint32_t n)
+static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
 {
-    return n <= HUGE_RUN_UNITS && depot_grows_huge() && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
+    return n <= HUGE_RUN_UNITS && grows_huge(now_ms) && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
            limit_allows(HUGE_UNITS) && huge_claim();
 }
 
@@ -135,7 +143,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     if (run == 0 && allowed) {
         run = depot_extend(n, align);
     }
-    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n);
+    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n, now_ms);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
     run_count_fresh(first != 0 && *clean ? units : 0);

@@ -91,12 +91,6 @@ uint32_t depot_take_unswept(uint32_t *n);
 uint32_t depot_take_clean(uint32_t least, uint32_t *n);
 void depot_put_swept(uint32_t first, uint32_t n, bool absent);
 
-/* Whether so much is used in short runs that the next of them may come with a huge page. */
-static inline bool depot_grows_huge(void)
-{
-    return counter_get(&depot.short_units) >= HUGE_FROM_UNITS && huge_is_possible();
-}
-
 /* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
  * by a purger that puts its run back. */
 bool depot_could_merge(void);

@@ -3,9 +3,9 @@
  * purge, is memory that nobody asked for.
  *
  * So the depot asks for one huge page at a time, for the next 2 MiB that slabs are about to fill, once short runs are
- * HUGE_FROM_UNITS. The pages come at once, and then the range loses its mark: khugepaged finds nothing to fill, and the
- * range is one mapping with its neighbours again. Long runs take no part: nobody knows how much of them will be
- * touched.
+ * HUGE_SURELY_UNITS, or HUGE_FROM_UNITS in a program that grows fast. The pages come at once, and then the range loses
+ * its mark: khugepaged finds nothing to fill, and the range is one mapping with its neighbours again. Long runs take no
+ * part: nobody knows how much of them will be touched.
  *
  * A system that has no huge page at hand may spend milliseconds on making one. Then asking pauses.
  *

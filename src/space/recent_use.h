@@ -32,4 +32,12 @@ struct recent_use {
 /* So many units are in use now. */
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms);
 
+/* Whether the use has doubled in this window, so fast that page faults are a good part of the program's time. */
+static inline bool recent_use_soars(const struct recent_use *use, uint64_t now_ms)
+{
+    enum { SOARS_UNITS = 32 }; /* that it rises by in a millisecond: half a MiB, for which the faults take 0.2 */
+    const uint64_t passed_ms = now_ms > use->since_ms ? now_ms - use->since_ms : 0;
+    return use->now.rise >= use->now.peak / 2 && use->now.rise >= passed_ms * SOARS_UNITS;
+}
+
 #endif

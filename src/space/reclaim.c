@@ -52,13 +52,12 @@ static size_t unkept_units(size_t used)
 }
 
 /* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
- * lately, and a little: the option, or a share, whichever is more, and the rest of a huge page. */
+ * lately, and a little: the option, or a share, whichever is more. A huge page counts as used when it is taken. */
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
     const size_t used = counter_get(&depot.units[RUN_USED]), below = load_plain(&depot.use.below_peak);
-    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> BESIDES_SHIFT) +
-                           (depot_grows_huge() ? HUGE_UNITS : 0);
+    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> BESIDES_SHIFT);
     const bool is_kept = load_plain(&reclaim_is_kept) != 0;
     switch ((enum purge_policy)option_word(OPTION_PURGE)) {
     case PURGE_EAGER:

@@ -90,11 +90,50 @@ static void check_and_free(size_t i)
     objects[i] = NULL;
 }
 
+/* The same, each MiB of which takes so long. */
+static void grow_slowly(size_t from_mib, size_t to_mib, uint64_t ms)
+{
+    for (size_t i = from_mib; i < to_mib; i++) {
+        clock_ms += ms;
+        grow(i, i + 1);
+    }
+}
+
 static void small_programs_ask_nothing(const void *argument)
 {
     (void)argument;
     begin(yes, count_requests);
-    grow(0, 28);
+    grow(0, 14);
+    CHECK_SAY(requests == 0, "%zu requests", requests);
+}
+
+/* Faults take little of the time of a program that grows slowly. */
+static void slow_growth_asks_late(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    grow_slowly(0, 28, 4);
+    CHECK_SAY(requests == 0, "%zu requests", requests);
+    grow_slowly(28, 40, 4);
+    CHECK_SAY(requests >= 1, "%zu requests", requests);
+}
+
+static void fast_growth_asks_early(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    grow_slowly(0, 28, 1);
+    CHECK_SAY(requests >= (28 - 20) / 2, "%zu requests", requests);
+}
+
+/* A program that has long had as much is not one that soars. */
+static void growth_by_less_than_half_asks_late(const void *argument)
+{
+    (void)argument;
+    begin(yes, count_requests);
+    grow(0, 15);
+    clock_ms += 1000;
+    grow(15, 28);
     CHECK_SAY(requests == 0, "%zu requests", requests);
 }
 
@@ -106,7 +145,7 @@ static void long_runs_ask_nothing(const void *argument)
     for (size_t i = 0; i < 100; i++) {
         memset(keep(tslab_malloc(MIB)), 1, MIB);
     }
-    grow(0, 16);
+    grow(0, 14);
     CHECK_SAY(requests == 0, "%zu requests", requests);
 }
 
@@ -274,6 +313,9 @@ static void grow_together(const void *argument)
     }
 
 IN_A_CHILD(below_some_mib_nothing_is_asked, small_programs_ask_nothing)
+IN_A_CHILD(slow_growth_has_them_later, slow_growth_asks_late)
+IN_A_CHILD(fast_growth_has_them_earlier, fast_growth_asks_early)
+IN_A_CHILD(growth_by_less_than_half_is_not_fast, growth_by_less_than_half_asks_late)
 IN_A_CHILD(long_runs_take_no_part, long_runs_ask_nothing)
 IN_A_CHILD(growth_asks_for_one_page_at_a_time, ask_while_growing)
 IN_A_CHILD(threads_that_grow_together_ask_for_one, grow_together)
@@ -288,6 +330,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(below_some_mib_nothing_is_asked),
+        cmocka_unit_test(slow_growth_has_them_later),
+        cmocka_unit_test(fast_growth_has_them_earlier),
+        cmocka_unit_test(growth_by_less_than_half_is_not_fast),
         cmocka_unit_test(long_runs_take_no_part),
         cmocka_unit_test(growth_asks_for_one_page_at_a_time),
         cmocka_unit_test(threads_that_grow_together_ask_for_one),
