@@ -37,6 +37,7 @@ static void thread_ends(void *value)
     invariant(front_current == &thread->heap.front);
     front_current = &front_gone;
     thread_close(thread);
+    program_threads_clear();
 }
 
 /* This thread ends the program, perhaps in the middle of a slow operation. A handler of SIGABRT may still allocate and

@@ -125,6 +125,17 @@ void program_threads_shrink(void)
     program_threads_settle();
 }
 
+void program_threads_clear(void)
+{
+    if (load_seq_cst(&company.threads) == 1 && !is_kept()) {
+        const struct stay stay = enter();
+        if (load_seq_cst(&company.threads) == 1 && !is_kept()) {
+            keeper_look_last();
+        }
+        leave(stay);
+    }
+}
+
 bool program_threads_make_room(void)
 {
     if (!is_kept()) {

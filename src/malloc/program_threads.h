@@ -56,6 +56,10 @@ void program_threads_grow(void);
 /* Stops counting a thread that could not be made or that ends. Ends the keeper if too few threads are left. */
 void program_threads_shrink(void);
 
+/* Called by a thread that has ended its record. Where it leaves the program with one thread and no keeper, it gives
+ * back what threads have left behind, because nobody may come by later. */
+void program_threads_clear(void);
+
 /* Starts or ends the keeper, as the number of threads and the option demand. */
 void program_threads_settle(void);
 

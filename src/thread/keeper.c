@@ -99,6 +99,19 @@ bool keeper_look(bool sweeps)
     return left || (counter_get(&depot.units[RUN_DIRTY]) != 0 && !reclaim_is_refused());
 }
 
+void keeper_look_last(void)
+{
+    lock_acquire(&keeper.lock);
+    exchange_tick(true);
+    lock_release(&keeper.lock);
+    bool goes_on = true;
+    while (goes_on) {
+        lock_acquire(&keeper.lock);
+        goes_on = reclaim_due();
+        lock_release(&keeper.lock);
+    }
+}
+
 static bool is_rung(void)
 {
     atomic_u32 *const bell = load_acquire(&trace.bell);

@@ -42,6 +42,10 @@ void keeper_ask_to_end(void);
 /* There is no keeper: it has ended, or this is the child of a fork. The next one is not asked to end. */
 void keeper_is_gone(void);
 
+/* The last look, by the thread whose end leaves the program with one thread and no keeper: what lies in the exchange
+ * goes back to its slabs, and what is too much or old goes back to the system. With signals blocked. */
+void keeper_look_last(void);
+
 /* One look; it may also sweep the slabs of the process for free pages, which takes longer. Returns whether there is
  * something to give back later. It ends early where the keeper is to end. The keeper calls it, and tests do. */
 bool keeper_look(bool sweeps);

@@ -102,6 +102,16 @@ static bool has_keeper(void)
     return threads_named("tslab-keeper") == 1;
 }
 
+/* The slots that lie in the exchange. */
+static size_t exchanged(void)
+{
+    size_t slots = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        slots += exchange_slots(c);
+    }
+    return slots;
+}
+
 static bool keeper_sleeps(void)
 {
     return load_plain(&reclaim_waits) == RECLAIM_SLEEPS;
@@ -139,6 +149,15 @@ static void threads_get_one(const void *argument)
     CHECK(dirty() == 0);
     end_other();
     CHECK(TSLAB_TSAN || (!has_keeper() && load_plain(&reclaim_waits) == 0));
+}
+
+/* A thread that ends leaves its slots to others. Where only one is left, nobody may ever come by for them. */
+static void the_last_to_end_leaves_nothing(const void *argument)
+{
+    (void)argument;
+    begin_other();
+    end_other();
+    CHECK_SAY(exchanged() == 0, "%zu slots are left in the exchange", exchanged());
 }
 
 static void *never_allocate(void *unused)
@@ -362,6 +381,7 @@ static void a_sweep_purges_around_survivors(const void *argument)
 
 IN_A_CHILD(a_program_with_one_thread_has_no_keeper, one_thread_gets_none)
 IN_A_CHILD(a_program_with_threads_has_one_that_sleeps_in_the_end, threads_get_one)
+IN_A_CHILD(nothing_is_left_of_the_last_to_end, the_last_to_end_leaves_nothing)
 IN_A_CHILD(threads_that_never_allocate_count, the_only_one_that_allocates_is_not_alone)
 IN_A_CHILD(an_option_forbids_it, the_option_says_no)
 IN_A_CHILD(a_system_may_refuse_it, where_no_thread_is_to_be_had)
@@ -378,6 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_with_one_thread_has_no_keeper),
         cmocka_unit_test(a_program_with_threads_has_one_that_sleeps_in_the_end),
+        cmocka_unit_test(nothing_is_left_of_the_last_to_end),
         cmocka_unit_test(threads_that_never_allocate_count),
         cmocka_unit_test(an_option_forbids_it),
         cmocka_unit_test(a_system_may_refuse_it),
