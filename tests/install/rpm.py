@@ -11,7 +11,7 @@ from ways import CONSUMER, SOURCE, empty_directory, expect, interface_version, n
 
 
 # What the package for programs has; all else is in the other, for developers.
-RUNTIME = r"/bin/tslab(-run)?$|/lib\S*/libtslab[a-z-]*\.so\.[\d.]+|/man1/|/share/tslab\b|/licenses/|/doc/tslab(-\d[\d.]*)?(/|$)|/\.build-id"
+RUNTIME = r"/bin/tslab(-run)?$|/lib\S*/libtslab[a-z-]*\.so\.[\d.]+|/man1/|/share/tslab\b|/share/(bash-completion|fish|zsh)/|/licenses/|/doc/tslab(-\d[\d.]*)?(/|$)|/\.build-id"
 DEVELOPMENT = (r"/include/tslab/tslab\.h", r"/libtslab\.so", r"/libtslab-malloc\.a", r"/tslab-malloc\.pc", r"/tslab-config\.cmake", r"/man3/tslab\.3\S*")
 
 # rpmlint's errors about what a distribution decides or adds: tags and signatures, where commands lie, old kinds of tables of symbols.
