@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -231,12 +232,14 @@ class Programs(Case):
         code, said = tool(process.pid)
         self.assertEqual(code, 0, said)
         self.assertEqual(len(list(self.directory.glob("a-name-of-many-letters.*"))), 1)
-        before = set(Path(tempfile.gettempdir()).iterdir())
         process = self.server(export=1, keeper=2, options="profile=16K", profile=None)
-        code, said = tool(process.pid)
+        temporary = self.directory / "tmp"
+        temporary.mkdir()
+        with unittest.mock.patch.dict(os.environ, TMPDIR=str(temporary)):
+            code, said = tool(process.pid)
         self.assertEqual(code, 0, said)
         self.assertRegex(said, rf"^\S+ {process.pid}: in use\n")
-        self.assertEqual({path.name for path in set(Path(tempfile.gettempdir()).iterdir()) - before if path.name.startswith("tslab-")}, set())
+        self.assertEqual(list(temporary.iterdir()), [])
 
     def test_a_process_that_cannot_be_asked(self):
         code, said = tool(self.server().pid)
