@@ -174,6 +174,7 @@ static noinline uint64_t *post_program(uint64_t *at)
 
 static noinline uint64_t *post_limit(uint64_t *at, const struct label_limit *limit)
 {
+    invariant(limit->label[0] != 0);
     at = post_figures(at, &limit->limit_bytes, LIMIT_CELLS * sizeof *at);
     struct text text = { .buffer = (char *)at, .capacity = BOARD_TEXT_BYTES };
     text_string(&text, limit->label);
