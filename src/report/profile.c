@@ -23,30 +23,39 @@ static void gates(void (*change)(struct lock *))
     }
 }
 
-static unsigned stop_counts(void)
+static unsigned stop_counts(unsigned times)
 {
     unsigned stopped = 0;
     invariant(samples_were_on() && counter_get(&samples.changes) != 0);
     invariant(lock_is_held(&registry.lock) && lock_is_held(&keeper.lock));
     for (struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
-        stopped += sampling_stop(&thread->heap);
+        stopped += sampling_stop(&thread->heap, times);
     }
     for (struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
-        stopped += sampling_stop(heap);
+        stopped += sampling_stop(heap, times);
     }
     return stopped;
 }
 
+/* A stop may meet a write of the fast path, which is done and seen by all some nanoseconds later, and undoes it. So it
+ * is repeated, many times in a row: a thread in a short loop undoes single ones a hundred times
+ * (docs/decisions/profiles.md). */
+static void stop_all_counts(void)
+{
+    enum { STOPS_MOST = 100, IN_A_ROW = TSLAB_SIM ? 1 : 64, PAUSE_SPINS = TSLAB_SIM ? 1 : 1000 };
+    for (unsigned i = 0; i < STOPS_MOST && stop_counts(i == 0 ? 1 : IN_A_ROW) != 0; i++) {
+        for (unsigned spin = 0; spin < PAUSE_SPINS; spin++) {
+            cpu_relax();
+        }
+    }
+}
+
 /* With all gates taken, no other thread places a count or changes the affinity of a slab as it did before
- * samples.were_on was set. A stop may meet a write of the fast path, and is lost, so it is repeated. A thread that does
- * nothing but allocate and free one class reads its count from its processor's store buffer, and loses stops until an
- * interrupt has emptied that (on a busy Zen 5 2 ms on average, 55 at most in 1,000 trials; stops without a pause never
- * hit). One that has lost all begins where its magazine is empty or its count ends.
+ * samples.were_on was set.
  *
  * Signals are blocked, because a handler might fork, and would wait for its own thread. */
 static void switch_on(uint64_t period)
 {
-    enum { STOPS_MOST = TSLAB_SIM ? 100 : 10000, PAUSE_SPINS = TSLAB_SIM ? 1 : 1000, STOPPING_MS = 200 };
     struct os_signals signals;
     invariant(lock_is_held(&keeper.lock) && period != 0);
     if (load_plain(&samples.seed) == 0) {
@@ -58,12 +67,7 @@ static void switch_on(uint64_t period)
     store_plain(&samples.period, period);
     counter_add(&samples.changes, 1);
     store_seq_cst(&samples.is_on, 1);
-    const uint64_t begin = os_now_ms();
-    for (unsigned i = 0; i < STOPS_MOST && stop_counts() != 0 && os_now_ms() - begin < STOPPING_MS; i++) {
-        for (unsigned spin = 0; spin < PAUSE_SPINS; spin++) {
-            cpu_relax();
-        }
-    }
+    stop_all_counts();
     gates(lock_release);
     lock_release(&registry.lock);
     os_signals_restore(&signals);

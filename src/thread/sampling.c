@@ -122,14 +122,30 @@ noinline void *sampling_count(struct heap *heap, unsigned class, void *p)
     return p;
 }
 
-unsigned sampling_stop(struct heap *heap)
+/* The holder may be in a short loop, and write in step with us. So the times are at random distances, and nothing is
+ * read in between. */
+static void stop_many_times(struct magazine *m, unsigned times)
+{
+    static uint64_t distances = 1;
+    enum { SPINS_MOST = 32 };
+    invariant(times != 0 && samples_were_on());
+    magazine_stop(m);
+    for (unsigned i = 1; i < times; i++) {
+        for (uint64_t spins = random_next(&distances) % SPINS_MOST; spins != 0; spins--) {
+            cpu_relax();
+        }
+        magazine_stop(m);
+    }
+}
+
+unsigned sampling_stop(struct heap *heap, unsigned times)
 {
     const uint32_t changes = load_plain(&samples.changes);
     unsigned stopped = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         struct magazine *const m = &heap->front.magazine[c];
         if (heap_uses(heap, c) && heap_part(heap, c)->changes != changes && !magazine_is_stopped(m)) {
-            magazine_stop(m);
+            stop_many_times(m, times);
             stopped++;
         }
     }

@@ -46,8 +46,8 @@ void sampling_in_chunk(struct thread *thread, const struct epoch *epoch, void *p
 void sampling_end(struct gate *gate, const void *p);
 
 /* Has the holder of a heap look at the rate at its next allocation of each class. Returns how many counts had to be
- * stopped: the holder may have written them at the same moment, so it is to be called until there are none. With the
- * lock of the holder's gate. */
-unsigned sampling_stop(struct heap *heap);
+ * stopped: the holder may have written them at the same moment, so it is to be called until there are none. Each is
+ * stopped so many times. With the lock of the holder's gate. */
+unsigned sampling_stop(struct heap *heap, unsigned times);
 
 #endif
