@@ -20,7 +20,9 @@ def past_of(*points):
 
 def process_of(rss):
     """What the screen asks of a process whose figures are all 0 but for its RSS."""
-    figures = types.SimpleNamespace(process=own_figures(rss), accounts={}, classes=[], labels=[], limits=[], library="0.2.0")
+    figures = types.SimpleNamespace(
+        process=own_figures(rss), accounts={}, classes=[], labels=[], limits=[], library="0.2.0"
+    )
     return types.SimpleNamespace(
         pid=7, program="made up", figures=figures, rss=rss, age=0, not_ours=0, rate=lambda _: None
     )

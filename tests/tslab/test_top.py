@@ -180,7 +180,10 @@ class Boards(Live):
             env=self.environment | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1"},
         )
         self.assertEqual(done.stdout, "hello\n")
-        self.assertEqual(done.stderr, "tslab: option TSLAB_EXPORT has no effect for now: the system gives no memfd, or no number above 99 for it\n")
+        self.assertEqual(
+            done.stderr,
+            "tslab: option TSLAB_EXPORT has no effect for now: the system gives no memfd, or no number above 99 for it\n",
+        )
 
 
 class Commands(Live):
