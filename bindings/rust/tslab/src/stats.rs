@@ -119,10 +119,7 @@ fn whole(status: sys::tslab_status) -> Result<()> {
     if status == sys::TSLAB_OK {
         Ok(())
     } else {
-        Err(std::io::Error::new(
-            std::io::ErrorKind::WriteZero,
-            "the file does not take all of the statistics",
-        ))
+        Err(std::io::Error::new(std::io::ErrorKind::WriteZero, "the file does not take all of the statistics"))
     }
 }
 
