@@ -10,6 +10,7 @@
 #include "space/pages.h"
 #include "thread/exchange.h"
 #include "thread/keeper.h"
+#include "thread/resting.h"
 
 #include <string.h>
 
@@ -422,6 +423,12 @@ static void visit_all(verify_visit *visit)
     for (unsigned i = 0; i < 2; i++) {
         for (const struct thread *thread = lists[i]; thread != NULL; thread = thread->next) {
             verify_cached(&thread->heap, visit, NULL);
+        }
+    }
+    for (unsigned i = 0; i < RESTING; i++) {
+        const struct heap *const heap = load_acquire(&resting_places[i]);
+        if (heap != NULL) {
+            verify_cached(heap, visit, NULL);
         }
     }
     uint32_t at = 0;

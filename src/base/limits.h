@@ -33,6 +33,7 @@ enum {
     LIMIT(HOT_UNITS_MIN,                     5,          128), /* units of all hot runs of a heap, if little is used */
     LIMIT(HOT_UNITS,                         5,          512), /* and if much is */
     LIMIT(HOT_SLACK,                         1,            4), /* a hot run is longer than its block by this part at most */
+    LIMIT(RESTING,                           1,           16), /* heaps that wait for a thread that begins */
     LIMIT(TRAPPED_RUNS,                      2,         4096), /* runs that the library traps at once */
     LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
     LIMIT(SWEEP_STEP_SLABS,                  1,           16), /* slabs that one slow operation looks at in a sweep */

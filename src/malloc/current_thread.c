@@ -36,7 +36,7 @@ static void thread_ends(void *value)
     work_unit_close(thread, thread);
     invariant(front_current == &thread->heap.front);
     front_current = &front_gone;
-    thread_close(thread);
+    thread_leave(thread);
     program_threads_clear();
 }
 
@@ -96,8 +96,9 @@ noinline struct thread *current_thread_get_slow(void)
     if (!is_started()) {
         return NULL;
     }
-    struct thread *thread = thread_open();
-    if (thread != NULL && front_current == &front_none) {
+    const bool begins = front_current == &front_none;
+    struct thread *thread = thread_open(begins);
+    if (thread != NULL && begins) {
         front_current = &thread->heap.front;
         /* This may allocate, which works by now. If it fails, the thread's end would not be noticed. */
         if (pthread_setspecific(ends.key, thread) != 0) {

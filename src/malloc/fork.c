@@ -79,7 +79,7 @@ static void borrow_record(struct fork_state *state)
     if (front_current->thread != NULL || load_plain(&engine.running) == 0) {
         return;
     }
-    state->borrowed = thread_open();
+    state->borrowed = thread_open(false);
     if (state->borrowed == NULL) {
         state->borrowed = thread_open_last();
     }

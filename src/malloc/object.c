@@ -23,6 +23,7 @@
 #include "thread/exchange.h"
 #include "thread/overflow.h"
 #include "thread/refill.h"
+#include "thread/resting.h"
 #include "thread/sampling.h"
 
 #include <errno.h>
@@ -69,6 +70,7 @@ static void give_back_caches(struct thread *thread)
 {
     heap_empty(&thread->heap);
     exchange_tick(true);
+    (void)resting_look(UINT64_MAX);
     thread_flush_warm(thread);
     epoch_flush_shared_warm();
 }

@@ -431,6 +431,17 @@ void heap_empty(struct heap *heap)
     invariant(heap->stock.bytes == 0 && hot_runs_units(&heap->hot) == 0);
 }
 
+void heap_rest(struct heap *heap)
+{
+    hot_runs_flush(&heap->hot);
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap_uses(heap, c)) {
+            heap_flush_outbox(heap, c);
+        }
+    }
+    invariant(heap->epoch == &epoch_process && hot_runs_units(&heap->hot) == 0);
+}
+
 bool heap_flush_idle(struct heap *heap)
 {
     const bool is_idle = heap->operations == heap->operations_seen && option_get(OPTION_MAGAZINES) != 0;

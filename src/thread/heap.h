@@ -128,9 +128,11 @@ struct heap {
     struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
     struct epoch *epoch;
     uint32_t affinity;
-    uint32_t operations;      /* the number of slow operations */
-    uint32_t operations_seen; /* that number when heap_flush_idle looked last */
-    uint64_t tick_ms;         /* the time of the last tick */
+    uint32_t operations;       /* the number of slow operations */
+    uint32_t operations_seen;  /* that number when heap_flush_idle looked last */
+    uint64_t tick_ms;          /* the time of the last tick */
+    atomic_u64 rests_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
+    atomic_size_t rests_bytes; /* what it cached then */
     struct stock stock;
     struct hot_runs hot;
     uint64_t random;        /* the state of the generator for distances between samples (sampling.h); 0: not begun */
@@ -275,6 +277,9 @@ void heap_forget_counts(struct heap *heap, unsigned class);
 /* Gives back everything that the heap caches except retired slots, and detaches its slabs. In a gate: that of the
  * holder, or of a thread that has claimed the hold. */
 void heap_empty(struct heap *heap);
+
+/* Gives back what belongs to others or is long: outboxes and hot runs. In the holder's gate. */
+void heap_rest(struct heap *heap);
 
 /* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);

@@ -13,6 +13,7 @@
 #include "space/limit.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
+#include "thread/resting.h"
 #include "thread/thread.h"
 
 enum {
@@ -89,6 +90,7 @@ bool keeper_look(bool sweeps)
     if (!is_to_end()) {
         lock_acquire(&keeper.lock);
         left |= exchange_look(os_now_ms());
+        left |= resting_tick(os_now_ms());
         lock_release(&keeper.lock);
     }
     repeat(purge_some);

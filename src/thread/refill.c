@@ -4,6 +4,7 @@
 #include "common/option.h"
 #include "common/trace.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "slab/epoch_record.h"
 #include "slab/epoch_runs.h"
 #include "slab/generation.h"
@@ -11,11 +12,16 @@
 #include "space/reclaim.h"
 #include "thread/exchange.h"
 #include "thread/flush.h"
+#include "thread/resting.h"
 
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
  * back at once, and so does a heap that takes one: threads that need little of a class share its slabs, and each weighs
  * what it uses (docs/decisions/magazines.md). */
-enum { ATTACH_FROM = 16, SHARED_FROM = TSLAB_SIM ? 1 : 16 };
+enum {
+    ATTACH_FROM = 16,
+    SHARED_FROM = TSLAB_SIM ? 1 : 16,
+    RESTING_OPERATIONS = 64 /* slow operations between two looks whether heaps have rested for long */
+};
 
 /* A relaxed look is enough: it only says whether it is worthwhile to go on. The thread that leaves a closed epoch
  * cleans up. */
@@ -215,6 +221,7 @@ static noinline void *refill_at_last(struct heap *heap, unsigned class)
     trace_slow(SLOW_LAST, class_geometry[class].size);
     heap_empty(heap);
     exchange_tick(true);
+    (void)resting_look(UINT64_MAX);
     return refill(heap, class);
 }
 
@@ -224,6 +231,9 @@ void *refill_alloc(struct heap *heap, unsigned class)
     void *p = refill(heap, class);
     if (unlikely(p == NULL) && heap_is_open(heap)) {
         p = refill_at_last(heap, class);
+    }
+    if (unlikely(heap->operations % RESTING_OPERATIONS == 0)) {
+        (void)resting_tick(os_now_ms());
     }
     heap_operation_end(heap);
     return p;

@@ -1,10 +1,12 @@
-/* The registry is two lists under one lock, live records and idle ones. A record is made once and then reused. */
+/* The registry is two lists under one lock, live records and idle ones, and a few places between. A record is made once
+ * and then reused. */
 #include "thread/thread.h"
 
 #include "common/metadata.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "space/reclaim.h"
+#include "thread/resting.h"
 
 struct registry registry = { .lock = LOCK_INIT(RANK_REGISTRY), .last_lock = LOCK_INIT(RANK_LAST) };
 
@@ -41,8 +43,14 @@ noinline void thread_start_scope_front(struct thread *thread)
     thread->scope_front.heap = &heap_none;
 }
 
-/* Moves a live record, whose heap is empty, to the idle ones. Under the registry's lock. */
-static void live_to_idle(struct thread *thread)
+static void idle_link(struct thread *thread)
+{
+    invariant(lock_is_held(&registry.lock) && thread != registry.last);
+    thread->next = registry.idle;
+    registry.idle = thread;
+}
+
+static void live_unlink(struct thread *thread)
 {
     invariant((thread->prev == NULL ? registry.live : thread->prev->next) == thread);
     invariant(counter_get(&heap_live_count) != 0);
@@ -50,18 +58,17 @@ static void live_to_idle(struct thread *thread)
     if (thread->next != NULL) {
         thread->next->prev = thread->prev;
     }
-    thread->next = registry.idle;
-    registry.idle = thread;
     counter_set(&heap_live_count, counter_get(&heap_live_count) - 1);
 }
 
-struct thread *thread_open(void)
+struct thread *thread_open(bool begins)
 {
     lock_acquire(&registry.lock);
-    struct thread *thread = registry.idle;
-    if (thread != NULL) {
+    struct heap *const rested = begins ? resting_take() : NULL;
+    struct thread *thread = rested != NULL ? rested->front.thread : NULL;
+    if (thread == NULL && (thread = registry.idle) != NULL) {
         registry.idle = thread->next;
-    } else {
+    } else if (thread == NULL) {
         thread = metadata_alloc(sizeof *thread);
         if (thread != NULL) {
             record_start(thread);
@@ -83,7 +90,9 @@ void thread_number(struct thread *thread)
     struct class_sums all = { 0 };
     invariant(thread->heap.front.thread == thread);
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-        heap_add(&thread->heap, c, &all);
+        if (heap_uses(&thread->heap, c)) {
+            heap_add(&thread->heap, c, &all);
+        }
     }
     counter_set(&thread->before.allocations, all.allocations);
     counter_set(&thread->before.frees, all.frees);
@@ -162,22 +171,59 @@ void thread_flush_warm(struct thread *thread)
     thread->warm_count = 0;
 }
 
-void thread_close(struct thread *thread)
+/* Gives back what a record has, but its heap where that may rest and there is room. */
+static void empty_record(struct thread *thread, bool may_rest)
 {
-    invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
-    store_plain(&thread->number, 0);
-    thread->is_sampling = false; /* a fork may have cut the thread while it took a sample */
     gate_lock(&thread->gate);
     thread_flush_warm(thread);
-    heap_empty(&thread->heap);
+    if (!may_rest || !resting_begin(&thread->heap)) {
+        heap_empty(&thread->heap);
+        store_release(&thread->heap.rests_since_ms, 0);
+    }
     reclaim_tick();
     gate_unlock(&thread->gate);
     invariant(thread->warm == NULL && thread->warm_count == 0);
-    if (thread == registry.last) {
-        lock_release(&registry.last_lock);
-        return;
+}
+
+/* Ends the record's life, if its heap is empty or finds a place where it rests. Under the registry's lock. */
+static bool becomes_idle(struct thread *thread)
+{
+    struct heap *emptied = &thread->heap;
+    if (load_plain(&thread->heap.rests_since_ms) != 0 && !resting_place(&thread->heap, &emptied)) {
+        return false;
     }
-    lock_acquire(&registry.lock);
-    live_to_idle(thread);
-    lock_release(&registry.lock);
+    live_unlink(thread);
+    if (emptied != NULL) {
+        idle_link(emptied->front.thread);
+    }
+    return true;
+}
+
+static void close_record(struct thread *thread, bool may_rest)
+{
+    bool is_closed = false;
+    invariant(thread->scope == NULL && thread->line == NULL && thread->work.epoch == 0);
+    invariant(!may_rest || thread != registry.last);
+    store_plain(&thread->number, 0);
+    thread->is_sampling = false; /* a fork may have cut the thread while it took a sample */
+    for (; !is_closed; may_rest = false) {
+        empty_record(thread, may_rest);
+        if (thread == registry.last) {
+            lock_release(&registry.last_lock);
+            return;
+        }
+        lock_acquire(&registry.lock);
+        is_closed = becomes_idle(thread);
+        lock_release(&registry.lock);
+    }
+}
+
+void thread_close(struct thread *thread)
+{
+    close_record(thread, false);
+}
+
+void thread_leave(struct thread *thread)
+{
+    close_record(thread, true);
 }

@@ -86,8 +86,9 @@ extern struct registry registry;
 
 void thread_start_scope_front(struct thread *thread);
 
-/* Takes an idle record or makes one, and registers it. NULL: no memory. */
-struct thread *thread_open(void);
+/* Takes an idle record or makes one, and registers it. A thread that begins gets one whose heap rests, if there is one.
+ * NULL: no memory. */
+struct thread *thread_open(bool begins);
 
 /* Notes which thread the record serves from now on, and what was counted before. */
 void thread_number(struct thread *thread);
@@ -118,5 +119,8 @@ void thread_flush_warm(struct thread *thread);
 /* Empties a record of a thread that is inside of nothing. Then makes it idle, or, if it is the last, ends the lending.
  */
 void thread_close(struct thread *thread);
+
+/* The same, but the heap may rest instead, for a thread that begins. */
+void thread_leave(struct thread *thread);
 
 #endif

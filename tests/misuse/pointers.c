@@ -187,11 +187,13 @@ static void *free_in_turns(void *misused_one)
 static void twice_among_what_is_mixed(void)
 {
     in_a_thread(free_in_turns, free_in_turns(NULL));
+    (void)tslab_trim(); /* the thread's heap rests until then */
 }
 
 static void interior_among_what_is_mixed(void)
 {
     in_a_thread(free_in_turns, (char *)free_in_turns(NULL) + 16);
+    (void)tslab_trim();
 }
 
 static void twice_a_large_one(void)

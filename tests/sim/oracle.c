@@ -4,6 +4,7 @@
 #include "space/live_bits.h"
 #include "space/trap.h"
 #include "system.h"
+#include "thread/resting.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -376,6 +377,16 @@ static const char *check_locks(void)
                : WRONG("a lock was left held");
 }
 
+static bool is_empty(const struct heap *heap)
+{
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        if (heap_part(heap, c)->slab != NULL || heap_cached(heap, c) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* In the child of a fork the heaps of the threads that are gone are empty, and their records idle. */
 static const char *check_registry(void)
 {
@@ -385,16 +396,21 @@ static const char *check_registry(void)
         if (thread->work.epoch != 0 || thread->work.depth != 0 || thread->scope != NULL) {
             return WRONG("a thread that is gone is still in a unit of work, or inside of an epoch");
         }
-        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
-            if (heap_part(&thread->heap, c)->slab != NULL || heap_cached(&thread->heap, c) != 0) {
-                return WRONG("an idle heap is not empty");
-            }
+        if (!is_empty(&thread->heap) || load_plain(&thread->heap.rests_since_ms) != 0) {
+            return WRONG("an idle heap is not empty");
         }
     }
     for (const struct thread *thread = registry.live; thread != NULL; thread = thread->next) {
         n++;
         if (world.forked && thread != sim_front[sim_self()]->thread) {
             return WRONG("a thread that is gone is still on the registry");
+        }
+    }
+    for (unsigned i = 0; i < RESTING; i++) {
+        const struct heap *const heap = load_plain(&resting_places[i]);
+        n += heap != NULL;
+        if (heap != NULL && load_plain(&heap->rests_since_ms) == 0 && !is_empty(heap)) {
+            return WRONG("a heap that rests no more is not empty");
         }
     }
     return n == world_record_count ? NULL : WRONG("%zu records on the registry", n);

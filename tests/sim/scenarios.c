@@ -75,6 +75,19 @@ const struct scenario scenarios[] = {
     { "thread", "two records change hands", { FOUR_OF_2, MAGAZINES }, { "f x f", "x ff", "x a2" }, 2, 3 },
     { "thread", "trim beside exit", { FOUR_IN_2, MAGAZINES }, { "ff t", "g g", "x" }, 2, 3 },
 
+    /* Heaps rest between two threads: one place. */
+    { "rest", "taken by one who looks late", { "@0 a2 a2 ff", MAGAZINES }, { "x p1 q2 < a2 a2", "q1 $", "q1 p2" }, 3, 4 },
+    { "rest", "taken by the next", { FOUR_IN_2, MAGAZINES }, { "ff x < a2", "ff x < a2", "x < a2" }, 2, 3 },
+    { "rest", "taken beside a trim", { FOUR_IN_2, MAGAZINES }, { "ff x < a2", "t", "x < a2" }, 2, 3 },
+    { "rest", "emptied, taken, and rests again", { FOUR_IN_2, MAGAZINES }, { "ff x < a2 f x", "t", "t" }, 2, 3 },
+    { "rest", "beside the keeper", { FOUR_IN_2, MAGAZINES }, { "ff x < a2 f x", "+", "x < a2 f" }, 2, 3 },
+    { "rest", "outboxes are emptied first", { "@0 a1>1 a1>1 a1>1 a1", MAGAZINES }, { "f x < a1", "f f x f", "x < a1" }, 2, 3 },
+    { "rest", "hot runs are emptied first", { "B2>0 B2>0 B2>1", MAGAZINES }, { "f x < f", "B4 f", "f x" }, 2, 3 },
+    { "rest", "fork beside an end", { FOUR_IN_2, MAGAZINES }, { "k f a2 x", "ff x", "x < a2" }, 2, 3 },
+    { "rest", "fork beside a begin", { FOUR_IN_2 " @3 a2 F", MAGAZINES }, { "k f a2 t", "ff x < a2", "x < a2" }, 2, 3 },
+    { "rest", "fork beside a trim", { FOUR_IN_2, MAGAZINES }, { "k a2 x < a2", "ff x", "t t" }, 2, 3 },
+    { "rest", "the parent goes on", { FOUR_IN_2, MAGAZINES }, { "K a2 x < a2", "ff x < a2", "x t" }, 2, 3 },
+
     /* Full trays change hands. */
     { "exchange", "two put", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "f", "f" }, 4, 5 },
     { "exchange", "put beside take", { "@0 " TWO_FULL, MAGAZINES }, { "f a4", "a4 f a4" }, 3, 4 },

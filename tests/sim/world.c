@@ -19,6 +19,7 @@
 #include "thread/exchange.h"
 #include "thread/keeper.h"
 #include "thread/overflow.h"
+#include "thread/resting.h"
 #include "thread/sampling.h"
 
 #include <stdio.h>
@@ -564,6 +565,7 @@ static void look_at_exchange(void)
     struct thread *thread = current_thread_get();
     gate_lock(&thread->gate);
     exchange_tick(false);
+    (void)resting_look(UINT64_MAX);
     gate_unlock(&thread->gate);
     current_thread_put(thread);
 }
@@ -774,6 +776,9 @@ static void operate(int actor, char what, int number)
         return;
     case 'x':
         thread_ends(actor);
+        return;
+    case '<':
+        front_current = front_current == &front_gone ? &front_none : front_current;
         return;
     case 'k':
     case 'j':

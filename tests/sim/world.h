@@ -9,13 +9,15 @@
  *   m<class>   allocate with the magazine alone, if it can        g, G  the same straight to the slab
  *                                u     free one's newest object into the magazine alone, if it takes it
  *   e          empty one's heap                        t     trim
- *   $          look at what waits in the exchange: what nobody has asked for since the last look goes back
+ *   $          look at what waits in the exchange: what nobody has asked for since the last look goes back, and all
+ *              heaps that rest are emptied
  *   r          purge all that is empty                 v     look at every slab, for no reason
  *   h          purge the free pages of used slabs
  *   B<units>   allocate a large object (32: outside the arena; 4002: two units, aligned to four)
  *   Z<units>   resize one's newest object to so many units (0: to 1 KiB)
  *   o          say that the memory has grown, so that the next slow operation begins a sweep for holes
  *   x          the thread ends (its script may go on: later destructors do)
+ *   <          a new thread begins in its place
  *   =<number>  enter a record into the ring, which the first one begins    ?     read the ring
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate

@@ -83,7 +83,7 @@ static void threads_made(struct thread **threads, size_t count)
 {
     (void)current_thread_get();
     for (size_t i = 0; i < count; i++) {
-        threads[i] = thread_open();
+        threads[i] = thread_open(true);
         CHECK(threads[i] != NULL);
     }
 }
