@@ -337,6 +337,17 @@ class Limits(LabTest):
             [parent for parent, _ in limits.groups() if any(parent.glob(f"tslab-demo-{os.getpid()}-*"))], []
         )
 
+    def test_whoever_is_still_in_a_group_is_ended(self):
+        with limits.of(64) as limit:
+            if not limit.is_group or limit.prefix("one")[0] != "/bin/sh":
+                self.skipTest("no control group can be made here by hand")
+            process = subprocess.Popen([*limit.prefix("one"), "/bin/sleep", "1000"])
+            place = Path(limit.prefix("one")[-1])
+            while str(process.pid) not in place.read_text().split():
+                self.assertIsNone(process.poll())
+        self.assertEqual(process.wait(), -9)
+        self.assertFalse(place.exists())
+
     def test_where_no_group_can_be_made_addresses_are_limited(self):
         with unittest.mock.patch.object(limits, "_works", lambda limit: False):
             with limits.of(64) as limit:

@@ -16,6 +16,7 @@ from tslab_lab.demo import scenes, side_by_side
 from tslab_lab.demo.screen import Screen
 from tslab_lab.display import layout
 from tslab_lab.measure import honesty, measurement, rounds
+from tslab_lab.memory import family
 from tslab_lab.report import demo_picture
 from tslab_lab.results import demo_findings as findings
 from tslab_lab.results import storage
@@ -56,7 +57,7 @@ def run(arguments):
     named = installed.as_facts(scenes.titled(libraries))
     writer = storage.Writer(folder, NAME, measurement.typed(), marks, named, facts)
     show = Show(arguments, libraries, writer, Screen(layout.console()))
-    with contextlib.closing(writer):
+    with contextlib.closing(writer), family.none_left():
         show.all(every)
     found = storage.read(folder)
     if not found.runs:

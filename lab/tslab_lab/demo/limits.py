@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from tslab_lab.base import processes
 ROOT = Path("/sys/fs/cgroup")
 _ENTER = 'echo 0 > "$0" && exec "$@"'
 _SYSTEMD = ("systemd-run", "--scope", "--quiet", "--collect")
-_PATIENCE_SECONDS = 2
+_PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,12 @@ def groups(root=ROOT, own=Path("/proc/self/cgroup")):
 
 
 def _remove(group):
+    """With whoever is in it: an interrupt may have come before a program was known that had been started."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while group.exists():
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                os.kill(int(pid), signal.SIGKILL)
         try:
             group.rmdir()
         except OSError:  # who was killed may still be on its way out
@@ -70,12 +75,12 @@ def _by_hand(parent, names, mib, stack):
                     (group / file).write_text(str(value))
         return ["/bin/sh", "-c", _ENTER, str(group / "cgroup.procs")]
 
-    return Limit(True, f"each in a control group of {mib} MiB", prefix)
+    return Limit(True, "each in a control group", prefix)
 
 
 def _by_systemd(more, mib):
     words = [*_SYSTEMD, *more, "-p", f"MemoryMax={mib}M", "-p", "MemorySwapMax=0", "--"]
-    return Limit(True, f"each in a control group of {mib} MiB", lambda name: words)
+    return Limit(True, "each in a control group", lambda name: words)
 
 
 def _works(limit):
@@ -96,4 +101,4 @@ def of(mib):
                 yield limit
                 return
         shell = ["/bin/sh", "-c", f'ulimit -v {mib << 10} && exec "$@"', "sh"]
-        yield Limit(False, f"each with {mib} MiB of addresses (no control group can be made here)", lambda name: shell)
+        yield Limit(False, "of addresses: no control group can be made here", lambda name: shell)

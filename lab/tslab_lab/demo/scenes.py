@@ -147,7 +147,7 @@ class _Workload(Scene):
 
 
 class Buffers(_Workload):
-    name, title = "buffers", "It fits: 140 MiB of growing buffers"
+    name, title = "buffers", f"It fits: 140 MiB of growing buffers in {LIMIT_MIB} MiB"
     mib = LIMIT_MIB
     words = f"buffers:mib=140,{REST_MS}"
 

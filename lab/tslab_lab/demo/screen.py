@@ -13,7 +13,7 @@ from tslab_lab.display.layout import three_digits
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PARTS = " ▏▎▍▌▋▊▉█"
-NAME, VALUE = 16, 19  # columns
+NAME, VALUE = 16, 20  # columns
 REDRAW_SECONDS = 0.12
 STYLE = "bold dark_orange"
 WIDEST = 120
