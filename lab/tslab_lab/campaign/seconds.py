@@ -1,16 +1,16 @@
 """How long runs take, for the plan to say how long its pieces take: seconds of one run on tslab, with its start and its
 end, on two processors. What has been measured once is known better: the index of the raw results says it."""
 
-START_MINUTES = 0.3  # of a piece, until its first run
+START_MINUTES = 0.1  # of a piece, until its first run
 OTHERS = 1.25  # how much longer runs take on all allocators than on tslab
 USUAL = 1.0
 # Runs of the request server, for each side and round.
 SERVER, SCATTERED, STUDY, BATCH = 5.5, 4.0, 3.5, 29.0
 
 BENCH = {
-    "redis-save": 2.5, "clang": 2.5, "db_bench": 1.5, "start": 0.5, "postgres": 3.5, "fleet": 0.5,
+    "redis-save": 2.5, "clang": 2.5, "db_bench": 1.5, "start": 0.5, "postgres": 3.5, "fleet": 0.35,
     "redis": 4.0, "python": 4.0, "sqlite3": 2.8, "lua": 2.0, "perl": 2.5, "cc1plus": 2.5, "git": 2.0, "nginx": 3.2,
-    "app": 0.6, "bulk": 0.3, "burst-idle": 0.7, "cache-scratch": 0.6, "cache-thrash": 1.4, "calloc": 1.5,
+    "app": 0.25, "bulk": 0.3, "burst-idle": 0.7, "cache-scratch": 0.6, "cache-thrash": 1.4, "calloc": 1.5,
     "churn-adversarial": 0.4, "churn-fixed": 0.3, "idle-threads": 0.4, "large": 0.4, "mixed-remote": 1.2, "oscillate": 3.0,
     "phase-shift": 0.4, "pinning": 0.4, "pow2": 3.1, "producer-consumer": 0.5, "replace": 1.3, "scattered": 0.5, "scopes": 0.5,
     "mixed-remote:threads=32": 3.0, "producer": 2.7, "replace-200k": 1.3, "remote-8t-90": 1.3,
