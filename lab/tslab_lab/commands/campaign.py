@@ -121,7 +121,10 @@ def show(chosen, raw):
 def _minutes(pairs, raw):
     """How long they took when they were measured last, for as many rounds as they have now, or should take."""
     known = [(raw.of(step.name, piece.name), piece) for step, piece in pairs]
-    return sum(one["minutes"] * piece.rounds / one["rounds"] if one else piece.minutes for one, piece in known)
+    return sum(
+        one["minutes"] * piece.rounds / one.get("rounds", piece.rounds) if one else piece.minutes
+        for one, piece in known
+    )
 
 
 def _is_current(known):

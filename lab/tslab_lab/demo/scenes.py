@@ -186,7 +186,7 @@ class PostgreSQL(Scene):
                 name: stack.enter_context(postgres.serving(environment, f"PostgreSQL on {name}"))
                 for name, environment in environments.items()
             }
-            yield lambda name: found[name].load(transactions)
+            yield lambda name: found[name].load(["-t", str(transactions)])
 
 
 ALL = (Redis, Survivors, Buffers, Threads, PostgreSQL)

@@ -328,7 +328,7 @@ class Postgres(Program):
         return None
 
     def measure(self, environment, quick, who, paced_load=False):
-        found = postgres.Work(quick, paced_load).run(environment, who)
+        found = postgres.run(environment, who, quick, paced_load)
         answers = spending.hash_of(str(postgres.ROWS))  # it has compared its sums with what they must be
         spent = {"seconds": found.pop("processor_seconds"), "hash": answers, "base_kib": 0, "live_kib": None}
         return found | spent
