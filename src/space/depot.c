@@ -123,7 +123,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         run = run_find(RUN_DIRTY, n, align);
     }
     *clean = run == 0;
-    if (run == 0 && align == 1 && n > HUGE_RUN_UNITS && (run = row_find(n)) != 0) {
+    if (run == 0 && align == 1 && n >= ROW_UNITS_MIN && (run = row_find(n)) != 0) {
         const uint32_t fresh = row_fresh(run, n);
         const bool fits = fresh == 0 || limit_allows(fresh);
         invariant(fresh <= n && row_behind(run, n) >= n);

@@ -337,7 +337,7 @@ static uint32_t row_of(uint32_t run, uint32_t n)
 uint32_t row_find(uint32_t n)
 {
     unsigned tries = 0;
-    invariant(lock_is_held(&depot.lock) && n > HUGE_RUN_UNITS);
+    invariant(lock_is_held(&depot.lock) && n >= ROW_UNITS_MIN);
     for (unsigned bin = size_bins_of(n / 2); bin <= size_bins_of(n); bin++) {
         for (uint32_t run = size_bins_first(&depot.bins, RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
             const uint32_t first = row_of(run, n);

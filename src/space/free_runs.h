@@ -15,7 +15,8 @@
 #include "space/size_bins.h"
 
 enum {
-    RUN_SWEEP_UNITS_MIN = 64 /* a MiB: shorter runs are not worth the calls for their part of the side tables */
+    RUN_SWEEP_UNITS_MIN = 64, /* a MiB: shorter runs are not worth the calls for their part of the side tables */
+    ROW_UNITS_MIN = 18,       /* shorter runs do not come out of rows */
 };
 
 struct run_list {

@@ -4,8 +4,8 @@
  *
  * So the depot asks for one huge page at a time, for the next 2 MiB that slabs are about to fill, once short runs are
  * HUGE_SURELY_UNITS, or HUGE_FROM_UNITS in a program that grows fast. The pages come at once, and then the range loses
- * its mark: khugepaged finds nothing to fill, and the range is one mapping with its neighbours again. Long runs take no
- * part: nobody knows how much of them will be touched.
+ * its mark: khugepaged finds nothing to fill, and the range is one mapping with its neighbours again. Runs for objects
+ * of many pages take no part: nobody knows how much of them will be touched.
  *
  * A system that has no huge page at hand may spend milliseconds on making one. Then asking pauses.
  *
@@ -16,7 +16,7 @@
 #include "space/arena.h"
 
 enum {
-    HUGE_RUN_UNITS = 17 /* the longest run that is filled as soon as it is taken */
+    HUGE_RUN_UNITS = 5 /* the longest run that is soon filled: slots of up to 10 KiB */
 };
 
 /* Whether the process may ask for huge pages in its arena. */

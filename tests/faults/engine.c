@@ -734,7 +734,7 @@ static bool on_request(void)
 /* Grows until the engine asks for huge pages, twice. What fails of that is no failure of anything else. */
 static void grow_in_vain(const struct turn *turn)
 {
-    enum { COUNT = 3500, BYTES = 16000 };
+    enum { COUNT = 7000, BYTES = 8000 };
     static char *all[COUNT];
     inject_nothing();
     real.huge_on_request = on_request;
