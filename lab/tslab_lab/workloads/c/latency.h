@@ -188,7 +188,8 @@ static inline latency_record *latency_record_new(void)
 
 #if CAUSES
 // Of the call that the thread is in.
-static _Thread_local unsigned latency_seen; // a bit for each cause
+// libc says of malloc that it calls nothing here, so a compiler keeps what is not volatile.
+static _Thread_local volatile unsigned latency_seen; // a bit for each cause
 static _Thread_local struct rusage latency_before;
 
 // The reasons of the probe `slow`, from 1 on (docs/tracing.md).
