@@ -13,10 +13,11 @@ enum {
     /* The longest range of one madvise. In longer ranges a page is no cheaper. */
     RANGE_UNITS = (32 << 20) / UNIT_BYTES,
     RANGE_UNITS_MIN = (1 << 20) / UNIT_BYTES, /* the least that is worth a call, where there is so much */
-    /* The most that one slow operation purges of runs that are merely old. */
-    TICK_UNITS = (32 << 20) / UNIT_BYTES,
-    SWEEP_UNITS = (8 << 20) / UNIT_BYTES, /* purged units after which the purger looks for long clean runs */
-    SWEEP_RUNS = 64,                      /* runs that one such look takes at most */
+    STEP_UNITS = RANGE_UNITS_MIN,             /* the most that a malloc or free of a slot purges */
+    CALL_UNITS = 4,                           /* what a call of madvise counts as in these at least */
+    HOLD_UNITS = (32 << 20) / UNIT_BYTES,     /* the most that is purged before the lock is free again */
+    SWEEP_UNITS = (8 << 20) / UNIT_BYTES,     /* purged units after which the purger looks for long clean runs */
+    SWEEP_RUNS = 64,                          /* runs that one such look takes at most */
     /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
      * arena. So a sweep makes at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
@@ -210,17 +211,17 @@ static bool is_paused(uint64_t now_ms)
     return unlikely(until_ms != 0) && now_ms < until_ms;
 }
 
-/* The most that the next call may purge. If it is not for the age of what it purges, that is what is too much, or what
- * is worth a call. */
-static uint32_t range_units(uint64_t before_ms, size_t dirty_limit)
+/* The most that the next call may purge of so much. If it is not for the age of what it purges, that is what is too
+ * much, or what is worth a call. */
+static uint32_t range_units(uint64_t before_ms, size_t dirty_limit, size_t most)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const size_t over = before_ms == 0 && dirty > dirty_limit ? dirty - dirty_limit : RANGE_UNITS;
-    return (uint32_t)min_size(max_size(over, RANGE_UNITS_MIN), RANGE_UNITS);
+    return (uint32_t)min_size(max_size(over, RANGE_UNITS_MIN), min_size(most, RANGE_UNITS));
 }
 
-/* Purges dirty runs, oldest first, until max_units are reached. Stops at the first refusal unless it insists. Returns
- * the bytes given to the system. Under the lock. */
+/* Purges dirty runs, oldest first, until max_units are reached; a short run counts as CALL_UNITS. Stops at the first
+ * refusal unless it insists. Returns the bytes given to the system. Under the lock. */
 static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_units, bool insists)
 {
     invariant(lock_is_held(&purger.lock));
@@ -228,12 +229,13 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
     bool granted = true;
     for (size_t units = 0; units < max_units && (granted || insists);) {
         uint32_t n;
-        const uint32_t first = depot_take_oldest(before_ms, dirty_limit, range_units(before_ms, dirty_limit), &n);
+        const uint32_t most = range_units(before_ms, dirty_limit, max_units - units);
+        const uint32_t first = depot_take_oldest(before_ms, dirty_limit, most, &n);
         if (first == 0) {
             break;
         }
         granted &= purge_run(first, n, &bytes);
-        units += n;
+        units += max_size(n, CALL_UNITS);
     }
     if (granted) {
         store_plain(&purger.paused_until_ms, 0);
@@ -278,16 +280,17 @@ static uint64_t old_for_program_ms(uint64_t now_ms)
     return goes_on ? min_size(old_ms(now_ms), load_plain(&purger.resumed_before_ms)) : old_ms(now_ms);
 }
 
-/* Purges what is too much, and what became dirty before a time. Returns whether any went. Under the lock. */
-static bool purge_due(size_t dirty, uint64_t now_ms, uint64_t before_ms)
+/* Purges what is too much, and then what became dirty before a time, so many units at most. Returns whether any went.
+ * Under the lock. */
+static bool purge_due(uint64_t now_ms, uint64_t before_ms, size_t most)
 {
     size_t bytes = 0;
-    invariant(lock_is_held(&purger.lock) && before_ms <= now_ms);
-    if (dirty > waiting_units()) {
-        bytes = purge_while(0, waiting_units(), dirty, false);
+    invariant(lock_is_held(&purger.lock) && before_ms <= now_ms && most != 0);
+    if (counter_get(&depot.units[RUN_DIRTY]) > waiting_units()) {
+        bytes = purge_while(0, waiting_units(), most, false);
     }
-    if (before_ms != 0 && !is_paused(now_ms)) {
-        bytes += purge_while(before_ms, SIZE_MAX, TICK_UNITS, false);
+    if (before_ms != 0 && bytes >> UNIT_SHIFT < most && !is_paused(now_ms)) {
+        bytes += purge_while(before_ms, SIZE_MAX, most - (bytes >> UNIT_SHIFT), false);
     }
     sweep_clean(bytes >> UNIT_SHIFT, false);
     return bytes != 0;
@@ -305,7 +308,7 @@ noinline void reclaim_wake(void)
     }
 }
 
-static bool look(uint64_t now_ms, uint64_t before_ms)
+static bool look(uint64_t now_ms, uint64_t before_ms, size_t most)
 {
     const size_t dirty = counter_get(&depot.units[RUN_DIRTY]);
     const uint64_t paused_until_ms = load_plain(&purger.paused_until_ms);
@@ -317,7 +320,7 @@ static bool look(uint64_t now_ms, uint64_t before_ms)
     }
     bool purged = false;
     if (lock_try(&purger.lock)) {
-        purged = purge_due(dirty, now_ms, before_ms);
+        purged = purge_due(now_ms, before_ms, most);
         lock_release(&purger.lock);
     }
     return purged;
@@ -328,20 +331,33 @@ static bool has_to_look(void)
     return counter_get(&depot.units[RUN_DIRTY]) != 0 || load_plain(&purger.paused_until_ms) != 0;
 }
 
-void reclaim_tick(void)
+void reclaim_step(void)
 {
     reclaim_call();
     limit_look();
     if (has_to_look()) {
         const uint64_t now_ms = os_now_ms();
-        (void)look(now_ms, old_for_program_ms(now_ms));
+        (void)look(now_ms, old_for_program_ms(now_ms), STEP_UNITS);
+    }
+}
+
+void reclaim_tick(void)
+{
+    reclaim_call();
+    limit_look();
+    if (has_to_look()) {
+        const uint64_t now_ms = os_now_ms(), before_ms = old_for_program_ms(now_ms);
+        /* No more than was dirty at the start: other threads may be freeing all the time. */
+        size_t holds = counter_get(&depot.units[RUN_DIRTY]) / HOLD_UNITS;
+        while (look(now_ms, before_ms, HOLD_UNITS) && holds-- != 0) {
+        }
     }
 }
 
 bool reclaim_due(void)
 {
     const uint64_t now_ms = os_now_ms();
-    return has_to_look() && look(now_ms, old_ms(now_ms));
+    return has_to_look() && look(now_ms, old_ms(now_ms), HOLD_UNITS);
 }
 
 /* Purges all runs that may have pages, also those that the system refused or was offered. Returns the bytes given to
@@ -353,7 +369,7 @@ static size_t purge_all(void)
     }
     /* No more than was dirty at the start: other threads may be freeing all the time. */
     purger.insists = true;
-    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]), true);
+    const size_t purged = purge_while(UINT64_MAX, SIZE_MAX, counter_get(&depot.units[RUN_DIRTY]) * CALL_UNITS, true);
     purger.insists = false;
     return purged;
 }

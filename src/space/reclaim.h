@@ -38,9 +38,12 @@ bool reclaim_pages(char *start, size_t bytes);
 bool reclaim_is_over_budget(void);
 
 /* Called at the end of slow operations: purges what is too much, and wakes the keeper, which purges what is old. Where
- * there is none, it purges that, too, no more than what one operation may take time for. Cheap when there is nothing to
- * do. */
+ * there is none, it purges that, too. Cheap when there is nothing to do. */
 void reclaim_tick(void);
+
+/* The same where no more than slots came or went: purges no more than such an operation may take the time for. The next
+ * one goes on. */
+void reclaim_step(void);
 
 /* For the keeper: purges what is too much and what is old, in steps. False: there was none, or another thread purges.
  */

@@ -493,7 +493,7 @@ void heap_operation_end(struct heap *heap)
             heap_tick(heap, now_ms);
         }
     }
-    reclaim_tick();
+    reclaim_step();
     holes_tick();
     gate_unlock(heap->gate);
 }

@@ -128,7 +128,7 @@ static noinline void look_after_free(struct gate *gate, struct run *slab)
     const int saved = errno;
     gate_lock(gate);
     partial_evaluate(slab);
-    reclaim_tick();
+    reclaim_step();
     gate_unlock(gate);
     errno = saved;
 }
