@@ -36,7 +36,6 @@ enum {
     LIMIT(RESTING,                           1,           16), /* heaps that wait for a thread that begins */
     LIMIT(TRAPPED_RUNS,                      2,         4096), /* runs that the library traps at once */
     LIMIT(TRAPPED_RUNS_CHECKED,              2,         1024), /* larger runs, that the checked library traps */
-    LIMIT(FLUSH_MOST,                        1,          128), /* what one free may give back of a full magazine (thread/flush.h) */
     LIMIT(SWEEP_STEP_SLABS,                  1,            4), /* slabs that one slow operation looks at in a sweep */
     LIMIT(CHUNK_UNITS,                       1,            4), /* units of a chunk */
     LIMIT(CHUNK_OBJECT_MOST,              4096,        18304), /* bytes of the largest object in a chunk */

@@ -16,42 +16,36 @@ void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask)
     }
 }
 
-/* Gives slots back, the last one first, until they are all given, or have taken so much. Returns how many are left. */
-static size_t flush_rows(unsigned class, void *const *slots, size_t n, size_t most)
+static void flush_rows(unsigned class, void *const *slots, size_t n)
 {
     const struct class_geometry *const geometry = &class_geometry[class];
     const uint64_t reciprocal = geometry->reciprocal;
     const size_t size = geometry->size;
-    void *const *at = slots + n;
-    size_t taken = 0;
-    while (at != slots && taken < most) {
-        void *const *const before = at;
-        struct slot group = slot_of(*--at, class);
+    void *const *const end = slots + n;
+    while (slots != end) {
+        struct slot group = slot_of(*slots, class);
         invariant(tag_class(load_plain(&arena.units[run_index(group.slab)].tag)) == class);
         /* The slots that share the word. */
         const unsigned first = group.word * WORD_SLOTS;
         const char *const start = arena_address(run_index(group.slab)) + first * size;
         const size_t bytes = min_size(WORD_SLOTS, geometry->slots - first) * size;
-        for (; at != slots; at--) {
-            const size_t offset = (size_t)((const char *)at[-1] - start);
+        while (++slots != end) {
+            const size_t offset = (size_t)((const char *)*slots - start);
             if (offset >= bytes) {
                 break;
             }
             const uint64_t index = offset * reciprocal >> 40;
             const uint64_t mask = (uint64_t)1 << index;
             if (unlikely(index * size != offset)) {
-                slot_is_interior(at[-1]);
+                slot_is_interior(*slots);
             }
             if (unlikely((group.mask & mask) != 0)) {
-                misuse("double free of", at[-1]);
+                misuse("double free of", *slots);
             }
             group.mask |= mask;
         }
         flush_word(group.slab, class, group.word, group.mask);
-        taken += (size_t)(before - at) + FLUSH_WORD;
     }
-    invariant(at >= slots && (at == slots || taken >= most));
-    return (size_t)(at - slots);
 }
 
 /* Slots of one word of a bitmap, which go back together. */
@@ -124,15 +118,6 @@ void flush_slots(unsigned class, void *const *slots, size_t n)
     if (flush_is_mixed(class, slots, n)) {
         flush_mixed(class, slots, n);
     } else {
-        (void)flush_rows(class, slots, n, SIZE_MAX);
+        flush_rows(class, slots, n);
     }
-}
-
-size_t flush_some(unsigned class, void *const *slots, size_t n)
-{
-    if (flush_is_mixed(class, slots, n)) {
-        flush_mixed(class, slots, n);
-        return 0;
-    }
-    return flush_rows(class, slots, n, FLUSH_MOST);
 }

@@ -14,14 +14,6 @@ void flush_word(struct run *slab, unsigned class, unsigned word, uint64_t mask);
  * operation; where slots are mixed, also others. Ends the program when a slot is among them twice, or is none. */
 void flush_slots(unsigned class, void *const *slots, size_t n);
 
-/* What a word of a bitmap counts as in FLUSH_MOST. A slot counts as 1. */
-enum { FLUSH_WORD = 8 };
-
-/* Gives back the last of n slots, until they come to FLUSH_MOST; all of them where they are mixed. Returns how many are
- * left.
- */
-size_t flush_some(unsigned class, void *const *slots, size_t n);
-
 /* Whether the slots of a few slabs take turns among these: several threads made them, and one frees them. False where
  * they are few, or a slab of the class has few slots. */
 bool flush_is_mixed(unsigned class, void *const *slots, size_t n);

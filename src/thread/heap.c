@@ -18,10 +18,6 @@
 /* A heap looks for idle classes at most every TICK_MS. It reads the clock every TICK_OPERATIONS slow operations. */
 enum { TICK_MS = 250, TICK_OPERATIONS = 64 };
 
-/* A magazine that is full goes back in parts, and one part of so many looks for memory to reclaim. */
-enum { PARTS = 4 };
-_Static_assert(TICK_OPERATIONS % PARTS == 0, "a tick is one that looks");
-
 struct heap heap_none;
 /* clang-format off */
 #define NO_FRONT                                                                                                       \
@@ -359,34 +355,18 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
-/* So many of its slots went back to the slabs, and as many are left. */
-static void flushed_magazine(struct heap *heap, unsigned class, unsigned slots, unsigned left)
-{
-    const struct magazine *const m = &heap->front.magazine[class];
-    struct heap_class *const hc = heap_part(heap, class);
-    set_magazine(heap, class, magazine_places(m), m->limit, left);
-    counter_add(&hc->moved, slots);
-    count_flush(hc, slots);
-    stock_missed(&heap->stock, &hc->stock, slots_bytes(class, slots));
-}
-
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
+    struct heap_class *const hc = heap_part(heap, class);
     const unsigned slots = magazine_slots(m);
     if (slots != 0) {
         flush_slots(class, magazine_places(m) + 1, slots);
-        flushed_magazine(heap, class, slots, 0);
+        set_magazine(heap, class, magazine_places(m), m->limit, 0);
+        counter_add(&hc->moved, slots);
+        count_flush(hc, slots);
+        stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
     }
-}
-
-void heap_relieve_magazine(struct heap *heap, unsigned class)
-{
-    const struct magazine *const m = &heap->front.magazine[class];
-    const unsigned slots = magazine_slots(m);
-    const unsigned left = (unsigned)flush_some(class, magazine_places(m) + 1, slots);
-    invariant(left < slots);
-    flushed_magazine(heap, class, slots - left, left);
 }
 
 static void flush_stock(struct heap *heap, unsigned class)
@@ -516,15 +496,4 @@ void heap_operation_end(struct heap *heap)
     reclaim_step();
     holes_tick();
     gate_unlock(heap->gate);
-}
-
-void heap_part_end(struct heap *heap)
-{
-    invariant(heap->gate->is_inside);
-    if ((heap->operations + 1) % PARTS == 0) {
-        heap_operation_end(heap);
-    } else {
-        heap->operations++;
-        gate_unlock(heap->gate);
-    }
 }

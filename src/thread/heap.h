@@ -8,7 +8,7 @@
  *   alloc, empty magazine   take a full tray from the stock, or from the exchange; else a batch of slots from the
  *                           attached slab's claimed word; else attach a partial slab; else open a new one
  *   free, full magazine     make it longer while it is short; else hand its tray over to the stock, or to the exchange;
- *                           else give the slots that came in last back to the slabs
+ *                           else flush it to the slabs
  *   free, other affinity    put the slot into the outbox, which is flushed when it is full; slots of other epochs go
  *                           straight to their slabs
  *
@@ -252,10 +252,6 @@ void heap_give_empty(struct heap *heap, unsigned class, struct tray *empty);
 /* Gives back what the magazine of a class has. In the gate. */
 void heap_flush_magazine(struct heap *heap, unsigned class);
 
-/* Makes room in a full magazine: gives the slots back that came in last, as many as one free may take the time for. In
- * the gate. */
-void heap_relieve_magazine(struct heap *heap, unsigned class);
-
 /* Gives a class with an empty outbox a longer one, if there is memory and budget, until it is as long as a magazine may
  * be. False: it has none. In the gate. */
 bool heap_lengthen_outbox(struct heap *heap, unsigned class);
@@ -269,9 +265,6 @@ void heap_detach_slab(struct heap *heap, unsigned class);
 /* What a slow operation ends with: looks for idle classes and for memory to reclaim now and then, and leaves the gate.
  */
 void heap_operation_end(struct heap *heap);
-
-/* The same for one part of what a magazine has too much: most of them only leave the gate. */
-void heap_part_end(struct heap *heap);
 
 /* For another thread than the holder: gives back what it can of a heap that had no slow operation since the last such
  * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the

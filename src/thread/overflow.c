@@ -55,8 +55,8 @@ static bool hand_over(struct heap *heap, unsigned class)
     return true;
 }
 
-/* Makes room in a full magazine. In the gate. Returns whether only a part of its slots was given back for that. */
-static bool make_room(struct heap *heap, unsigned class)
+/* Makes room in a full magazine. In the gate. */
+static void make_room(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
     const unsigned most = magazine_limit_most(class);
@@ -66,13 +66,11 @@ static bool make_room(struct heap *heap, unsigned class)
     if (limit < most || magazine_places(m) == heap_part(heap, class)->first.places) {
         heap_lengthen(heap, class, (unsigned)min_size(max_size((size_t)limit * 2, TRAY_FIRST), most));
     }
-    const bool flushes = magazine_is_full(m) && !(limit == most && hand_over(heap, class));
-    if (flushes) {
+    if (magazine_is_full(m) && !(limit == most && hand_over(heap, class))) {
         trace_slow(SLOW_FLUSH, class_geometry[class].size);
-        heap_relieve_magazine(heap, class);
+        heap_flush_magazine(heap, class);
     }
     invariant(!magazine_is_full(m));
-    return flushes && magazine_slots(m) != 0;
 }
 
 void overflow_free(struct heap *heap, unsigned class, void *p)
@@ -85,13 +83,9 @@ void overflow_free(struct heap *heap, unsigned class, void *p)
         return;
     }
     gate_lock(heap->gate);
-    const bool goes_on = make_room(heap, class);
+    make_room(heap, class);
     magazine_push(&heap->front.magazine[class], p);
-    if (goes_on) {
-        heap_part_end(heap);
-    } else {
-        heap_operation_end(heap);
-    }
+    heap_operation_end(heap);
 }
 
 /* Makes room in a full outbox, which is longer each time. False: no memory. */

@@ -1,2 +1,2 @@
 # thread/heap.c: slots stay in the magazine when they are flushed.
-s/^        flushed_magazine(heap, class, slots, 0);$/        flushed_magazine(heap, class, slots - 1, 1);/
+s/^        set_magazine(heap, class, magazine_places(m), m->limit, 0);$/        set_magazine(heap, class, magazine_places(m), m->limit, 1);/
