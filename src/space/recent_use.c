@@ -10,6 +10,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
 {
     const struct use_window fresh = { .low = units, .peak = units };
     invariant(now_ms > use->since_ms && use->now.low <= use->now.peak);
+    invariant(use->low <= use->top && use->now.peak <= use->top);
     use->before = now_ms - use->since_ms < FORGET_WINDOWS * window_ms ? use->now : fresh;
     use->now = fresh;
     use->since_ms = now_ms;
@@ -25,6 +26,7 @@ static void note_again(struct recent_use *use, size_t units)
     use->now.again = max_size(use->now.again, min_size(units, use->top) - min_size(use->low, units));
     use->low = units > use->top ? units : min_size(use->low, units);
     use->top = max_size(use->top, units);
+    invariant(use->low <= units && units <= use->top);
 }
 
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
@@ -39,11 +41,8 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     now->rise = max_size(now->rise, units - now->low);
     note_again(use, units);
     const size_t peak = max_size(now->peak, use->before.peak);
-    const size_t across = now->peak - min_size(now->peak, use->before.low);
-    const size_t rise = max_size(max_size(now->rise, use->before.rise), across);
-    invariant(now->low <= units && units <= peak && rise <= peak);
+    invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
     store_plain(&use->peak, peak);
-    store_plain(&use->rise, rise);
     store_plain(&use->again, max_size(now->again, use->before.again));
     store_plain(&use->below_peak, peak - units);
 }

@@ -25,7 +25,7 @@ struct recent_use {
     uint64_t since_ms; /* when this window began */
     size_t top, low;   /* the most that was in use lately, and the least after that */
     /* Of both windows. */
-    atomic_size_t peak, rise, again;
+    atomic_size_t peak, again;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 

@@ -2,12 +2,11 @@
  * (partial_list.h): it sees only the depot.
  *
  * Dirty runs are purged when they have waited longer than the option purge_delay_ms, or when more of them wait than the
- * program has lately shown to want (space/recent_use.h). So what it took and put back within that time waits for its
- * next turn. What it held for longer, and then put back, goes at once. And where it takes memory for which nothing that
- * waits is long enough, as much of that goes: together they are no more than what was in use at the last peak, and a
- * little. The purger takes a run out of the depot, lets the kernel work under no lock but the
- * purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables, and the
- * longest of them their addresses.
+ * program has lately shown to want (space/recent_use.h). So what comes and goes waits for its next turn. And where it
+ * takes memory for which nothing that waits is long enough, as much of that goes: together they are no more than what
+ * was in use at the last peak, and a little. The purger takes a run out of the depot, lets the kernel work under no
+ * lock but the purger's own, and puts the run back clean. Long clean runs also give back their part of the side tables,
+ * and the longest of them their addresses.
  *
  * Where the kernel refuses to take pages (they are locked, or a sandbox forbids the call), the first pages that it
  * refuses become a stuck run, and purging pauses for purge_delay_ms.

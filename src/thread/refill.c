@@ -206,7 +206,7 @@ static void *refill(struct heap *heap, unsigned class)
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_stock, 1);
     } else {
-        stock_learn(&heap->stock, &hc->stock);
+        stock_learn(&heap->stock, &hc->stock, (uint32_t)max_size(load_relaxed(&heap_live_count), 1));
         if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
             return NULL;
         }

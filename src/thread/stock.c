@@ -79,9 +79,10 @@ static void set_budget(struct stock *stock, size_t budget)
     }
 }
 
-void stock_learn(struct stock *stock, struct stock_class *of_class)
+void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps)
 {
-    const size_t most = max_size(STOCK_BYTES, load_plain(&depot.use.rise) << UNIT_SHIFT);
+    const size_t again = load_plain(&depot.use.again) << UNIT_SHIFT;
+    const size_t most = max_size(STOCK_BYTES, again / heaps);
     invariant(of_class->flushed_at <= stock->flushed_bytes);
     const bool lately = of_class->flushed_at != 0 && stock->flushed_bytes - of_class->flushed_at <= most;
     if (lately && stock->budget < most) {

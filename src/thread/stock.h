@@ -3,7 +3,7 @@
  *
  * The budget starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
  * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the program has lately
- * taken from low to peak (space/recent_use.h), because that memory waits in the process anyway
+ * freed and taken again (space/recent_use.h), divided among the heaps, because that memory waits in the process anyway
  * (docs/decisions/stock.md). What all caches may keep together is bounded, too (cache_budget.h).
  *
  * Invariants: bytes <= peak; after a put, bytes <= budget; `bytes` is the sum over the slots of all classes.
@@ -42,8 +42,9 @@ struct tray *stock_take(struct stock *stock, struct stock_class *of_class, unsig
 /* Records that a magazine was flushed to its slabs. */
 void stock_missed(struct stock *stock, struct stock_class *of_class, size_t bytes);
 
-/* Records that the class fetches slots from slabs again. If it was flushed a short while ago, the budget grows. */
-void stock_learn(struct stock *stock, struct stock_class *of_class);
+/* Records that the class fetches slots from slabs again. If it was flushed a short while ago, the budget grows, up to
+ * the share that so many heaps leave it. */
+void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps);
 
 /* A tick: shrinks a budget that was hardly used. */
 void stock_tick(struct stock *stock);

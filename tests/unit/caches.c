@@ -74,7 +74,7 @@ static size_t magazine_bytes(size_t size)
 static void cached_is_bounded(void)
 {
     const struct heap *const heap = front_current->heap;
-    const size_t stock_most = max_size(STOCK_BYTES, load_plain(&depot.use.rise) << UNIT_SHIFT);
+    const size_t stock_most = max_size(STOCK_BYTES, load_plain(&depot.use.again) << UNIT_SHIFT);
     CHECK_SAY(heap->stock.bytes <= stock_most, "%zu bytes are in stock, %zu may be", heap->stock.bytes, stock_most);
     for (unsigned class = 1; class < CLASS_LIMIT; class ++) {
         const size_t size = class_geometry[class].size;
