@@ -378,8 +378,8 @@ static void no_memory_for_a_thread(void **state)
     }
 }
 
-/* What waits of a freed run may be too short to leave afterwards. */
-enum { KEPT_BYTES = 2 << 20 };
+/* What waits of a freed run, a huge page and a little, may be too short to leave afterwards. */
+enum { KEPT_BYTES = 3 << 20 };
 
 /* Long empty memory loses its pages and its addresses, and comes back as zero when it is needed. */
 static void leave_and_return(const void *argument)
