@@ -18,7 +18,7 @@ static unsigned place_of(uint32_t tag)
 }
 
 /* Makes the mailbox for a tag, and links it into the list of its home. NULL: no memory. */
-static noinline struct mailbox *make(struct gate *gate, struct home *writer, struct home *home, uint32_t tag)
+static noinline struct mailbox *make_mailbox(struct gate *gate, struct home *writer, struct home *home, uint32_t tag)
 {
     const int saved = errno;
     gate_lock(gate);
@@ -52,7 +52,7 @@ bool mailbox_put(struct gate *gate, uint32_t writer_affinity, uint32_t tag, void
     }
     struct mailbox *box = load_plain(&writer->outgoing[place_of(tag)]);
     invariant(home != writer);
-    if (unlikely(box == NULL) && (box = make(gate, writer, home, tag)) == NULL) {
+    if (unlikely(box == NULL) && (box = make_mailbox(gate, writer, home, tag)) == NULL) {
         return false;
     }
     if (unlikely(box->tag != tag)) {
