@@ -69,8 +69,10 @@ static void allocates_and_frees(size_t count, size_t bytes)
     free(some);
 }
 
+/* Twice: without a keeper, only what came again waits. */
 static void frees_all(void)
 {
+    allocates_and_frees(128, LARGE);
     allocates_and_frees(128, LARGE);
 }
 
