@@ -163,7 +163,7 @@ def setting(found):
 
 def end(found, interrupted, code=0):
     """The last words, and the exit code."""
-    print(f"Results: {found.path}\nA page of them: lab report {found.path.parent}", flush=True)
+    print(f"Results: {found.path}\nA page of them: lab/lab report {found.path.parent}", flush=True)
     if interrupted:
         print("lab: interrupted; what was complete is shown", file=sys.stderr)
         return 130
