@@ -183,6 +183,19 @@ class Figures(unittest.TestCase):
         self.assertEqual(rules.unexplained(self.of(11 * MIB, live=90 * MIB)), 0)
         self.assertEqual(rules.diagnose(found), [])
 
+    def test_what_came_since_is_no_huge_page(self):
+        for age, names in ((1, ["huge-pages"]), (5, ["old-figures"])):
+            found = self.of(11 * MIB, live=2 * MIB)
+            found.mappings[0] = found.mappings[0]._replace(huge=9 * MIB)
+            found.age = age
+            self.assertEqual([one.name for one in rules.diagnose(found) if one.name != "live"], names)
+        self.assertRegex(rules.diagnose(found)[0].says, r"the library's memory has grown by 8\.0 MiB\.$")
+        self.assertEqual(rules.unexplained(found), 8 * MIB)
+        found = self.of(11 * MIB, live=30 * MIB)
+        found.age = 5
+        self.assertRegex(rules.diagnose(found)[0].says, r"has shrunk by 20\.0 MiB\.$")
+        self.assertNotIn("untouched", [one.name for one in rules.diagnose(found)])
+
     def test_mappings_of_this_process(self):
         """Without the library there is no arena, so nobody knows whose is what."""
         self.assertIsNone(evidence.smaps(os.getpid()))

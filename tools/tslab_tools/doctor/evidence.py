@@ -92,9 +92,14 @@ class Evidence:
         return sum(self.figures[term] for term in TERMS)
 
     @property
+    def since(self) -> int:
+        """By how much more of the library's memory is resident than its accounts tell."""
+        return sum(one.rss for one in self.mapped(ours=True)) - self.ours if self.mappings is not None else 0
+
+    @property
     def untouched(self) -> int:
         """What the accounts tell of and is not resident. (The live view does not ask the kernel.)"""
-        return max(0, self.ours - sum(one.rss for one in self.mapped(ours=True))) if self.mappings is not None else 0
+        return max(0, -self.since)
 
     def has(self, *accounts: str) -> int:
         return sum(self.accounts[account] for account in accounts)

@@ -15,6 +15,7 @@ GROWTH_LEAST = 64 << 10  # bytes between two looks; and a 200th of what lives
 ROWS_MOST = 5
 OTHERS_LEAST = 8 << 20
 IDLE_SECONDS = 3
+SINCE_LEAST = 1 << 20
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 Row = tuple[float, str]  # bytes, and of what
 
@@ -92,7 +93,11 @@ class Stale(Rule):
         return of.age >= IDLE_SECONDS
 
     def says(self, of: Evidence) -> str:
-        return f"The figures are {span(of.age)} old: the program has not come by since, so this is how it was then."
+        text = f"The figures are {span(of.age)} old: the program has not come by since, so this is how it was then."
+        more = of.since
+        if abs(more) < max(SINCE_LEAST, of.rss / 20):
+            return text
+        return f"{text} Since then the library's memory has {'grown' if more > 0 else 'shrunk'} by {size(abs(more))}."
 
     def cure(self, of: Evidence) -> str:
         return "TSLAB_KEEPER=2 has them posted while the program is idle."
@@ -418,8 +423,9 @@ class HugePages(Rule):
     name = "huge-pages"
 
     def bytes(self, of: Evidence) -> int:
-        ours = of.mapped(ours=True)
-        return max(0, sum(one.rss for one in ours) - of.ours) if any(one.huge for one in ours) else 0
+        if of.age >= IDLE_SECONDS:  # or it came since
+            return 0
+        return max(0, min(of.since, sum(one.huge for one in of.mapped(ours=True))))
 
     def says(self, of: Evidence) -> str:
         huge = sum(one.huge for one in of.mapped(ours=True))
@@ -434,7 +440,7 @@ class Untouched(Rule):
     name = "untouched"
 
     def bytes(self, of: Evidence) -> int:
-        return of.untouched
+        return of.untouched if of.age < IDLE_SECONDS else 0  # or it was given back since
 
     def says(self, of: Evidence) -> str:
         swapped = sum(one.swapped for one in of.mapped(ours=True))
