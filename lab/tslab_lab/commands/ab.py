@@ -65,7 +65,7 @@ def run(arguments):
     if not compared.judged:
         for line in case_runs.failures(found):
             print(f"lab: {line}", file=sys.stderr)
-        raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
+        raise processes.Failure(f"No round was complete. The results so far are in {found.path}.")
     ab_page.Page(found, compared, arguments).show(Console(), *told(found))
     measurement.write_page(arguments, found, page)
     return measurement.end(found, interrupted, randomisation.EXIT_CODES[compared.verdict])

@@ -53,7 +53,7 @@ def show(found, cases, arguments, interrupted):
     if not listed:
         for line in case_runs.failures(found):
             print(f"lab: {line}", file=sys.stderr)
-        raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
+        raise processes.Failure(f"No round was complete. The results so far are in {found.path}.")
     names = [name for name in found.header["allocators"] if name != BASE]
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
     paragraphs = [how_to_read(found), *measurement.remarks(found)]

@@ -30,7 +30,7 @@ def run(arguments):
     found, interrupted = measurement.run(NAME, arguments, cases, sides.here(arguments.allocators, arguments.library))
     listed = case_runs.of(found, cases)
     if not listed:
-        raise processes.Failure(f"No round was complete. What there is, is in {found.path}.")
+        raise processes.Failure(f"No round was complete. The results so far are in {found.path}.")
     names = list(found.header["allocators"])
     paragraphs = paragraphs_of(found)
     layout.show(layout.console(), tables_of(listed, names), paragraphs, measurement.setting(found))

@@ -25,13 +25,13 @@ NAME = "demo"
 HELP = "a minute beside other allocators: what comes back, what survives, what fits, what is fast; a verdict"
 DESCRIPTION = (
     "Runs redis, requests with survivors, buffers under a limit, threads and PostgreSQL on several allocators; shows RSS as it goes, "
-    "a sentence for each, and a verdict from what was measured. Where only memory is told, all run side by side; where time is, one "
-    "after another."
+    "a sentence for each, and a verdict from what was measured. In scenes about memory all allocators run side by side, in scenes about "
+    "speed one after another."
 )
 
 
 def add_arguments(parser):
-    each = f"{scenes.Scene.rounds} where memory is told, {scenes.Threads.rounds} where speed is"
+    each = f"{scenes.Scene.rounds} for memory, {scenes.Threads.rounds} for speed"
     measurement.add_options(parser, seconds=150, rounds=(each, 1), allocators=("debian", OURS))
     measurement.add_page(parser)
 
@@ -63,7 +63,7 @@ def run(arguments):
     if not found.runs:
         if show.interrupted:
             raise KeyboardInterrupt
-        raise processes.Failure(f"No run was complete. What there is, is in {found.path}.")
+        raise processes.Failure(f"No run was complete. The results so far are in {found.path}.")
     end(found, libraries[OURS], show.rounds)
     measurement.write_page(arguments, found, page)
     return measurement.end(found, show.interrupted)

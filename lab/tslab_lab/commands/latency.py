@@ -49,7 +49,7 @@ def run(arguments):
     libraries = sides.here(arguments.allocators, arguments.library)
     found, interrupted = measurement.run(NAME, arguments, cases, libraries, True, causes=arguments.slowest)
     if not found.latency:
-        raise processes.Failure(f"No operation was timed. What there is, is in {found.path}.")
+        raise processes.Failure(f"No operation was timed. The results so far are in {found.path}.")
     if arguments.slowest:
         layout.show(layout.console(), slowest_of(found), [HOW_TO_READ_CAUSES], measurement.setting(found))
         return measurement.end(found, interrupted)

@@ -116,7 +116,7 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
             raise KeyboardInterrupt
         for failure in results.failures:
             print(f"lab: {failure['case']} fails on {failure['allocator']}: {failure['why']}", file=sys.stderr)
-        raise processes.Failure(f"No run was complete. What there is, is in {results.path}.")
+        raise processes.Failure(f"No run was complete. The results so far are in {results.path}.")
     return results, interrupted
 
 

@@ -17,8 +17,8 @@ AGAINST = {BETTER: "ahead of", WORSE: "behind", LEVEL: "level with"}
 
 
 RULE = (
-    f"Figures are medians. Ahead, behind, gained, paid: in every round (of more than seven, in so many that chance does not explain "
-    f"it), by over {SHARE:.0%}, and of memory by over 1 MiB; else level. PSS is that of all processes together."
+    f"Figures are medians. A difference counts where it is over {SHARE:.0%}, for memory also over 1 MiB, and where every round has it, or "
+    f"so many of more than seven that chance does not explain it. All else is level. PSS is that of all processes together."
 )
 
 
