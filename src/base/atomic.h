@@ -156,7 +156,7 @@ static inline uint64_t counter_raise(atomic_u64 *p, uint64_t v)
 }
 
 /* Stores 0 into words in a row. On x86-64 this is one instruction that stores many words at once
- * (docs/decisions/chunks.md). Builds whose scheduler or sanitizer must see each word store them one by one. */
+ * (docs/decisions/epochs.md). Builds whose scheduler or sanitizer must see each word store them one by one. */
 static inline void store_plain_zeros(atomic_u64 *first, size_t words)
 {
 #if defined(__x86_64__) && !TSLAB_SIM && !TSLAB_TSAN

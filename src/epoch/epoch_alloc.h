@@ -1,7 +1,7 @@
 /* Allocating in an epoch, and freeing objects that are not in the chunk that the thread fills.
  *
  * A hold fills chunks first. When it has filled so much that its epoch proves long-lived, it goes over to slabs
- * (docs/decisions/chunks.md). An object that fits neither is a run of its own.
+ * (docs/decisions/epochs.md). An object that fits neither is a run of its own.
  *
  * Invariants: the hold's holder is the thread that allocates.
  *

@@ -1,6 +1,6 @@
 /* The inbox: what other processes of the same user ask of this one while it runs (option export), and its answers. It
  * lies in memory that they may write (os/shared_memory.h). docs/export.md describes the commands and the form, which
- * is that of struct inbox_page; the card of the protocol is docs/protocols/inbox.md.
+ * is that of struct inbox_page; the card of the protocol is docs/protocols/live.md.
  *
  * Whoever asks holds a lock on the file meanwhile. So there is one request at a time, none is left over when its sender
  * dies, and the kernel tells which process it is. The request is a text: the number by which the sender calls itself,

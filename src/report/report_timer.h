@@ -3,7 +3,7 @@
  *
  * The handler of the signal only asks. The report is written by the next thread that comes out of a slow allocation,
  * outside of all gates and locks, or by the keeper; one thread writes at a time. No signal that ends programs can ask:
- * its handler would have to write, wherever it has interrupted its thread (docs/decisions/knobs.md).
+ * its handler would have to write, wherever it has interrupted its thread (docs/decisions/reports.md).
  *
  * Reports that come by time are paced (report_is_time). Figures for other processes are posted in the same way, and
  * what they ask for is done (inbox.h). Where there is a keeper it is left to it, so that no thread of the program waits

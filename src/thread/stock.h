@@ -4,7 +4,7 @@
  * The budget starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
  * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the program has lately
  * freed and taken again (space/recent_use.h), divided among the heaps, because that memory waits in the process anyway
- * (docs/decisions/stock.md). What all caches may keep together is bounded, too (cache_budget.h).
+ * (docs/decisions/magazines.md). What all caches may keep together is bounded, too (cache_budget.h).
  *
  * Invariants: bytes <= peak; after a put, bytes <= budget; `bytes` is the sum over the slots of all classes.
  *
