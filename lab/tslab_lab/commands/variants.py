@@ -17,7 +17,7 @@ DESCRIPTION = (
     "lab/variants, runs them interleaved, and prints tables in Markdown: time "
     f"against {OURS} as it is, round by round, as the median with its 95 % interval; locked instructions and locks "
     "for each operation; and percentiles of single operations, where the question is about these. QUESTION is one of: "
-    "remote (docs/decisions/remote-frees.md), bypass (docs/decisions/bypass.md)."
+    "remote (docs/decisions/remote-frees.md), bypass (docs/decisions/magazines.md)."
 )
 
 
