@@ -43,7 +43,6 @@ NAVIGATION = {
         "Tutorial": "docs/tutorial.md",
         "Guide to epochs": "docs/guide.md",
         "Examples": "examples/README.md",
-        "Questions": "docs/faq.md",
         "Comparison": "docs/comparison.md",
     },
     "Do": {
@@ -68,7 +67,6 @@ NAVIGATION = {
         {"Diagnostics": "docs/diagnostics.md"},
         {"Limits": "docs/limits.md"},
         {"Security": "SECURITY.md"},
-        {"Stability": "docs/stability.md"},
         "docs/*",
         {"Changes": "CHANGELOG.md"},
     ],
@@ -86,7 +84,6 @@ NAVIGATION = {
         {"Rust": "docs/results/rust.md"},
         {"Soak": "docs/results/soak.md"},
         "docs/results/*",
-        {"Format of the raw data": "docs/results-format.md"},
     ],
     "Understand": [
         {"Architecture": "docs/ARCHITECTURE.md"},

@@ -31,7 +31,7 @@ INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 ITEM = re.compile(r"^(?=\s*(?:[-*]|\d+\.) )", re.M)
 COLON = re.compile(r":(?=\s|$)")
 # Pages about how to measure, and those of the table of options, have more of them still.
-COLONS_LEFT = {"lab", "export", "operations", "options", "origins", "results-format"}
+COLONS_LEFT = {"lab", "export", "operations", "options", "origins"}
 SUBJECT = re.compile(r"^[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z]")
 STATUS = re.compile(
     r"# .+\n\n\*Decided \d{4}-\d\d-\d\d(, revised \d{4}-\d\d-\d\d)?\. (In force|Superseded (in part )?by \[[^]]+\]\([^)]+\))\.\*\n\n"

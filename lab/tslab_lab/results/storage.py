@@ -1,5 +1,5 @@
 """The file of raw results: a line of JSON for each thing that happened, written at once, so that whatever ends a
-measurement, what was measured is kept. docs/results-format.md describes it."""
+measurement, what was measured is kept. docs/lab.md describes it."""
 
 import datetime
 import json
