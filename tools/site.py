@@ -43,13 +43,11 @@ NAVIGATION = {
         "Tutorial": "docs/tutorial.md",
         "Guide to epochs": "docs/guide.md",
         "Examples": "examples/README.md",
-        "Comparison": "docs/comparison.md",
     },
     "Do": {
         "Install": "docs/install.md",
         "Recipes": "docs/recipes.md",
         "Operations": "docs/operations.md",
-        "Memory and limits": "docs/memory.md",
         "Heap profiles": "docs/profiles.md",
         "Live view": "docs/export.md",
         "Tracing": "docs/tracing.md",
@@ -86,6 +84,8 @@ NAVIGATION = {
         "docs/results/*",
     ],
     "Understand": [
+        {"Memory": "docs/memory.md"},
+        {"Comparison": "docs/comparison.md"},
         {"Architecture": "docs/ARCHITECTURE.md"},
         {"How it is tested": "docs/verification.md"},
         {"Origins": "docs/origins.md"},
