@@ -30,8 +30,6 @@ FENCED = re.compile(r"^( *)(?:```|~~~).*?^\1(?:```|~~~)[^\n]*$", re.M | re.S)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 ITEM = re.compile(r"^(?=\s*(?:[-*]|\d+\.) )", re.M)
 COLON = re.compile(r":(?=\s|$)")
-# Pages about how to measure, and those of the table of options, have more of them still.
-COLONS_LEFT = {"lab", "export", "operations", "options", "origins"}
 SUBJECT = re.compile(r"^[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z]")
 STATUS = re.compile(
     r"# .+\n\n\*Decided \d{4}-\d\d-\d\d(, revised \d{4}-\d\d-\d\d)?\. (In force|Superseded (in part )?by \[[^]]+\]\([^)]+\))\.\*\n\n"
@@ -128,7 +126,7 @@ def complaints(root):
     for path, text in pages.items():
         for sentence in whos(text):
             yield f"{path.relative_to(root)}: say which thread or person it is: {sentence}"
-        if (path.parent == root / "docs" and path.stem not in COLONS_LEFT) or path == root / "README.md":
+        if path.parent == root / "docs" or path == root / "README.md":
             for paragraph in colons(text):
                 yield f"{path.relative_to(root)}: two colons in one paragraph: {paragraph}"
         if path.parent.name == "decisions" and path.name != "README.md" and not STATUS.match(text):
