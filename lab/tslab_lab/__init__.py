@@ -3,7 +3,7 @@
 It may import what `tslab` has (tools/tslab_tools), never the reverse. Each folder imports from those above it in this
 list, never from one below; the commands do not import each other.
 
-base            processes, compiling, the machine, where things are: knows nothing of allocators
+base            processes, compiling, the machine, where things are, shapes of data: knows nothing of allocators
 estimates       medians, bootstrap intervals, the randomisation test, histograms: pure functions
 display         tables on a terminal, how figures look, how far a measurement is
 allocators      which there are, which are here, how they get into a program, the two sides of a comparison

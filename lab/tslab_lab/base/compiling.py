@@ -4,6 +4,7 @@ import hashlib
 import os
 import shlex
 import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tslab_lab.base import processes
@@ -15,14 +16,21 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
 
 
-def _hash(argv, inputs):
+def _hash(argv: Iterable[str], inputs: Iterable[Path | str]) -> str:
     found = hashlib.sha256("\0".join(map(str, argv)).encode())
     for path in sorted(map(str, inputs)):
         found.update(Path(path).read_bytes())
     return found.hexdigest()
 
 
-def build(target, sources, flags, libraries=(), inputs=(), hint=""):
+def build(
+    target: Path,
+    sources: Sequence[Path],
+    flags: Iterable[str],
+    libraries: Iterable[str] = (),
+    inputs: Iterable[Path | str] = (),
+    hint: str = "",
+) -> None:
     """Makes `target` of `sources`. `inputs`: whatever else it depends on (headers, archives). `hint` is added to the
     error when it does not compile. A build that fails or is interrupted leaves the old program or none."""
     argv = [*compiler(), f"-I{COMMON}", *flags, *map(str, sources)]

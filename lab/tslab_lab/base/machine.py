@@ -5,14 +5,16 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Iterator, Mapping
 
 from tslab_lab.base import compiling, places, processes
+from tslab_lab.base.shapes import MachineFacts
 
 ENGINE = ("src", "include")
 BUILT_FROM = (*ENGINE, "cmake", "CMakeLists.txt", "CMakePresets.json")
 
 
-def _first_line(path, key=""):
+def _first_line(path: str, key: str = "") -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return next((line.strip() for line in file if line.startswith(key)), "")
@@ -20,7 +22,7 @@ def _first_line(path, key=""):
         return ""
 
 
-def _output(argv):
+def _output(argv: list[str]) -> str:
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -28,22 +30,22 @@ def _output(argv):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def thp_state():
+def thp_state() -> str:
     """The bracketed word of the kernel's switch: always, madvise or never."""
     text = _first_line("/sys/kernel/mm/transparent_hugepage/enabled")
     return text.partition("[")[2].partition("]")[0] or "unknown"
 
 
-def available_mib():
+def available_mib() -> int:
     """Of memory, as the kernel guesses."""
     return int(_first_line("/proc/meminfo", "MemAvailable").split()[1]) >> 10
 
 
-def libc_name():
+def libc_name() -> str:
     return os.confstr("CS_GNU_LIBC_VERSION") or "unknown libc"
 
 
-def commit():
+def commit() -> tuple[str | None, bool]:
     """The checkout's commit, and whether what the library is built from has changes that are not committed; None and False
     where there is none."""
     if places.ROOT is None:
@@ -54,7 +56,7 @@ def commit():
 
 
 @functools.cache
-def engine():
+def engine() -> str | None:
     """A hash of the engine's sources: what was measured on commits with the same one belongs together. None where there
     is no checkout."""
     if places.ROOT is None:
@@ -66,16 +68,16 @@ def engine():
     return whole.hexdigest()[:12]
 
 
-def name():
+def name() -> str:
     """What tells one kind of machine from another."""
     return f"{len(os.sched_getaffinity(0))} CPUs, {_cpu()}"
 
 
-def _cpu():
+def _cpu() -> str:
     return _first_line("/proc/cpuinfo", "model name").partition(":")[2].strip() or platform.machine()
 
 
-def facts():
+def facts() -> MachineFacts:
     found, changed = commit()
     return {
         "cpu": _cpu(),
@@ -93,7 +95,7 @@ def facts():
     }
 
 
-def setting(facts, peers):
+def setting(facts: MachineFacts, load_at_end: float, peers: str) -> Iterator[tuple[str, str]]:
     """Lines for beside the tables, as (name, text). `peers`: the versions of the other allocators, in words."""
     yield "machine", f"{facts['cpus']} CPUs, {facts['cpu']}, {facts['memory_kib'] / 1024**2:.0f} GiB"
     yield "system", f"Linux {facts['kernel'].partition('-')[0]}, {facts['libc']}, THP {facts['thp']}"
@@ -104,10 +106,10 @@ def setting(facts, peers):
         "tslab",
         f"{facts['commit'] or 'no commit'}{engine}" + "".join(f", {k}={v}" for k, v in facts["options"].items()),
     )
-    yield "load", f"{facts['load_at_start']:.2f} at the start, {facts['load_at_end']:.2f} at the end (runs included)"
+    yield "load", f"{facts['load_at_start']:.2f} at the start, {load_at_end:.2f} at the end (runs included)"
 
 
-def versions(of):
+def versions(of: Mapping[str, str]) -> str:
     """The versions of the other allocators, in words. `of`: name -> version."""
     return ", ".join(
         f"{name} {version}" for name, version in of.items() if name.partition("@")[0] not in ("tslab", "glibc", "base")

@@ -7,8 +7,11 @@ import re
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import IO, Any
 
+from tslab_lab.base.shapes import Environment, Figures, Words
 from tslab_tools.failure import Failure as Failure
 
 TIMEOUT_SECONDS = 100
@@ -19,19 +22,19 @@ _FOREIGN = re.compile(r"^(LD_|MALLOC_|GLIBC_TUNABLES$|PYTHON|TSLAB_LIBRARY$)")
 _BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'")
 
 
-def environment(preload=None):
+def environment(preload: Path | str | None = None) -> Environment:
     clean = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
     if preload:
         clean["LD_PRELOAD"] = str(preload)
     return clean
 
 
-def tail(path, lines=STDERR_LINES):
+def tail(path: Path | str, lines: int = STDERR_LINES) -> str:
     text = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join("  | " + line[:200] for line in text[-lines:]) or "  | (it wrote nothing)"
 
 
-def how_it_ended(code):
+def how_it_ended(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -41,7 +44,9 @@ def how_it_ended(code):
 
 
 @contextlib.contextmanager
-def started(argv, env, stdout, stderr, **more):
+def started(
+    argv: Sequence[Path | str], env: Environment, stdout: int | IO[bytes], stderr: int | IO[bytes], **more: Any
+) -> Iterator[subprocess.Popen[bytes]]:
     """The process, killed with all its children when the block is left. `more`: of subprocess.Popen."""
     process = subprocess.Popen(
         argv, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True, **more
@@ -54,12 +59,12 @@ def started(argv, env, stdout, stderr, **more):
             process.wait()
 
 
-def run(argv, env, who):
+def run(argv: Words, env: Environment, who: str) -> str:
     """Standard output of a program that ends well. `who` names program and allocator in the error."""
     return outputs(argv, env, who)[0]
 
 
-def outputs(argv, env, who):
+def outputs(argv: Words, env: Environment, who: str) -> tuple[str, str]:
     """The same, and standard error."""
     with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
         with started([str(a) for a in argv], env, out, err) as process:
@@ -74,34 +79,35 @@ def outputs(argv, env, who):
         return out.read().decode(), err.read().decode(errors="replace")
 
 
-def ends_well(argv, environment):
+def ends_well(argv: Words, environment: Environment) -> bool:
     """Whether a program that does next to nothing can do it: as where the library must have epochs."""
     words = [str(a) for a in argv]
     return subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
 
 
-def figures(argv, env, who):
+def figures(argv: Words, env: Environment, who: str) -> Figures:
     """What a program of the lab's prints: a line of JSON."""
     text = run(argv, env, who)
     try:
-        return json.loads(text)
+        found: Figures = json.loads(text)
     except ValueError:
         raise Failure(f"{who} gave no figures to read:\n{text.strip()}") from None
+    return found
 
 
-def bindings(text, program):
+def bindings(text: str, program: str) -> dict[str, str]:
     """From the dynamic linker's debug output: which file serves each symbol of the program itself. (In a program at a
     fixed address, malloc as a pointer is bound to the program's own stub, which leads on to the file wanted here.)"""
     return {symbol: target for user, target, symbol in _BINDING.findall(text) if user == program and target != program}
 
 
-def allocator_of(argv, env, who):
+def allocator_of(argv: Words, env: Environment, who: str) -> str:
     """The file that malloc and free of this program come from, by the word of the dynamic linker."""
     program = str(argv[0])
     with tempfile.TemporaryDirectory() as directory:
         debug = {"LD_DEBUG": "bindings", "LD_BIND_NOW": "1", "LD_DEBUG_OUTPUT": directory + "/bindings"}
         run(argv, env | debug, who)
-        found = {}
+        found: dict[str, str] = {}
         for path in Path(directory).iterdir():
             found |= bindings(path.read_text(errors="replace"), program)
     if "malloc" not in found or found.get("free") != found["malloc"]:
@@ -109,23 +115,23 @@ def allocator_of(argv, env, who):
     return found["malloc"]
 
 
-def is_libc(path):
+def is_libc(path: Path | str) -> bool:
     return Path(path).name.startswith("libc.so")
 
 
-def system_preload(argv, name):
+def system_preload(argv: Words, name: str) -> str | None:
     """What puts this program on the C library's malloc: nothing, or the C library itself, in front of the allocator
     that the program is linked against."""
     linked = allocator_of(argv, environment(), f"{name} by itself")
     if is_libc(linked):
-        return None, None
+        return None
     served = allocator_of(argv, environment("libc.so.6"), f"{name} on the system's malloc")
     if not is_libc(served):
         raise Failure(f"{name} is linked against {linked}, and LD_PRELOAD=libc.so.6 does not bring it back to libc.")
-    return "libc.so.6", linked
+    return "libc.so.6"
 
 
-def require_served_by(library, argv, name, env):
+def require_served_by(library: Path, argv: Words, name: str, env: Environment) -> None:
     served = allocator_of(argv, env, f"{name} on {Path(library).name}")
     if not os.path.samefile(served, library):
         raise Failure(f"{name} does not run on {library} although it is preloaded, but on {served}.")
@@ -137,21 +143,21 @@ _MEMORY = {
 }  # fmt: skip
 
 
-def memory_kib(pid):
+def memory_kib(pid: int) -> dict[str, int]:
     """Peak and present RSS, and of this the proportional share, what is private and what lies in huge pages. smaps_rollup counts
     page by page; VmRSS in status may lag by many pages per processor."""
     texts = {file: Path(f"/proc/{pid}/{file}").read_text().splitlines() for file in ("status", "smaps_rollup")}
     return {name: sum(_kib_in(texts[file], key, pid) for key in keys) for name, (file, keys) in _MEMORY.items()}
 
 
-def _kib_in(lines, key, pid):
+def _kib_in(lines: Iterable[str], key: str, pid: int) -> int:
     for line in lines:
         if line.startswith(key):
             return int(line.split()[1])
     raise Failure(f"/proc/{pid} tells no {key}")
 
 
-def spent_by(pid):
+def spent_by(pid: int) -> dict[str, float]:
     """What a process has taken of the system until now, with all its threads: page faults, and seconds in the kernel."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return {"faults": int(fields[7]) + int(fields[9]), "system_seconds": int(fields[12]) / os.sysconf("SC_CLK_TCK")}

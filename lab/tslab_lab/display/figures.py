@@ -1,10 +1,17 @@
 """What all figures share: the libraries, files that are the same for the same figures, names at the ends of lines."""
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from tslab_lab.base import places
+
+# matplotlib 3.6 and numpy may be missing, and the former has no types.
+Axes = Any
+Canvas = Any  # matplotlib's Figure
+Array = Any
 
 # Its cache of fonts is not to be left behind in the user's home.
 os.environ.setdefault("MPLCONFIGDIR", str(places.BUILT / "matplotlib"))
@@ -14,7 +21,7 @@ LABEL_GAP = 0.055  # of the height, from one name to the next
 LABEL_ROOM = 0.3  # of the width of a panel, for the names at the lines' ends
 
 
-def available():
+def available() -> str:
     """Whether the libraries are there; if not, what to do, in words."""
     try:
         import matplotlib
@@ -28,8 +35,8 @@ def available():
     return ""
 
 
-def save(figure, directory, name, suffixes=("png", "pdf")):
-    files = []
+def save(figure: Canvas, directory: Path, name: str, suffixes: Iterable[str] = ("png", "pdf")) -> list[Path]:
+    files: list[Path] = []
     for suffix in suffixes:
         files.append(directory / f"{name}.{suffix}")
         # Without the date, the same figures give the same file.
@@ -38,12 +45,12 @@ def save(figure, directory, name, suffixes=("png", "pdf")):
     return files
 
 
-def spread_labels(places_wanted, least, most, share=LABEL_GAP):
+def spread_labels(places_wanted: Sequence[float], least: float, most: float, share: float = LABEL_GAP) -> list[float]:
     """Moves labels apart, each as little as can be, so that none covers another; keeps their order."""
     gap = share * (most - least)
     order = sorted(range(len(places_wanted)), key=places_wanted.__getitem__)
     # Less the gaps below, neighbours that are too close are out of order: they share the mean of their places.
-    groups = []
+    groups: list[list[float]] = []
     for rank, index in enumerate(order):
         groups.append([places_wanted[index] - rank * gap])
         while len(groups) > 1 and mean(groups[-2]) > mean(groups[-1]):
@@ -56,7 +63,14 @@ def spread_labels(places_wanted, least, most, share=LABEL_GAP):
     return moved
 
 
-def name_lines(axes, names, ends, lines, last, size=8):
+def name_lines(
+    axes: Axes,
+    names: Iterable[str],
+    ends: Iterable[tuple[float, float]],
+    lines: Iterable[Any],
+    last: float,
+    size: float = 8,
+) -> None:
     """Writes each line's name beside its end, a pair (x, y), and makes room for it right of `last`."""
     least, most = axes.get_ylim()
     left, _ = axes.get_xlim()
@@ -64,7 +78,7 @@ def name_lines(axes, names, ends, lines, last, size=8):
     axes.set_xlim(left, last + LABEL_ROOM / (1 - LABEL_ROOM) * (last - left))
     heights = spread_labels([y for _, y in ends], least, most)
     for name, end, height, line in zip(names, ends, heights, lines):
-        arrow = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
+        arrow: dict[str, Any] = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
         arrow["relpos"] = (0, 0.5)
         spot = (last + 0.05 * (last - left), height)
         axes.annotate(name, end, spot, color="black", fontsize=size, va="center", arrowprops=arrow)

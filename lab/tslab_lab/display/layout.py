@@ -4,10 +4,10 @@ import csv
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
+from tslab_lab.estimates.medians import Spread
 from tslab_tools import terminal
 from tslab_tools.terminal import WIDTH as WIDTH
 from tslab_tools.terminal import console as console
@@ -32,6 +32,9 @@ class Table(terminal.Table):
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+Part = Table | str  # of a page: a table, or a heading, paragraph or picture
+
+
 def _folded(head: str) -> str:
     """A name with options, a line for each of them."""
     return head.replace("@", "\n@").replace(",", ",\n") if "@" in head else head
@@ -41,12 +44,12 @@ def three_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def interval_text(spread: Any) -> str:
+def interval_text(spread: Spread | None) -> str:
     if spread is None:
         return "-"
     if spread.low is None:
         return three_digits(spread.middle)
-    middle, low, high = map(three_digits, (spread.middle, spread.low, spread.high))
+    middle, low, high = map(three_digits, (spread.middle, *spread.ends))
     return f"{middle} ({low}-{high})"
 
 
@@ -79,7 +82,7 @@ def filled(paragraph: str) -> str:
     return paragraph if kept else textwrap.fill(paragraph, PAGE_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def markdown_page(title: str, parts: Iterable[Any], setting: Setting) -> str:
+def markdown_page(title: str, parts: Iterable[Part], setting: Setting) -> str:
     """A page for docs/results. `parts`: headings, paragraphs, pictures and tables, with the answer first. `setting`: pairs of
     a name and a text."""
     lines = [f"# {title}"]

@@ -3,9 +3,23 @@ colours differ in lightness, and where two are near, marker and dashes tell them
 have one hue."""
 
 import zlib
+from typing import TypedDict
 
-# Colour (near Okabe and Ito's), dashes, marker.
-_LOOKS = {
+Dashes = str | tuple[int, tuple[int, ...]]
+Look = tuple[str, Dashes, str]  # colour (near Okabe and Ito's), dashes, marker
+
+
+class Style(TypedDict):
+    """What matplotlib's plot() takes."""
+
+    color: str
+    linestyle: Dashes
+    marker: str
+    linewidth: float
+    markersize: float
+
+
+_LOOKS: dict[str, Look] = {
     "tslab": ("#C84C00", "-", "o"),
     "glibc": ("#000000", "-", "s"),
     "jemalloc": ("#00508F", (0, (5, 2)), "^"),
@@ -42,25 +56,23 @@ _STRONG = {"tslab": (2.8, 8.0), "tslab never": (2.8, 8.0), "b": (2.4, 7.5)}  # w
 _WIDTH, _SIZE = 1.6, 6.5
 
 
-def _look(name):
+def _look(name: str) -> Look:
     known = _KIN.get(name, name.lower().removesuffix("+free"))
     if known in _LOOKS:
         return _LOOKS[known]
     number = zlib.crc32(name.encode())  # a name that is not in the list looks the same today and tomorrow
-    parts = []
-    for choice in (_SPARE_COLOURS, _SPARE_DASHES, _SPARE_MARKERS):
-        number, index = divmod(number, len(choice))
-        parts.append(choice[index])
-    return tuple(parts)
+    number, colour = divmod(number, len(_SPARE_COLOURS))
+    number, dashes = divmod(number, len(_SPARE_DASHES))
+    return _SPARE_COLOURS[colour], _SPARE_DASHES[dashes], _SPARE_MARKERS[number % len(_SPARE_MARKERS)]
 
 
-def style(name):
+def style(name: str) -> Style:
     """What matplotlib's plot() takes to draw this allocator's line."""
     colour, dashes, marker = _look(name)
     width, size = _STRONG.get(name.lower(), (_WIDTH, _SIZE))
     return {"color": colour, "linestyle": dashes, "marker": marker, "linewidth": width, "markersize": size}
 
 
-def line(name):
+def line(name: str) -> Style:
     """The same without the marker: for lines of many points."""
     return style(name) | {"marker": ""}

@@ -2,29 +2,31 @@
 
 import os
 import time
+from typing import Self
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
 class _Lines:
     """For a pipe or a file."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._start = time.monotonic()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         pass
 
-    def begin(self, what):
+    def begin(self, what: str) -> None:
         pass
 
-    def end(self, result=None):
+    def end(self, result: None = None) -> None:
         pass
 
-    def round_done(self, number, rounds):
+    def round_done(self, number: int, rounds: int) -> None:
         spent = time.monotonic() - self._start
         print(f"round {number} of {rounds}: {spent:.0f} s, load {os.getloadavg()[0]:.2f}", flush=True)
 
@@ -32,33 +34,36 @@ class _Lines:
 class _Bar:
     """For a terminal; gone when all is done. It is drawn once a second: it shares the processors with what is measured."""
 
-    def __init__(self, total, console):
+    def __init__(self, total: int, console: Console) -> None:
         columns = (MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn(), TimeRemainingColumn(compact=True))
         text = TextColumn("{task.description}", table_column=None)
         self._progress = Progress(*columns, text, console=console, transient=True, refresh_per_second=1)
         self._task = self._progress.add_task("", total=total)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def begin(self, what):
+    def begin(self, what: str) -> None:
         self._progress.update(self._task, description=what)
 
-    def end(self, result=None):
+    def end(self, result: None = None) -> None:
         self._progress.advance(self._task)
 
-    def round_done(self, number, rounds):
+    def round_done(self, number: int, rounds: int) -> None:
         pass
 
 
-def nothing():
+Bar = _Lines | _Bar
+
+
+def nothing() -> Bar:
     """For what is done in no time."""
     return _Lines()
 
 
-def of(total, console):
+def of(total: int, console: Console) -> Bar:
     return _Bar(total, console) if console.is_terminal else _Lines()

@@ -23,6 +23,6 @@ DARK}
 """
 
 
-def style(dark):
+def style(dark: str) -> str:
     """Of a picture; `dark`: rules of its own for a dark ground."""
     return STYLE.replace("FONT", FONT).replace("DARK", dark)

@@ -1,6 +1,7 @@
 """Bootstrap intervals of medians, and of ratios taken round by round. Pure functions."""
 
 import random
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from tslab_lab.estimates import medians
@@ -10,7 +11,7 @@ SHARE = 0.95
 FEW_ROUNDS = 6  # fewer medians to draw from give an interval that is too narrow to be true
 
 
-def interval(values):
+def interval(values: Sequence[float]) -> medians.Spread:
     """The median, and where the medians of 95 % of resamples (drawn with replacement) lie. One value has no interval."""
     if len(values) == 1:
         return medians.Spread(values[0], None, None)
@@ -20,15 +21,15 @@ def interval(values):
     return medians.Spread(median(values), drawn[cut], drawn[-1 - cut])
 
 
-def ratio(ours, theirs):
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> medians.Spread:
     return interval(medians.ratios(ours, theirs))
 
 
-def best(columns):
+def best(columns: Mapping[str, Sequence[float]]) -> str:
     """The name with the least median."""
     return min(columns, key=lambda name: median(columns[name]))
 
 
-def meets(found, limit):
+def meets(found: medians.Spread, limit: float) -> bool | None:
     """A limit is met when the better end of the interval reaches it; None: there is no interval."""
     return None if found.low is None else found.low <= limit

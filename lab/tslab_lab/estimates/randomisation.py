@@ -22,10 +22,11 @@ whatever the others show, and at some numbers of rounds too narrow."""
 
 import math
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tslab_lab.estimates import intervals
+from tslab_lab.estimates import intervals, medians
 
 CHANCE = 0.05
 BETTER, WORSE = "better", "WORSE"  # what B is; less of a figure is better
@@ -41,32 +42,32 @@ class Row:
 
     case: str
     figure: str
-    a: tuple
-    b: tuple
-    a2: tuple
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+    a2: tuple[float, ...]
 
     @cached_property
-    def interval(self):
+    def interval(self) -> medians.Spread:
         """Of B / A, where A is the geometric mean of its two runs of the round."""
         return intervals.ratio(self.b, [math.sqrt(first * second) for first, second in zip(self.a, self.a2)])
 
     @property
-    def effect(self):
+    def effect(self) -> float:
         return self.interval.middle
 
     @cached_property
-    def noise(self):
+    def noise(self) -> medians.Spread:
         """Of A2 / A, which would be 1 but for the noise."""
         return intervals.ratio(self.a2, self.a)
 
     @cached_property
-    def chance(self):
+    def chance(self) -> float:
         """That B's runs would be picked so far apart if they were A's."""
         rounds = _aligned_ranks(list(zip(self.b, self.a, self.a2)))
         below, above = _tails(rounds, sum(ranks[0] for ranks in rounds))
         return min(1.0, 2 * min(below, above) / 3 ** len(rounds))
 
-    def scaled(self, factor):
+    def scaled(self, factor: float) -> "Row":
         """With every run of B so much larger."""
         return replace(self, b=tuple(value * factor for value in self.b))
 
@@ -79,18 +80,19 @@ class Judged:
     shown_from: float | None  # the least factor by which B would have to differ to be told; None: no factor is enough
 
 
-def _aligned_ranks(rounds):
+def _aligned_ranks(rounds: Iterable[Sequence[float]]) -> list[list[int]]:
     """The same with ranks in place of the runs. Twice the rank, so that ties, which share the middle, are whole."""
     aligned = [[round(value / min(runs), 12) for value in runs] for runs in rounds]
     counts = Counter(value for runs in aligned for value in runs)
-    rank, below = {}, 0
+    rank: dict[float, int] = {}
+    below = 0
     for value in sorted(counts):
         rank[value] = 2 * below + counts[value] + 1
         below += counts[value]
     return [[rank[value] for value in runs] for runs in aligned]
 
 
-def _tails(rounds, seen):
+def _tails(rounds: Sequence[Sequence[int]], seen: int) -> tuple[int, int]:
     """In how many of the ways to pick one number from each round they add up to `seen` at most, and at least.
 
     The coefficients of the product of all x^i + x^j + x^k are the counts, for i, j, k in each round. Here x is a power
@@ -104,7 +106,7 @@ def _tails(rounds, seen):
     return below % ((1 << bits) - 1), above % ((1 << bits) - 1)
 
 
-def adjusted(chances):
+def adjusted(chances: Sequence[float]) -> list[float]:
     """Each becomes the least share of false differences at which it would be told."""
     result = [1.0] * len(chances)
     least = 1.0
@@ -116,7 +118,7 @@ def adjusted(chances):
     return result
 
 
-def fewest_rounds(rows):
+def fewest_rounds(rows: int) -> int:
     """How many rounds it takes to show a difference in one row of so many."""
     count = 1
     while 2 / 3**count * rows > CHANCE:
@@ -124,23 +126,24 @@ def fewest_rounds(rows):
     return count
 
 
-def _apart(factor):
+def _apart(factor: float) -> float:
     """How far from 1 in either direction."""
     return max(factor, 1 / factor)
 
 
-def verdict(row, chance, least_effect):
+def verdict(row: Row, chance: float, least_effect: float) -> str | None:
     """`chance`: adjusted. `least_effect`: a share, as 0.01."""
     if chance > CHANCE:
         return None
-    excludes = row.interval.low > 1 or row.interval.high < 1
+    low, high = row.interval.ends
+    excludes = low > 1 or high < 1
     apart = _apart(row.effect)
     if not excludes or apart < 1 + least_effect or apart <= _apart(row.noise.middle):
         return None
     return WORSE if row.effect > 1 else BETTER
 
 
-def shown_from(row, chance, least_effect):
+def shown_from(row: Row, chance: float, least_effect: float) -> float | None:
     """The least factor by which B would have to differ, with the noise that it has, to be told at this chance (which
     is not adjusted) in either direction."""
     still = row.scaled(1 / row.effect)
@@ -148,7 +151,7 @@ def shown_from(row, chance, least_effect):
     spread = max(row.effect / low, high / row.effect)
     start = max(1 + least_effect, _apart(row.noise.middle), spread)
 
-    def shows(factor):
+    def shows(factor: float) -> bool:
         return still.scaled(factor).chance <= chance and still.scaled(1 / factor).chance <= chance
 
     if not shows(_MOST):
@@ -162,7 +165,7 @@ def shown_from(row, chance, least_effect):
     return high
 
 
-def decide(rows, least_effect):
+def decide(rows: Sequence[Row], least_effect: float) -> list[Judged]:
     """A Judged for each row."""
     chances = adjusted([row.chance for row in rows])
     verdicts = [verdict(row, chance, least_effect) for row, chance in zip(rows, chances)]
@@ -175,7 +178,7 @@ def decide(rows, least_effect):
     ]
 
 
-def overall(judged, failed=()):
+def overall(judged: Collection[Judged], failed: Sequence[str] = ()) -> str:
     """`failed`: the cases that B alone could not run. Worse anywhere is NO-GO, whatever is better elsewhere. Where nothing
     differs, that says something only if each row could have shown a difference."""
     verdicts = {found.verdict for found in judged}
