@@ -404,7 +404,7 @@ class Latency(Built):
         self.assertGreater(found["malloc"]["buckets"][-1][0], 2.8e6)
 
     def test_the_histogram_against_known_answers(self):
-        program = compiled(HISTOGRAM, self.own / "histogram", f"-I{build.SOURCES}", "-DLATENCY=1")
+        program = compiled(HISTOGRAM, self.own / "histogram", f"-I{catalogue.SOURCES}", "-DLATENCY=1")
         times = [0, 0.2, 1, 1.005, 1.02, 20, 20.1, 26.67, 1000, 1000, 1009, 1011, 123456.7, 2.5e9, 1e15]
         found = json.loads(self.run_on([program, *times]).stdout)["found"]
         wanted = {}

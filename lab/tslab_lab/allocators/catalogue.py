@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from tslab_lab.base.shapes import Environment
+
 OURS, SYSTEM = "tslab", "glibc"
 
 
@@ -25,7 +27,7 @@ class Allocator:
     crate: Crate | None = None  # or where its sources are, and the version of the allocator itself
     version: str = ""
     released: str = ""  # YYYY-MM-DD, where the sources tell
-    environment: dict = field(default_factory=dict)  # what else its own documentation says to set
+    environment: Environment = field(default_factory=dict)  # what else its own documentation says to set
 
 
 _MIMALLOC = Crate("libmimalloc-sys", "0.1.49", "6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9")
@@ -76,4 +78,3 @@ GROUPS = {
     "newest": [name for name in ALLOCATORS if name not in ("jemalloc", "mimalloc")],  # of each, as far as it can be had
     "debian": [name for name, allocator in ALLOCATORS.items() if allocator.package or name == SYSTEM],
 }
-DEBIAN = (*GROUPS["debian"], OURS)  # what `lab epochs` and `lab requests` know

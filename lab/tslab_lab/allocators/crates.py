@@ -16,10 +16,13 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tslab_lab.allocators import installed
+from tslab_lab.allocators.catalogue import Allocator, Crate
 from tslab_lab.base import cache, processes
+from tslab_lab.base.shapes import Words
 
 REGISTRY = "https://static.crates.io/crates"  # an address there is the one that cargo itself asks
 FETCH_SECONDS = 120
@@ -106,7 +109,7 @@ int main()
 
 
 @contextlib.contextmanager
-def only_one():
+def only_one() -> Iterator[None]:
     """Holds off a second build at the same time, and clears away what one that was killed has left."""
     folder = cache.folder("peers")
     with (folder / "lock").open("w") as lock:
@@ -119,7 +122,7 @@ def only_one():
         yield
 
 
-def build(allocator):
+def build(allocator: Allocator) -> Path:
     """Builds, proves and puts in place the library of one allocator. Whatever happens, it is there whole or not at
     all. The log stays."""
     target = installed.built_path(allocator)
@@ -131,6 +134,7 @@ def build(allocator):
     log.write_text("")
     work = Path(tempfile.mkdtemp(prefix=".making-", dir=folder))
     try:
+        assert allocator.crate is not None  # what has none is Debian's
         crate = unpacked(allocator.crate, work)
         made = RECIPES[allocator.name](crate, work, log)
         fresh = work / "done" / target.name
@@ -143,15 +147,15 @@ def build(allocator):
     return target
 
 
-def require_tools():
+def require_tools() -> None:
     for tool in ("cmake", "make", _compiler("CC", "cc")[0], _compiler("CXX", "c++")[0]):
         if not shutil.which(tool):
             raise processes.Failure(f"Building it needs {tool}. To install it: apt-get install build-essential cmake")
 
 
-def unpacked(crate, work):
+def unpacked(crate: Crate, work: Path) -> Path:
     """The folder with the sources of a crate, whose checksum is the one that we know."""
-    data, reasons = None, []
+    data, reasons = None, list[str]()
     for way in WAYS if crate.kind == "crate" else (by_pip,):
         try:
             data = way(crate, work)
@@ -187,7 +191,7 @@ def unpacked(crate, work):
     return work / top
 
 
-def by_cargo(crate, work):
+def by_cargo(crate: Crate, work: Path) -> bytes:
     """Through cargo where it is installed: it knows the user's mirror and proxy, and keeps what it has fetched."""
     if not shutil.which("cargo"):
         raise processes.Failure("There is no cargo.")
@@ -213,17 +217,18 @@ def by_cargo(crate, work):
     raise processes.Failure(f"cargo did not fetch it ({why}).")
 
 
-def by_https(crate, _):
+def by_https(crate: Crate, _: Path) -> bytes:
     address = f"{REGISTRY}/{crate.name}/{crate.version}/download"
     request = urllib.request.Request(address, headers={"User-Agent": "tslab-lab (peers install)"})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
+            found: bytes = answer.read()
+            return found
     except (OSError, ValueError) as error:
         raise processes.Failure(f"{address} does not give it ({getattr(error, 'reason', error)}).") from None
 
 
-def by_pip(wheel, work):
+def by_pip(wheel: Crate, work: Path) -> bytes:
     """Whichever pip is installed; the checksum says whether it is the one for this machine."""
     argv = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     argv += ["--only-binary", ":all:", "--dest", str(work / "wheel"), f"{wheel.name}=={wheel.version}"]
@@ -233,10 +238,10 @@ def by_pip(wheel, work):
     raise processes.Failure(f"pip did not fetch it ({' '.join(done.stderr.split())[-300:] or 'it said nothing'}).")
 
 
-WAYS = (by_cargo, by_https)
+WAYS: tuple[Callable[[Crate, Path], bytes], ...] = (by_cargo, by_https)
 
 
-def prove(library, allocator, work, log):
+def prove(library: Path, allocator: Allocator, work: Path, log: Path) -> None:
     """A C program, and a C++ program with threads, run on the library, and it is what serves them."""
     env = processes.environment(library) | allocator.environment
     processes.require_served_by(library, ["/usr/bin/env"], "env", env)
@@ -249,39 +254,39 @@ def prove(library, allocator, work, log):
         raise processes.Failure(f"A program with threads gave a wrong result on {library.name}.")
 
 
-def step(argv, log):
+def step(argv: Words, log: Path) -> None:
     """One command of a build, its output added to the log."""
-    argv = [str(word) for word in argv]
+    words = [str(word) for word in argv]
     env = {name: value for name, value in processes.environment().items() if name not in _FLAGS}
     with log.open("ab") as output:
-        output.write(f"$ {shlex.join(argv)}\n".encode())
+        output.write(f"$ {shlex.join(words)}\n".encode())
         output.flush()
-        with processes.started(argv, env, output, output) as process:
+        with processes.started(words, env, output, output) as process:
             try:
                 code = process.wait(STEP_SECONDS)
             except subprocess.TimeoutExpired:
-                raise processes.Failure(f"{argv[0]} took more than {STEP_SECONDS} s. The log is {log}") from None
+                raise processes.Failure(f"{words[0]} took more than {STEP_SECONDS} s. The log is {log}") from None
     if code != 0:
         how = processes.how_it_ended(code)
-        raise processes.Failure(f"{argv[0]} {how}. The log is {log}; it ends with:\n{processes.tail(log, LOG_LINES)}")
+        raise processes.Failure(f"{words[0]} {how}. The log is {log}; it ends with:\n{processes.tail(log, LOG_LINES)}")
 
 
-def _compiler(variable, default):
+def _compiler(variable: str, default: str) -> list[str]:
     return shlex.split(os.environ.get(variable, "")) or [default]
 
 
-def _jobs():
+def _jobs() -> str:
     return str(len(os.sched_getaffinity(0)))
 
 
-def _cmake(source, work, log, target, *options):
+def _cmake(source: Path, work: Path, log: Path, target: str, *options: str) -> Path:
     build_folder = work / "build"
     step(["cmake", "-S", source, "-B", build_folder, "-DCMAKE_BUILD_TYPE=Release", *options], log)
     step(["cmake", "--build", build_folder, "--target", target, "-j", _jobs()], log)
     return build_folder / f"lib{target}.so"
 
 
-def _mimalloc(crate, work, log):
+def _mimalloc(crate: Path, work: Path, log: Path) -> Path:
     source = crate / "c_src/mimalloc/v2"
     header = (source / "include/mimalloc.h").read_text()
     (number,) = map(int, re.findall(r"#define MI_MALLOC_VERSION +(\d+)", header))
@@ -293,12 +298,12 @@ def _mimalloc(crate, work, log):
     return _cmake(source, work, log, "mimalloc", *parts)
 
 
-def _mimalloc3(wheel, work, log):
+def _mimalloc3(wheel: Path, work: Path, log: Path) -> Path:
     del work, log
     return wheel / "cmeel.prefix/lib/libmimalloc.so"
 
 
-def _mimalloc_pprof(crate, work, log):
+def _mimalloc_pprof(crate: Path, work: Path, log: Path) -> Path:
     """The flags are those of mimalloc's release build of its library; the crate has one file in place of the sources."""
     made = work / "libmimalloc-pprof.so"
     flags = ["-std=gnu11", "-O3", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-w"]
@@ -315,12 +320,12 @@ def _mimalloc_pprof(crate, work, log):
     return made
 
 
-def _snmalloc(crate, work, log):
+def _snmalloc(crate: Path, work: Path, log: Path) -> Path:
     parts = ("-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF")
     return _cmake(crate / "upstream", work, log, "snmallocshim", *parts)
 
 
-def _rpmalloc(crate, work, log):
+def _rpmalloc(crate: Path, work: Path, log: Path) -> Path:
     """The flags are those of its own build scripts for the release of its library to preload."""
     made = work / "librpmalloc.so"
     mathematics = ("-fno-math-errno", "-ffinite-math-only", "-funsafe-math-optimizations", "-fno-trapping-math")
@@ -332,7 +337,7 @@ def _rpmalloc(crate, work, log):
     return made
 
 
-def _jemalloc(crate, work, log):
+def _jemalloc(crate: Path, work: Path, log: Path) -> Path:
     """The crate keeps the generated script apart from the sources, and the version, which it cannot ask git for."""
     version = crate.name.partition("+")[2]
     shutil.copy(crate / "configure/configure", crate / "jemalloc/configure")
@@ -344,7 +349,7 @@ def _jemalloc(crate, work, log):
     return build_folder / "lib/libjemalloc.so"
 
 
-def _tcmalloc(crate, work, log):
+def _tcmalloc(crate: Path, work: Path, log: Path) -> Path:
     listed = re.findall(r'"(c_src/[^"]+\.(?:cc|S))"', (crate / "build.rs").read_text())
     files = [file for file in listed if not file.endswith("_bridge.cc")] + ["c_src/tcmalloc/tcmalloc/tcmalloc.cc"]
     source = work / "project"
@@ -354,7 +359,7 @@ def _tcmalloc(crate, work, log):
     return _cmake(source, work, log, "tcmalloc", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG")
 
 
-RECIPES = {
+RECIPES: dict[str, Callable[[Path, Path, Path], Path]] = {
     "mimalloc2": _mimalloc,
     "mimalloc3": _mimalloc3,
     "mimalloc-pprof": _mimalloc_pprof,

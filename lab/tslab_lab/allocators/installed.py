@@ -7,13 +7,13 @@ import hashlib
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS, SYSTEM, Allocator
 from tslab_lab.base import cache, machine, places, processes
+from tslab_lab.base.shapes import AllocatorFacts, Environment, Words
 from tslab_tools import drop_in
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -29,7 +29,7 @@ class Library:
     version: str
     source: str
     sha256: str | None = None
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: Environment = field(default_factory=dict)
     released: str = ""  # YYYY-MM-DD, as far as it is known: of a release, of a package, of a file that was named
 
 
@@ -70,27 +70,27 @@ def is_built_here(library: Library) -> bool:
     return places.ROOT is not None and library.path is not None and library.path.is_relative_to(places.ROOT)
 
 
-def environment(library: Library) -> dict[str, str]:
+def environment(library: Library) -> Environment:
     """The environment for a program that shall run on this library."""
     result = processes.environment(library.path) | library.environment
     result.pop(drop_in.VARIABLE, None)  # it is the lab's, not the allocator's, which would complain about it
     return result
 
 
-def proven_environment(library, argv, who):
+def proven_environment(library: Library, argv: Words, who: str) -> Environment:
     """The same, after a run of `argv` has shown that its malloc comes from there. A program that is linked against an
     allocator is brought back to the C library's malloc where that is wanted."""
     result = environment(library)
     if library.path:
         processes.require_served_by(library.path, argv, who, result)
     else:
-        preload, _ = processes.system_preload(argv, who)
+        preload = processes.system_preload(argv, who)
         if preload:
             result["LD_PRELOAD"] = preload
     return result
 
 
-def as_facts(libraries: dict[str, Library]) -> dict[str, dict[str, Any]]:
+def as_facts(libraries: dict[str, Library]) -> dict[str, AllocatorFacts]:
     """What a file of results says of them."""
     return {
         name: {
@@ -122,7 +122,7 @@ def name_of(path: Path | str) -> str:
     return Path(path).name.partition(".so")[0].removeprefix("lib").removesuffix("-malloc")
 
 
-def _wanted(names):
+def _wanted(names: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
     """Pairs of a name and a path, or None for one of the catalogue. A word with a slash is a path."""
     for word in names:
         name, equals, path = word.partition("=")
@@ -146,33 +146,33 @@ def _wanted(names):
             )
 
 
-def _free_name(name, path):
+def _free_name(name: str, path: str) -> str:
     if name in ALLOCATORS or name in GROUPS:
         raise processes.Failure(f"--allocators: {name} means another one here. Give {path} a name: NAME={path}")
     return name
 
 
-def _ours(library):
+def _ours(library: Path | None) -> Library:
     path, source = drop_in.locate(library)
     return Library(
         OURS, ALLOCATORS[OURS].title, path, _version_in(path), source, sha256_of(path), released=_day_of(path)
     )
 
 
-def _look_for(allocator, here, missing):
+def _look_for(allocator: Allocator, here: dict[str, Library], missing: dict[str, str]) -> None:
     """Puts an allocator that is not ours into one of the two."""
     name = allocator.name
     if name == SYSTEM:
         version = _libc_version()
         here[name] = Library(name, allocator.title, None, version, "the system", released=_libc_released(version))
         return
-    if allocator.package:
-        path, source = _debian_path(allocator.file), f"Debian's {allocator.package}"
-        how = f"Debian's package is not installed. To install it: apt-get install {allocator.package}"
-    else:
-        crate = allocator.crate
+    path: Path | None
+    if crate := allocator.crate:
         path, source = built_path(allocator), f"{crate.kind} {crate.name} {crate.version.partition('+')[0]}"
         how = f"It is not built yet. To build it: lab peers install {name}"
+    else:
+        path, source = _debian_path(allocator.file), f"Debian's {allocator.package}"
+        how = f"Debian's package is not installed. To install it: apt-get install {allocator.package}"
     if not path or not path.is_file():
         missing[name] = how
         return
@@ -200,11 +200,11 @@ def age(released: str) -> str:
     )
 
 
-def _day_of(path):
+def _day_of(path: Path) -> str:
     return datetime.date.fromtimestamp(Path(path).stat().st_mtime).isoformat()
 
 
-def _libc_released(version):
+def _libc_released(version: str) -> str:
     """glibc comes out each February and August: 2.36 was that of August 2022."""
     major, _, minor = version.partition(".")
     if major != "2" or not minor.isdigit():
@@ -213,7 +213,7 @@ def _libc_released(version):
     return f"{month // 12}-{month % 12 + 1:02}-01"
 
 
-def _packaged(package):
+def _packaged(package: str) -> str:
     """The day of a package of Debian's."""
     for path in Path("/usr/share/doc").glob(f"{package}/changelog.Debian*.gz") if package else ():
         with gzip.open(path, "rt", encoding="utf-8", errors="replace") as file:
@@ -223,11 +223,11 @@ def _packaged(package):
     return ""
 
 
-def _libc_version():
+def _libc_version() -> str:
     return machine.libc_name().removeprefix("glibc ")
 
 
-def _debian_path(file):
+def _debian_path(file: str) -> Path | None:
     for directory in (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64", "/usr/lib"):
         path = Path(directory) / file
         if path.is_file():
@@ -235,16 +235,16 @@ def _debian_path(file):
     return None
 
 
-def _package_version(package):
+def _package_version(package: str) -> str:
     return _output(["dpkg-query", "-W", "-f", "${Version}", package]).strip()
 
 
-def _version_in(path):
+def _version_in(path: Path) -> str:
     """The version that the name of the file ends with, once links are followed."""
     return Path(path).resolve().name.partition(".so.")[2] or "unknown"
 
 
-def _output(argv):
+def _output(argv: list[str]) -> str:
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError:

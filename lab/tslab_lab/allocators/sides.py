@@ -1,14 +1,19 @@
 """What takes part in a comparison: an allocator, or a library by its path, each with or without options; and the names
 that sides have in results."""
 
+import argparse
 import re
 import sys
 import tempfile
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import ALLOCATORS, GROUPS, OURS
+from tslab_lab.allocators.installed import Library
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment
 from tslab_tools import drop_in
 
 BASE = "base"  # another build of ours, to be compared with it
@@ -20,7 +25,7 @@ _OPTION = re.compile(r"[A-Za-z_]\w*=[^/]*")
 _PROGRAM = "/bin/true"
 
 
-def add_option(parser, default=("all",)):
+def add_option(parser: argparse.ArgumentParser, default: Sequence[str] = ("all",)) -> None:
     """The options that every sub-command has which measures: here(arguments.allocators, arguments.library)."""
     parser.add_argument(
         "--allocators",
@@ -35,9 +40,9 @@ def add_option(parser, default=("all",)):
     drop_in.add_option(parser)
 
 
-def words(text):
+def words(text: str) -> list[str]:
     """The words between commas. A comma within options belongs to them: what follows it is NAME=VALUE, not NAME=PATH."""
-    found = []
+    found: list[str] = []
     for word in installed.words(text):
         if found and "@" in found[-1] and _OPTION.fullmatch(word):
             found[-1] += f",{word}"
@@ -46,10 +51,10 @@ def words(text):
     return found
 
 
-def here(names, library=None):
+def here(names: Sequence[str], library: Path | None = None) -> dict[str, Library]:
     """Those that are here, as dict name -> Library, in this order; who takes no part is said on stderr, and is an error
     only with options."""
-    found = {}
+    found: dict[str, Library] = {}
     plain = [name for name in names if not _WITH_OPTIONS.fullmatch(name)]
     present, missing = installed.found(plain, library) if plain or not names else ({}, {})
     for name in names:
@@ -61,29 +66,29 @@ def here(names, library=None):
     return present | found
 
 
-def _name_of(word):
+def _name_of(word: str) -> str:
     """What it is called in results: without a path."""
     name, _, options = word.partition("@")
     name, _, path = name.partition("=") if "=" in name else ("", "", name)
     return f"{name or (installed.name_of(path) if '/' in path else path)}@{options}"
 
 
-def is_ours(name):
+def is_ours(name: str) -> bool:
     """Whether this is tslab as the user gets it, with or without options, or another build: no rival."""
     return name.partition("@")[0] in (OURS, BASE)
 
 
-def have_ours(names):
+def have_ours(names: Collection[str]) -> bool:
     """Whether these names of allocators name the checkout's library, alone or among all."""
     return OURS in names or bool({"all", "newest"} & set(names))
 
 
-def with_base(names, path):
+def with_base(names: Iterable[str], path: Path | None) -> list[str]:
     """The names of allocators, and another build of ours, where one is named."""
     return [*names, *([f"{BASE}={path}"] if path else [])]
 
 
-def side(word, library):
+def side(word: str, library: Path | None) -> Library:
     """The library that a user's word names, with the options as its environment and the word as its title.
     `library`: the user's own choice for tslab."""
     match = _WITH_OPTIONS.fullmatch(word)
@@ -104,9 +109,9 @@ def side(word, library):
     return result
 
 
-def _environment(library, name, options, by_path):
+def _environment(library: Library, name: str, options: Iterable[str], by_path: bool) -> Environment:
     """Options of tslab are written as tslab writes them, or as variables; those of others as variables."""
-    result = {}
+    result: Environment = {}
     for option in options:
         key, _, value = option.partition("=")
         if key.startswith("LD_"):
@@ -119,17 +124,17 @@ def _environment(library, name, options, by_path):
     return result
 
 
-def _variable(library, name, option, by_path):
+def _variable(library: Library, name: str, option: str, by_path: bool) -> str:
     """The variable for one of tslab's options. A library that has none of that name would ignore it, and the comparison
     would be of two things that are the same."""
     if not by_path and name != OURS:
         raise processes.Failure(f"{name} takes variables of the environment, as in mimalloc3@MIMALLOC_PURGE_DELAY=0")
-    if option.encode() not in library.path.read_bytes():
+    if library.path is None or option.encode() not in library.path.read_bytes():
         raise processes.Failure(f"{library.path} knows no option {option}. (Other variables are written in capitals.)")
     return f"TSLAB_{option.upper()}"
 
 
-def _require_no_complaint(library, own):
+def _require_no_complaint(library: Library, own: Environment) -> None:
     """tslab says what it ignores, and why, on stderr."""
     if not any(variable.startswith("TSLAB_") for variable in own):
         return

@@ -5,12 +5,14 @@ import filecmp
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import places, processes
+from tslab_lab.base.shapes import Environment, Words
 from tslab_tools import drop_in
 
 COUNTER = "golden-locked"  # prints what operations cost in locked instructions and locks; a test's program
@@ -26,33 +28,37 @@ class Variant:
     name: str
     patch: str = ""
     number: int | None = None
-    environment: dict = field(default_factory=dict, hash=False)
+    environment: Environment = field(default_factory=dict, hash=False)
     probes: Path | None = None
 
     @property
-    def folder(self):
+    def folder(self) -> Path:
         """Variants that are built alike share a build."""
         kind = self.patch or ("probed" if self.probes else "default")
         return places.BUILT / "variants" / f"{kind}{'' if self.number is None else self.number}"
 
     @property
-    def library(self):
+    def library(self) -> Path:
         return self.folder / drop_in.NAME
 
     @property
-    def definition(self):
+    def definition(self) -> str:
         return f"TSLAB_{self.patch.upper()}={self.number}" if self.number is not None else ""
 
 
 DEFERRED = Variant("deferred", "deferred")
 
 
-def build(variants, counted):
+Cost = tuple[float, float]  # of an operation: locked read-modify-writes, and locks that threads may wait for
+
+
+def build(variants: Collection[Variant], counted: bool) -> None:
     """Brings the builds of all variants up to date, each in a folder of its own. `counted`: the program that counts,
     too, which needs what the tests need."""
-    if not places.ROOT:
+    root = places.ROOT
+    if not root:
         raise processes.Failure("Variants are built from the sources, and this lab was installed without them.")
-    sources = {patch: patched(patch) if patch else places.ROOT for patch in {variant.patch for variant in variants}}
+    sources = {patch: patched(patch) if patch else root for patch in {variant.patch for variant in variants}}
     for variant in {variant.folder: variant for variant in variants}.values():
         settings = {"CMAKE_BUILD_TYPE": "Release", "TSLAB_INSTALL": "OFF", "TSLAB_TWINS": "OFF"}
         settings["TSLAB_TESTS"] = "ON" if counted else "OFF"
@@ -64,7 +70,7 @@ def build(variants, counted):
         _run(["cmake", "--build", variant.folder, "--target", "tslab-malloc", *([COUNTER] if counted else [])])
 
 
-def patched(name):
+def patched(name: str) -> Path:
     """The folder of the sources with this patch, and with the files that belong to it. What has not changed there keeps its
     time, so that it is not compiled again."""
     assert places.ROOT is not None and PATCHES is not None  # they are there in a checkout alone
@@ -79,7 +85,7 @@ def patched(name):
     return kept
 
 
-def _bring(fresh, kept):
+def _bring(fresh: Path, kept: Path) -> None:
     """Makes one folder's files those of the other."""
     wanted = {path.relative_to(fresh) for path in fresh.rglob("*") if not path.is_dir()}
     for path in [path for path in kept.rglob("*") if not path.is_dir() and path.relative_to(kept) not in wanted]:
@@ -90,7 +96,7 @@ def _bring(fresh, kept):
             shutil.copy(fresh / path, kept / path, follow_symlinks=False)
 
 
-def libraries(variants):
+def libraries(variants: Iterable[Variant]) -> dict[str, installed.Library]:
     """dict name -> Library, of what was built."""
     found = {}
     for variant in variants:
@@ -106,14 +112,14 @@ def libraries(variants):
     return found
 
 
-def counts(variant):
-    """dict operation -> (locked read-modify-writes, locks that threads may wait for), each for one operation."""
+def counts(variant: Variant) -> dict[str, Cost]:
+    """By operation."""
     program = variant.folder / "tests/golden" / COUNTER
     env = {name: value for name, value in processes.environment().items() if not name.startswith("TSLAB_")}
     return counts_in(processes.run([program], env | variant.environment, f"{COUNTER} of {variant.name}"))
 
 
-def counts_in(text):
+def counts_in(text: str) -> dict[str, Cost]:
     found = {}
     for line in text.splitlines():
         name, times, locked, _, *locks = line.split("\t")
@@ -122,8 +128,8 @@ def counts_in(text):
     return found
 
 
-def _run(words):
-    words = [str(word) for word in words]
+def _run(argv: Words) -> None:
+    words = [str(word) for word in argv]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except FileNotFoundError:

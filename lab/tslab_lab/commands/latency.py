@@ -8,7 +8,7 @@ from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import paced
 from tslab_lab.report import make
 from tslab_lab.results import latencies
-from tslab_lab.workloads import compiled
+from tslab_lab.workloads.catalogue import SOURCES
 
 NAME = "latency"
 HELP = "how long single operations take: p50 to p99.99 and the longest"
@@ -20,7 +20,7 @@ DESCRIPTION = (
     "--slowest, tslab is built with its probes (docs/tracing.md) calling the workload, and what the slowest thousandth of all "
     "calls did is shown instead."
 )
-PROBED = variants.Variant("probed", probes=compiled.SOURCES / "probes")
+PROBED = variants.Variant("probed", probes=SOURCES / "probes")
 SHARES = latencies.SHARES
 RARE = SHARES[2:]
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")

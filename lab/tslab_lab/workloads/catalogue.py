@@ -1,29 +1,33 @@
 """What can be run: the workloads of catalogue.toml, which says what each entry means, read and checked."""
 
 import tomllib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NoReturn
 
 from tslab_lab.base import processes
-from tslab_lab.workloads.compiled import SOURCES
 
+SOURCES = Path(__file__).with_name("c")
 FILE = Path(__file__).with_name("catalogue.toml")
 SETTLE = "settle_ms"  # every program takes it last: how long to wait before it looks at what RSS remains
 VALUE_MOST = 2**32 - 2  # what a program takes
 _TINY = 20_000
 
+Values = dict[str, int]  # of parameters, by name, in the order of the command line
+
 
 @dataclass(frozen=True)
 class Workload:
-    """`parameters`, `quick`: name -> value, in the order of the command line. `threads`: how many there are, or the name
-    of the parameter that says it; `beside`: so many more. `tiny`: the least work that shows anything."""
+    """`threads`: how many there are, or the name of the parameter that says it; `beside`: so many more. `tiny`: the least work
+    that shows anything."""
 
     name: str
     group: str
     title: str
     program: str
-    parameters: dict = field(hash=False)
-    quick: dict = field(hash=False)
+    parameters: Values = field(hash=False)
+    quick: Values = field(hash=False)
     threads: str | int = 1
     beside: int = 0
     tiny: int = _TINY
@@ -37,8 +41,8 @@ class Case:
 
     name: str
     workload: Workload
-    values: dict = field(hash=False)
-    quick: dict = field(hash=False)
+    values: Values = field(hash=False)
+    quick: Values = field(hash=False)
     group: str
     limit: float | None = None  # of the time per operation, in those of the best peer
     live_limit: float | None = None  # of the peak RSS beyond the bare process, in what is live
@@ -46,48 +50,49 @@ class Case:
     held: bool = False  # to the limits of peak RSS
 
     @property
-    def program(self):
+    def program(self) -> str:
         return self.workload.program
 
     @property
-    def title(self):
+    def title(self) -> str:
         return self.workload.title
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         threads = self.workload.threads
         return self.workload.beside + (self.values[threads] if isinstance(threads, str) else threads)
 
-    def parameters(self, quick):
-        """What a run is given: name -> value."""
+    def parameters(self, quick: bool) -> Values:
+        """What a run is given."""
         return self.values | self.quick if quick else self.values
 
-    def argv(self, directory, quick):
+    def argv(self, directory: Path, quick: bool) -> list[str]:
         return [str(directory / self.program), *map(str, self.parameters(quick).values())]
 
 
-def case(workload, given, name=None, **more):
+def case(workload: Workload, given: Values, name: str | None = None, **more: Any) -> Case:
     """`given`: the parameters that are not to be the default. What was asked for outright is not made quick."""
     values = workload.parameters | given
     differing = [f"{key}={value}" for key, value in values.items() if value != workload.parameters[key]]
     quick = {key: value for key, value in workload.quick.items() if key not in given}
     canonical = workload.name + (":" + ",".join(differing) if differing else "")
-    settings = {"name": name or canonical, "group": workload.group, "quick": quick} | more
+    settings: dict[str, Any] = {"name": name or canonical, "group": workload.group, "quick": quick} | more
     return Case(workload=workload, values=values, **settings)
 
 
 class _Entry:
     """A table of the file, and what is wrong with it."""
 
-    def __init__(self, where, found):
-        self._where, self._left = where, found
+    def __init__(self, where: object, found: object) -> None:
+        self._where = where
         if not isinstance(found, dict):
             self.wrong("it is no table")
+        self._left: dict[str, Any] = found
 
-    def wrong(self, what):
+    def wrong(self, what: str) -> NoReturn:
         raise processes.Failure(f"{self._where}: {what}.")
 
-    def take(self, key, fits, wanted, default=None):
+    def take(self, key: str, fits: Callable[[Any], object], wanted: str, default: Any = None) -> Any:
         """The value of a key, which is then done with. `fits`: whether a value is `wanted`, in words."""
         value = self._left.pop(key, default)
         if value is None:
@@ -96,28 +101,28 @@ class _Entry:
             self.wrong(f"{key} must be {wanted}, and is {value!r}")
         return value
 
-    def end(self):
+    def end(self) -> None:
         if self._left:
             self.wrong(f"nobody knows what {', '.join(self._left)} means")
 
 
-def _is_text(value):
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _is_amount(value):
+def _is_amount(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= VALUE_MOST
 
 
-def _are_amounts(value):
+def _are_amounts(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_amount, value.values()))
 
 
-def _is_list_of_texts(value):
+def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and value != [] and all(map(_is_text, value))
 
 
-def _workload(name, entry, groups):
+def _workload(name: str, entry: _Entry, groups: Collection[str]) -> Workload:
     text, amounts = "a text", f"whole numbers by name, each from 0 to {VALUE_MOST:,}"
     group = entry.take("group", lambda value: value in groups, f"one of {', '.join(groups)}")
     title = entry.take("title", _is_text, text)
@@ -144,7 +149,7 @@ def _workload(name, entry, groups):
     return Workload(name, group, title, program, parameters | {SETTLE: 0}, quick, threads, beside, tiny, needs)
 
 
-def read(file):
+def read(file: Path) -> tuple[dict[str, str], dict[str, Workload], dict[str, list[str]]]:
     """(groups, workloads, sets) of a catalogue, each a dict by name. What is wrong with it is said with its place."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))

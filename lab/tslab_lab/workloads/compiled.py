@@ -1,12 +1,14 @@
 """Compiles the workloads."""
 
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
+from tslab_lab.base.shapes import Environment
+from tslab_lab.workloads.catalogue import SOURCES, Case
 
-SOURCES = Path(__file__).with_name("c")
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"]
 FLAGS += [f"-fno-builtin-{name}" for name in ("malloc", "free", "calloc", "realloc")]
 LATENCY_FLAGS = ["-DLATENCY=1"]
@@ -15,17 +17,18 @@ LITTER = "litter"
 CAUSES_FLAGS = ["-DCAUSES=1", "-D_GNU_SOURCE", "-rdynamic"]  # the library calls the program
 
 
-def build(cases, latency=False, causes=False):
+def build(cases: Collection[Case], latency: bool = False, causes: bool = False) -> Path:
     """Compiles what the cases need. Returns the directory that argv() is to be given. `latency`: with every operation
     timed, which costs more than many an operation: nothing else is to be read from such a run. `causes`: also with what
     each did."""
     directory = places.BUILT / ("workloads-causes" if causes else "workloads-latency" if latency else "workloads")
-    flags, libraries = (FLAGS + LATENCY_FLAGS, LATENCY_LIBRARIES) if latency else (FLAGS, ())
+    libraries = LATENCY_LIBRARIES if latency else ()
+    flags = FLAGS + LATENCY_FLAGS if latency else FLAGS
     flags = flags + CAUSES_FLAGS if causes else flags
 
     with_epochs = {one.program for one in cases if one.workload.needs}
 
-    def compile_one(program):
+    def compile_one(program: str) -> None:
         headers = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT and program in with_epochs else []
         every = [*flags, *(places.HEADERS if program in with_epochs else ())]
         compiling.build(directory / program, [SOURCES / f"{program}.c"], every, libraries, headers)
@@ -35,7 +38,7 @@ def build(cases, latency=False, causes=False):
     return directory
 
 
-def littered(environment):
+def littered(environment: Environment) -> Environment:
     """The environment in which each program begins on a heap that is littered already."""
     library = places.BUILT / "workloads" / f"{LITTER}.so"
     compiling.build(library, [SOURCES / f"{LITTER}.c"], [*FLAGS, "-shared", "-fPIC"])

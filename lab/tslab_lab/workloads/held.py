@@ -1,6 +1,9 @@
 """The cases that tslab is held to: workloads with fixed parameters, and the limits of time and memory there."""
 
-from tslab_lab.workloads.catalogue import WORKLOADS, case
+from collections.abc import Iterator
+from typing import Any
+
+from tslab_lab.workloads.catalogue import WORKLOADS, Case, case
 
 QUICK_DIVISOR = 40
 STEP_LIMIT = 1.5  # times the neighbour's time per operation, either way
@@ -15,16 +18,24 @@ ENGINE_LIMITS = {2048: "fine classes", 32832: "slots in epochs", 262208: "slots"
 BULK_ORDERS = ("fifo", "lifo", "rand")
 
 
-def _case(name, group, workload, limit=None, live_limit=None, largest=0, **values):
-    """The first value is how much work there is. A case that has a workload's name is that workload as it is."""
-    workload = WORKLOADS[workload]
+def _case(
+    name: str,
+    group: str,
+    of: str,
+    limit: float | None = None,
+    live_limit: float | None = None,
+    largest: int = 0,
+    **values: int,
+) -> Case:
+    """Of a workload. The first value is how much work there is. A case that has its workload's name is that workload as it is."""
+    workload = WORKLOADS[of]
     first, amount = next(iter(values.items()))
     quick = workload.quick if name == workload.name else {first: amount // QUICK_DIVISOR}
-    more = {"group": group, "limit": limit, "live_limit": live_limit, "largest": largest, "held": True}
+    more: dict[str, Any] = {"group": group, "limit": limit, "live_limit": live_limit, "largest": largest, "held": True}
     return case(workload, values, name=name, quick=quick, **more)
 
 
-def _replace():
+def _replace() -> Iterator[Case]:
     for live, operations, most, limit in (
         (1000, 15_000_000, 256, 1.1),
         (20_000, 8_000_000, 512, 1.0),
@@ -34,7 +45,7 @@ def _replace():
         yield _case(f"replace-{live // 1000}k", "replace", "replace", limit, **values)
 
 
-def _bulk():
+def _bulk() -> Iterator[Case]:
     limits = {
         (1000, "fifo"): 1.1,
         (100_000, "fifo"): 1.1,
@@ -50,7 +61,7 @@ def _bulk():
                 yield _case(name, "bulk", "bulk", limits.get((objects, word)), **values)
 
 
-def _remote():
+def _remote() -> Iterator[Case]:
     for threads in (2, 8):
         for percent, operations, limit in ((0, 8_000_000, None), (50, 3_000_000, 1.0), (90, 3_000_000, 1.0)):
             values = {"operations": operations, "threads": threads, "remote": percent}
@@ -58,7 +69,7 @@ def _remote():
             yield _case(f"remote-{threads}t-{percent}", "remote", "mixed-remote", limit, **values)
 
 
-def _boundaries():
+def _boundaries() -> Iterator[Case]:
     """Two ways for a largest size: random sizes up to it, and that size alone."""
     for group, alone in (("boundaries", False), ("edges", True)):
         for size in BOUNDARIES:

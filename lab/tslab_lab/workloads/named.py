@@ -2,10 +2,11 @@
 
 import difflib
 import fnmatch
+from collections.abc import Iterable, Iterator
 
 from tslab_lab.base import processes
 from tslab_lab.workloads import catalogue, held
-from tslab_lab.workloads.catalogue import SETTLE, VALUE_MOST, WORKLOADS, case
+from tslab_lab.workloads.catalogue import SETTLE, VALUE_MOST, WORKLOADS, Case, Values, Workload, case
 
 # The cases with a name of their own. A name that is a workload's, too, is that workload with its defaults.
 NAMED = {found.name: found for found in held.CASES}
@@ -14,18 +15,18 @@ NAMED = {found.name: found for found in held.CASES}
 FLEETBENCH = 6  # files of distributions
 
 
-def _nearest(word, known):
-    near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
-def _unknown(name):
+def _unknown(name: str) -> processes.Failure:
     there_is = ", ".join(WORKLOADS)
     near = _nearest(name, [*WORKLOADS, *NAMED, *SETS])
     return processes.Failure(f"There is no workload '{name}'.{near} The workloads are: {there_is}.")
 
 
-def _value(workload, text):
+def _value(workload: Workload, text: str) -> tuple[str, int]:
     """(parameter, number) of a text like threads=8."""
     key, equals, digits = text.partition("=")
     key = key.strip()
@@ -40,7 +41,7 @@ def _value(workload, text):
     return key, int(digits)
 
 
-def parse(text):
+def parse(text: str) -> Case:
     """The case that a text like mixed-remote:threads=8,remote=50 names."""
     name, colon, rest = text.strip().partition(":")
     if not colon and name in NAMED:
@@ -53,7 +54,7 @@ def parse(text):
             )
         raise _unknown(name)
     workload = WORKLOADS[name]
-    given = {}
+    given: Values = {}
     for part in rest.split(",") if colon else ():
         key, value = _value(workload, part)
         if key in given:
@@ -62,32 +63,32 @@ def parse(text):
     return case(workload, given)
 
 
-def select(texts):
+def select(texts: Iterable[str]) -> list[Case]:
     """The cases that a user's words name: sets, globs among all names, workloads with or without parameters. Each once,
     in the order given."""
-    found = {}
+    found: dict[str, Case] = {}
     for text in texts:
         for one in _selected(text.strip()):
             found.setdefault(one.name, one)
     return list(found.values())
 
 
-def _named_like(text):
+def _named_like(text: str) -> list[str]:
     return [name for name in dict.fromkeys([*WORKLOADS, *NAMED]) if fnmatch.fnmatchcase(name, text)]
 
 
-def is_workload(text):
+def is_workload(text: str) -> bool:
     """Whether it names one, with or without parameters."""
     name = text.partition(":")[0]
     return name in WORKLOADS or name in NAMED
 
 
-def has(text):
+def has(text: str) -> bool:
     """Whether a glob names any."""
     return bool(_named_like(text))
 
 
-def _selected(text):
+def _selected(text: str) -> list[Case]:
     if text in SETS:
         return SETS[text]
     if ":" in text or not set(text) & set("*?["):
@@ -98,20 +99,20 @@ def _selected(text):
     return [parse(name) for name in names]
 
 
-def listing():
+def listing() -> Iterator[tuple[str, str]]:
     """(name, what it does and with which parameters) of every workload; the one that all have is left out."""
     for workload in WORKLOADS.values():
         parameters = ", ".join(f"{name}={value}" for name, value in workload.parameters.items() if name != SETTLE)
         yield workload.name, f"{workload.title} ({parameters})"
 
 
-def sets():
+def sets() -> Iterator[tuple[str, str]]:
     """(name, what is in it) of every set."""
     for name, chosen in SETS.items():
         yield name, ", ".join(one.name for one in chosen)
 
 
-SETS = {
+SETS: dict[str, list[Case]] = {
     **{name: [parse(member) for member in members] for name, members in catalogue.SETS.items()},
     "boundaries": [found for found in held.CASES if found.group in held.STEPPING],
     "patterns": list(held.CASES),
