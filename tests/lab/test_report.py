@@ -99,7 +99,7 @@ class Sums(unittest.TestCase):
 
     def test_latency_lines_pool(self):
         lines = [{"buckets": [[1, 2], [3, 4]], "max_ns": 3}, {"buckets": [[3, 1]], "max_ns": 9}]
-        self.assertEqual(latencies.pooled(lines), ([[1, 2], [3, 5]], 7, 9))
+        self.assertEqual(latencies.pooled(lines), ([(1, 2), (3, 5)], 7, 9))
 
     def test_the_slowest_by_cause(self):
         quick, slow = [[10, 9989, 0]], [[1000, 4, 4], [2000, 2, 6]]

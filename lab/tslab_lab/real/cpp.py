@@ -58,5 +58,5 @@ std::vector<std::string> work{n}(std::function<bool(const Thing{n} &)> wanted) {
 """
 
 
-def source(parts):
+def source(parts: int) -> str:
     return _HEAD + "".join(_PART.format(n=n, depth=20 + n) for n in range(1, parts + 1))

@@ -2,8 +2,11 @@
 
 import random
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment
 from tslab_lab.real import spending
 
 COMMITS = 400
@@ -11,20 +14,20 @@ _FILES = 120
 _SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0"}
 
 
-def environment(plain):
+def environment(plain: Environment) -> Environment:
     """Without the user's own settings."""
     return spending.plain(plain, _SETTINGS)
 
 
-def _line(rng):
+def _line(rng: random.Random) -> str:
     return " ".join(f"word{rng.randrange(2000)}" for _ in range(rng.randrange(1, 9)))
 
 
-def _data(text):
+def _data(text: str) -> str:
     return f"data {len(text)}\n{text}\n"
 
 
-def history():
+def history() -> Iterator[str]:
     """The commits as `git fast-import` reads them: the same each time."""
     rng = random.Random(1)
     files = {f"part{i % 12}/file{i}.txt": [_line(rng) for _ in range(rng.randrange(40, 400))] for i in range(_FILES)}
@@ -40,7 +43,7 @@ def history():
             yield f"M 100644 inline {name}\n" + _data("\n".join(lines) + "\n")
 
 
-def make(program, folder):
+def make(program: str, folder: Path) -> None:
     """A bare repository in `folder`."""
     stream = "".join(history()).encode()
     argv = [program, f"--git-dir={folder}"]
@@ -53,7 +56,7 @@ def make(program, folder):
             raise processes.Failure(f"git {words[0]} cannot make {folder}:\n{said}")
 
 
-def argvs(program, folder, target, commits):
+def argvs(program: str, folder: Path, target: str, commits: int) -> Iterator[list[str]]:
     """What is measured: the history of the latest `commits` with its changes, a comparison of its ends, and a pack of
     all made anew as gc makes one, with one thread. It goes to `target`: the repository itself is never written to."""
     argv = [program, f"--git-dir={folder}", "-c", "core.fsync=none"]

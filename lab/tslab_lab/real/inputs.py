@@ -3,12 +3,13 @@
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tslab_lab.base import cache, processes
 
 
-def made(name, recipe, make):
+def made(name: str, recipe: bytes, make: Callable[[Path], None]) -> Path:
     """The folder with the inputs called `name`. `make(folder)` fills it where there is none yet for this recipe: the
     bytes that decide what comes out. One that is interrupted leaves nothing that looks complete."""
     parent = cache.folder("inputs")

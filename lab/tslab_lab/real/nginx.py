@@ -5,11 +5,14 @@ import gzip
 import http.client
 import json
 import socket
+import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures, Latency
 from tslab_lab.real import paced, spending
 
 START_SECONDS = 20
@@ -50,7 +53,11 @@ http {{
 """
 
 
-def files():
+Done = tuple[int, float, list[Latency]]  # requests, seconds, and the times of all where they were taken
+Load = Callable[[int, Path], Done]  # on the server at this port, with a folder for its files
+
+
+def files() -> dict[str, str]:
     """name -> contents, as they are on the disk."""
     found = {f"part{n}": f"part {n}, of the same words each time\n" * (n + 1) for n in range(_PARTS)}
     found["small"] = "a small file\n"
@@ -59,20 +66,21 @@ def files():
     return found
 
 
-def answers():
+def answers() -> dict[str, str]:
     """path -> what the server is to answer."""
     found = {f"/{name}": text for name, text in files().items()}
     found["/page"] = "the page begins\n" + "".join(found[f"/part{n}"] for n in range(_PARTS))
     return found | {f"/again/{name}": found[f"/{name}"] for name in ("small", "large", "page")}
 
 
-def _free_port():
+def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+        port: int = listener.getsockname()[1]
+        return port
 
 
-def check(port):
+def check(port: int) -> None:
     """Asks for everything once, and compares."""
     for path, wanted in answers().items():
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=processes.TIMEOUT_SECONDS)
@@ -88,8 +96,7 @@ def check(port):
             raise processes.Failure(f"it answered wrongly to {path} (status {response.status}, {len(body)} bytes)")
 
 
-def _load(client, port, seconds):
-    """(requests, seconds)"""
+def _load(client: str, port: int, seconds: int) -> Done:
     url = f"http://127.0.0.1:{port}"
     argv = [client, "-t", "1", "-c", CONNECTIONS, "-d", f"{seconds}s", "-s", _SCRIPT, url, "--", *answers()]
     text = processes.run(argv, processes.environment(), "wrk")
@@ -100,10 +107,10 @@ def _load(client, port, seconds):
     if found["requests"] == 0 or found["refused"] or found["lost"]:
         refused, lost = found["refused"], found["lost"]
         raise processes.Failure(f"of {found['requests']} requests {refused} were refused and {lost} lost")
-    return found["requests"], found["seconds"]
+    return found["requests"], found["seconds"], []
 
 
-def _await(server, port):
+def _await(server: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -115,11 +122,11 @@ def _await(server, port):
             time.sleep(0.02)
 
 
-def _measure(server, port, load):
+def _measure(server: subprocess.Popen[bytes], port: int, directory: Path, load: Load) -> Figures:
     _await(server, port)
     check(port)
     before = spending.processor_seconds(server.pid)
-    requests, seconds, *latency = load(port)
+    requests, seconds, latency = load(port, directory)
     spent = spending.processor_seconds(server.pid) - before
     check(port)
     time.sleep(1)
@@ -134,20 +141,23 @@ def _measure(server, port, load):
     }
 
 
-def run(program, client, seconds, environment, who):
+def run(program: str, client: str, seconds: int, environment: Environment, who: str) -> Figures:
     """Under wrk."""
     return _serve(program, 25, lambda port, _: _load(client, port, seconds), environment, who)
 
 
-def run_paced(program, quick, environment, who):
+def run_paced(program: str, quick: bool, environment: Environment, who: str) -> Figures:
     """Under a load of a fixed rate."""
-    return _serve(
-        program, 1_000_000, lambda port, directory: paced.nginx(port, answers(), quick, directory), environment, who
-    )
+
+    def load(port: int, directory: Path) -> Done:
+        requests, seconds, line = paced.nginx(port, answers(), quick, directory)
+        return requests, seconds, [line]
+
+    return _serve(program, 1_000_000, load, environment, who)
 
 
-def _serve(program, requests, load, environment, who):
-    """`requests`: of a connection. `load(port, directory)` gives requests, seconds, and lines of times where it has some."""
+def _serve(program: str, requests: int, load: Load, environment: Environment, who: str) -> Figures:
+    """`requests`: of a connection."""
     with tempfile.TemporaryDirectory(prefix="tslab-") as name:
         directory = Path(name)
         (directory / "files").mkdir()
@@ -159,7 +169,7 @@ def _serve(program, requests, load, environment, who):
         argv = [program, "-c", str(configuration), "-p", str(directory), "-e", str(log)]
         with open(log, "ab") as out, processes.started(argv, environment, out, out) as server:
             try:
-                figures = _measure(server, port, lambda at: load(at, directory))
+                figures = _measure(server, port, directory, load)
             except (OSError, http.client.HTTPException, processes.Failure, ValueError) as error:
                 time.sleep(0.2)  # a server that dies may still be on its way out
                 code = server.poll()

@@ -2,9 +2,11 @@
 charged with all that waited meanwhile. The clients run on the system's malloc."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from tslab_lab.base import compiling, places, processes
+from tslab_lab.base.shapes import Bucket, Latency
 from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.real import spending
 
@@ -19,12 +21,12 @@ NGINX_CLIENTS = 50
 _CLIENT = places.BUILT / "paced"
 
 
-def prepare():
+def prepare() -> None:
     """Compiles the client of redis."""
     compiling.build(_CLIENT, [spending.JOBS / "paced.c"], ["-std=gnu17", "-O2"], ("-lm",))
 
 
-def line(count, longest_ns, buckets):
+def line(count: int, longest_ns: float, buckets: list[Bucket]) -> Latency:
     """Of a file of results."""
     return {
         "operation": OPERATION,
@@ -36,23 +38,23 @@ def line(count, longest_ns, buckets):
     }
 
 
-def line_of(values_us):
+def line_of(values_us: Iterable[int]) -> Latency:
     """From times in microseconds."""
     found = Histogram.of([1000 * value for value in values_us])
     return line(
-        found.count, found.most_ns, [[found.growth**bucket, count] for bucket, count in sorted(found.buckets.items())]
+        found.count, found.most_ns, [(found.growth**bucket, count) for bucket, count in sorted(found.buckets.items())]
     )
 
 
-def redis(path, quick):
-    """(requests, seconds, line) of a load on the server at this socket."""
+def redis(path: str, quick: bool) -> tuple[int, float, Latency]:
+    """Requests, seconds and the line of a load on the server at this socket."""
     count = REDIS_RATE * SECONDS[quick]
     text = processes.run([_CLIENT, path, REDIS_RATE, count, 20_000], processes.environment(), "the client")
     found = json.loads(text)
     return count, found["seconds"], line(count, found["max_ns"], found["buckets"])
 
 
-def nginx(port, paths, quick, directory):
+def nginx(port: int, paths: Iterable[str], quick: bool, directory: Path) -> tuple[int, float, Latency]:
     """The same for the server at this port; `paths`: to ask for, in turns."""
     count, log, addresses = NGINX_RATE * SECONDS[quick], directory / "log", directory / "addresses"
     addresses.write_text("".join(f"{path}\n" for path in paths))
@@ -66,14 +68,14 @@ def nginx(port, paths, quick, directory):
     return count, (max(begins) - min(begins)) / 1e6, line_of([int(row[2]) for row in rows])
 
 
-def postgres_words(quick):
+def postgres_words(quick: bool) -> list[str]:
     """For pgbench, which then writes how long each transaction took."""
     return ["-R", str(POSTGRES_RATE), "-T", str(POSTGRES_SECONDS[quick]), "-l", "--log-prefix", "took"]
 
 
-def postgres(directory):
+def postgres(directory: Path) -> Latency:
     """The line, of what pgbench wrote: the third word of a row is the time in microseconds from when the transaction was due."""
     rows = [
-        row.split() for file in Path(directory).glob("took*") for row in file.read_text(encoding="ascii").splitlines()
+        row.split() for file in directory.glob("took*") for row in file.read_text(encoding="ascii").splitlines()
     ]
     return line_of([int(row[2]) for row in rows])

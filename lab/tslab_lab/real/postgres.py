@@ -11,9 +11,12 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures
 from tslab_lab.real import paced
 
 START_SECONDS, STOP_SECONDS = 30, 20
@@ -39,19 +42,24 @@ SELECT length(jsonb_object_agg(aid, jsonb_build_array(bid, abalance, filler))::t
 _VERSION = re.compile(r"(\d+)")
 
 
-def folder():
+def folder() -> Path:
     """Of the server's programs: Debian keeps them out of the PATH."""
     every = Path("/usr/lib/postgresql").glob("*/bin")
     versions = [path for path in every if all((path / name).exists() for name in ("pgbench", "initdb"))]
     if versions:
-        return max(versions, key=lambda path: int(_VERSION.search(str(path))[1]))
+        return max(versions, key=_version)
     found = shutil.which("initdb")
     if found is None or not (Path(found).resolve().parent / "pgbench").exists():
         raise processes.Failure("postgresql is not installed. Run `make setup` to install what the demo needs.")
     return Path(found).resolve().parent
 
 
-def transactions_per_second(text):
+def _version(path: Path) -> int:
+    found = _VERSION.search(str(path))
+    return int(found[1]) if found else 0
+
+
+def transactions_per_second(text: str) -> tuple[int, float]:
     """How many there were, and how many a second."""
     found = re.search(r"^tps = ([\d.]+)", text, re.MULTILINE)
     count = re.search(r"^number of transactions actually processed: (\d+)", text, re.MULTILINE)
@@ -60,12 +68,12 @@ def transactions_per_second(text):
     return int(count[1]), float(found[1])
 
 
-def _open_to_all(path):
+def _open_to_all(path: Path) -> bool:
     """Whether any user may go through these folders."""
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in (path, *path.parents))
 
 
-def _parent():
+def _parent() -> Path:
     """Where the folder of a run may be: the kernel allows 107 bytes for the name of a socket, and another user goes there."""
     wanted = Path(tempfile.gettempdir())
     fits = len(str(wanted)) < 80 and (os.geteuid() != 0 or _open_to_all(wanted))
@@ -73,7 +81,7 @@ def _parent():
 
 
 @contextlib.contextmanager
-def serving(env, who):
+def serving(env: Environment, who: str) -> "Iterator[Server]":
     """A server of one's own, with a table: a Server."""
     with tempfile.TemporaryDirectory(prefix="tslab-", dir=_parent()) as directory:
         server = Server(Path(directory), who)
@@ -81,7 +89,7 @@ def serving(env, who):
             yield server
 
 
-def run(env, who, quick, paced_load=False):
+def run(env: Environment, who: str, quick: bool, paced_load: bool = False) -> Figures:
     """The figures of one server under pgbench; `paced_load`: at a fixed rate, with the times of all transactions."""
     words = paced.postgres_words(quick) if paced_load else ["-t", "100" if quick else "400"]  # of each client
     with serving(env, who) as server:
@@ -91,7 +99,7 @@ def run(env, who, quick, paced_load=False):
             try:
                 next(loading)
             except StopIteration as end:
-                found = end.value
+                found: Figures = end.value
                 break
             time.sleep(LOOK_SECONDS)
         time.sleep(1)
@@ -103,18 +111,19 @@ def run(env, who, quick, paced_load=False):
 class Server:
     """One server, from its making to its end."""
 
-    def __init__(self, directory, who):
+    process: subprocess.Popen[bytes]  # once it is started
+
+    def __init__(self, directory: Path, who: str) -> None:
         self._programs, self.directory, self._who = folder(), directory, who
-        self._options = {"cwd": directory}
+        self._options: dict[str, Any] = {"cwd": directory}
         self._plain = processes.environment() | {"LC_ALL": "C", "HOME": str(directory), "TZ": "UTC"}
-        self.process = None
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER)
             os.chown(directory, user.pw_uid, user.pw_gid)
             self._options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
 
     @contextlib.contextmanager
-    def started(self, env):
+    def started(self, env: Environment) -> Iterator[None]:
         self._call(["initdb", "-D", "data", "-U", "tslab", "-A", "trust", "-N", "-E", "UTF8", "--no-locale"])
         log = self.directory / "log"
         argv = [str(self._programs / "postgres"), "-D", "data", "-k", str(self.directory)]
@@ -137,9 +146,9 @@ class Server:
             finally:
                 self._stop()
 
-    def _preloading(self, env):
+    def _preloading(self, env: Environment) -> Environment:
         """The server's user may not be allowed to see the library where it is."""
-        copies = []
+        copies: list[str] = []
         for library in filter(None, env.get("LD_PRELOAD", "").split(":")):
             copies.append(library)
             if "/" in library:
@@ -148,7 +157,7 @@ class Server:
                 Path(copies[-1]).chmod(0o644)
         return env | ({"LD_PRELOAD": ":".join(copies)} if copies else {})
 
-    def load(self, words):
+    def load(self, words: Iterable[str]) -> Generator[None, None, Figures]:
         """Runs pgbench with these words, which say how much, and yields meanwhile, again and again. Returns the figures."""
         words = ["-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "2", *words, "-f", "queries"]
         peak = 0
@@ -171,10 +180,10 @@ class Server:
             raise processes.Failure(f"the table was damaged: {told}")
         return {"operations": count, "seconds": count / rate, "peak_kib": peak}
 
-    def _database(self):
+    def _database(self) -> list[str]:
         return ["-h", str(self.directory), "-U", "tslab", "postgres"]
 
-    def _call(self, words):
+    def _call(self, words: Sequence[str]) -> str:
         argv = [str(self._programs / words[0]), *words[1:]]
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             with processes.started(argv, self._plain, out, err, **self._options) as process:
@@ -188,7 +197,7 @@ class Server:
             out.seek(0)
             return out.read().decode()
 
-    def _wait(self):
+    def _wait(self) -> None:
         """Until it answers."""
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -200,12 +209,12 @@ class Server:
                     raise
                 time.sleep(0.05)
 
-    def _require_preloaded(self):
+    def _require_preloaded(self) -> None:
         library = next(self.directory.glob("*.so*"), None)
         if library and str(library) not in Path(f"/proc/{self.process.pid}/maps").read_text():
             raise processes.Failure(f"it runs without {library.name}")
 
-    def _stop(self):
+    def _stop(self) -> None:
         """At once, and in order: a server that is killed leaves a segment of shared memory behind."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -213,18 +222,18 @@ class Server:
                 self.process.wait(STOP_SECONDS)
 
 
-def _processor_seconds(pid):
+def _processor_seconds(pid: int) -> float:
     """Of a process and of the children that have ended; pgbench's servers end with it."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _pss_kib(pid):
+def _pss_kib(pid: int) -> int:
     """Of a process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     total = 0
     for one in (str(pid), *children.read_text().split()):
         with contextlib.suppress(OSError):  # it has ended
-            text = Path(f"/proc/{one}/smaps_rollup").read_text()
-            total += int(re.search(r"^Pss: +(\d+)", text, re.MULTILINE)[1]) if text else 0
+            found = re.search(r"^Pss: +(\d+)", Path(f"/proc/{one}/smaps_rollup").read_text(), re.MULTILINE)
+            total += int(found[1]) if found else 0
     return total

@@ -10,18 +10,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures
 from tslab_lab.real import cpp, git, inputs, nginx, objects, paced, postgres, redis, spending
+from tslab_lab.workloads.catalogue import Case
 
 SET = "programs"
 _SYSTEM_PLACES = "/usr/sbin:/sbin"  # not in every user's PATH
 
 
-def find(command):
+def find(command: str) -> str | None:
     return shutil.which(command, path=f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PLACES}")
+
+
+def _found(command: str) -> str:
+    """One that is here, as missing() has said."""
+    path = find(command)
+    assert path is not None, command
+    return path
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,8 @@ class Program:
 
     name: str
     title: str
-    needs: tuple
-    amounts: tuple = ()
+    needs: tuple[tuple[str, str], ...]
+    amounts: tuple[int, ...] = ()
     group: str = SET
     limit: float | None = None
     live_limit: float | None = None
@@ -41,42 +52,42 @@ class Program:
     threads: int = 1
 
     @property
-    def path(self):
-        return find(self.needs[0][0])
+    def path(self) -> str:
+        return _found(self.needs[0][0])
 
-    def missing(self):
+    def missing(self) -> str | None:
         """A sentence on why it cannot run here, or None."""
         for command, package in self.needs:
             if not find(command):
                 return f"{command} is not installed. To install it: apt-get install {package}"
         return None
 
-    def amount(self, quick):
+    def amount(self, quick: bool) -> int:
         return self.amounts[1 if quick else 0]
 
-    def prepare(self):
+    def prepare(self) -> None:
         """Makes what a run needs, once."""
 
-    def probe(self):
+    def probe(self) -> list[str]:
         """A command that shows, by the word of the dynamic linker, which allocator the program gets."""
         return [self.path, "--version"]
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         """The figures of one run."""
         raise NotImplementedError
 
-    def prepare_paced(self):
+    def prepare_paced(self) -> None:
         """The same, for a load of a fixed rate."""
         raise processes.Failure(f"the operations of {self.name} cannot be timed: name workloads, or servers")
 
-    def measure_paced(self, environment, quick, who):
+    def measure_paced(self, environment: Environment, quick: bool, who: str) -> Figures:
         """The same under a load of a fixed rate, with the times of all requests as `latency`."""
         raise NotImplementedError
 
 
-def _figures(operations, answers, runs, **more):
-    """Of one program or several, one after another: each is a dict of seconds and peak_kib."""
-    return {
+def _figures(operations: int, answers: Iterable[str], runs: Sequence[spending.Spent], **more: Any) -> Figures:
+    """Of one program or several, one after another."""
+    figures: Figures = {
         "operations": operations,
         "seconds": sum(run["seconds"] for run in runs),
         "hash": spending.hash_of(*answers),
@@ -86,7 +97,8 @@ def _figures(operations, answers, runs, **more):
         "base_kib": 0,
         "live_kib": None,
         "rss_kib": None,
-    } | more
+    }
+    return figures | more
 
 
 @dataclass(frozen=True)
@@ -94,21 +106,21 @@ class Script(Program):
     """An interpreter and its job. In `words`, {script} and {amount} stand for what they say; `variables`: pairs."""
 
     script: Path | None = None
-    words: tuple = ("{script}", "{amount}")
-    variables: tuple = ()
-    harmless: tuple = ("--version",)  # for the probe
+    words: tuple[str, ...] = ("{script}", "{amount}")
+    variables: tuple[tuple[str, str], ...] = ()
+    harmless: tuple[str, ...] = ("--version",)  # for the probe
 
-    def prepare(self):
+    def prepare(self) -> None:
         spending.prepare()
 
-    def probe(self):
+    def probe(self) -> list[str]:
         return [self.path, *self.harmless]
 
-    def run(self, environment, quick, who):
+    def run(self, environment: Environment, quick: bool, who: str) -> tuple[str, spending.Spent]:
         argv = [self.path, *(word.format(script=self.script, amount=self.amount(quick)) for word in self.words)]
         return spending.run(argv, spending.plain(environment, dict(self.variables)), who)
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         output, spent = self.run(environment, quick, who)
         return _figures(self.amount(quick), [output], [spent])
 
@@ -117,13 +129,13 @@ class Objects(Script):
     """Python's job rests for a second before it ends, and says what memory it has then."""
 
     @property
-    def path(self):
+    def path(self) -> str:
         return objects.PYTHON
 
-    def missing(self):
+    def missing(self) -> str | None:
         return None if os.path.exists(self.path) else f"There is no {self.path}. To install it: apt-get install python3"
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         output, spent = self.run(environment, quick, who)
         told = json.loads(output)
         # It has compared all its objects with what they were made to be; how many those were is its answer.
@@ -142,25 +154,25 @@ class Compiler(Program):
     _COMPILE: tuple[str, ...] = ("-quiet", "-std=c++17", "-O1", "-frandom-seed=1", "-fpreprocessed")
 
     @property
-    def path(self):
-        return _told_by(find("g++"), "-print-prog-name=cc1plus").strip()
+    def path(self) -> str:
+        return _told_by(_found("g++"), "-print-prog-name=cc1plus").strip()
 
-    def missing(self):
+    def missing(self) -> str | None:
         why = super().missing()
         if not why and not os.path.isabs(self.path):
             why = "g++ has no compiler proper (cc1plus). To install it: apt-get install g++"
         return why
 
-    def prepare(self):
+    def prepare(self) -> None:
         spending.prepare()
         self._inputs()
 
-    def _inputs(self):
+    def _inputs(self) -> Path:
         sources = {amount: cpp.source(amount) for amount in self.amounts}
-        compiler = find(self._FRONT)
+        compiler = _found(self._FRONT)
         recipe = "\0".join([_told_by(compiler, "--version"), *self._PREPROCESS, *sources.values()])
 
-        def make(folder):
+        def make(folder: Path) -> None:
             for amount, source in sources.items():
                 plain = folder / f"{amount}.cpp"
                 plain.write_text(source)
@@ -169,7 +181,7 @@ class Compiler(Program):
 
         return inputs.made(self.name, recipe.encode(), make)
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         source = self._inputs() / f"{self.amount(quick)}.ii"
         argv = [self.path, *self._COMPILE, source, "-o", "-"]
         output, spent = spending.run(argv, spending.plain(environment, {}), who)
@@ -183,10 +195,10 @@ class Clang(Compiler):
     _COMPILE = ("-x", "c++-cpp-output", "-std=c++17", "-O1", "-w", "-S")
 
     @property
-    def path(self):
-        return os.path.realpath(find("clang++"))
+    def path(self) -> str:
+        return os.path.realpath(_found("clang++"))
 
-    def missing(self):
+    def missing(self) -> str | None:
         return Program.missing(self)
 
 
@@ -201,10 +213,10 @@ class RocksDb(Program):
     )
     _WORDS += ("--write_buffer_size=4194304", "--max_background_jobs=1", "--histogram=0", "--cache_size=4194304")
 
-    def prepare(self):
+    def prepare(self) -> None:
         spending.prepare()
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         with tempfile.TemporaryDirectory(prefix="tslab-") as directory:
             argv = [self.path, *self._WORDS, f"--num={self.amount(quick)}", f"--db={directory}"]
             output, spent = spending.run(argv, spending.plain(environment, {}), who)
@@ -217,10 +229,10 @@ class RocksDb(Program):
 class Start(Program):
     """From the start of a process that does next to nothing to its end, again and again."""
 
-    def prepare(self):
+    def prepare(self) -> None:
         spending.prepare()
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         argv = [self.path, "--version"]
         output, spent = spending.run(argv, spending.plain(environment, {}), who, times=self.amount(quick))
         return _figures(self.amount(quick), [output], [spent])
@@ -229,16 +241,16 @@ class Start(Program):
 class Git(Program):
     """Three commands on a repository that they only read."""
 
-    def prepare(self):
+    def prepare(self) -> None:
         spending.prepare()
         self._inputs()
 
-    def _inputs(self):
+    def _inputs(self) -> Path:
         recipe = Path(git.__file__).read_bytes() + _told_by(self.path, "--version").encode()
         return inputs.made(self.name, recipe, lambda folder: git.make(self.path, folder))
 
-    def measure(self, environment, quick, who):
-        repository, answers, runs = self._inputs(), [], []
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
+        repository, answers, runs = self._inputs(), list[str](), list[spending.Spent]()
         with tempfile.TemporaryDirectory(prefix="tslab-") as directory:
             for argv in git.argvs(self.path, repository, f"{directory}/pack", self.amount(quick)):
                 output, spent = spending.run(argv, git.environment(environment), who)
@@ -247,44 +259,40 @@ class Git(Program):
         return _figures(self.amount(quick), answers, runs)
 
 
-class _Spent:
+class _Served(redis.Work):
     """Its client's clock tells how long the client waited, which on a busy machine says little of the server."""
 
-    def _measure(self, connection, path, server):
+    def _measure(self, connection: redis.Connection, path: str, server: subprocess.Popen[bytes]) -> Figures:
         before = spending.processor_seconds(server.pid)
         found = super()._measure(connection, path, server)
         return found | {"seconds": spending.processor_seconds(server.pid) - before}
 
 
-class _Served(_Spent, redis.Work):
-    pass
-
-
-class _Saving(_Spent, redis.SavingWork):
+class _Saving(_Served, redis.SavingWork):
     pass
 
 
 class _Paced(_Served):
-    def _load(self, connection, path):
+    def _load(self, connection: redis.Connection, path: str) -> Figures:
         del connection
         count, took, line = paced.redis(path, self._quick)
         return {"operations": count, "seconds": took, "requests_per_second": count / took, "latency": [line]}
 
 
 class Redis(Program):
-    _work: type = _Served
+    _work: type[redis.Work] = _Served
 
-    def measure(self, environment, quick, who):
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
         return self._checked(self._work(quick).run(environment, who))
 
-    def prepare_paced(self):
+    def prepare_paced(self) -> None:
         paced.prepare()
 
-    def measure_paced(self, environment, quick, who):
+    def measure_paced(self, environment: Environment, quick: bool, who: str) -> Figures:
         return self._checked(_Paced(quick).run(environment, who))
 
     @staticmethod
-    def _checked(found):
+    def _checked(found: Figures) -> Figures:
         """It has compared what the server answers with what these keys were set to."""
         answers = [redis.canary(number) for number in range(redis.CANARIES)]
         return {"hash": spending.hash_of(*answers), "base_kib": 0, "live_kib": None} | found
@@ -293,23 +301,23 @@ class Redis(Program):
 class RedisSave(Redis):
     _work = _Saving
 
-    def prepare_paced(self):
+    def prepare_paced(self) -> None:
         Program.prepare_paced(self)
 
 
 class Nginx(Program):
-    def probe(self):
+    def probe(self) -> list[str]:
         return [self.path, "-v"]
 
-    def measure(self, environment, quick, who):
-        found = nginx.run(self.path, find("wrk"), self.amount(quick), environment, who)
+    def measure(self, environment: Environment, quick: bool, who: str) -> Figures:
+        found = nginx.run(self.path, _found("wrk"), self.amount(quick), environment, who)
         return {"base_kib": 0, "live_kib": None} | found
 
-    def prepare_paced(self):
+    def prepare_paced(self) -> None:
         if not find("h2load"):
             raise processes.Failure("h2load is not installed. To install it: apt-get install nghttp2-client")
 
-    def measure_paced(self, environment, quick, who):
+    def measure_paced(self, environment: Environment, quick: bool, who: str) -> Figures:
         return {"base_kib": 0, "live_kib": None} | nginx.run_paced(self.path, quick, environment, who)
 
 
@@ -317,38 +325,45 @@ class Postgres(Program):
     """Memory is the PSS of all its processes."""
 
     @property
-    def path(self):
+    def path(self) -> str:
         return str(postgres.folder() / "postgres")
 
-    def missing(self):
+    def missing(self) -> str | None:
         try:
             postgres.folder()
         except processes.Failure:
             return "postgresql is not installed. To install it: apt-get install postgresql"
         return None
 
-    def measure(self, environment, quick, who, paced_load=False):
+    def measure(self, environment: Environment, quick: bool, who: str, paced_load: bool = False) -> Figures:
         found = postgres.run(environment, who, quick, paced_load)
         answers = spending.hash_of(str(postgres.ROWS))  # it has compared its sums with what they must be
         spent = {"seconds": found.pop("processor_seconds"), "hash": answers, "base_kib": 0, "live_kib": None}
         return found | spent
 
-    def prepare_paced(self):
+    def prepare_paced(self) -> None:
         """pgbench has all of it."""
 
-    def measure_paced(self, environment, quick, who):
+    def measure_paced(self, environment: Environment, quick: bool, who: str) -> Figures:
         return self.measure(environment, quick, who, paced_load=True)
 
 
 @functools.cache
-def _told_by(program, option):
-    argv = [program, option]
-    environment = processes.environment()
-    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
-    return subprocess.run(argv, env=environment, **options).stdout
+def _told_by(program: str, option: str) -> str:
+    return subprocess.run(
+        [program, option],
+        env=processes.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
 
 
-def _catalogue():
+AnyCase = Case | Program  # what a measurement runs
+
+
+def _catalogue() -> Iterator[Program]:
     jobs = spending.JOBS
     yield Redis(
         "redis",
@@ -425,13 +440,13 @@ PROGRAMS = {program.name: program for program in _catalogue()}
 _said: set[str] = set()
 
 
-def _say(program, why):
+def _say(program: Program, why: str | None) -> None:
     if program.name not in _said:
         _said.add(program.name)
         print(f"lab: {program.name} is left out: {why}", file=sys.stderr)
 
 
-def select(word):
+def select(word: str) -> list[Program]:
     """The programs that a user's word names: one, a glob, or the set of all. Those that cannot run here are left out,
     and said; when none remains, that is an error. A word that names none at all gives an empty list."""
     if word == SET:
@@ -448,7 +463,7 @@ def select(word):
     return here
 
 
-def listing():
+def listing() -> Iterator[tuple[str, str]]:
     """Pairs of a name and what it is, or why it cannot run here."""
     for name, program in PROGRAMS.items():
         why = program.missing()

@@ -6,11 +6,15 @@ import io
 import re
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Self
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures
 
 START_SECONDS = 20
 KEYSPACE = 50000
@@ -32,7 +36,7 @@ SERVER_OPTIONS = (
 )
 
 
-def requests_per_second(text):
+def requests_per_second(text: str) -> dict[str, float]:
     """The figures of one `redis-benchmark --csv`, by test."""
     rows = list(csv.DictReader(io.StringIO(text)))
     try:
@@ -52,7 +56,7 @@ WRITTEN_SHARE = 0.1  # of the keys
 class Connection:
     """As much of the protocol as is needed to ask a few questions."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(processes.TIMEOUT_SECONDS)
         try:
@@ -62,14 +66,14 @@ class Connection:
             raise
         self._file = self._socket.makefile("rb")
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._file.close()
         self._socket.close()
 
-    def set_all(self, keys, value):
+    def set_all(self, keys: Collection[bytes], value: bytes) -> None:
         """At once."""
         head, tail = b"*3\r\n$3\r\nSET\r\n", b"\r\n$%d\r\n%s\r\n" % (len(value), value)
         self._socket.sendall(b"".join(b"%b$%d\r\n%b%b" % (head, len(key), key, tail) for key in keys))
@@ -77,7 +81,7 @@ class Connection:
         if self._file.read(len(good)) != good:
             raise processes.Failure("redis-server refused to set a key.")
 
-    def ask(self, *words):
+    def ask(self, *words: object) -> str:
         parts = [b"*%d\r\n" % len(words)]
         parts += [b"$%d\r\n%s\r\n" % (len(word), word) for word in (str(word).encode() for word in words)]
         self._socket.sendall(b"".join(parts))
@@ -89,25 +93,25 @@ class Connection:
         raise processes.Failure(f"redis-server answered '{line}' to {words[0]}.")
 
 
-def find(name):
+def find(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise processes.Failure(f"{name} is not installed. Run `make setup` to install what the demo needs.")
     return path
 
 
-def canary(number):
+def canary(number: int) -> str:
     return f"{number}:" + "x" * (number * 7 % 2000)
 
 
 @contextlib.contextmanager
-def serving(env, who):
+def serving(env: Environment, who: str) -> Iterator[tuple[subprocess.Popen[bytes], Connection, str]]:
     """A server of one's own: its process, a connection to it, and its socket."""
     # The kernel allows 107 bytes for the name of a socket.
     parent = tempfile.gettempdir()
     with tempfile.TemporaryDirectory(prefix="tslab-", dir=parent if len(parent) < 80 else "/tmp") as name:
         path, log = f"{name}/socket", Path(name) / "log"
-        argv = [find("redis-server"), "--unixsocket", path, "--dir", name]
+        argv: list[str] = [find("redis-server"), "--unixsocket", path, "--dir", name]
         for option, value in SERVER_OPTIONS:
             argv += ["--" + option, value]
         with open(log, "wb") as out, processes.started(argv, env, out, out) as server:
@@ -121,7 +125,7 @@ def serving(env, who):
                 raise processes.Failure(f"{who}: {reason}. The server's last words:\n{processes.tail(log)}") from None
 
 
-def _connect(path, server):
+def _connect(path: str, server: subprocess.Popen[bytes]) -> Connection:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -133,16 +137,16 @@ def _connect(path, server):
 
 
 class Work:
-    def __init__(self, quick):
+    def __init__(self, quick: bool) -> None:
         self._client = find("redis-benchmark")
         self._quick = quick
         self._requests = 10000 if quick else 100000
 
-    def run(self, env, who):
+    def run(self, env: Environment, who: str) -> Figures:
         with serving(env, who) as (server, connection, path):
             return self._measure(connection, path, server)
 
-    def _measure(self, connection, path, server):
+    def _measure(self, connection: Connection, path: str, server: subprocess.Popen[bytes]) -> Figures:
         for number in range(CANARIES):
             connection.ask("SET", f"canary:{number}", canary(number))
         done = self._load(connection, path)
@@ -155,10 +159,10 @@ class Work:
         time.sleep(1)
         return done | processes.memory_kib(server.pid) | processes.spent_by(server.pid)
 
-    def _load(self, connection, path):
+    def _load(self, connection: Connection, path: str) -> Figures:
         """What it did, as operations and seconds."""
         del connection
-        rates = {}
+        rates: dict[str, float] = {}
         for size, tests in LOAD:
             rates |= {
                 f"{test} {size}": rate for test, rate in self._benchmark(path, size, tests, self._requests).items()
@@ -169,7 +173,7 @@ class Work:
             "requests_per_second": rates,
         }
 
-    def _benchmark(self, path, size, tests, requests):
+    def _benchmark(self, path: str, size: int, tests: str, requests: int) -> dict[str, float]:
         argv = [self._client, "-s", path, "--csv", "-P", "16", "-c", "20", "-r", KEYSPACE]
         argv += ["-n", requests, "-d", size, "-t", tests]
         return requests_per_second(processes.run(argv, processes.environment(), "redis-benchmark"))
@@ -179,7 +183,7 @@ class SavingWork(Work):
     """The server's child writes what there is while the parent goes on; each page that either changes is there twice. redis itself
     tells how much that was: the child's private dirty memory at its end."""
 
-    def _load(self, connection, path):
+    def _load(self, connection: Connection, path: str) -> Figures:
         written = int(SAVED_KEYS * WRITTEN_SHARE)
         rates = {"fill": self._set(path, 2 * SAVED_KEYS)}
         connection.ask("CONFIG", "SET", "rdb-key-save-delay", SAVE_DELAY_US)
@@ -197,11 +201,11 @@ class SavingWork(Work):
             "copied_kib": copied / 1024,
         }
 
-    def _set(self, path, requests):
+    def _set(self, path: str, requests: int) -> float:
         return self._benchmark(path, SAVED_BYTES, "set", requests)["SET"]
 
 
-def told(connection, name):
+def told(connection: Connection, name: str) -> int:
     """A number that the server tells of its saving."""
     text = connection.ask("INFO", "persistence")
     found = re.search(rf"^{name}:(\d+)", text, re.MULTILINE)

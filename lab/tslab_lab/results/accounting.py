@@ -1,18 +1,22 @@
 """What the library's own statistics say of where its memory is."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
+
+from tslab_lab.base.shapes import Accounts, SizeClass
 
 SCHEMA = "tslab-statistics"
 CLASSES_KEPT = 8
 TRAFFIC = ("allocations", "frees", "refills", "flushes", "remote_frees")
 
 
-def waste(entry):
+def waste(entry: SizeClass) -> int:
     """The bytes of a size class that have pages and that nobody has."""
     return max(entry["free_bytes"] + entry["tail_bytes"] - entry["untouched_bytes"], 0)
 
 
-def found_in(text):
+def found_in(text: str) -> Accounts | None:
     """The accounts, the classes that waste most and the traffic, from a program's words. None: they are not in there, or an
     older library said them."""
     for line in reversed(text.splitlines()):
@@ -29,13 +33,13 @@ def found_in(text):
     return None
 
 
-def parts(accounts):
-    """dict name -> (bytes with pages, bytes), the largest first, without empty ones."""
+def parts(accounts: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """By name the bytes with pages, and all bytes; the largest first, without empty ones."""
     told = {name: entry for name, entry in accounts.items() if isinstance(entry, dict) and entry["bytes"] > 0}
     sizes = {name: (entry["bytes"] - entry["untouched_bytes"], entry["bytes"]) for name, entry in told.items()}
     return dict(sorted(sizes.items(), key=lambda item: item[1], reverse=True))
 
 
-def add_up(accounts):
+def add_up(accounts: Mapping[str, Any]) -> bool:
     """Whether each committed byte is in one account."""
     return sum(size for _, size in parts(accounts).values()) == accounts["committed_bytes"]

@@ -1,12 +1,16 @@
 """From the runs of `lab demo` to what may be said of them: figures, a sentence for each scene, and the verdict. All words follow
 from what was measured. Pure functions."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.base.shapes import Run
 from tslab_lab.display.layout import Table, counted, interval_text, three_digits
 from tslab_lab.estimates import medians
+from tslab_lab.results import measures
+from tslab_lab.results.storage import Results
 
 WITH_EPOCHS = f"{OURS}, epochs"  # the requests of the survivors, in an epoch each
 REST_SECONDS = 2  # before RSS is read
@@ -28,30 +32,30 @@ class Kind:
 
     scene: str
     name: str
-    of: object
+    of: measures.Figure
     unit: str
     scale: float = 1.0
     main: bool = False
     more_is_better: bool = False
 
     @property
-    def is_memory(self):
+    def is_memory(self) -> bool:
         return self.unit == "MiB"
 
     @property
-    def title(self):
+    def title(self) -> str:
         return self.name if self.main else f"{self.name} of {self.scene}"
 
 
-def _take(key):
+def _take(key: str) -> measures.Figure:
     return lambda run: run.get(key)
 
 
-def _rate(run):
+def _rate(run: Run) -> float | None:
     return run["operations"] / run["seconds"] if run.get("seconds") else None
 
 
-def _memory(scene, name):
+def _memory(scene: str, name: str) -> Iterator[Kind]:
     yield Kind(scene, name, _take("rss_kib"), "MiB", 1024, main=True)
     yield Kind(scene, PEAK, _take("peak_kib"), "MiB", 1024)
     yield Kind(scene, CPU, _take("seconds"), "s")
@@ -70,31 +74,32 @@ KINDS = (
 
 
 class Figure:
-    """A kind with its values: dict allocator -> dict round -> value."""
+    """A kind with its values, by allocator and round."""
 
-    def __init__(self, kind, runs):
-        self.kind, self.values = kind, {}
+    def __init__(self, kind: Kind, runs: Iterable[Run]) -> None:
+        self.kind = kind
+        self.values: dict[str, dict[int, float]] = {}
         for run in runs:
             value = kind.of(run) if run["case"] == kind.scene else None
             if value is not None:
                 self.values.setdefault(run["allocator"], {})[run["round"]] = value
 
-    def middle(self, name):
+    def middle(self, name: str) -> float:
         return median(self.values[name].values())
 
-    def text(self, name):
+    def text(self, name: str) -> str:
         return three_digits(self.middle(name) / self.kind.scale)
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         return max(map(len, self.values.values()), default=0)
 
     @property
-    def order(self):
+    def order(self) -> list[str]:
         """The allocators, the best first."""
         return sorted(self.values, key=self.middle, reverse=self.kind.more_is_better)
 
-    def judged(self, ours, theirs):
+    def judged(self, ours: str, theirs: str) -> str | None:
         """Whether one is better than the other: in so many rounds that chance does not explain it, or in all where they are too
         few to say so, and by more than a little."""
         both = self.values.get(ours, {}).keys() & self.values.get(theirs, {}).keys()
@@ -110,35 +115,35 @@ class Figure:
         return BETTER if (above > below) == self.kind.more_is_better else WORSE
 
 
-def figures(found):
+def figures(found: Results) -> list[Figure]:
     """Those that have values."""
     every = (Figure(kind, found.runs) for kind in KINDS)
     return [figure for figure in every if figure.values]
 
 
-def main(scene, run):
+def main(scene: str, run: Run) -> float | None:
     """The value of the figure that a scene is about, in its unit; None where the run has none."""
     kind = next(kind for kind in KINDS if kind.scene == scene and kind.main)
     value = kind.of(run)
     return None if value is None else value / kind.scale
 
 
-def ended(found, scene):
-    """dict allocator -> the rounds in which it did not live to the end."""
-    ends = {}
+def ended(found: Results, scene: str) -> dict[str, set[int]]:
+    """By allocator the rounds in which it did not live to the end."""
+    ends: dict[str, set[int]] = {}
     for run in found.runs:
         if run["case"] == scene and run.get("ended"):
             ends.setdefault(run["allocator"], set()).add(run["round"])
     return ends
 
 
-def listed(words):
+def listed(words: Sequence[str]) -> str:
     """a, b and c."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def sentence(found, scene):
+def sentence(found: Results, scene: str) -> str:
     """What a scene has shown."""
     figure = next((one for one in figures(found) if one.kind.scene == scene and one.kind.main), None)
     ends, parts = ended(found, scene), []
@@ -150,25 +155,25 @@ def sentence(found, scene):
     always = [name for name in names if len(ends[name]) == count]
     parts += [_ended(always)] if always else []
     parts += [f"{name} was ended in {len(ends[name])} of {count} rounds" for name in names if name not in always]
-    judged = figure and figure.judged(OURS, SYSTEM)
+    judged = figure.judged(OURS, SYSTEM) if figure else None
     parts += [f"{OURS} is {AGAINST[judged]} {SYSTEM}"] if judged else []
     return f"{'; '.join(parts)} ({counted(count, 'round')})." if count else ""
 
 
-def _ended(names):
+def _ended(names: Sequence[str]) -> str:
     return f"{listed(names)} {'were' if names[1:] else 'was'} ended"
 
 
-def _capital(text):
+def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _against(figure):
+def _against(figure: Figure) -> str:
     """Ours and the system's."""
     return f"{figure.text(OURS)} {figure.kind.unit}, not {figure.text(SYSTEM)}"
 
 
-def _gained(found, known):
+def _gained(found: Results, known: Sequence[Figure]) -> str:
     parts, also = [], []
     for figure in known:
         if figure.judged(OURS, SYSTEM) != BETTER:
@@ -189,7 +194,7 @@ def _gained(found, known):
     return f"**Gained** against {SYSTEM}: {'; '.join(parts) or 'nothing that these rounds show'}."
 
 
-def _paid(found, known):
+def _paid(found: Results, known: Sequence[Figure]) -> str:
     parts = [f"{figure.kind.title} {_against(figure)}" for figure in known if figure.judged(OURS, SYSTEM) == WORSE]
     if OURS in ended(found, "buffers"):
         parts.append("the buffers did not fit" + "".join(f", {limit}" for limit in _limits(found, "buffers")))
@@ -198,7 +203,7 @@ def _paid(found, known):
     return f"**Paid**: {'; '.join(parts) or 'nothing that these rounds show'}.{same}"
 
 
-def _not_for(known):
+def _not_for(known: Sequence[Figure]) -> str:
     """Where somebody else does as well, and what was paid."""
     parts, dear = [], []
     for figure in known:
@@ -217,7 +222,7 @@ def _not_for(known):
     return f"**Not for you** {', or '.join(words)}."
 
 
-def verdict(found):
+def verdict(found: Results) -> list[str]:
     """Three sentences: what was gained, what it cost, when not to use it."""
     known = [figure for figure in figures(found) if figure.judged(OURS, SYSTEM)]
     if not known:
@@ -225,16 +230,16 @@ def verdict(found):
     return [_gained(found, known), _paid(found, known), _not_for(figures(found))]
 
 
-def _limits(found, scene):
+def _limits(found: Results, scene: str) -> list[str]:
     return sorted({run["limit"] for run in found.runs if run["case"] == scene and run.get("limit")})
 
 
-def whole_title(found, scene, title):
+def whole_title(found: Results, scene: str, title: str) -> str:
     """With the limit, where there was one."""
     return ", ".join([title, *_limits(found, scene)])
 
 
-def table(found, scene):
+def table(found: Results, scene: str) -> Table:
     """Of all figures of a scene: medians, and the least and most."""
     known = [figure for figure in figures(found) if figure.kind.scene == scene]
     names = list(dict.fromkeys(run["allocator"] for run in found.runs if run["case"] == scene))

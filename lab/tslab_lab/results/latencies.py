@@ -1,32 +1,46 @@
 """How long single operations took, from the histograms in a file of results. Pure functions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from tslab_lab.base.shapes import Bucket, Latency
 from tslab_lab.estimates.histogram import BEYOND, bucket_with
 
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 MIDDLE = 1.005  # of a bucket, as a factor of its lower end
 
 
-def pooled(histograms):
-    """Latency lines as one: (sorted list of [lower, count], count, max)."""
-    buckets = {}
+Curve = tuple[list[float], list[float]]  # nanoseconds, and the share of what takes longer
+
+
+class Pooled(NamedTuple):
+    """Several histograms as one. `most`: the longest time."""
+
+    buckets: list[Bucket]
+    count: int
+    most: float
+
+
+def pooled(histograms: Iterable[Latency]) -> Pooled:
+    """Latency lines as one."""
+    buckets: dict[float, int] = {}
     for histogram in histograms:
         for lower, count in histogram["buckets"]:
             buckets[lower] = buckets.get(lower, 0) + count
     most = max((histogram["max_ns"] for histogram in histograms), default=0)
-    return sorted(map(list, buckets.items())), sum(buckets.values()), most
+    return Pooled(sorted(buckets.items()), sum(buckets.values()), most)
 
 
-def percentile_ns(buckets, count, most, share):
+def percentile_ns(buckets: Iterable[Bucket], count: int, most: float, share: float) -> float | None:
     """The middle of the bucket that holds it. None where fewer than BEYOND values are beyond it."""
     lower = bucket_with(share, buckets, count)
     return None if lower is None else min(lower * MIDDLE, most)
 
 
-def cumulative(buckets, count):
-    """Points of the distribution as far as it is supported: lists of nanoseconds and of the share above them."""
-    times, above, seen = [], [], 0
+def cumulative(buckets: Iterable[Bucket], count: int) -> Curve:
+    """Points of the distribution as far as it is supported."""
+    times, above, seen = list[float](), list[float](), 0
     for lower, number in buckets:
         seen += number
         if count - seen < BEYOND:
@@ -48,16 +62,16 @@ class Slowest:
     faults: float
 
 
-def slowest(histograms, share=SHARES[3]):
+def slowest(histograms: Iterable[Latency], share: float = SHARES[3]) -> list[Slowest]:
     """Of what is above `share`, by cause, those that took most time first. The bucket that holds the edge counts in part."""
-    buckets = {}
+    buckets: dict[float, list[tuple[str, int, int]]] = {}
     for line in histograms:
         for cause, places in line["causes"].items():
             for lower, calls, faults in places:
                 buckets.setdefault(lower, []).append((cause, calls, faults))
     totals = {lower: sum(calls for _, calls, _ in here) for lower, here in buckets.items()}
     left = sum(totals.values()) * (1 - share)
-    sums = {}
+    sums: dict[str, list[float]] = {}
     for lower in sorted(buckets, reverse=True):
         part = min(1, max(left, 0) / totals[lower])
         left -= totals[lower]

@@ -1,15 +1,19 @@
 """What a reader must know before the figures of a file of results: sentences. Pure functions."""
 
+from collections.abc import Iterator, Sequence
+
+from tslab_lab.base.shapes import Run
 from tslab_lab.display.layout import counted
 from tslab_lab.estimates import intervals
 from tslab_lab.results import standings
+from tslab_lab.results.storage import Results
 
 BUSY_SHARE = 0.1  # of all processors' time, used by others
 
 LITTERED = "Each process began on a heap littered before: many objects made, and 19 of 20 freed in random order."
 
 
-def of(found, shown=True):
+def of(found: Results, shown: bool = True) -> Iterator[str]:
     """What was marked before the measurement, and what the file shows. `shown`: intervals are."""
     yield from found.header.get("marks") or ()
     grid = standings.grid(found.runs, found.failures)
@@ -29,11 +33,11 @@ def of(found, shown=True):
             yield f"{case}: the runs did not all do the same work (their hashes differ). Do not compare them."
 
 
-def disturbed(run):
+def disturbed(run: Run) -> bool:
     return (run.get("others_share") or 0) > BUSY_SHARE
 
 
-def _busy(runs, mean):
+def _busy(runs: Sequence[Run], mean: float) -> Iterator[str]:
     """`mean`: of the whole measurement; a short run alone may not tell."""
     count = sum(map(disturbed, runs))
     if count or mean > BUSY_SHARE:

@@ -3,12 +3,13 @@ it may be, and whether texts that quote a page say what it says."""
 
 import re
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tslab_lab.base import machine, places
+from tslab_lab.base import machine
 from tslab_lab.results import quoted
 
-FOLDER = places.ROOT / "docs/results" if places.ROOT else None
+FOLDER = quoted.ROOT / "docs/results"
 # Changes of the engine (commits to src and include) since a page was measured, at most.
 CHANGES = {
     "matrix": 60, "patterns": 60, "latency": 60, "epochs": 60, "requests": 60, "rss": 60, "boundaries": 60, "demo": 60,
@@ -23,8 +24,8 @@ _RANGE = re.compile(r"(\d[\d,.]*)( (?:to|and) \d[\d,.]* ?(%|[MKG]iB\b|us\b|µs\b
 _SCALES = {"us": 1e-3, "µs": 1e-3, "ms": 1e-6, "MiB": 1 / 1024}  # of what a page may tell in the next smaller unit
 
 
-def _git(*words):
-    argv = ["git", "-C", str(places.ROOT), *words]
+def _git(*words: str) -> str:
+    argv = ["git", "-C", str(quoted.ROOT), *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 
@@ -40,31 +41,31 @@ class Age:
     told: bool
 
     @property
-    def well(self):
+    def well(self) -> bool:
         return self.told or (self.changes is not None and self.changes <= self.most)
 
-    def __str__(self):
+    def __str__(self) -> str:
         far = "an unknown engine" if self.changes is None else f"{self.changes} changes of the engine ago"
         return f"measured {far}, at most {self.most}{'; it says so' if self.told and not self._young else ''}"
 
     @property
-    def _young(self):
+    def _young(self) -> bool:
         return self.changes is not None and self.changes <= self.most
 
 
-def as_measured(text):
+def as_measured(text: str) -> str:
     """The text of a page without the line by which it says that it is older: nothing measured that."""
     return re.sub(rf"\n{re.escape(BEFORE)}[^\n]*\n", "", text)
 
 
-def with_age(text, before):
+def with_age(text: str, before: str) -> str:
     """The text of a page that was written anew from the same results, with the line that it had."""
     found = re.search(rf"\n{re.escape(BEFORE)}[^\n]*\n", before)
     head, _, rest = text.partition("\n")
     return f"{head}\n{found[0]}{rest}" if found else text
 
 
-def ages():
+def ages() -> Iterator[Age]:
     """Of every page; none where there is no history to tell it from."""
     if not _git("rev-parse", "HEAD"):
         return
@@ -72,7 +73,7 @@ def ages():
         yield Age(name, _changes_since(text), CHANGES[name], BEFORE in text)
 
 
-def _changes_since(text):
+def _changes_since(text: str) -> int | None:
     if f"engine {machine.engine()}" in text:
         return 0
     found = re.search(r"\b[0-9a-f]{40}\b", text)
@@ -80,13 +81,13 @@ def _changes_since(text):
     return int(count) if count else None
 
 
-def wrong():
+def wrong() -> Iterator[str]:
     """Texts that quote what no page says, and pages that are older than they may be and do not say so: a line each."""
     known = {name: text + tables(name) for name, text in pages().items()}
-    for file in quoting():
+    for file in quoted.quoting(quoted.ROOT):
         everything = file.parent == FOLDER
         for figure, where in unsupported(quoted.unmarked(file.read_text(encoding="utf-8")), known, everything):
-            yield f"{file.relative_to(places.ROOT)}: {figure} is in no page that is named beside it: {where}"
+            yield f"{file.relative_to(quoted.ROOT)}: {figure} is in no page that is named beside it: {where}"
     overview = (FOLDER / "README.md").read_text(encoding="utf-8")
     for name in pages():
         if f"({name}.md)" not in overview:
@@ -96,13 +97,13 @@ def wrong():
             yield f"docs/results/{age.page}.md: {age}: measure it anew, or let it say '{BEFORE}'"
 
 
-def unsupported(text, pages, everything=False):
+def unsupported(text: str, pages: Mapping[str, str], everything: bool = False) -> Iterator[tuple[str, str]]:
     """Figures in a text, with the line that they are in, that stand in none of the pages beside them. A figure is a number
     with decimals or a unit, and a page is beside it that is linked to in the same row, item or paragraph. A row without a
     link has those of the text right before its table. A link to the overview is one to all pages. `pages`: text by name.
     `everything`: figures with a unit must also be in a page where none is named."""
     known = {name: sorted(_numbers(found)) for name, found in pages.items()}
-    above = []
+    above: list[str] = []
     for block in _blocks(text):
         own = _LINK.findall(block)
         is_row = block.lstrip().startswith("|")
@@ -121,18 +122,18 @@ def unsupported(text, pages, everything=False):
                 yield f"{number} {unit}".strip(), " ".join(block.split())[:90]
 
 
-def _blocks(text):
+def _blocks(text: str) -> list[str]:
     """Rows of tables, items of lists, paragraphs; no code."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^(?=\||[-*] )", "\n", text, flags=re.MULTILINE)
     return [block for block in re.split(r"\n\s*\n", text) if block.strip()]
 
 
-def _numbers(text):
+def _numbers(text: str) -> set[float]:
     return {float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
 
 
-def _says(known, number, unit):
+def _says(known: Iterable[float], number: str, unit: str) -> bool:
     """Whether a page has a number that this one is rounded from."""
     digits = len(number.partition(".")[2])
     value, slack = float(number.replace(",", "")), 0.5000001 * 10**-digits
@@ -141,8 +142,8 @@ def _says(known, number, unit):
     return any(abs(one * scale - value) <= slack for one in known for scale in scales for value in values)
 
 
-def pages():
-    """dict name -> text."""
+def pages() -> dict[str, str]:
+    """Their texts by name."""
     return {
         name: (FOLDER / f"{name}.md").read_text(encoding="utf-8")
         for name in CHANGES
@@ -150,12 +151,7 @@ def pages():
     }
 
 
-def tables(name):
+def tables(name: str) -> str:
     """The tables in full that lie beside a page."""
     file = FOLDER / f"{name}.csv"
     return file.read_text(encoding="utf-8") if file.is_file() else ""
-
-
-def quoting():
-    """The files whose figures are checked."""
-    return quoted.quoting(places.ROOT)

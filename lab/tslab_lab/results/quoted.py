@@ -7,6 +7,7 @@ the page. The page `facts` is made of the sources: see facts()."""
 
 import csv
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tslab_lab.base import places
@@ -15,6 +16,7 @@ from tslab_lab.display import layout
 MARK = re.compile(r"<!--([a-z]+; [^\n]*?)-->(.*?)<!---->")
 FIRST = re.compile(r"^\s*(<!--[a-z]+; .{,40})", re.MULTILINE)
 CELL = re.compile(r"(?<!\\)\|")
+ROOT = places.ROOT or Path()  # nobody asks for anything here without a checkout
 OURS, SYSTEM, OTHERS = "tslab", "glibc", "others"
 SOURCES = (".c", ".h", ".hpp", ".cpp", ".py", ".rs", ".sh")
 
@@ -23,17 +25,21 @@ class Missing(Exception):
     """A mark asks for what is not there."""
 
 
-def of_csv(text):
-    """Tables as dict title -> dict row -> dict column -> text."""
-    tables = {}
+Rows = dict[str, dict[str, str]]  # the cells of a table, by row and column
+Tables = dict[str, Rows]  # by title
+
+
+def of_csv(text: str) -> Tables:
+    tables: Tables = {}
     for line in csv.DictReader(text.splitlines()):
         tables.setdefault(line["table"], {}).setdefault(line["row"], {})[line["column"]] = line["value"]
     return tables
 
 
-def of_markdown(text):
+def of_markdown(text: str) -> Tables:
     """The tables of a page, by their number."""
-    tables, rows = {}, []
+    tables: Tables = {}
+    rows: list[list[str]] = []
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
             rows.append([cell.strip() for cell in CELL.split(line.strip().strip("|"))])
@@ -45,10 +51,10 @@ def of_markdown(text):
     return tables
 
 
-def facts(root):
+def facts(root: Path) -> Tables:
     """What README says of the tests: lines of them for a line of the engine, in halves; what the last long runs did."""
 
-    def lines(folder):
+    def lines(folder: str) -> int:
         return sum(len(path.read_bytes().splitlines()) for path in (root / folder).rglob("*") if path.suffix in SOURCES)
 
     assertions = (root / "tests/house/assertions.txt").read_text(encoding="utf-8").split()[0]
@@ -61,17 +67,18 @@ def facts(root):
 
 
 class Pages:
-    def __init__(self, root):
-        self.root, self.known = root, {}
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.known: dict[str, Tables] = {}
 
-    def text(self, page):
+    def text(self, page: str) -> str:
         """Of a page of results, else of another page of docs."""
         for folder in ("docs/results", "docs"):
             if (file := self.root / folder / f"{page}.md").is_file():
                 return file.read_text(encoding="utf-8")
         raise Missing(f"there is no page {page}")
 
-    def tables(self, page):
+    def tables(self, page: str) -> Tables:
         if page not in self.known:
             full = self.root / f"docs/results/{page}.csv"
             if page == "facts":
@@ -81,7 +88,7 @@ class Pages:
                 self.known[page] = own | of_markdown(self.text(page))
         return self.known[page]
 
-    def value(self, mark):
+    def value(self, mark: str) -> str:
         page, *words = (word.strip() for word in mark.split(";"))
         if words[0].startswith("/"):
             found = re.search(words[0].strip("/"), " ".join(self.text(page).split()))
@@ -98,7 +105,7 @@ class Pages:
                 return self._cell(table, row, heads[0], unit)
         raise Missing(f"{page} has no table with the row {row} and the column {column}")
 
-    def _cell(self, table, row, head, unit):
+    def _cell(self, table: Rows, row: str, head: str, unit: list[str]) -> str:
         names = [name for name in table if name != SYSTEM and not name.startswith(OURS)] if row == OTHERS else [row]
         cells = [table[name][head].partition(" (")[0].rstrip("*") for name in names]
         if unit == ["us"]:
@@ -109,10 +116,10 @@ class Pages:
         return f"{cells[0]} to {cells[-1]}"
 
 
-def filled(text, pages):
+def filled(text: str, pages: Pages) -> str:
     """The text with its figures as the pages have them. One that no page has stays, and wrong() tells of it."""
 
-    def figure(match):
+    def figure(match: re.Match[str]) -> str:
         try:
             return f"<!--{match[1]}-->{pages.value(match[1])}<!---->"
         except Missing:
@@ -121,12 +128,12 @@ def filled(text, pages):
     return MARK.sub(figure, text)
 
 
-def unmarked(text):
+def unmarked(text: str) -> str:
     """The text without the figures that are between marks."""
     return MARK.sub("", text)
 
 
-def quoting(root):
+def quoting(root: Path) -> list[Path]:
     return [
         path
         for path in (root / "README.md", *sorted((root / "docs").glob("*.md")), root / "docs/results/README.md")
@@ -134,18 +141,18 @@ def quoting(root):
     ]
 
 
-def fill(root=places.ROOT):
+def fill(root: Path = ROOT) -> list[Path]:
     """Writes the figures into README and docs. Returns the files that have changed."""
-    pages, changed = Pages(root), []
+    pages, changed = Pages(root), list[Path]()
     for path in quoting(root):
         text = path.read_text(encoding="utf-8")
         if (new := filled(text, pages)) != text:
-            Path(path).write_text(new, encoding="utf-8")
+            path.write_text(new, encoding="utf-8")
             changed.append(path)
     return changed
 
 
-def wrong(root=places.ROOT):
+def wrong(root: Path = ROOT) -> Iterator[str]:
     """Figures between marks that are not those of the pages: a line each."""
     pages = Pages(root)
     for path in quoting(root):

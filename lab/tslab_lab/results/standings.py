@@ -1,14 +1,22 @@
-"""What may be said from a file of results: who wins where, by how much, and how sure that is. Pure functions.
-
-A `grid` is dict case -> dict allocator -> dict round -> run; a `column` is dict round -> figure, for one case and one
-allocator. Ratios are taken round by round: two runs of one round had the same machine under them."""
+"""What may be said from a file of results: who wins where, by how much, and how sure that is. Pure functions. Ratios are
+taken round by round: two runs of one round had the same machine under them."""
 
 import functools
 import math
+from collections.abc import Collection, Iterable, Mapping
 from statistics import median
+from typing import NamedTuple
 
+from tslab_lab.base.shapes import Failed, Run
 from tslab_lab.estimates import intervals, medians
 from tslab_lab.results import measures
+
+Rounds = dict[int, Run]  # the runs of one case on one allocator, by round
+Grid = dict[str, dict[str, Rounds]]  # by case and allocator
+Column = dict[int, float]  # one figure of one case and one allocator, by round
+ByAllocator = dict[str, Column]
+Cases = dict[str, ByAllocator]
+Facts = dict[str, dict[str, float | str]]  # by fact and allocator
 
 WINS, LEVEL, LOSES = "wins", "level", "loses"
 HEAD = ("kind", "case", "allocator", "round", "at_seconds", "others_share")
@@ -16,15 +24,32 @@ SAMPLING = ("samples", "sampled_every_ms", "pss_every_ms", "looked_every_ms", "s
 MEASURED = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", "rss_kib")
 
 
-def failed(failures):
+class Overall(NamedTuple):
+    """Over so many cases and rounds."""
+
+    mean: medians.Spread
+    cases: int
+    rounds: int
+
+
+class Against(NamedTuple):
+    """Ours / that of the best of the others."""
+
+    case: str
+    best: str
+    ratio: medians.Spread
+    verdict: str | None
+
+
+def failed(failures: Iterable[Failed]) -> set[tuple[str, str]]:
     """Pairs of a case and an allocator that failed in it."""
     return {(failure.get("case"), failure.get("allocator")) for failure in failures}
 
 
-def grid(runs, failures=()):
+def grid(runs: Iterable[Run], failures: Iterable[Failed] = ()) -> Grid:
     """Whoever failed in a case takes no part in it, not with its earlier runs either."""
     out = failed(failures)
-    found = {}
+    found: Grid = {}
     for run in runs:
         case, allocator, number = run.get("case"), run.get("allocator"), run.get("round")
         if case is not None and allocator is not None and number is not None and (case, allocator) not in out:
@@ -32,14 +57,14 @@ def grid(runs, failures=()):
     return found
 
 
-def column(runs, figure):
+def column(runs: Rounds, figure: measures.Figure) -> Column:
     found = {number: figure(run) for number, run in sorted(runs.items())}
     return {number: value for number, value in found.items() if value is not None}
 
 
-def columns(grid_of_runs, figure):
-    """dict case -> dict allocator -> column, without the empty ones."""
-    found = {}
+def columns(grid_of_runs: Grid, figure: measures.Figure) -> Cases:
+    """Without the empty ones."""
+    found: Cases = {}
     for case, allocators in grid_of_runs.items():
         filled = {name: column(runs, figure) for name, runs in allocators.items()}
         filled = {name: values for name, values in filled.items() if values}
@@ -49,49 +74,55 @@ def columns(grid_of_runs, figure):
 
 
 @functools.cache
-def _interval(values):
+def _interval(values: tuple[float, ...]) -> medians.Spread:
     """Of a tuple. The same ones are asked for by tables and figures, and drawing them anew takes long."""
     return intervals.interval(values)
 
 
-def spread(values):
+def spread(values: Column) -> medians.Spread:
     """The median of a column, with its interval."""
     return _interval(tuple(values.values()))
 
 
-def rounds_together(*every):
+def rounds_together(*every: Iterable[int]) -> list[int]:
     return sorted(set.intersection(*(set(values) for values in every)))
 
 
-def ratio(ours, theirs):
+def ratio(ours: Column, theirs: Column) -> medians.Spread | None:
     """None where they have no round in common."""
     both = rounds_together(ours, theirs)
     return _interval(tuple(medians.ratios([ours[i] for i in both], [theirs[i] for i in both]))) if both else None
 
 
-def middle(values):
+def middle(values: Column) -> float:
     return median(values.values())
 
 
-def best(named_columns):
+def best(named_columns: ByAllocator) -> str | None:
     """The name with the least median; None when there is none."""
     return min(named_columns, key=lambda name: middle(named_columns[name]), default=None)
 
 
-def verdict(found, rounds):
+def least(named_columns: ByAllocator) -> Column:
+    """The column with the least median, of some."""
+    return min(named_columns.values(), key=middle)
+
+
+def verdict(found: medians.Spread, rounds: int) -> str | None:
     """Of ours / theirs, less being better. None: so few rounds can all be on one side by chance."""
     if medians.rounds_to_show(rounds) is None:
         return None
-    return WINS if found.high < 1 else LOSES if found.low > 1 else LEVEL
+    low, high = found.ends
+    return WINS if high < 1 else LOSES if low > 1 else LEVEL
 
 
-def geometric_mean(values):
+def geometric_mean(values: Collection[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def overall(cases, name, baseline):
-    """The geometric mean of name / baseline over all cases that both have: (spread, number of cases, number of rounds).
-    Its interval comes from the rounds that have them all. None where they share no case."""
+def overall(cases: Cases, name: str, baseline: str) -> Overall | None:
+    """The geometric mean of name / baseline over all cases that both have. Its interval comes from the rounds that have them
+    all. None where they share no case."""
     pairs = [(found[name], found[baseline]) for found in cases.values() if name in found and baseline in found]
     pairs = [(ours, theirs) for ours, theirs in pairs if rounds_together(ours, theirs)]
     if not pairs:
@@ -99,26 +130,27 @@ def overall(cases, name, baseline):
     every = rounds_together(*(values for pair in pairs for values in pair))
     if every:
         means = tuple(geometric_mean([ours[i] / theirs[i] for ours, theirs in pairs]) for i in every)
-        return _interval(means), len(pairs), len(every)
-    value = geometric_mean([ratio(ours, theirs).middle for ours, theirs in pairs])
-    return medians.Spread(value, None, None), len(pairs), 1
+        return Overall(_interval(means), len(pairs), len(every))
+    value = geometric_mean([found.middle for ours, theirs in pairs if (found := ratio(ours, theirs))])
+    return Overall(medians.Spread(value, None, None), len(pairs), 1)
 
 
-def tally(cases, name, baseline):
+def tally(cases: Cases, name: str, baseline: str) -> tuple[int, int, int]:
     """In how many cases it is shown to have less than the baseline, neither, more."""
     found = {WINS: 0, LEVEL: 0, LOSES: 0}
     for allocators in cases.values():
         if name in allocators and baseline in allocators:
             both = rounds_together(allocators[name], allocators[baseline])
-            state = verdict(ratio(allocators[name], allocators[baseline]), len(both)) if both else None
+            between = ratio(allocators[name], allocators[baseline])
+            state = verdict(between, len(both)) if between else None
             if state:
                 found[state] += 1
-    return tuple(found.values())
+    return found[WINS], found[LEVEL], found[LOSES]
 
 
-def against_best(cases, ours, others):
-    """For each case that ours and one of the others have, worst first: (case, best of them, ours / its, verdict)."""
-    rows = []
+def against_best(cases: Cases, ours: str, others: Collection[str]) -> list[Against]:
+    """For each case that ours and one of the others have, worst first."""
+    rows: list[Against] = []
     for case, found in cases.items():
         other = best({name: values for name, values in found.items() if name in others})
         if ours not in found or other is None:
@@ -126,46 +158,46 @@ def against_best(cases, ours, others):
         found_ratio = ratio(found[ours], found[other])
         if found_ratio is not None:
             both = len(rounds_together(found[ours], found[other]))
-            rows.append((case, other, found_ratio, verdict(found_ratio, both)))
-    return sorted(rows, key=lambda row: -row[2].middle)
+            rows.append(Against(case, other, found_ratio, verdict(found_ratio, both)))
+    return sorted(rows, key=lambda row: -row.ratio.middle)
 
 
-def leaders(cases):
-    """dict allocator -> [cases in which it has the least median, cases in which no other can be level with it].
+def leaders(cases: Cases) -> dict[str, list[int]]:
+    """By allocator [cases in which it has the least median, cases in which no other can be level with it].
     Cases with one allocator have no leader."""
-    found = {}
+    found: dict[str, list[int]] = {}
     for allocators in cases.values():
         for name in allocators:
             found.setdefault(name, [0, 0])
-        if len(allocators) < 2:
-            continue
         first = best(allocators)
+        if first is None or len(allocators) < 2:
+            continue
         others = [values for name, values in allocators.items() if name != first]
         found[first][0] += 1
         found[first][1] += all(clearly_behind(values, allocators[first]) for values in others)
     return found
 
 
-def clearly_behind(values, leading):
+def clearly_behind(values: Column, leading: Column) -> bool:
     """Whether a column is shown to be larger than another."""
     found = ratio(values, leading)
     return found is not None and verdict(found, len(rounds_together(values, leading))) == LOSES
 
 
-def rounds_of(grid_of_runs):
+def rounds_of(grid_of_runs: Grid) -> tuple[int, int]:
     """The least and the greatest number of rounds that an allocator has in a case."""
     counts = [len(runs) for allocators in grid_of_runs.values() for runs in allocators.values()]
     return min(counts, default=0), max(counts, default=0)
 
 
-def hashes_differ(allocators):
+def hashes_differ(allocators: Mapping[str, Rounds]) -> bool:
     """Whether the runs of one case did not all do the same work."""
     return len({run["hash"] for runs in allocators.values() for run in runs.values() if run.get("hash")}) > 1
 
 
-def facts(allocators):
-    """What the runs of one case say beside the figures: dict fact -> dict allocator -> the median, or the words."""
-    found = {}
+def facts(allocators: Mapping[str, Rounds]) -> Facts:
+    """What the runs of one case say beside the figures: the median, or the words."""
+    found: Facts = {}
     for name, runs in allocators.items():
         every = list(runs.values())
         for key in (key for key in every[0] if key not in HEAD + MEASURED + SAMPLING):

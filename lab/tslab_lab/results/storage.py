@@ -5,10 +5,26 @@ import datetime
 import json
 import os
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from tslab_lab.base import machine, processes
+from tslab_lab.base.shapes import (
+    Accounts,
+    AccountsOf,
+    AllocatorFacts,
+    CaseFacts,
+    Failed,
+    Figures,
+    Footer,
+    Header,
+    Instructions,
+    Latency,
+    Run,
+    Series,
+)
 
 FORMAT = 1
 FILE = "results.jsonl"
@@ -18,74 +34,102 @@ FOLDER = Path("tslab-runs")
 @dataclass
 class Results:
     path: Path
-    header: dict
-    runs: list = field(default_factory=list)
-    series: list = field(default_factory=list)
-    latency: list = field(default_factory=list)
-    failures: list = field(default_factory=list)
-    instructions: list = field(default_factory=list)
-    accounts: list = field(default_factory=list)
-    footer: dict | None = None
+    header: Header
+    runs: list[Run] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
+    latency: list[Latency] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    instructions: list[Instructions] = field(default_factory=list)
+    accounts: list[AccountsOf] = field(default_factory=list)
+    footer: Footer | None = None
 
-    def runs_of(self, case, allocator):
-        return [run for run in self.runs if run["case"] == case and run["allocator"] == allocator]
+    @property
+    def rounds(self) -> int:
+        """That were complete."""
+        return self.footer["rounds"] if self.footer else 0
 
 
-class Writer:
+class Sink:
+    """Where a measurement puts what it has found. This one keeps nothing."""
+
+    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
+        """`figures`: what the workload printed."""
+
+    def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
+        pass
+
+    def latency(self, case: str, allocator: str, number: int, histogram: Latency) -> None:
+        pass
+
+    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
+        pass
+
+    def footer(self, rounds: int, complete: bool, others_share: float | None = None) -> None:
+        """`others_share`: of the processors' time, used by others all the while."""
+
+
+class Writer(Sink):
     """Appends lines; each is in the file before the call returns."""
 
-    def __init__(self, folder, command, arguments, marks, allocators, cases, settings=None):
+    def __init__(
+        self,
+        folder: Path,
+        command: str,
+        arguments: Iterable[str],
+        marks: Iterable[str],
+        allocators: Mapping[str, AllocatorFacts],
+        cases: Mapping[str, CaseFacts],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.path = folder, folder / FILE
         self._start = time.monotonic()
         self._file = self.path.open("w", encoding="utf-8")
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        header = {"format": FORMAT, "command": command, "arguments": list(arguments), "started": now}
+        header: dict[str, Any] = {"format": FORMAT, "command": command, "arguments": list(arguments), "started": now}
         header |= {"machine": machine.facts(), "marks": list(marks), "allocators": allocators, "cases": cases}
         header |= {"settings": settings} if settings else {}
         self._write("header", header)
 
-    def _write(self, kind, record):
-        self._file.write(json.dumps({"kind": kind} | record) + "\n")
+    def _write(self, kind: str, record: Mapping[str, object]) -> None:
+        self._file.write(json.dumps({"kind": kind, **record}) + "\n")
         self._file.flush()
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
 
-    def run(self, case, allocator, number, figures):
-        """`figures`: what the workload printed."""
+    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
         head = {"case": case, "allocator": allocator, "round": number, "at_seconds": self.seconds}
         self._write("run", head | figures)
 
-    def series(self, case, allocator, number, columns):
-        self._write("series", {"case": case, "allocator": allocator, "round": number} | columns)
+    def series(self, case: str, allocator: str, number: int, columns: Mapping[str, Any]) -> None:
+        self._write("series", {"case": case, "allocator": allocator, "round": number, **columns})
 
-    def latency(self, case, allocator, number, histogram):
-        self._write("latency", {"case": case, "allocator": allocator, "round": number} | histogram)
+    def latency(self, case: str, allocator: str, number: int, histogram: Latency) -> None:
+        self._write("latency", {"case": case, "allocator": allocator, "round": number, **histogram})
 
-    def instructions(self, case, allocator, value):
+    def instructions(self, case: str, allocator: str, value: float) -> None:
         """By callgrind, for one operation."""
         self._write("instructions", {"case": case, "allocator": allocator, "value": value})
 
-    def accounts(self, case, allocator, figures):
+    def accounts(self, case: str, allocator: str, figures: Accounts) -> None:
         """Where the allocator's memory is when the program ends, as its statistics say."""
-        self._write("accounts", {"case": case, "allocator": allocator} | figures)
+        self._write("accounts", {"case": case, "allocator": allocator, **figures})
 
-    def failure(self, case, allocator, number, why):
+    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
         self._write("failure", {"case": case, "allocator": allocator, "round": number, "why": str(why)})
 
-    def footer(self, rounds, complete, others_share=None):
-        """`others_share`: of the processors' time, used by others all the while."""
+    def footer(self, rounds: int, complete: bool, others_share: float | None = None) -> None:
         record = {"rounds": rounds, "complete": complete, "load_at_end": os.getloadavg()[0], "seconds": self.seconds}
         self._write("footer", record | ({} if others_share is None else {"others_share": round(others_share, 3)}))
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         self._file.close()
 
 
-def new_folder(command, wanted=None):
+def new_folder(command: str, wanted: Path | None = None) -> Path:
     """Where this measurement's files go: `wanted`, or a folder of its own below the current directory."""
     if wanted:
         if (wanted / FILE).exists():
@@ -95,7 +139,7 @@ def new_folder(command, wanted=None):
     return next(path for path in _numbered(FOLDER / name) if not path.exists())
 
 
-def _numbered(path):
+def _numbered(path: Path) -> Iterator[Path]:
     yield path
     number = 2
     while True:
@@ -103,7 +147,7 @@ def _numbered(path):
         number += 1
 
 
-def _file_of(where):
+def _file_of(where: Path | str) -> Path:
     """`where`: a folder, a file, or the word last."""
     if str(where) == "last":
         every = sorted(FOLDER.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
@@ -118,11 +162,11 @@ def _file_of(where):
     return path
 
 
-def read(where):
+def read(where: Path | str) -> Results:
     """All of a file, also of one whose writer was killed in the middle of its last line."""
     path = _file_of(where)
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    records = []
+    records: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -140,12 +184,12 @@ def read(where):
     header = records[0]
     if header.get("format") != FORMAT:
         raise processes.Failure(f"{path} has format {header.get('format')}; this tslab reads format {FORMAT}.")
-    found = Results(path, header)
-    lists = {"run": found.runs, "series": found.series, "latency": found.latency, "failure": found.failures}
+    found = Results(path, cast(Header, header))
+    lists: dict[str, list[Any]] = {"run": found.runs, "series": found.series, "latency": found.latency, "failure": found.failures}
     lists |= {"instructions": found.instructions, "accounts": found.accounts}
     for record in records[1:]:
         if record["kind"] == "footer":
-            found.footer = record
+            found.footer = cast(Footer, record)
         elif record["kind"] in lists:
             lists[record["kind"]].append(record)
     return found
