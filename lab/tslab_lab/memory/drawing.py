@@ -1,23 +1,27 @@
 """Several rounds of memory over time, as one line and a shade."""
 
+from collections.abc import Sequence
 from statistics import median
+
+from tslab_lab.display.figures import Array
+from tslab_lab.memory import series
 
 STEPS = 600  # of the time axis
 SHADE = 0.18
 
 
-def on_grid(runs, steps=STEPS):
-    """(seconds, middle, low, high) of several rounds. Each step has the median over the rounds of their means within
+def on_grid(runs: Sequence[series.Line], steps: int = STEPS) -> tuple[Array, Array, Array, Array]:
+    """(seconds, middle, low, high), in MiB, of several rounds. Each step has the median over the rounds of their means within
     it, and the least and the most that any sample showed. It ends where half of the rounds have ended; those that ended
-    earlier count with their last value. `runs`: for each the times in ms and the KiB."""
+    earlier count with their last value."""
     import numpy as np
 
     end = median(times[-1] for times, _ in runs)
     edges = np.linspace(0, max(end, 1), steps + 1)
     middles = (edges[1:] + edges[:-1]) / 2
-    means, lows, highs = [], [], []
-    for times, values in runs:
-        times, values = np.asarray(times, float), np.asarray(values, float)
+    means, lows, highs = list[Array](), list[Array](), list[Array]()
+    for run in runs:
+        times, values = (np.asarray(column, float) for column in run)
         line = np.interp(middles, times, values)
         low, high, total, count = line.copy(), line.copy(), np.zeros(steps), np.zeros(steps)
         step = np.minimum(np.searchsorted(edges, times, side="right") - 1, steps - 1)

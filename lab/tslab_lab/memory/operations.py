@@ -3,16 +3,22 @@
 import json
 import math
 import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from tslab_lab.base.shapes import Figures
 
 MOST_BYTES = 1 << 20  # of what a program wrote: its last words are looked at, however many came before
 
 
-def _positive(value):
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-    return value if fits else None
+def _positive(value: object) -> float | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+        return value
+    return None
 
 
-def from_json(text):
+def from_json(text: str) -> Figures:
     """The last line, if it is an object with operations and seconds, as this lab's workloads print it; else {}."""
     lines = text.strip().splitlines()
     try:
@@ -24,7 +30,7 @@ def from_json(text):
     return {name: found[name] for name in ("operations", "seconds", "hash", "rss_kib") if name in found}
 
 
-def from_pattern(pattern, texts):
+def from_pattern(pattern: re.Pattern[str], texts: Iterable[str]) -> float | None:
     """Operations a second: the last number that the pattern's first group finds in any of the texts."""
     for text in texts:
         matches = list(pattern.finditer(text))
@@ -36,16 +42,16 @@ def from_pattern(pattern, texts):
     return None
 
 
-def _end_of(path):
+def _end_of(path: Path) -> str:
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - MOST_BYTES))
         return file.read().decode(errors="replace")
 
 
-def told(pattern, files):
+def told(pattern: re.Pattern[str] | None, files: Iterable[Path]) -> Figures:
     """What one run says, as figures; all None where it says nothing. `files`: what was written, most telling first."""
     texts = [_end_of(file) for file in files if os.path.exists(file)]
-    figures = {"operations": None, "seconds": None, "operations_per_second": None}
+    figures: Figures = {"operations": None, "seconds": None, "operations_per_second": None}
     if pattern:
         return figures | {"operations_per_second": from_pattern(pattern, texts)}
     for text in texts:

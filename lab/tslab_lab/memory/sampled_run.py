@@ -3,12 +3,17 @@
 import contextlib
 import dataclasses
 import os
+import re
+import resource
 import select
 import signal
 import subprocess
 import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Columns, Environment, Figures
 from tslab_lab.memory import family, operations, series
 from tslab_lab.memory.sampler import COLUMNS, LOADED_SECONDS, Sampler
 
@@ -19,23 +24,26 @@ _STOPPED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)  # how a program ends that
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    argv: list
+    argv: list[str]
     load: str | None = None  # a command for the shell
     seconds: float | None = None
     after: float = 1.0
     settle: float = 2.0
     alone: bool = False  # without the program's descendants
-    pattern: object = None  # that finds the operations a second in what was written
+    pattern: re.Pattern[str] | None = None  # that finds the operations a second in what was written
+
+
+Files = dict[str, Path]  # for what is written: out and err of the program, load
 
 
 class Watch:
     """Waits for processes to end, and for times to come, and takes samples meanwhile."""
 
-    def __init__(self, sampler):
-        self._sampler, self._poll, self._ended = sampler, select.poll(), set()
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler, self._poll = sampler, select.poll()
 
     @contextlib.contextmanager
-    def on(self, process):
+    def on(self, process: subprocess.Popen[bytes]) -> Iterator[int]:
         file = os.pidfd_open(process.pid)
         self._poll.register(file, select.POLLIN)
         try:
@@ -44,7 +52,7 @@ class Watch:
             self._poll.unregister(file)
             os.close(file)
 
-    def until(self, files, deadline=None):
+    def until(self, files: Collection[int], deadline: float | None = None) -> int | None:
         """The first of these that has ended; None when it was time."""
         while True:
             now = time.monotonic()
@@ -60,14 +68,14 @@ class Watch:
                 self._sampler.tick(now)
 
 
-def _reap(process):
+def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     """Waits for its end; returns what it and the children that it waited for have used."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage
 
 
-def _stop(process, file):
+def _stop(process: subprocess.Popen[bytes], file: int) -> list[str]:
     """Asks it to end. Returns what there is to say about it."""
     process.send_signal(signal.SIGTERM)
     poll = select.poll()
@@ -78,9 +86,9 @@ def _stop(process, file):
     return [f"it did not end within {_STOP_SECONDS} s of SIGTERM, and was killed"]
 
 
-def _load(plan, program, watch, sampler, output, who):
+def _load(command: str, program: int, watch: Watch, sampler: Sampler, output: Path, who: str) -> float:
     """Runs the load. Returns how long it took."""
-    argv = ["/bin/sh", "-c", plan.load]
+    argv = ["/bin/sh", "-c", command]
     with open(output, "wb") as out, processes.started(argv, processes.environment(), out, subprocess.STDOUT) as process:
         start = time.monotonic()
         sampler.others = (process.pid,)
@@ -96,17 +104,19 @@ def _load(plan, program, watch, sampler, output, who):
     return seconds
 
 
-def _words(path, whose):
+def _words(path: Path, whose: str) -> str:
     return f" {whose}'s last words:\n{processes.tail(path)}"
 
 
-def _last_words(files):
+def _last_words(files: Sequence[Path]) -> str:
     """Of the first file in which there are any."""
     written = [path for path in files if path.exists() and path.stat().st_size]
     return f" Its last words:\n{processes.tail((written or files)[0])}"
 
 
-def _follow(plan, process, sampler, watch, files, who):
+def _follow(
+    plan: Plan, process: subprocess.Popen[bytes], sampler: Sampler, watch: Watch, files: Files, who: str
+) -> tuple[float | None, bool, list[str]]:
     """Sees the program through. Returns (seconds that the work took, whether it was made to end, remarks)."""
     start = time.monotonic()
     with watch.on(process) as program:
@@ -115,7 +125,7 @@ def _follow(plan, process, sampler, watch, files, who):
         if plan.load:
             if watch.until([program], start + plan.after):
                 return None, False, [f"it ended within {plan.after:g} s, before the load began"]
-            work = _load(plan, program, watch, sampler, files["load"], who)
+            work = _load(plan.load, program, watch, sampler, files["load"], who)
             deadline = time.monotonic() + plan.settle
         if watch.until([program], deadline):
             return work or time.monotonic() - start, False, []
@@ -123,11 +133,11 @@ def _follow(plan, process, sampler, watch, files, who):
         return work, True, _stop(process, program)
 
 
-def _left_behind(count):
+def _left_behind(count: int) -> list[str]:
     return [f"it left {count} process{'es' * (count > 1)} behind, ended now"] if count else []
 
 
-def _require_served(sampler, library, seconds, who):
+def _require_served(sampler: Sampler, library: Path | None, seconds: float, who: str) -> None:
     if library and sampler.looked and not sampler.found and seconds > 2 * LOADED_SECONDS:
         raise processes.Failure(
             f"{who} runs without {library}: it is not among the files that it has mapped. A program that clears its "
@@ -135,9 +145,11 @@ def _require_served(sampler, library, seconds, who):
         )
 
 
-def measure(plan, environment, library, files, who):
-    """(figures, columns by name) of one run. `files`: paths for what program and load write: out, err, load."""
-    remarks = []
+def measure(
+    plan: Plan, environment: Environment, library: Path | None, files: Files, who: str
+) -> tuple[Figures, Columns]:
+    """Of one run."""
+    remarks: list[str] = []
     with family.none_left() as left, open(files["out"], "wb") as out, open(files["err"], "wb") as err:
         start = time.monotonic()
         with processes.started(plan.argv, environment, out, err) as process:
@@ -178,7 +190,7 @@ def measure(plan, environment, library, files, who):
     return figures | series.figures(columns), columns
 
 
-def _allocators_in(paths):
+def _allocators_in(paths: Iterable[str]) -> list[str]:
     """Files with an allocator in them, by their names."""
     names = sorted({os.path.basename(path) for path in paths})
     return [name for name in names if "malloc" in name and ".so" in name]

@@ -3,6 +3,7 @@ none takes more of a processor than it is allowed."""
 
 import os
 import time
+from typing import Any
 
 from tslab_lab.memory import family
 
@@ -21,23 +22,23 @@ _FIRST_ROLLUP_SECONDS = 0.02
 class Pace:
     """When something is due again."""
 
-    def __init__(self, start, interval, share):
+    def __init__(self, start: float, interval: float, share: float) -> None:
         self.due, self._interval, self._share = start, interval, share
         self._start, self.spent, self.count = start - _CREDIT_SECONDS, 0.0, 0
 
-    def done(self, now, cost):
+    def done(self, now: float, cost: float) -> None:
         """It was done, and took `cost` seconds of a processor."""
         self.spent += cost
         self.count += 1
         beat = max(self.due + self._interval, now + self._interval / 2)  # beats that were missed are not made up for
         self.due = max(beat, self._start + self.spent / self._share)
 
-    def affords(self, now, cost):
+    def affords(self, now: float, cost: float) -> bool:
         """Whether so much would still be within the share."""
         return self.spent + cost <= self._share * (now - self._start)
 
 
-def _rollup(pid):
+def _rollup(pid: int) -> list[int] | None:
     """KiB of _KEYS; None where there is nothing to read. The file is opened each time: an open one stays with the
     program that the process had before it became another."""
     try:
@@ -58,7 +59,7 @@ def _rollup(pid):
     return [found[key] for key in _KEYS] if len(lines) > 2 else None
 
 
-def mapped_files(pid):
+def mapped_files(pid: int) -> set[str]:
     """Paths of what a process has mapped."""
     try:
         with open(f"/proc/{pid}/maps", "rb") as file:
@@ -71,43 +72,45 @@ class Sampler:
     """Call `tick` again and again, at `due` or later, and `close` at the end; `rows` are what COLUMNS says.
     `wanted`: a library that should be found mapped. It is looked for until it is found."""
 
-    def __init__(self, pid, start, alone=False, wanted=None):
+    def __init__(self, pid: int, start: float, alone: bool = False, wanted: str | None = None) -> None:
         self._pid, self._start, self._alone = pid, start, alone
         self._wanted = os.path.realpath(wanted) if wanted else None
-        self.rows, self.files = [], {}
+        self.rows: list[tuple[Any, ...]] = []
+        self.files: dict[int, int] = {}  # by process, opened
         self.most = 0  # processes at once
-        self.mapped, self.looked = set(), False  # by the program, and whether there was time for it
+        self.mapped: set[str] = set()  # by the program
+        self.looked = False  # whether there was time for it
         self._rollup_cost = 0.0  # for each KiB of RSS: what is dear is known before it is done
-        self.others = ()  # children of ours that are not the program's
+        self.others: tuple[int, ...] = ()  # children of ours that are not the program's
         self._statm = Pace(start, *STATM)
         self._rollups = Pace(start + _FIRST_ROLLUP_SECONDS, *ROLLUP)
         self._family = Pace(start, *FAMILY)
         self._clock = time.thread_time()
 
     @property
-    def due(self):
+    def due(self) -> float:
         return min(self._statm.due, self._family.due)
 
     @property
-    def spent(self):
+    def spent(self) -> float:
         """Seconds of a processor."""
         return self._statm.spent + self._rollups.spent + self._family.spent
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """From the start to the last sample."""
         return max(self.rows[-1][0], 1) / 1000
 
     @property
-    def looked_every_ms(self):
+    def looked_every_ms(self) -> float:
         """How often there was a look for new processes."""
         return round(1000 * self.seconds / max(1, self._family.count), 1)
 
-    def _cost(self):
+    def _cost(self) -> float:
         before, self._clock = self._clock, time.thread_time()
         return self._clock - before
 
-    def tick(self, now, last=False):
+    def tick(self, now: float, last: bool = False) -> None:
         """Takes what is due; all that there is, if this is the last time."""
         if last or now >= self._family.due:
             self._look_around(now)
@@ -119,7 +122,7 @@ class Sampler:
         self._statm.done(now, self._cost())
         if sums is None:
             return
-        details = (None,) * (len(_KEYS) - 1)
+        details: tuple[int | None, ...] = (None,) * (len(_KEYS) - 1)
         expected = self._rollup_cost * sums[0]
         if last or (now >= self._rollups.due and self._rollups.affords(now, expected)):
             details = self._read_rollups()
@@ -130,7 +133,7 @@ class Sampler:
             self._rollups.done(now, cost)
         self.rows.append((round((at - self._start) * 1000), *sums, *details))
 
-    def _look_around(self, now):
+    def _look_around(self, now: float) -> None:
         members = [self._pid] if self._alone else family.family([self._pid, *self.files])
         for pid in members:
             if pid not in self.files:
@@ -144,10 +147,10 @@ class Sampler:
             self.looked = self.looked or bool(self.mapped)
 
     @property
-    def found(self):
+    def found(self) -> bool:
         return self._wanted in self.mapped
 
-    def _read_statm(self):
+    def _read_statm(self) -> tuple[int, int] | None:
         """KiB of all: resident, and addresses."""
         resident = size = 0
         for pid, file in list(self.files.items()):
@@ -163,7 +166,7 @@ class Sampler:
         self.most = max(self.most, len(self.files))
         return (resident * PAGE_KIB, size * PAGE_KIB) if self.files else None
 
-    def _read_rollups(self):
+    def _read_rollups(self) -> tuple[int | None, ...]:
         """KiB of all: proportional share, private, waiting to be taken by the system, in huge pages."""
         each = [found for found in map(_rollup, list(self.files)) if found]
         if not each:
@@ -171,7 +174,7 @@ class Sampler:
         share, clean, dirty, lazy, huge = map(sum, zip(*each))
         return (share, clean + dirty, lazy, huge)
 
-    def close(self):
+    def close(self) -> None:
         for file in self.files.values():
             os.close(file)
         self.files = {}

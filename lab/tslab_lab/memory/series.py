@@ -1,26 +1,30 @@
 """What a series of samples says: pure functions. A sample holds for the time that is nearer to it than to others, so
 that a series with gaps is not misread."""
 
+from collections.abc import Iterable, Sequence
 from statistics import median
+
+from tslab_lab.base.shapes import Columns, Figures
 
 ENOUGH = 100  # samples for a p95: five of them lie above it
 SHARE = 0.95
+Line = tuple[list[int], list[int]]  # milliseconds and KiB of the samples of a run
 ENOUGH_RARE = 5  # readings of what is read seldom, for a mean
 
 
-def area(times_ms, values):
+def area(times_ms: Sequence[int], values: Sequence[int]) -> float:
     """Value times seconds under the line through the samples."""
     pairs = zip(times_ms, times_ms[1:], values, values[1:])
     return sum((after - before) * (one + other) / 2 for before, after, one, other in pairs) / 1000
 
 
-def mean(times_ms, values):
+def mean(times_ms: Sequence[int], values: Sequence[int]) -> float:
     """Over time; of a single instant, what was there."""
     seconds = (times_ms[-1] - times_ms[0]) / 1000
     return area(times_ms, values) / seconds if seconds else sum(values) / len(values)
 
 
-def weights(times_ms):
+def weights(times_ms: Sequence[int]) -> list[float]:
     """How long each sample speaks for."""
     if len(times_ms) < 2:
         return [1.0] * len(times_ms)
@@ -28,7 +32,7 @@ def weights(times_ms):
     return [after - before for before, after in zip([times_ms[0], *middles], [*middles, times_ms[-1]])]
 
 
-def p95(times_ms, values):
+def p95(times_ms: Sequence[int], values: Sequence[int]) -> int | None:
     """For 95 % of the time there was no more than this; None where samples are too few to say so."""
     if len(values) < ENOUGH:
         return None
@@ -40,18 +44,18 @@ def p95(times_ms, values):
     return max(values)
 
 
-def interval_ms(times_ms):
+def interval_ms(times_ms: Sequence[int]) -> float | None:
     """The usual time from one sample to the next; None for a single one."""
     return median(after - before for before, after in zip(times_ms, times_ms[1:])) if len(times_ms) > 1 else None
 
 
-def known(times_ms, values):
+def known(times_ms: Iterable[int], values: Iterable[int | None]) -> Line:
     """The samples that were taken, of a column in which some were not."""
     pairs = [(time, value) for time, value in zip(times_ms, values) if value is not None]
     return [time for time, _ in pairs], [value for _, value in pairs]
 
 
-def figures(columns):
+def figures(columns: Columns) -> Figures:
     """The figures of one run, from its columns by name."""
     times, rss = columns["t_ms"], columns["rss_kb"]
     rare, pss = known(times, columns["pss_kb"])

@@ -1,19 +1,27 @@
 """The tables of `lab rss`, of 80 columns at most, and what they must be read with."""
 
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 from statistics import median
 
+from tslab_lab.base.shapes import Run
 from tslab_lab.display import layout
 from tslab_lab.display.layout import Table
 from tslab_lab.estimates import medians
 from tslab_lab.memory import series
+from tslab_lab.results import standings
+from tslab_lab.results.measures import Figure
+from tslab_lab.results.storage import Results
 
 
-def _scaled(name, factor):
-    def figure(run):
+def _scaled(name: str, factor: float) -> Figure:
+    def figure(run: Run) -> float | None:
         return None if run.get(name) is None else run[name] / factor  # older results have fewer
 
     return figure
 
+
+Outcome = dict[str, standings.Rounds]  # by allocator
 
 FIGURES = {
     "mean\nMiB": _scaled("mean_kib", 1024),
@@ -31,7 +39,7 @@ RATIO_WIDTH = 17  # of one with its range
 SHARED = {"PSS\nmean": _scaled("mean_pss_kib", 1024), "USS\nmean": _scaled("mean_uss_kib", 1024)}
 
 
-def text(value):
+def text(value: float | None) -> str:
     """Three digits at least; thousands and millions cut off; a dash for what there is not."""
     if value is None:
         return "-"
@@ -41,46 +49,46 @@ def text(value):
     return layout.three_digits(value)
 
 
-def middle(runs, figure):
+def middle(runs: standings.Rounds, figure: Figure) -> float | None:
     """The median over the rounds; None where a round has none."""
-    values = [figure(run) for run in runs.values()]
-    return None if None in values or not values else median(values)
+    values = [value for run in runs.values() if (value := figure(run)) is not None]
+    return median(values) if values and len(values) == len(runs) else None
 
 
-def ratio(runs, base, figure):
+def ratio(runs: standings.Rounds, base: standings.Rounds, figure: Figure) -> medians.Spread | None:
     """Round by round against the base: median and range; None where there is nothing to compare."""
-    pairs = [(figure(runs[number]), figure(base[number])) for number in sorted(runs.keys() & base.keys())]
-    if not pairs or any(not ours or not theirs for ours, theirs in pairs):
+    both = sorted(runs.keys() & base.keys())
+    ours, theirs = ([value for number in both if (value := figure(some[number]))] for some in (runs, base))
+    if not both or len(ours) < len(both) or len(theirs) < len(both):
         return None
-    return medians.spread(medians.ratios(*zip(*pairs)))
+    return medians.spread(medians.ratios(ours, theirs))
 
 
-def ratio_text(found):
+def ratio_text(found: medians.Spread | None) -> str:
     if found is None:
         return "-"
-    middle_text, low, high = (f"{value:.2f}" for value in (found.middle, found.low, found.high))
+    middle_text, low, high = (f"{value:.2f}" for value in (found.middle, *found.ends))
     return middle_text if found.low == found.high else f"{middle_text} ({low}-{high})"
 
 
-def outcome_of(found):
-    """dict allocator -> dict round -> run, of those that never failed, in the order of the header."""
+def outcome_of(found: Results) -> Outcome:
+    """Of those that never failed, in the order of the header."""
     failed = {failure["allocator"] for failure in found.failures}
-    outcome = {name: {} for name in found.header["allocators"] if name not in failed}
+    outcome: Outcome = {name: {} for name in found.header["allocators"] if name not in failed}
     for record in found.runs:
         if record["allocator"] in outcome:
             outcome[record["allocator"]][record["round"]] = record
     return {name: runs for name, runs in outcome.items() if runs}
 
 
-def figures_of(outcome):
+def figures_of(outcome: Outcome) -> dict[str, Figure]:
     """The columns that the table has: those that any run tells."""
     every = [run for runs in outcome.values() for run in runs.values()]
     told = {name: figure for name, figure in FIGURES.items() if any(figure(run) is not None for run in every)}
     return told | {name: figure for name, figure in SHARED.items() if all(figure(run) is not None for run in every)}
 
 
-def tables(outcome, base):
-    """`outcome`: dict allocator -> dict round -> run."""
+def tables(outcome: Outcome, base: str) -> Iterator[Table]:
     figures = figures_of(outcome)
     rounds = max(len(runs) for runs in outcome.values())
     table = Table("RSS over time" + (f" (medians of {rounds} rounds)" if rounds > 1 else ""), ["", *figures])
@@ -102,22 +110,22 @@ def tables(outcome, base):
             yield table
 
 
-def _groups(figures):
+def _groups(figures: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     """What belongs together in tables of ratios, with a title."""
-    groups = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
+    groups: dict[str, Iterable[str]] = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
     for what, names in groups.items():
         chosen = [name for name in names if name in figures]
         if chosen:
             yield what, chosen
 
 
-def _span(values, unit=""):
+def _span(values: Collection[float], unit: str = "") -> str:
     """5 ms, or 5 to 7 ms."""
     least, most = (f"{value:.0f}" for value in (min(values), max(values)))
     return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
 
 
-def notes(outcome, folder, load):
+def notes(outcome: Outcome, folder: Path | None, load: str | None) -> Iterator[str]:
     """Paragraphs."""
     every = [(name, number, run) for name, runs in outcome.items() for number, run in runs.items()]
     runs = [run for _, _, run in every]
