@@ -6,6 +6,7 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import paced
+from tslab_lab.real.programs import Program
 from tslab_lab.report import make
 from tslab_lab.results import latencies
 from tslab_lab.workloads.catalogue import SOURCES
@@ -39,7 +40,7 @@ def run(arguments):
     measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["latency"])
     if arguments.slowest:
-        programs_named = [case.name for case in cases if case_runner.is_program(case)]
+        programs_named = [case.name for case in cases if isinstance(case, Program)]
         if programs_named:
             arguments.error(f"--slowest looks into workloads: it goes not with {', '.join(programs_named)}")
         if arguments.library:

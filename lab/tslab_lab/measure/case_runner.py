@@ -1,22 +1,24 @@
 """Runs one case on one allocator, be it a workload of ours or a real program."""
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from tslab_lab.allocators import installed
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import CaseFacts, Environment, Figures
 from tslab_lab.real import programs
+from tslab_lab.real.programs import AnyCase
 from tslab_lab.workloads import compiled, named
+from tslab_lab.workloads.catalogue import Case
 
 PROBE = "pair:operations=1,size=16"  # shows which malloc a workload gets
 
 
-def is_program(case):
-    return isinstance(case, programs.Program)
 
-
-def select(words):
+def select(words: Iterable[str]) -> list[AnyCase]:
     """The cases that a user's words name, each once: sets, names, globs, workloads with parameters."""
-    found = {}
+    found: dict[str, AnyCase] = {}
     for word in words:
-        chosen = programs.select(word)
+        chosen: list[AnyCase] = [*programs.select(word)]
         if not chosen or (set(word) & set("*?[") and named.has(word)):
             chosen = [*named.select([word]), *chosen]
         for case in chosen:
@@ -28,47 +30,61 @@ class Runner:
     """All that a measurement runs on all its allocators. `littered`: on heaps that are not fresh. `latency`: with the times of all operations, or of
     requests that come at a fixed rate. `causes`: also with what each operation did."""
 
-    def __init__(self, cases, libraries, quick, latency=False, littered=False, causes=False):
+    def __init__(
+        self,
+        cases: Sequence[AnyCase],
+        libraries: Mapping[str, installed.Library],
+        quick: bool,
+        latency: bool = False,
+        littered: bool = False,
+        causes: bool = False,
+    ) -> None:
         self.cases, self.quick, self._latency = cases, quick, latency
-        ours = [case for case in cases if not is_program(case)]
+        ours = [case for case in cases if isinstance(case, Case)]
         probe = named.parse(PROBE)
         self._directory = compiled.build([*ours, probe], latency, causes) if ours else None
         for case in cases:
-            if is_program(case):
+            if isinstance(case, programs.Program):
                 case.prepare_paced() if latency else case.prepare()
-        self.environments = {}
+        self.environments: dict[tuple[str, str], Environment] = {}  # by case and library
         self._without_epochs = {name for name, library in libraries.items() if not installed.has_epochs(library)}
         for name, library in libraries.items():
-            shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else None
+            shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else {}
             for case in cases:
-                own = installed.proven_environment(library, case.probe(), case.name) if is_program(case) else shared
+                own = (
+                    shared
+                    if isinstance(case, Case)
+                    else installed.proven_environment(library, case.probe(), case.name)
+                )
                 self.environments[case.name, name] = compiled.littered(own) if littered else own
 
-    def _argv(self, case, quick):
+    def _argv(self, case: Case, quick: bool) -> list[str]:
+        assert self._directory is not None  # there are workloads
         return case.argv(self._directory, quick)
 
-    def tiny_argv(self, case, factor):
+    def tiny_argv(self, case: AnyCase, factor: int) -> list[str] | None:
         """So many times the least work; None for a program, whose amount of work is its own."""
-        if is_program(case):
+        if isinstance(case, programs.Program):
             return None
+        assert self._directory is not None
         first = next(iter(case.values))
         values = case.parameters(True) | {first: factor * case.workload.tiny}
         return [str(self._directory / case.program), *map(str, values.values())]
 
-    def own_argv(self, case):
+    def own_argv(self, case: AnyCase) -> list[str] | None:
         """What runs the case; None for a program, which may be several processes."""
-        return None if is_program(case) else self._argv(case, self.quick)
+        return self._argv(case, self.quick) if isinstance(case, Case) else None
 
-    def run(self, case, allocator):
+    def run(self, case: AnyCase, allocator: str) -> Figures:
         """The figures of one run, as the workload prints them."""
         environment, who = self.environments[case.name, allocator], f"{case.name} on {allocator}"
-        if is_program(case):
+        if isinstance(case, programs.Program):
             return (case.measure_paced if self._latency else case.measure)(environment, self.quick, who)
         if case.workload.needs and allocator in self._without_epochs:
             raise processes.Failure("it has no epochs.")
         return processes.figures(self._argv(case, self.quick), environment, who)
 
-    def facts(self, case):
+    def facts(self, case: AnyCase) -> CaseFacts:
         """What a file of results says of the case."""
-        parameters = {} if is_program(case) else case.parameters(self.quick)
+        parameters = case.parameters(self.quick) if isinstance(case, Case) else {}
         return {"group": case.group, "title": case.title, "parameters": parameters}

@@ -1,6 +1,7 @@
 """What makes figures doubtful: a machine that others use, sources that nobody can look up, few rounds. It is measured
 and marked wherever the figures are shown; with --strict such a measurement is refused."""
 
+import argparse
 import os
 import time
 
@@ -15,7 +16,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _SLACK_TICKS = 2  # the kernel's counts are that coarse
 
 
-def add_option(parser):
+def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="for figures to publish: refuse what makes them doubtful")
 
 
@@ -23,30 +24,30 @@ class Others:
     """The share of all processors' time that others have used since the last look: not this process, nor those of its
     children that it has waited for."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._last = self._look()
 
     @staticmethod
-    def _look():
+    def _look() -> tuple[int, int, float]:
         with open("/proc/stat", encoding="ascii") as file:
             user, nice, system, idle, wait, *rest = map(int, file.readline().split()[1:9])
         busy = user + nice + system + sum(rest)
         return busy, busy + idle + wait, sum(os.times()[:4])
 
-    def share(self):
+    def share(self) -> float:
         last, self._last = self._last, self._look()
         busy, every, own = (after - before for before, after in zip(last, self._last))
         return max(0.0, busy - own * _TICKS - _SLACK_TICKS) / max(1, every)
 
 
-def busy_share(seconds=WATCH_SECONDS):
+def busy_share(seconds: float = WATCH_SECONDS) -> float:
     """The share of all processors' time that others use now."""
     others = Others()
     time.sleep(seconds)
     return others.share()
 
 
-def wait_until_quiet(seconds=QUIET_SECONDS):
+def wait_until_quiet(seconds: float = QUIET_SECONDS) -> bool:
     """Returns whether it is, after so many seconds at most."""
     deadline = time.monotonic() + seconds
     while busy_share() > BUSY_SHARE:
@@ -55,7 +56,7 @@ def wait_until_quiet(seconds=QUIET_SECONDS):
     return True
 
 
-def marks(rounds, ours, strict, quick=False):
+def marks(rounds: int, ours: bool, strict: bool, quick: bool = False) -> list[str]:
     """What the results are marked with before anything runs. `ours`: a library of this checkout takes part."""
     found = []
     if ours and machine.commit()[1]:

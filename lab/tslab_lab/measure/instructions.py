@@ -5,14 +5,20 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment
+from tslab_lab.display.progress import Bar
+from tslab_lab.measure.case_runner import Runner
+from tslab_lab.real.programs import AnyCase
+from tslab_lab.results.storage import Writer
 
 _TOTAL = re.compile(r"^(?:totals|summary): (\d+)", re.MULTILINE)
 
 
-def _counted(argv, environment, who):
+def _counted(argv: Iterable[str], environment: Environment, who: str) -> tuple[int, int]:
     """(operations, instructions) of one run."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "callgrind"
@@ -24,11 +30,11 @@ def _counted(argv, environment, who):
         return figures["operations"], int(found[1])
 
 
-def per_operation(runner, case, allocator):
+def per_operation(runner: Runner, case: AnyCase, allocator: str) -> float | None:
     """None for a program, whose amount of work is its own. Where the warm-up grows with the work, it is in the count,
     alike for all allocators."""
-    argvs = [runner.tiny_argv(case, factor) for factor in (1, 2)]
-    if None in argvs:
+    argvs = [argv for factor in (1, 2) if (argv := runner.tiny_argv(case, factor))]
+    if not argvs:
         return None
     who = f"{case.name} on {allocator}, counted"
     environment = runner.environments[case.name, allocator]
@@ -36,7 +42,7 @@ def per_operation(runner, case, allocator):
     return (more - less) / (many - few) if many > few else None
 
 
-def count(runner, names, writer, bar):
+def count(runner: Runner, names: Iterable[str], writer: Writer, bar: Bar) -> None:
     """Writes the counts into the results. An allocator that cannot run under valgrind has none."""
     if not shutil.which("valgrind"):
         raise processes.Failure("--instructions needs valgrind: apt-get install valgrind")

@@ -3,25 +3,41 @@ that belong to all results."""
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.base import machine, processes
+from tslab_lab.base.shapes import CaseFacts
 from tslab_lab.display import progress
+from tslab_lab.display.progress import Bar
 from tslab_lab.estimates import intervals
 from tslab_lab.measure import case_runner, honesty, rounds
+from tslab_lab.real.programs import AnyCase
 from tslab_lab.results import case_runs, marks, storage
+from tslab_lab.results.storage import Results, Writer
 
 ROUNDS = (10, 5)  # and with --quick
 ROUNDS_MOST = 1000
 FLEETBENCH = "FLEETBENCH"  # how the workload is told where its files are
 
+# What happens before the rounds.
+Before = Callable[[Writer, Bar], None]
+BeforeCases = Callable[[case_runner.Runner, Sequence[str], Writer, Bar], None]  # also with the names of the libraries
 
-def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
+
+def add_options(
+    parser: argparse.ArgumentParser,
+    seconds: float,
+    rounds: tuple[object, object] = ROUNDS,
+    allocators: Sequence[str] = ("all",),
+) -> None:
     """`allocators`: those that take part if none are named; none: they are not named in this way."""
     add = parser.add_argument
     if allocators:
@@ -34,7 +50,7 @@ def add_options(parser, seconds, rounds=ROUNDS, allocators=("all",)):
     add_fleetbench(parser)
 
 
-def add_littered(parser):
+def add_littered(parser: argparse.ArgumentParser) -> None:
     text = "before each program begins, make 22 MB of objects and free 19 of 20: no heap is fresh"
     parser.add_argument("--littered", action="store_true", help=text)
 
@@ -42,7 +58,13 @@ def add_littered(parser):
 class _Fleetbench(argparse.Action):
     """The workload is told by its environment, as all programs are that are started from here."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
         del option_string
         if not (values / "TCMALLOC_0.csv").is_file():
             parser.error(f"--fleetbench: there is no TCMALLOC_0.csv in {values}")
@@ -50,51 +72,61 @@ class _Fleetbench(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def add_fleetbench(parser):
+def add_fleetbench(parser: argparse.ArgumentParser) -> None:
     text = "Fleetbench's distributions (TCMALLOC_0.csv ...), for the workload fleet"
     parser.add_argument("--fleetbench", type=Path, action=_Fleetbench, metavar="DIR", help=text)
 
 
-def add_page(parser):
+def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
 
 
-def require_writable(arguments):
+def require_writable(arguments: argparse.Namespace) -> None:
     file = arguments.markdown
     if file and not os.access(file.absolute().parent, os.W_OK):
         arguments.error(f"cannot write {file}: there is no such directory, or it is not yours")
 
 
-def write_page(arguments, found, page):
+def write_page(arguments: argparse.Namespace, found: Results, page: Callable[[Results, Path], str]) -> None:
     """`page(found, path)` gives the text of a page that will be at `path`, and draws its figures beside it."""
     if arguments.markdown:
         arguments.markdown.write_text(page(found, arguments.markdown.absolute()), encoding="utf-8")
 
 
-def require_checkable(arguments):
+def require_checkable(arguments: argparse.Namespace) -> None:
     if arguments.check and arguments.rounds < intervals.FEW_ROUNDS:
         arguments.error(
             f"--check needs --rounds of at least {intervals.FEW_ROUNDS}: fewer give no intervals to rely on"
         )
 
 
-def rounds_wanted(arguments, defaults=ROUNDS):
-    wanted = arguments.rounds if arguments.rounds is not None else defaults[arguments.quick]
+def rounds_wanted(arguments: argparse.Namespace, defaults: tuple[int, int] = ROUNDS) -> int:
+    wanted: int = arguments.rounds if arguments.rounds is not None else defaults[arguments.quick]
     if not 1 <= wanted <= ROUNDS_MOST:
         arguments.error(f"--rounds must be at least 1 and at most {ROUNDS_MOST}")
     return wanted
 
 
-def folder_of(command, arguments):
+def folder_of(command: str, arguments: argparse.Namespace) -> Path:
     """Where the results will be; a command that puts files of its own there asks first."""
-    arguments.output = storage.new_folder(command, arguments.output)
-    return arguments.output
+    folder = arguments.output = storage.new_folder(command, arguments.output)
+    return folder
 
 
-def measured(command, arguments, wanted, plan, measure, found, facts, befores=(), settings=None, seconds=None):
+def measured(
+    command: str,
+    arguments: argparse.Namespace,
+    wanted: int,
+    plan: rounds.Plan,
+    measure: rounds.Measure,
+    found: dict[str, installed.Library],
+    facts: Mapping[str, CaseFacts],
+    befores: Iterable[Before] = (),
+    settings: Mapping[str, Any] | None = None,
+    seconds: float | None = None,
+) -> tuple[Results, bool]:
     """Runs `plan` (of rounds.run) in `wanted` rounds, and returns the results, with one run at least, and whether the user interrupted it.
-    `found`: the libraries by the names in the plan; `facts`: of each case; each of `befores` is called with the writer
-    and the bar when all is ready; `settings`: what readers of the results must know of the command's options;
+    `found`: the libraries by the names in the plan; `facts`: of each case; `befores`: when all is ready; `settings`: what readers of the results must know of the command's options;
     `seconds`: in place of the option."""
     folder = folder_of(command, arguments)
     ours = any(installed.is_built_here(library) for library in found.values())
@@ -120,8 +152,17 @@ def measured(command, arguments, wanted, plan, measure, found, facts, befores=()
     return results, interrupted
 
 
-def run(command, arguments, cases, found, latency=False, befores=(), settings=None, causes=False):
-    """Measures cases of `lab bench` on these libraries. Each of `befores` is called with (runner, names, writer, bar)."""
+def run(
+    command: str,
+    arguments: argparse.Namespace,
+    cases: Sequence[AnyCase],
+    found: dict[str, installed.Library],
+    latency: bool = False,
+    befores: Iterable[BeforeCases] = (),
+    settings: Mapping[str, Any] | None = None,
+    causes: bool = False,
+) -> tuple[Results, bool]:
+    """Measures cases of `lab bench` on these libraries."""
     wanted = rounds_wanted(arguments)
     runner = case_runner.Runner(cases, found, arguments.quick, latency, getattr(arguments, "littered", False), causes)
     names, by_name = list(found), {case.name: case for case in cases}
@@ -133,35 +174,35 @@ def run(command, arguments, cases, found, latency=False, befores=(), settings=No
         lambda case, name: runner.run(by_name[case], name),
         found,
         {case.name: runner.facts(case) for case in cases},
-        [lambda writer, bar, before=before: before(runner, names, writer, bar) for before in befores],
+        [functools.partial(before, runner, names) for before in befores],
         settings,
     )
 
 
-def typed():
+def typed() -> list[str]:
     """The words of the command but for folders of this machine, which say nothing of the results."""
     words, told = sys.argv[2:], ("--output", "--fleetbench")
     return [word for before, word in zip(["", *words], words) if before not in told and word not in told]
 
 
-def remarks(found, intervals=True):
+def remarks(found: Results, intervals: bool = True) -> Iterator[str]:
     """What makes the figures less than they could be, in sentences. `intervals`: they are shown."""
     for mark in marks.of(found, intervals):
         yield f"Note: {mark}"
     yield from case_runs.failures(found)
 
 
-def setting(found):
+def setting(found: Results) -> list[tuple[str, str]]:
     every = found.header["allocators"]
     versions = {
         facts.get("allocator", name): facts["version"] + (f" ({facts['released']})" if facts.get("released") else "")
         for name, facts in every.items()
     }
-    load = {"load_at_end": found.footer["load_at_end"] if found.footer else float("nan")}
-    return list(machine.setting(found.header["machine"] | load, machine.versions(versions)))
+    load = found.footer["load_at_end"] if found.footer else float("nan")
+    return list(machine.setting(found.header["machine"], load, machine.versions(versions)))
 
 
-def end(found, interrupted, code=0):
+def end(found: Results, interrupted: bool, code: int = 0) -> int:
     """The last words, and the exit code."""
     print(f"Results: {found.path}\nA page of them: lab/lab report {found.path.parent}", flush=True)
     if interrupted:

@@ -3,17 +3,25 @@ after another, in random order, too: so what the machine does meanwhile falls on
 
 import random
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Figures
+from tslab_lab.display.progress import Bar
 from tslab_lab.measure import honesty
 from tslab_lab.results import marks
+from tslab_lab.results.storage import Sink
+
+
+Plan = Mapping[str, Sequence[str]]  # by name of a case, the names of the allocators that run it
+Measure = Callable[[str, str], Figures]  # a run of a case on an allocator, by name; with lists of `latency` and a `series` where it has them
 
 
 class Interrupted(Exception):
     """The user has had enough; what was measured until then is in the file."""
 
 
-def numbers(rounds, seconds):
+def numbers(rounds: int, seconds: float) -> Iterator[int]:
     """The numbers of the rounds, from 1 on. No round is begun that would end after `seconds`."""
     start = time.monotonic()
     for number in range(1, rounds + 1):
@@ -23,11 +31,11 @@ def numbers(rounds, seconds):
             return
 
 
-def run(plan, rounds, seconds, measure, writer, bar, strict=False):
-    """`plan`: dict name of a case -> names of the allocators that run it. `measure(case, name)` gives the figures of one
-    run, with lists of `latency` and a `series` where it has them. No round is started that would end after `seconds`. An
-    allocator that fails in a case takes no further part in it. `strict`: what others disturb is run again."""
-    failed, hashes = set(), {}
+def run(plan: Plan, rounds: int, seconds: float, measure: Measure, writer: Sink, bar: Bar, strict: bool = False) -> int:
+    """No round is started that would end after `seconds`. An allocator that fails in a case takes no further part in it.
+    `strict`: what others disturb is run again."""
+    failed: set[tuple[str, str]] = set()
+    hashes: dict[str, str | None] = {}
     complete, others = 0, honesty.Others()
     try:
         for number in numbers(rounds, seconds):
@@ -53,14 +61,14 @@ def run(plan, rounds, seconds, measure, writer, bar, strict=False):
     return complete
 
 
-def _watched(measure, case, name):
+def _watched(measure: Measure, case: str, name: str) -> Figures:
     """The figures, with what others used meanwhile."""
     others = honesty.Others()
     figures = measure(case, name)
     return figures | {"others_share": round(others.share(), 3)}
 
 
-def _undisturbed(measure, case, name):
+def _undisturbed(measure: Measure, case: str, name: str) -> Figures:
     for _ in range(honesty.REPEATS):
         figures = _watched(measure, case, name)
         if not marks.disturbed(figures) or not honesty.wait_until_quiet():
@@ -68,7 +76,7 @@ def _undisturbed(measure, case, name):
     return figures
 
 
-def _write(writer, case, name, number, figures):
+def _write(writer: Sink, case: str, name: str, number: int, figures: Figures) -> None:
     for histogram in figures.pop("latency", ()):
         writer.latency(case, name, number, histogram)
     if series := figures.pop("series", None):
@@ -76,7 +84,7 @@ def _write(writer, case, name, number, figures):
     writer.run(case, name, number, figures)
 
 
-def _require_same_work(case, name, figures, hashes):
+def _require_same_work(case: str, name: str, figures: Figures, hashes: dict[str, str | None]) -> None:
     """The first allocator that ends sets the hash of the case; who differs has damaged something, or cheated."""
     known = hashes.setdefault(case, figures.get("hash"))
     if figures.get("hash") != known:
