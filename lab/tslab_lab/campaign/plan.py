@@ -1,6 +1,7 @@
 """What a campaign measures: a step for each page, and some for docs/origins.md, in pieces that are commands of the lab, each
 with the minutes it takes."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tslab_lab.allocators.catalogue import GROUPS, OURS, SYSTEM
@@ -35,18 +36,21 @@ BYPASS = tuple(Variant(name, "bypass", number) for name, number in (("frees", 1)
 BOTH = f"{OURS},{OURS}@magazines=0"
 
 
+Words = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Piece:
     """`words`: of the command. `minutes`: how long it takes on two processors where nothing disturbs it. `builds`: variants
     that it needs."""
 
     name: str
-    words: tuple
+    words: Words
     minutes: float
-    builds: tuple = ()
+    builds: tuple[Variant, ...] = ()
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """That it asks for."""
         return int(self.words[self.words.index("--rounds") + 1]) if "--rounds" in self.words else 1
 
@@ -56,25 +60,27 @@ class Step:
     """`page`: whether the command writes one from the results of all pieces together; else only the raw results are kept."""
 
     name: str
-    pieces: tuple
+    pieces: tuple[Piece, ...]
     page: bool = True
 
 
-def _file(case):
+def _file(case: str) -> str:
     """Its name for a file."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in case)
 
 
-def strict(rounds=ROUNDS):
+def strict(rounds: int = ROUNDS) -> Words:
     return ("--rounds", str(rounds), "--strict")
 
 
-def _long(rounds=ROUNDS):
+def _long(rounds: int = ROUNDS) -> Words:
     """The same, of a command that would begin no round after some time."""
     return (*strict(rounds), "--seconds", "7200")
 
 
-def _each(command, cases, options, sides, rounds=ROUNDS, before=()):
+def _each(
+    command: str, cases: Iterable[str], options: Words, sides: int, rounds: int = ROUNDS, before: Words = ()
+) -> tuple[Piece, ...]:
     """A piece for each case."""
     return tuple(
         Piece(_file(case), (command, *before, case, *options), seconds.minutes(command, [case], sides, rounds))
@@ -82,41 +88,41 @@ def _each(command, cases, options, sides, rounds=ROUNDS, before=()):
     )
 
 
-def _pattern_groups():
-    found = {}
+def _pattern_groups() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for case in named.select(["patterns"]):
         found.setdefault(_file(case.group), []).append(case.name)
     return found
 
 
-def _sides(variants):
+def _sides(variants: Iterable[Variant]) -> str:
     return ",".join([OURS, *(f"{variant.name}={variant.library}" for variant in variants)])
 
 
-def _requests(name, words, columns, of_one):
+def _requests(name: str, words: Words, columns: int, of_one: float) -> Piece:
     minutes = seconds.minutes_of(of_one, columns, ROUNDS)
     return Piece(
         name, ("requests", *words, *_long(), "--no-figures"), minutes, (DEFERRED,) if "--deferred" in words else ()
     )
 
 
-def _rss(name, workload, allocators, sides):
+def _rss(name: str, workload: str, allocators: str, sides: int) -> Piece:
     words = ("rss", "--allocators", allocators, *strict(), workload)
     return Piece(name, words, seconds.minutes("rss", [workload], sides, ROUNDS))
 
 
-def full():
+def full() -> tuple[Step, ...]:
     """What README states first. All of it fits one session on one machine."""
     steps = {step.name: step for step in (*comparisons(), *yardsticks())}
     return tuple(steps.pop(name) for name in ORDER) + tuple(steps.values())
 
 
-def long():
+def long() -> tuple[Step, ...]:
     """What is measured seldom: the soak is a session of its own, and docs/origins.md says of which day its figures are."""
     return (*costs(), *studies(), Step("soak", (Piece(SOAK, ("40",), 43.0),)))
 
 
-def comparisons():
+def comparisons() -> tuple[Step, ...]:
     """With other allocators."""
     every, debian = len(GROUPS["newest"]), ("--allocators", f"{OURS},debian")
     timed = [*catalogue.SETS["latency"], "churn-fixed:threads=16"]
@@ -151,7 +157,7 @@ def comparisons():
     )
 
 
-def yardsticks():
+def yardsticks() -> tuple[Step, ...]:
     """Of others: production's distributions, heaps that are not fresh, profilers."""
     littered = ("--littered", "--allocators", f"{OURS},{SYSTEM},jemalloc5,mimalloc3,google", *_long())
     profiled = ("--allocators", PROFILERS, *_long())
@@ -165,14 +171,14 @@ def yardsticks():
     )
 
 
-def costs():
+def costs() -> tuple[Step, ...]:
     """Of the checked library."""
     cases = (*CHECKED_PROGRAMS, "app", "scopes", "mixed-remote", "burst-idle")
     options = (*_long(), "--question", "what does the checked library cost?")
     return (Step("checked", _each("ab", cases, options, 3, before=(OURS, CHECKED))),)
 
 
-def studies():
+def studies() -> tuple[Step, ...]:
     """What earlier allocators measured, measured here: docs/origins.md has the figures, and no command writes it."""
     local = ("churn-adversarial", "churn-fixed:locality=100")
     fixed = [f"churn-fixed:threads={count}" for count in THREADS]
@@ -206,7 +212,7 @@ def studies():
     )
 
 
-def _mailbox():
+def _mailbox() -> Iterator[Piece]:
     for least, most in ((16, 48), (16, 2048)):
         for threads in (4, 32):
             cases = [f"mixed-remote:threads={threads},remote={share},min={least},max={most}" for share in (0, 50, 90)]
@@ -216,11 +222,11 @@ def _mailbox():
             )
 
 
-def smoke():
+def smoke() -> tuple[Step, ...]:
     """Next to nothing of it: shows that it runs."""
     two = ("--allocators", f"{SYSTEM},{OURS}")
 
-    def pieces(**words):
+    def pieces(**words: str) -> tuple[Piece, ...]:
         return tuple(Piece(name.replace("_", "-"), tuple(text.split()), 0.2) for name, text in words.items())
 
     pair, once = "pair:operations=20000", " ".join((*two, "--rounds", "1"))

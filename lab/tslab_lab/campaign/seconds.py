@@ -1,6 +1,8 @@
 """How long runs take, for the plan to say how long its pieces take: seconds of one run on tslab, with its start and its
 end, on two processors. What has been measured once is known better: the index of the raw results says it."""
 
+from collections.abc import Iterable
+
 START_MINUTES = 0.1  # of a piece, until its first run
 OTHERS = 1.25  # how much longer runs take on all allocators than on tslab
 USUAL = 1.0
@@ -30,17 +32,17 @@ SHORT = {"boundaries-": 0.15, "edges-": 0.15, "bulk-": 0.4, "bulk64-": 0.3}  # b
 TABLES = {"bench": BENCH, "ab": BENCH, "latency": LATENCY, "rss": RSS, "epochs": EPOCHS, "demo": DEMO}
 
 
-def minutes(command, cases, sides, rounds):
+def minutes(command: str, cases: Iterable[str], sides: int, rounds: int) -> float:
     return minutes_of(sum(_of(command, case) for case in cases), sides, rounds)
 
 
-def _of(command, case):
+def _of(command: str, case: str) -> float:
     """Of a case, or of its workload with its first parameter."""
     usual = next((short for name, short in SHORT.items() if case.startswith(name)), USUAL)
     table = TABLES[command]
     return table.get(case, table.get(case.partition(",")[0], table.get(case.partition(":")[0], usual)))
 
 
-def minutes_of(of_one, sides, rounds):
+def minutes_of(of_one: float, sides: int, rounds: int) -> float:
     """`of_one`: seconds of a side in a round."""
     return round(START_MINUTES + OTHERS * of_one * sides * rounds / 60, 1)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,17 +17,19 @@ _SYSTEMD = ("systemd-run", "--scope", "--quiet", "--collect")
 _PATIENCE_SECONDS = 10
 
 
+Prefix = Callable[[str], list[str]]  # from an allocator's name to words before those of its program
+
+
 @dataclass(frozen=True)
 class Limit:
-    """`is_group`: it counts what is resident, as containers are limited; else it counts addresses. `prefix(name)`: words
-    before a program's."""
+    """`is_group`: it counts what is resident, as containers are limited; else it counts addresses."""
 
     is_group: bool
     words: str
-    prefix: object = field(compare=False)
+    prefix: Prefix = field(compare=False)
 
 
-def groups(root=ROOT, own=Path("/proc/self/cgroup")):
+def groups(root: Path = ROOT, own: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[Path, tuple[str, str]]]:
     """Folders in which a group with a limit can be, the nearest first, each with the file of the limit and that of swap."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
@@ -49,7 +52,7 @@ def groups(root=ROOT, own=Path("/proc/self/cgroup")):
                 yield parent, names
 
 
-def _remove(group):
+def _remove(group: Path) -> None:
     """With whoever is in it: an interrupt may have come before a program was known that had been started."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while group.exists():
@@ -64,8 +67,8 @@ def _remove(group):
             time.sleep(0.02)
 
 
-def _by_hand(parent, names, mib, stack):
-    def prefix(name):
+def _by_hand(parent: Path, names: tuple[str, str], mib: int, stack: contextlib.ExitStack) -> Limit:
+    def prefix(name: str) -> list[str]:
         group = parent / f"tslab-demo-{os.getpid()}-{re.sub('[^a-z0-9]+', '-', name)}"
         if not group.exists():
             group.mkdir()
@@ -78,12 +81,12 @@ def _by_hand(parent, names, mib, stack):
     return Limit(True, "each in a control group", prefix)
 
 
-def _by_systemd(more, mib):
+def _by_systemd(more: Iterable[str], mib: int) -> Limit:
     words = [*_SYSTEMD, *more, "-p", f"MemoryMax={mib}M", "-p", "MemorySwapMax=0", "--"]
     return Limit(True, "each in a control group", lambda name: words)
 
 
-def _works(limit):
+def _works(limit: Limit) -> bool:
     try:
         return processes.ends_well([*limit.prefix("try"), "/bin/true"], processes.environment())
     except OSError:
@@ -91,7 +94,7 @@ def _works(limit):
 
 
 @contextlib.contextmanager
-def of(mib):
+def of(mib: int) -> Iterator[Limit]:
     """The best limit that works here. Its groups are gone when the block is left."""
     with contextlib.ExitStack() as stack:
         found = (_by_hand(parent, names, mib, stack) for parent, names in groups())

@@ -2,11 +2,15 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Callable, Iterator
 
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.allocators.installed import Library
 from tslab_lab.base import machine, processes
+from tslab_lab.base.shapes import CaseFacts, Environment, Figures, Words
 from tslab_lab.demo import limits, side_by_side
+from tslab_lab.demo.side_by_side import Act, End
 from tslab_lab.real import postgres, redis, spending
 from tslab_lab.request_server import compiled as servers
 from tslab_lab.request_server.survivors import Scattered
@@ -29,38 +33,38 @@ class Scene:
     mib = 150  # of each allocator
     sides: tuple[str, ...] = ()  # none: all that are here
 
-    def __init__(self, quick):
+    def __init__(self, quick: bool) -> None:
         self.quick = quick
         self.setting = ""  # what belongs to the title, once it is open
 
     @property
-    def whole_title(self):
+    def whole_title(self) -> str:
         return f"{self.title}, {self.setting}" if self.setting else self.title
 
-    def names(self, libraries):
+    def names(self, libraries: dict[str, Library]) -> list[str]:
         return [name for name in libraries if name in (self.sides or libraries)]
 
-    def heats(self, names):
+    def heats(self, names: list[str]) -> list[list[str]]:
         """Who runs at the same time: all, or as many as there is memory for."""
         most = max(1, int(MEMORY_SHARE * machine.available_mib() / self.mib)) if self.together else 1
         return [names[i : i + most] for i in range(0, len(names), most)]
 
-    def require(self):
+    def require(self) -> None:
         """Raises where it cannot be shown here."""
 
     @contextlib.contextmanager
-    def opened(self, libraries):
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         """Gives the function that makes the act of an allocator. `libraries`: those of names()."""
         raise NotImplementedError
 
-    def figures(self, end):
+    def figures(self, end: End) -> Figures:
         """Of what an act ended with; a failure that is none of a result is raised."""
         if isinstance(end, processes.Failure):
             raise end
         return end
 
 
-def _environments(libraries, probe, who):
+def _environments(libraries: dict[str, Library], probe: Words, who: str) -> dict[str, Environment]:
     return {name: installed.proven_environment(library, probe, who) for name, library in libraries.items()}
 
 
@@ -68,17 +72,17 @@ class Redis(Scene):
     name, title = "redis", "It comes back: redis with 100,000 keys, then FLUSHALL"
     sides = (SYSTEM, "jemalloc", OURS)  # Debian's is linked against jemalloc
 
-    def require(self):
+    def require(self) -> None:
         redis.find("redis-server")
 
     @contextlib.contextmanager
-    def opened(self, libraries):
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         environments = _environments(libraries, [redis.find("redis-server"), "--version"], "redis-server")
         keys = KEYS // 10 if self.quick else KEYS
         yield lambda name: self._act(environments[name], f"redis-server on {name}", keys)
 
     @staticmethod
-    def _act(environment, who, keys):
+    def _act(environment: Environment, who: str, keys: int) -> Act:
         value = b"x" * VALUE_BYTES
         with redis.serving(environment, who) as (server, connection, _):
             for first in range(0, keys, AT_ONCE):
@@ -100,21 +104,22 @@ class Survivors(Scene):
     name, title = "survivors", "Survivors: 500 MiB of requests end, 1 MiB of their objects lives"
     mib = 600
 
-    def names(self, libraries):
+    def names(self, libraries: dict[str, Library]) -> list[str]:
         return [*libraries, *([WITH_EPOCHS] if OURS in libraries else [])]
 
     @contextlib.contextmanager
-    def opened(self, libraries):
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         servers.build(servers.SCATTERED)
         work = Scattered(requests=50, survivors=400, idle_ms=200) if self.quick else Scattered()
         least = Scattered(requests=1, objects=8, survivors=1, idle_ms=0).argv(False)
         environments = _environments(libraries, least, "the program of the survivors")
-        environments[WITH_EPOCHS] = environments.get(OURS)
+        if OURS in environments:
+            environments[WITH_EPOCHS] = environments[OURS]
         yield lambda name: side_by_side.program(
             work.argv(name == WITH_EPOCHS), environments[name], f"survivors on {name}"
         )
 
-    def figures(self, end):
+    def figures(self, end: End) -> Figures:
         told = super().figures(end)
         seconds = told["allocate_seconds"] + told["finish_seconds"]
         return told | {"rss_kib": told["later_kib"], "seconds": seconds, "operations": told["objects"]}
@@ -126,7 +131,7 @@ class _Workload(Scene):
     words = ""
 
     @contextlib.contextmanager
-    def opened(self, libraries):
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         case, probe = named.parse(self.words), named.parse(PROBE)
         folder = compiled.build([case, probe])
         environments = _environments(libraries, probe.argv(folder, False), "a workload")
@@ -140,7 +145,7 @@ class _Workload(Scene):
             )
 
     @contextlib.contextmanager
-    def before(self, libraries):
+    def before(self, libraries: dict[str, Library]) -> Iterator[limits.Prefix]:
         """Gives the function of a name that gives words before the program's."""
         del libraries
         yield lambda name: []
@@ -152,12 +157,12 @@ class Buffers(_Workload):
     words = f"buffers:mib=140,{REST_MS}"
 
     @contextlib.contextmanager
-    def before(self, libraries):
+    def before(self, libraries: dict[str, Library]) -> Iterator[limits.Prefix]:
         with limits.of(LIMIT_MIB) as limit:
             self.setting = limit.words
             yield limit.prefix
 
-    def figures(self, end):
+    def figures(self, end: End) -> Figures:
         if isinstance(end, side_by_side.Killed):
             return {"ended": str(end).partition(". Its last words")[0], "limit": self.setting}
         return super().figures(end) | {"limit": self.setting}
@@ -174,11 +179,11 @@ class PostgreSQL(Scene):
     rounds, together = 5, False
     sides = (SYSTEM, OURS)
 
-    def require(self):
+    def require(self) -> None:
         postgres.folder()
 
     @contextlib.contextmanager
-    def opened(self, libraries):
+    def opened(self, libraries: dict[str, Library]) -> Iterator[Callable[[str], Act]]:
         environments = _environments(libraries, [str(postgres.folder() / "postgres"), "--version"], "PostgreSQL")
         transactions = 50 if self.quick else 250
         with contextlib.ExitStack() as stack:
@@ -189,15 +194,15 @@ class PostgreSQL(Scene):
             yield lambda name: found[name].load(["-t", str(transactions)])
 
 
-ALL = (Redis, Survivors, Buffers, Threads, PostgreSQL)
+ALL: tuple[type[Scene], ...] = (Redis, Survivors, Buffers, Threads, PostgreSQL)
 
 
-def facts(scene):
+def facts(scene: Scene) -> CaseFacts:
     """What a file of results says of it."""
     return {"group": "demo", "title": scene.title, "parameters": {}}
 
 
-def titled(libraries):
+def titled(libraries: dict[str, Library]) -> dict[str, Library]:
     """The libraries by all names that scenes use."""
     more = {WITH_EPOCHS: dataclasses.replace(libraries[OURS], title=WITH_EPOCHS)} if OURS in libraries else {}
     return libraries | more

@@ -3,12 +3,15 @@ the end of a scene for both."""
 
 import textwrap
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
+from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from tslab_lab.allocators.catalogue import OURS
+from tslab_lab.base.shapes import Point
 from tslab_lab.display.layout import three_digits
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -20,7 +23,7 @@ WIDEST = 120
 ENDED = "ended"
 
 
-def curve(points, seconds, most, width):
+def curve(points: Iterable[Point], seconds: float, most: int, width: int) -> str:
     """A line of blocks: the most in each part of the time, of `most` KiB; nothing where there is no sample."""
     highest = [0] * width
     for ms, kib in points:
@@ -32,7 +35,7 @@ def curve(points, seconds, most, width):
     return "".join(BLOCKS[max(1, min(8, -(-kib * 8 // most)))] if kib else " " for kib in highest)
 
 
-def bar(value, most, width):
+def bar(value: float, most: float, width: int) -> str:
     whole, rest = divmod(round(value / most * width * 8), 8)
     return "█" * whole + (PARTS[rest] if rest else "")
 
@@ -40,36 +43,40 @@ def bar(value, most, width):
 class Screen:
     """`console`: rich's."""
 
-    def __init__(self, console):
-        self._console, self._live, self._drawn = console, None, 0.0
+    def __init__(self, console: Console) -> None:
+        self._console, self._drawn = console, 0.0
+        self._live: Live | None = None
         self._blocks = (console.encoding or "").lower().startswith("utf")
         self._title = ""
         self._width = min(console.width, WIDEST) - NAME - VALUE - 2
 
-    def scene(self, title, names):
+    def scene(self, title: str, names: Sequence[str]) -> None:
         """Begins: it is being prepared."""
         self._title, self._names, self._begun = title, names, time.monotonic()
         self._rounds = self._number = 0
-        self._together, self._who, self._curves, self._seconds = True, "", {}, 1.0
-        self._values, self._ended, self._over = {}, set(), set()
+        self._together, self._who, self._seconds = True, "", 1.0
+        self._curves: dict[str, list[Point]] = {}
+        self._values: dict[str, list[float]] = {}
+        self._ended: set[str] = set()
+        self._over: set[str] = set()
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
         self._draw()
 
-    def ready(self, title, rounds, together):
+    def ready(self, title: str, rounds: int, together: bool) -> None:
         """All is there for its rounds."""
         self._title, self._rounds, self._together = title, rounds, together
         if not self._live:
             self.say("", title)
 
-    def heat(self, number, names):
+    def heat(self, number: int, names: Sequence[str]) -> None:
         if number != self._number:
             self._curves = {}
         self._number, self._who, self._over = number, names[0] if len(names) == 1 else "", set()
         self._draw()
 
-    def watch(self, curves, ends):
+    def watch(self, curves: Mapping[str, list[Point]], ends: Mapping[str, object]) -> None:
         """Of the heat that runs."""
         if self._together:
             self._curves |= curves
@@ -77,7 +84,7 @@ class Screen:
         if self._live and time.monotonic() - self._drawn > REDRAW_SECONDS:
             self._draw()
 
-    def measured(self, name, value, points):
+    def measured(self, name: str, value: float | None, points: list[Point]) -> None:
         """`value`: of the figure that the scene is about, in its unit; None: it was ended. `points`: of its curve."""
         if self._together:
             self._curves[name] = points
@@ -86,14 +93,14 @@ class Screen:
         else:
             self._values.setdefault(name, []).append(value)
 
-    def round_done(self):
+    def round_done(self) -> None:
         if not self._live:
             each = [f"{name} {three_digits(self._values[name][-1])}" for name in self._names if name in self._values]
             each += [f"{name} {ENDED}" for name in self._names if name in self._ended]
             line = f"  round {self._number} of {self._rounds}: {'; '.join(each)}"
             self.say(*textwrap.wrap(line, min(self._console.width, WIDEST), subsequent_indent="    "))
 
-    def end(self, unit, sentence):
+    def end(self, unit: str, sentence: str) -> None:
         """The scene is over: what stays of it."""
         live, self._live = self._live, None
         if live:
@@ -103,18 +110,18 @@ class Screen:
             self._console.print(line)
         self.say(sentence)
 
-    def interrupted(self):
+    def interrupted(self) -> None:
         if self._live:
             self._live.stop()
             self._live = None
 
-    def say(self, *lines):
+    def say(self, *lines: str) -> None:
         for line in lines:
             self._console.print(
                 Text(line, "bold" if line and line == self._title else ""), width=min(self._console.width, WIDEST)
             )
 
-    def _draw(self):
+    def _draw(self) -> None:
         if not self._live:
             return
         self._drawn = time.monotonic()
@@ -125,22 +132,21 @@ class Screen:
         self._live.update(Text("\n").join([head, Text(f"  {state}", "dim"), *(self._rows("") if self._blocks else [])]))
         self._live.refresh()
 
-    def _rows(self, unit):
+    def _rows(self, unit: str) -> Iterator[Text]:
         """A line for each allocator. `unit`: of the medians, when the scene is over; nothing while it runs."""
         if self._together:
             every = [point for points in self._curves.values() for point in points]
             self._seconds = max([self._seconds, *(ms / 1000 for ms, _ in every)])
-            most = max((kib for _, kib in every), default=1)
-        else:
-            most = max((median(values) for values in self._values.values()), default=1)
+        most_kib = max((kib for points in self._curves.values() for _, kib in points), default=1)
+        most = max((median(values) for values in self._values.values()), default=1)
         for name in self._names:
             values, points = self._values.get(name), self._curves.get(name)
             now = points[-1][1] / 1024 if points and not unit else None
             middle = median(values) if values else None
             if self._together:
-                drawn = curve(points or [], self._seconds, most, self._width)
+                drawn = curve(points or [], self._seconds, most_kib, self._width)
             else:
-                drawn = bar(middle, most, self._width) if values else ""
+                drawn = bar(middle, most, self._width) if middle is not None else ""
             shown = middle if now is None else now
             gone = not values and name in self._ended if unit else name in self._over
             text = ENDED if gone else f"{three_digits(shown)} {unit}" if shown else ""

@@ -1,15 +1,16 @@
 """Several programs at once, each on an allocator of its own, and the memory of all of them as it goes.
 
-An act is a generator: it yields, again and again until the program has ended, the process whose memory is to be sampled, or
-None, and returns the figures of the run. All acts take turns in this thread, so that an interrupt ends all of them."""
+All acts take turns in this thread, so that an interrupt ends all of them."""
 
 import contextlib
 import json
 import tempfile
 import time
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures, Point, Words
 from tslab_lab.memory.sampler import PAGE_KIB
 
 TURN_SECONDS = 0.005
@@ -17,11 +18,16 @@ SAMPLE_SECONDS = 0.02
 NEARLY = 0.97
 
 
+# Yields, again and again until the program has ended, the process whose memory is to be sampled, or None. Returns the figures.
+Act = Generator[int | None, None, Figures]
+End = Figures | processes.Failure  # of an act
+
+
 class Killed(processes.Failure):
     """The program did not live to its end."""
 
 
-def program(argv, environment, who, sampled=True):
+def program(argv: Words, environment: Environment, who: str, sampled: bool = True) -> Act:
     """The act of a program that prints a line of JSON."""
     with (
         tempfile.TemporaryFile() as out,
@@ -37,10 +43,11 @@ def program(argv, environment, who, sampled=True):
             how = processes.how_it_ended(process.returncode)
             raise Killed(f"{who} {how}. Its last words:\n{processes.tail(err.name)}")
         out.seek(0)
-        return json.loads(out.read())
+        figures: Figures = json.loads(out.read())
+        return figures
 
 
-def rest(pid, seconds):
+def rest(pid: int, seconds: float) -> Iterator[int]:
     """A part of an act: it waits."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -48,12 +55,13 @@ def rest(pid, seconds):
 
 
 class _Curve:
-    """(milliseconds since `start`, KiB resident) of a process."""
+    """The resident memory of a process, since `start`."""
 
-    def __init__(self, start):
-        self._start, self._due, self.points = start, start, []
+    def __init__(self, start: float) -> None:
+        self._start = self._due = start
+        self.points: list[Point] = []
 
-    def sample(self, pid):
+    def sample(self, pid: int) -> None:
         now = time.monotonic()
         if now < self._due:
             return
@@ -64,16 +72,19 @@ class _Curve:
                 self.points.append((round(1000 * (now - self._start)), pages * PAGE_KIB))
 
 
-def until_rest(points, kib):
+def until_rest(points: list[Point], kib: float) -> list[Point]:
     """Without the program's own end: up to the last moment at which it still had what it weighs at rest."""
     last = max((i for i, (_, at) in enumerate(points) if at >= NEARLY * kib), default=-1)
     return points[: last + 1]
 
 
-def run(acts, watch):
+def run(
+    acts: Mapping[str, Act], watch: Callable[[dict[str, list[Point]], dict[str, End]], None]
+) -> tuple[dict[str, list[Point]], dict[str, End]]:
     """Runs the acts, by name, to their ends. `watch(curves, ends)` is called again and again with what is known so far. Returns
-    both: dicts by name, of lists of (milliseconds, KiB), and of figures or the failure."""
-    start, ends, left = time.monotonic(), {}, dict(acts)
+    both, by name."""
+    start, left = time.monotonic(), dict(acts)
+    ends: dict[str, End] = {}
     curves = {name: _Curve(start) for name in acts}
     points = {name: curve.points for name, curve in curves.items()}
     with contextlib.ExitStack() as stack:

@@ -1,11 +1,15 @@
 """What `lab epochs` measures (each variant is one program with its arguments on one allocator), and the limits."""
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
+from tslab_lab.base.shapes import Run
 from tslab_lab.estimates import intervals
+from tslab_lab.estimates.medians import Spread
 
 EPOCHS = ("release", "vouched", "drain")
 POOL, OWN_POOL, STATIC_POOL = "apr", "apr, own", "apr, static"
@@ -44,27 +48,27 @@ class Variant:
     allocator: str
 
     @property
-    def label(self):
+    def label(self) -> str:
         """What it is called in a file of results, where its group is the case."""
         return f"{self.name} ({BASE})" if self.allocator == BASE else self.name
 
-    def argv(self, directory, quick):
+    def argv(self, directory: Path, quick: bool) -> list[str]:
         return [str(directory / self.program), self.way, str(self.quick_amount if quick else self.amount)]
 
     @property
-    def is_peer(self):
+    def is_peer(self) -> bool:
         """Whether it can be measured without tslab."""
         return self.program.startswith("pool") or (self.way == "malloc" and self.allocator != OURS)
 
     @property
-    def who(self):
+    def who(self) -> str:
         return f"{self.group}: {self.name} on {self.allocator}"
 
 
-def variants(allocators):
+def variants(allocators: Collection[str]) -> Iterator[Variant]:
     """All that can be measured on these, in the tables' order."""
 
-    def timed(name, way, allocator, group="request", program="request"):
+    def timed(name: str, way: str, allocator: str, group: str = "request", program: str = "request") -> Variant:
         return Variant(name, group, program, way, 400, 20, allocator)
 
     for way in EPOCHS:
@@ -87,39 +91,40 @@ def variants(allocators):
 
 
 MALLOCS = ("any malloc and free",)  # as peers of a limit
+Figure = Callable[[Run], float]  # all runs of a group have it
 
 
-def nanoseconds(run):
+def nanoseconds(run: Run) -> float:
     return run["seconds"] / run["operations"] * 1e9
 
 
-def weight(run):
+def weight(run: Run) -> float:
     return run["grown_kib"] * 1024 / run["asked_bytes"]
 
 
-def left_percent(run):
+def left_percent(run: Run) -> float:
     return 100 * run["left_kib"] / run["grown_kib"]
 
 
-def page_microseconds(run):
+def page_microseconds(run: Run) -> float:
     return run["seconds"] * 1e6 / run["pages"]
 
 
-def grown_kib(run):
+def grown_kib(run: Run) -> float:
     return run["grown_kib"]
 
 
-def bytes_each(run):
+def bytes_each(run: Run) -> float:
     return run["grown_kib"] * 1024 / run["epochs"]
 
 
 @dataclass(frozen=True)
 class Limit:
     name: str  # of the variant that is held to it
-    figure: object
+    figure: Figure
     most: float
     unit: str
-    peers: tuple = ()  # the best of which is 1; none: the figure itself is judged
+    peers: tuple[str, ...] = ()  # the best of which is 1; none: the figure itself is judged
 
 
 LIMITS = (
@@ -140,13 +145,13 @@ LIMITS = (
 class Outcome:
     """The runs of all variants: for each (name, allocator) a list, of which the i-th belongs to round i."""
 
-    def __init__(self, variants):
+    def __init__(self, variants: Sequence[Variant]) -> None:
         self.variants = variants
-        self.runs = {(variant.name, variant.allocator): [] for variant in variants}
+        self.runs: dict[tuple[str, str], list[Run]] = {(variant.name, variant.allocator): [] for variant in variants}
         self._allocators = {variant.name: variant.allocator for variant in variants if variant.allocator != BASE}
 
     @property
-    def mallocs(self):
+    def mallocs(self) -> list[str]:
         """Those that allocate and free without epochs, by name."""
         return [
             one.name
@@ -154,52 +159,53 @@ class Outcome:
             if one.way == "malloc" and one.group == "request" and one.allocator != BASE
         ]
 
-    def add(self, variant, run):
+    def add(self, variant: Variant, run: Run) -> None:
         self.runs[variant.name, variant.allocator].append(run)
 
-    def of_group(self, group):
+    def of_group(self, group: str) -> list[Variant]:
         """Without those of the build that ours is compared with."""
         return [variant for variant in self.variants if variant.group == group and variant.allocator != BASE]
 
-    def column(self, name, figure, allocator=None):
+    def column(self, name: str, figure: Figure, allocator: str | None = None) -> list[float] | None:
         """None: it did not run."""
-        runs = self.runs.get((name, allocator or self._allocators.get(name)))
+        runs = self.runs.get((name, allocator or self._allocators.get(name, "")))
         return [figure(run) for run in runs] if runs else None
 
-    def median(self, name, figure, allocator=None):
+    def median(self, name: str, figure: Figure, allocator: str | None = None) -> float | None:
         column = self.column(name, figure, allocator)
         return median(column) if column else None
 
-    def interval(self, name, figure):
-        return intervals.interval(self.column(name, figure))
+    def interval(self, name: str, figure: Figure) -> Spread:
+        """Of one that ran."""
+        return intervals.interval(self.column(name, figure) or ())
 
-    def best(self, names, figure):
+    def best(self, names: Iterable[str], figure: Figure) -> str | None:
         """Of these, the one with the least of it, if any ran."""
         columns = {name: column for name in names if (column := self.column(name, figure))}
         return intervals.best(columns) if columns else None
 
-    def against(self, name, other, figure):
+    def against(self, name: str, other: str | None, figure: Figure) -> Spread | None:
         """The interval of one / the other, if both ran."""
-        ours, theirs = self.column(name, figure), self.column(other, figure)
+        ours, theirs = self.column(name, figure), self.column(other, figure) if other else None
         return intervals.ratio(ours, theirs) if ours and theirs else None
 
-    def against_base(self, name, figure):
+    def against_base(self, name: str, figure: Figure) -> Spread | None:
         ours, theirs = self.column(name, figure, OURS), self.column(name, figure, BASE)
         return intervals.ratio(ours, theirs) if ours and theirs and min(theirs) > 0 else None
 
-    def judged(self, limit):
+    def judged(self, limit: Limit) -> Spread | None:
         """The interval of what the limit is about, if all that it takes ran."""
         if not self.column(limit.name, limit.figure):
             return None
         if not limit.peers:
             return self.interval(limit.name, limit.figure)
         best = self.best(self.mallocs if limit.peers == MALLOCS else limit.peers, limit.figure)
-        return best and self.against(limit.name, best, limit.figure)
+        return self.against(limit.name, best, limit.figure) if best else None
 
-    def met(self, limit):
+    def met(self, limit: Limit) -> bool | None:
         found = self.judged(limit)
         return None if found is None else intervals.meets(found, limit.most)
 
 
-def limit_of(name, figure):
+def limit_of(name: str, figure: Figure) -> Limit | None:
     return next((limit for limit in LIMITS if limit.name == name and limit.figure is figure), None)

@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,11 @@ ARCHIVE = "libtslab.a"  # beside the drop-in
 class Program:
     name: str
     source: str
-    options: tuple = ()  # for the source
-    libraries: tuple = ()
+    options: tuple[str, ...] = ()  # for the source
+    libraries: tuple[str, ...] = ()
 
 
-def _pool_options(*words):
+def _pool_options(*words: str) -> tuple[str, ...] | None:
     """What pkg-config says of APR; None: it is not installed."""
     try:
         done = subprocess.run(["pkg-config", *words, "apr-1"], capture_output=True, text=True, check=False)
@@ -33,7 +34,7 @@ def _pool_options(*words):
     return tuple(shlex.split(done.stdout)) if done.returncode == 0 else None
 
 
-def pool_programs():
+def pool_programs() -> list[Program]:
     """None where APR is not installed: then the pools take no part."""
     options, libraries = _pool_options("--cflags"), _pool_options("--libs")
     archive = _pool_options("--static", "--libs")
@@ -46,7 +47,7 @@ def pool_programs():
     ]
 
 
-def request_programs(library):
+def request_programs(library: Path | None) -> Iterator[Program]:
     """Those that need no more than a C compiler, and, where the archive is there, one that is linked with it."""
     yield from (Program(name, f"{name}.c") for name in ("request", "crowd", "reclaim", "many"))
     archive = library and library.absolute().parent / ARCHIVE
@@ -55,9 +56,9 @@ def request_programs(library):
         yield Program("request-static", "request.c", libraries=libraries)
 
 
-def build(program):
+def build(program: Program) -> None:
     """Compiles a program when any source changed, or the archive that it is linked with."""
-    inputs = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT else []
+    inputs: list[Path | str] = [places.ROOT / "include/tslab/tslab.h"] if places.ROOT else []
     inputs += [word for word in program.libraries if word.endswith(".a") and word.startswith("/")]
     flags = [*FLAGS, *places.HEADERS, *program.options]
     compiling.build(BUILT / program.name, [SOURCES / program.source], flags, program.libraries, inputs)

@@ -1,16 +1,23 @@
 """What `lab ab` found: tables and a verdict in words, for a terminal of 80 columns, and as a page of Markdown."""
 
+import argparse
 import shlex
 import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tslab_lab.display.layout import counted, three_digits
+from tslab_lab.display.layout import Setting, counted, three_digits
 from tslab_lab.estimates import randomisation
+from tslab_lab.estimates.medians import Spread
+from tslab_lab.estimates.randomisation import Judged
+from tslab_lab.results.comparison import Comparison
+from tslab_lab.results.storage import Results
 
 WIDTH = 80
 PAGE_WIDTH = 120
@@ -29,38 +36,39 @@ TITLES = {
 _UNITS = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1))
 
 
-def amount(figure, value):
+def amount(figure: str, value: float) -> str:
     if figure != "time":
         return three_digits(value / 1024)
     unit, size = next((unit for unit in _UNITS if value >= unit[1]), _UNITS[-1])
     return f"{three_digits(value / size)} {unit}"
 
 
-def ratio(value):
+def ratio(value: float) -> str:
     return f"{value:.3f}" if value < 9.9995 else three_digits(value)
 
 
-def percent(share):
+def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def change(found):
+def change(found: Judged) -> str:
     """Of B against A, in words."""
     return f"{100 * (found.row.effect - 1):+.1f} %"
 
 
-def _interval(found):
+def _interval(found: Spread) -> str:
     if found.low is None:
         return ratio(found.middle)
-    return f"{ratio(found.middle)} ({ratio(found.low)}-{ratio(found.high)})"
+    low, high = found.ends
+    return f"{ratio(found.middle)} ({ratio(low)}-{ratio(high)})"
 
 
-def heads(roomy):
+def heads(roomy: bool) -> list[str]:
     interval = " (95 % interval)"
     return ["", "A", "B", f"B / A{interval}", "A2 / A" + (interval if roomy else ""), "shown from", "B is"]
 
 
-def cells(found, roomy):
+def cells(found: Judged, roomy: bool) -> list[str]:
     row = found.row
     return [
         row.case,
@@ -73,21 +81,21 @@ def cells(found, roomy):
     ]
 
 
-def _rich(judged, roomy):
+def _rich(judged: Iterable[Judged], roomy: bool) -> Table:
     result = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for index, head in enumerate(heads(roomy)):
         head = head.replace(" (", "\n(").replace("shown ", "shown\n")
         result.add_column(head, justify="right" if index else "left", no_wrap=index > 0, overflow="fold")
     for found in judged:
-        style = STYLES.get(found.verdict, "")
+        style = STYLES.get(found.verdict or "", "")
         result.add_row(*(Text(cell, style if index else "") for index, cell in enumerate(cells(found, roomy))))
     return result
 
 
-def _markdown(judged, mixed=False):
+def _markdown(judged: Iterable[Judged], mixed: bool = False) -> str:
     """`mixed`: of several figures, each of which is named."""
 
-    def named(found):
+    def named(found: Judged) -> list[str]:
         name, *rest = cells(found, True)
         return [f"{name}: {found.row.figure}" if mixed else name, *rest]
 
@@ -95,7 +103,7 @@ def _markdown(judged, mixed=False):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _listed(judged):
+def _listed(judged: Iterable[Judged]) -> str:
     """With what A differs from itself by in the same row."""
     return "; ".join(
         f"{found.row.case}: {found.row.figure} {change(found)} (A/A {100 * (found.row.noise.middle - 1):+.1f} %)"
@@ -103,7 +111,7 @@ def _listed(judged):
     )
 
 
-def words(compared):
+def words(compared: Comparison) -> Iterator[str]:
     """The verdict's reasons."""
     better, worse = compared.all_of(randomisation.BETTER), compared.all_of(randomisation.WORSE)
     every = counted(compared.workloads, "workload")
@@ -123,7 +131,7 @@ def words(compared):
         yield _why_undecided(compared)
 
 
-def _why_undecided(compared):
+def _why_undecided(compared: Comparison) -> str:
     fewest = randomisation.fewest_rounds(len(compared.judged))
     if compared.rounds < fewest:
         return (
@@ -134,17 +142,18 @@ def _why_undecided(compared):
     return f"The noise is too great to show a difference of even sixteen times in: {'; '.join(blind)}."
 
 
-def sensitivity(compared):
+def sensitivity(compared: Comparison) -> Iterator[str]:
     """What else would have been seen, if it were there."""
-    parts = []
+    parts: list[str] = []
     for figure, usual, worst in compared.shown_from():
-        more = f" (median), {percent(worst.shown_from - 1)} in {worst.row.case}" if worst.shown_from != usual else ""
+        most = worst.shown_from
+        more = f" (median), {percent(most - 1)} in {worst.row.case}" if most and most != usual else ""
         parts.append(f"{figure} from {percent(usual - 1)}{more}")
     if parts:
         yield f"The smallest differences that would have been shown: {'; '.join(parts)}."
 
 
-def sides_of(found):
+def sides_of(found: Results) -> Iterator[tuple[str, str]]:
     """What A and B are: pairs of a name and a text."""
     for name in ("A", "B"):
         facts = found.header["allocators"][name]
@@ -152,7 +161,7 @@ def sides_of(found):
         yield name, f"{facts['title']} (version {facts['version']}{digest})"
 
 
-def _short(side):
+def _short(side: str) -> str:
     """A path without its folders; what has a name of its own stays."""
     path, at, options = side.partition("@")
     return f"{path if '=' in path else path.rpartition('/')[2]}{at}{options}"
@@ -160,23 +169,23 @@ def _short(side):
 
 @dataclass
 class Page:
-    found: object
-    compared: object
-    arguments: object
+    found: Results
+    compared: Comparison
+    arguments: argparse.Namespace
 
     @property
-    def same(self):
+    def same(self) -> bool:
         """Whether nothing distinguishes A from B."""
         a, b = (self.found.header["allocators"][name] for name in ("A", "B"))
         return (a.get("sha256"), a.get("environment")) == (b.get("sha256"), b.get("environment"))
 
-    def _tables(self):
+    def _tables(self) -> Iterator[tuple[str, list[Judged]]]:
         for figure, title in TITLES.items():
             chosen = [found for found in self.compared.judged if found.row.figure == figure]
             if chosen:
                 yield title, chosen
 
-    def how(self):
+    def how(self) -> Iterator[str]:
         least = f"{self.arguments.least_effect:g} %"
         yield (
             f"Each of {counted(self.compared.rounds, 'round')} ran every workload on A, B and A again (A2), in random "
@@ -190,24 +199,24 @@ class Page:
             "smallest difference that would have been reported in this row, with its noise and so many rounds."
         )
 
-    def _remarks(self, remarks):
+    def _remarks(self, remarks: Iterable[str]) -> Iterator[str]:
         if self.same:
             yield "A and B are the same library with the same options: a difference would be a false one."
         yield from remarks
 
-    def _command(self):
+    def _command(self) -> str:
         chosen = self.arguments
         words = ["lab/lab", "ab", chosen.a, chosen.b, *chosen.workloads, "--rounds", str(chosen.rounds)]
         words += ["--quick"] if chosen.quick else []
         words += ["--least-effect", f"{chosen.least_effect:g}"] if chosen.least_effect != 1 else []
         return shlex.join(words)
 
-    def show(self, console, remarks, setting):
+    def show(self, console: Console, remarks: Iterable[str], setting: Setting) -> None:
         """The verdict stands last, where a terminal is read."""
         console.width = max(console.width, WIDTH)
         width = min(console.width, PAGE_WIDTH)
 
-        def say(text):
+        def say(text: str | Text) -> None:
             console.print(text, width=width, markup=False, highlight=False)
 
         for title, chosen in self._tables():
@@ -225,12 +234,12 @@ class Page:
             say(sentence)
         say("")
 
-    def cost(self):
+    def cost(self) -> Iterator[str]:
         """The answer where the question is what B costs: no verdict, but the span of the ratios."""
         programs = {name for name, facts in self.found.header["cases"].items() if facts.get("group") == "programs"}
         kinds = {"real programs": programs, "workloads": set(self.found.header["cases"]) - programs}
         for figure, title in TITLES.items():
-            spans = []
+            spans: list[str] = []
             for kind, names in kinds.items():
                 middles = [
                     one.row.interval.middle
@@ -244,7 +253,7 @@ class Page:
             if spans:
                 yield f"- **{title.partition(' of ')[0].partition(',')[0]}**: {', '.join(spans)}."
 
-    def markdown(self, remarks, setting):
+    def markdown(self, remarks: Iterable[str], setting: Setting) -> str:
         """A page for docs/decisions. It opens with the verdict, what A and B are, and the rows that decide. A question that begins
         with "what" has no verdict, but ranges."""
         chosen, compared = self.arguments, self.compared
@@ -260,7 +269,7 @@ class Page:
             parts += ["What decides:", _markdown(compared.deciding, True)]
         return self._page(parts, list(sensitivity(compared)), remarks, setting)
 
-    def _page(self, parts, more, remarks, setting):
+    def _page(self, parts: list[str], more: Iterable[str], remarks: Iterable[str], setting: Setting) -> str:
         more = [*more, *self._remarks(remarks)]
         parts += [textwrap.fill(part, PAGE_WIDTH, break_long_words=False) for part in more]
         for title, found in self._tables():

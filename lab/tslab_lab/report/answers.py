@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from markupsafe import Markup, escape
 
@@ -11,7 +12,10 @@ from tslab_lab.display.layout import counted
 from tslab_lab.estimates import medians
 from tslab_lab.memory import series
 from tslab_lab.report import ab_page, demo_picture, html_tables, markup, plots
+from tslab_lab.report.markup import Fragment
+from tslab_lab.report.material import Histograms, Page
 from tslab_lab.results import case_runs, demo_findings, latencies, measures, standings
+from tslab_lab.results.standings import Cases
 from tslab_lab.workloads import held, named
 
 # How less, level and more are called, by what is measured.
@@ -19,49 +23,56 @@ WORDS = {"time": ("faster", "level", "slower")}
 SIZES = ("less", "level", "more")
 
 
-class Said(tuple):
+class Said(tuple[str, ...]):
     """Sentences. What is **strong** is between stars, and nothing else is marked."""
 
-    def html(self):
+    def html(self) -> Markup:
         sentences = [Markup(re.sub(r"\*\*(.*?)\*\*", r"<b>\1</b>", str(escape(one)))) for one in self]
-        return (
+        found: Markup = (
             markup.parts.listed(sentences)
             if len(sentences) > 1
             else Markup("").join(map(markup.parts.paragraph, sentences))
         )
+        return found
 
-    def markdown(self):
+    def markdown(self) -> str:
         return (
             "\n".join(layout.filled(f"- {one}") for one in self) if len(self) > 1 else "".join(map(layout.filled, self))
         )
 
 
-def of(page):
+Answer = Iterable[Said | Fragment]
+
+
+def of(page: Page) -> Markup:
     """HTML; empty where there is nothing to say."""
     return Markup("").join(part.html() if isinstance(part, Said) else part for part in _parts(page) if part)
 
 
-def sentences(page):
+def sentences(page: Page) -> list[str]:
     """What `of` says in words, as Markdown: a paragraph or a list each."""
     return [part.markdown() for part in _parts(page) if part and isinstance(part, Said)]
 
 
-def _parts(page):
-    return BY_COMMAND.get(page.results.header.get("command"), compared)(page)
+def _parts(page: Page) -> Answer:
+    return BY_COMMAND.get(page.results.header.get("command", ""), compared)(page)
 
 
-def _said(*found):
+def _said(*found: str) -> Said:
     return Said(found)
 
 
-def _times(page, cases, what, text):
+def _times(page: Page, cases: Cases, what: str, text: Callable[[float], str]) -> Iterator[str]:
     """One case in a sentence: ours, and the others as multiples of it."""
     ours = page.baseline
     for case, found in cases.items():
         if ours not in found:
             continue
-        others = {name: standings.ratio(values, found[ours]) for name, values in found.items() if name != ours}
-        others = {name: ratio for name, ratio in others.items() if ratio}
+        others = {
+            name: ratio
+            for name, values in found.items()
+            if name != ours and (ratio := standings.ratio(values, found[ours]))
+        }
         parts = [
             f"{name} {html_tables.ratio_text(others[name])}"
             for name in sorted(others, key=lambda name: others[name].middle)
@@ -70,7 +81,7 @@ def _times(page, cases, what, text):
         yield f"**{what}**, {case}: {own}" + (f"; {ours} = 1: {', '.join(parts)}." if parts else ".")
 
 
-def compared(page):
+def compared(page: Page) -> Answer:
     """Allocators on workloads: who needs less over all."""
     measured = {"time": page.times, "peak RSS": page.peaks}
     measured = {title: cases for title, cases in measured.items() if cases}
@@ -87,7 +98,7 @@ def compared(page):
         return _said(*sentences), page.figure("answer", f"{case}: medians of the rounds", alt, drawn, wide=True)
     ours = page.baseline
     means = {
-        title: {name: found[0] for name in page.names if (found := standings.overall(cases, name, ours))}
+        title: {name: found.mean for name in page.names if (found := standings.overall(cases, name, ours))}
         for title, cases in measured.items()
     }
     drawn = ""
@@ -98,7 +109,7 @@ def compared(page):
     return _said(*_overall(page, measured), *_rows(measured, ours)), drawn
 
 
-def _rows(measured, ours):
+def _rows(measured: Mapping[str, Cases], ours: str) -> Iterator[str]:
     """In how many rows ours is the best, or next to it."""
     for title, cases in measured.items():
         against = standings.against_best(
@@ -112,18 +123,21 @@ NAMES_SHOWN = 4  # one by one, in a sentence
 NEAR = 1.1
 
 
-def _overall(page, measured):
+def _overall(page: Page, measured: Mapping[str, Cases]) -> Iterator[str]:
     """The geometric means in words, least first. Below 1 is less than ours."""
     ours = page.baseline
     for title, cases in measured.items():
-        found = {name: standings.overall(cases, name, ours) for name in page.names if name != ours}
-        found = {name: value for name, value in found.items() if value}
+        found = {
+            name: value
+            for name in page.names
+            if name != ours and (value := standings.overall(cases, name, ours))
+        }
         words = dict(zip((standings.WINS, standings.LEVEL, standings.LOSES), WORDS.get(title, SIZES)))
         parts = []
         for state, word in (words | {None: ""}).items():
             names = [name for name, (mean, _, rounds) in found.items() if standings.verdict(mean, rounds) == state]
-            names.sort(key=lambda name: found[name][0].middle)
-            texts = [f"{name} {html_tables.ratio_text(found[name][0])}" for name in names]
+            names.sort(key=lambda name: found[name].mean.middle)
+            texts = [f"{name} {html_tables.ratio_text(found[name].mean)}" for name in names]
             if len(texts) > NAMES_SHOWN:
                 texts = [f"{len(texts)} others, from {texts[0]} to {texts[-1]}"]
             parts += [f"{word}: {', '.join(texts)}".removeprefix(": ")] if texts else []
@@ -133,11 +147,11 @@ def _overall(page, measured):
             yield f"**{what}** over {over}, {ours} = 1: {'; '.join(parts)}."
 
 
-def ab(page):
+def ab(page: Page) -> Iterator[Said | Fragment]:
     """The verdict, what A and B are, and the rows that decide."""
     found = page.compared
     if found is None or not found.judged:
-        return ()
+        return
     reasons = " ".join((*ab_page.words(found), *ab_page.sensitivity(found)))
     yield markup.parts.verdict(found.verdict, reasons, list(ab_page.sides_of(page.results)))
     shown = found.deciding or sorted(found.judged, key=lambda one: one.chance)[:ROWS_SHOWN]
@@ -151,7 +165,7 @@ def ab(page):
 ROWS_SHOWN = 16
 
 
-def latency(page):
+def latency(page: Page) -> Answer:
     """How long the rare ones take."""
     found = page.latency()
     if not found:
@@ -165,7 +179,7 @@ def latency(page):
 KINDS_SHOWN = 6
 
 
-def _percentiles(page, found):
+def _percentiles(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Answer:
     """Of many kinds of operations: one percentile of each, as ratios."""
     ours = page.baseline
     pooled = {key: {name: latencies.pooled(lines) for name, lines in by_name.items()} for key, by_name in found.items()}
@@ -181,9 +195,12 @@ def _percentiles(page, found):
             break
     else:
         return ()
-    means = {name: standings.overall(values, name, ours) for name in page.names if name != ours}
-    means = {name: mean[0].middle for name, mean in means.items() if mean}
-    texts = [f"{name} {means[name]:.2f}" for name in sorted(means, key=means.get)]
+    means = {
+        name: over_all.mean.middle
+        for name in page.names
+        if name != ours and (over_all := standings.overall(values, name, ours))
+    }
+    texts = [f"{name} {means[name]:.2f}" for name in sorted(means, key=means.__getitem__)]
     what = plots.percentile_name(share)
     sentence = f"**{what}** over {counted(len(values), 'kind')} of operations, {ours} = 1: {', '.join(texts)}."
     alt = f"{what} of each kind of operation against {ours}: the figures are in the tables below."
@@ -195,26 +212,30 @@ def _percentiles(page, found):
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
 
 
-def _rare(page, found):
+def _rare(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Iterator[str]:
     """For each kind of operation the highest percentile that all support."""
     for (case, operation), by_name in found.items():
         pooled = {name: latencies.pooled(records) for name, records in by_name.items()}
         for share in reversed(latencies.SHARES):
-            values = {name: latencies.percentile_ns(*one, share) for name, one in pooled.items()}
-            if None not in values.values():
-                texts = [f"{name} {plots.time_text(values[name])}" for name in sorted(values, key=values.get)]
+            values = {
+                name: value
+                for name, one in pooled.items()
+                if (value := latencies.percentile_ns(*one, share)) is not None
+            }
+            if len(values) == len(pooled):
+                texts = [f"{name} {plots.time_text(values[name])}" for name in sorted(values, key=values.__getitem__)]
                 yield f"{case}, {operation}, **{plots.percentile_name(share)}**: {', '.join(texts)}."
                 break
 
 
-def _curves(page, case, operation, by_name):
+def _curves(page: Page, case: str, operation: str, by_name: Histograms) -> Fragment:
     drawn = page.latency_curves(by_name, plots.WIDE)
     title = f"{case}: {operation}, all rounds together. {plots.SUPPORTED}"
     alt = f"Percentiles of the times of {operation} in {case}: the figures are in the tables below."
-    return drawn and page.figure("answer", title, alt, drawn, wide=True)
+    return page.figure("answer", title, alt, drawn, wide=True)
 
 
-def rss(page):
+def rss(page: Page) -> Iterator[Said | Fragment]:
     """Memory over time."""
     for case, lines in page.lines().items():
         names = [name for name in page.names if name in lines]
@@ -223,7 +244,7 @@ def rss(page):
         parts = [
             f"{name} {html_tables.memory_text(means[name])}"
             + (f" ({means[name] / ours:.2f} of {page.baseline})" if ours and name != page.baseline else "")
-            for name in sorted(means, key=means.get)
+            for name in sorted(means, key=means.__getitem__)
         ]
         yield _said(f"**Mean RSS** of {case}: {', '.join(parts)}.")
         alt = f"RSS over time of {', '.join(names)} in {case}: the figures are in the table below."
@@ -231,15 +252,15 @@ def rss(page):
         yield page.figure("answer", title, alt, plots.series(lines, names, plots.WIDE), wide=True)
 
 
-def boundaries(page):
+def boundaries(page: Page) -> Answer:
     """Whether there is a cliff, and the curves."""
     told = page.results.header.get("cases") or {}
     listed = case_runs.of(page.results, [case for case in named.select(["boundaries"]) if case.name in told])
-    groups = {}
+    groups: dict[str, tuple[plots.Curves, ...]] = {}
     for group, chosen in case_runs.stepping(listed):
         groups[group] = tuple(
             {
-                name: [(one.case.largest, one.median(name, figure)) for one in chosen if name in one.runs]
+                name: [(float(one.case.largest), one.median(name, figure)) for one in chosen if name in one.runs]
                 for name in page.names
             }
             for figure in (measures.time_ns, measures.peak_kib)
@@ -261,7 +282,7 @@ def boundaries(page):
     return words, listing, page.figure("answer", title, alt, drawn, wide=True), rule
 
 
-def demo(page):
+def demo(page: Page) -> Answer:
     """The demo's own verdict and picture."""
     drawn = demo_picture.of(page.results)
     alt = "RSS over time and speed of the allocators in each scene: the figures are in the tables below."
@@ -271,7 +292,7 @@ def demo(page):
     return _said(*demo_findings.verdict(page.results)), picture
 
 
-def epochs(page):
+def epochs(page: Page) -> Answer:
     """A request of many objects, by the way in which it is served."""
     case = "request" if "request" in page.times else next(iter(page.times), None)
     if case is None:
@@ -284,6 +305,6 @@ def epochs(page):
     return _said(f"**{case}**: {', '.join(texts)}."), page.figure("answer", f"{case}: time", alt, drawn, wide=True)
 
 
-BY_COMMAND = {
+BY_COMMAND: dict[str, Callable[[Page], Answer]] = {
     "ab": ab, "latency": latency, "requests": latency, "rss": rss, "boundaries": boundaries, "demo": demo, "epochs": epochs,
 }  # fmt: skip

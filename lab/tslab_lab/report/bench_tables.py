@@ -1,17 +1,15 @@
 """The tables of `lab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from statistics import median
 
 from tslab_lab.display import layout
-from tslab_lab.display.layout import (
-    Table,
-    interval_text,
-    limit_verdict,
-    short,
-    three_digits,
-    verdict,
-)
+from tslab_lab.display.layout import Part, Setting, Table, interval_text, limit_verdict, short, three_digits, verdict
 from tslab_lab.results import case_runs, measures, standings
+from tslab_lab.results.case_runs import CaseRuns
+from tslab_lab.results.standings import Overall
+from tslab_lab.results.storage import Results
 from tslab_lab.workloads import held
 
 # Facts that are what their workloads are about.
@@ -28,16 +26,18 @@ TOLD = {
 }
 
 
-def marked(outcome, names, figure, unit=1.0, best=None):
+def marked(
+    outcome: CaseRuns, names: Sequence[str], figure: measures.Figure, unit: float = 1.0, best: str | None = None
+) -> list[str]:
     """The medians of the allocators; a star marks the one that ours is compared with."""
-    cells = []
+    cells: list[str] = []
     for name in names:
         text = short(outcome.median(name, figure) / unit) if name in outcome.runs else "-"
         cells.append(text + "*" if name == best else text)
     return cells
 
 
-def time_table(outcomes, names, ours):
+def time_table(outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str) -> Table:
     table = Table("Time per operation, ns", ["", *names, f"{ours} / best*\n(95 % interval)", "at most"])
     for outcome in outcomes:
         best = outcome.best(measures.time_ns)
@@ -47,7 +47,9 @@ def time_table(outcomes, names, ours):
     return table
 
 
-def memory_table(outcomes, names, ours, system, wide=False):
+def memory_table(
+    outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str, system: str, wide: bool = False
+) -> Table:
     """`wide`: both ratios with their intervals."""
     heads = ["", *names, f"{ours} / leanest*\n(95 % interval)", f"/\n{system}", "both"]
     table = Table("Peak RSS, MiB", heads)
@@ -61,7 +63,7 @@ def memory_table(outcomes, names, ours, system, wide=False):
     return table
 
 
-def _fact_rows(outcome):
+def _fact_rows(outcome: CaseRuns) -> Iterator[tuple[str, measures.Figure]]:
     """What to say about a case beside time and memory: the fact's name, and its figure of a run as a text."""
     every = [run for runs in outcome.runs.values() for run in runs]
     if "remote_share" in every[0]:
@@ -79,7 +81,7 @@ def _fact_rows(outcome):
         yield "million hand-offs/s", lambda run: run["operations"] / run["seconds"] / 1e6
 
 
-def facts_table(outcomes, names):
+def facts_table(outcomes: Sequence[CaseRuns], names: Sequence[str]) -> Table | None:
     table = Table("What really happened (medians)", ["", *names])
     for outcome in outcomes:
         for name, figure in _fact_rows(outcome):
@@ -88,12 +90,12 @@ def facts_table(outcomes, names):
     return table if table.rows else None
 
 
-def steps_table(group, outcomes, names, ours):
+def steps_table(group: str, outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str) -> Table:
     """Each largest size with the time per operation, and how that grew from the size before it for each byte."""
     table = Table(f"{group}: ns (a byte, against the size before)", ["up to", *names, "step"])
-    before = None
+    before: CaseRuns | None = None
     for outcome in outcomes:
-        cells = []
+        cells: list[str] = []
         for name in names:
             text = short(outcome.median(name, measures.time_ns)) if name in outcome.runs else "-"
             if before and name in outcome.runs:
@@ -108,7 +110,7 @@ def steps_table(group, outcomes, names, ours):
     return table
 
 
-def base_table(outcomes, ours, base):
+def base_table(outcomes: Sequence[CaseRuns], ours: str, base: str) -> Table:
     """Two builds against each other."""
     heads = ["", f"{base}\nns", f"{ours}\nns", f"ns {ours} / {base}\n(95 % interval)"]
     heads += [f"{base}\nMiB", f"{ours}\nMiB", "MiB\nratio"]
@@ -117,18 +119,19 @@ def base_table(outcomes, ours, base):
         cells = [outcome.case.name, *marked(outcome, (base, ours), measures.time_ns)]
         cells.append(interval_text(outcome.against(base, measures.time_ns)))
         cells += marked(outcome, (base, ours), measures.peak_kib, 1024)
-        cells.append(f"{outcome.against(base, measures.peak_kib).middle:.2f}")
+        weight = outcome.against(base, measures.peak_kib)
+        cells.append(f"{weight.middle:.2f}" if weight else "-")
         table.rows.append(cells)
     return table
 
 
-def _overall_text(found, is_ours, wide):
+def _overall_text(found: Overall | None, is_ours: bool, wide: bool) -> str:
     if found is None or is_ours:
         return "1" if found else "-"
-    return interval_text(found[0]) if wide else three_digits(found[0].middle)
+    return interval_text(found.mean) if wide else three_digits(found.mean.middle)
 
 
-def overview_table(found, names, ours, wide):
+def overview_table(found: Results, names: Sequence[str], ours: str, wide: bool) -> Table:
     """Each allocator over all cases. `found`: a file of results; `wide`: there is room for intervals."""
     heads = ["", f"time /\n{ours}", "fastest\nin", f"peak RSS /\n{ours}", "leanest\nin", f"RSS after /\n{ours}"]
     brackets = "; in brackets: 95 % interval" if wide else ""
@@ -146,14 +149,14 @@ def overview_table(found, names, ours, wide):
     return table
 
 
-def _own_and_best(outcome, figure, unit, best, ours):
+def _own_and_best(outcome: CaseRuns, figure: measures.Figure, unit: float, best: str | None, ours: str) -> list[str]:
     """Cells: ours, the best peer's with its name, the ratio."""
     own = short(outcome.median(ours, figure) / unit) if ours in outcome.runs else "-"
     other = f"{best} {short(outcome.median(best, figure) / unit)}" if best else "-"
     return [own, other, interval_text(outcome.against(best, figure) if best else None)]
 
 
-def compact_table(outcomes, ours):
+def compact_table(outcomes: Sequence[CaseRuns], ours: str) -> Table:
     """Ours and the best of the others, where there is no room for all."""
     table = Table(
         "Time per operation, ns; peak RSS, MiB", ["", ours, "best other", "ratio", ours, "leanest other", "ratio"]
@@ -167,7 +170,7 @@ def compact_table(outcomes, ours):
     return table
 
 
-def after_table(outcomes, names, ours):
+def after_table(outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str) -> Table | None:
     """What stays resident when the work is over; in the cases that tell."""
     table = Table("RSS after, MiB", ["", *names, f"{ours} / least*\n(95 % interval)"])
     for outcome in outcomes:
@@ -179,7 +182,7 @@ def after_table(outcomes, names, ours):
     return table if table.rows else None
 
 
-def instructions_table(outcomes, names):
+def instructions_table(outcomes: Sequence[CaseRuns], names: Sequence[str]) -> Table | None:
     """By callgrind, of one operation."""
     table = Table("Instructions per operation", ["", *names])
     for outcome in outcomes:
@@ -190,12 +193,14 @@ def instructions_table(outcomes, names):
     return table if table.rows else None
 
 
-def _room_for_all(outcomes, names, width):
+def _room_for_all(outcomes: Sequence[CaseRuns], names: Sequence[str], width: int) -> bool:
     longest = max(len(outcome.case.name) for outcome in outcomes)
     return width >= longest + sum(max(len(name), 6) + 1 for name in names) + 30
 
 
-def all_tables(outcomes, names, ours, system, base, width):
+def all_tables(
+    outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str, system: str, base: str | None, width: int
+) -> Iterator[Table | None]:
     """The tables for a terminal of this width, in order. `names` are the allocators but the base."""
     plain = [outcome for outcome in outcomes if outcome.case.group not in held.STEPPING]
     if plain and (len(names) <= 5 or _room_for_all(plain, names, width)):
@@ -214,9 +219,9 @@ def all_tables(outcomes, names, ours, system, base, width):
         yield base_table(outcomes, ours, base)
 
 
-def misses(outcomes, ours):
+def misses(outcomes: Sequence[CaseRuns], ours: str) -> Iterator[str]:
     """What was held to a limit and missed it, in words."""
-    before = {}
+    before: dict[str, CaseRuns] = {}
     for outcome in outcomes:
         name = outcome.case.name
         if outcome.time_met() is False:
@@ -236,14 +241,15 @@ def misses(outcomes, ours):
             yield f"{name}: RSS {weight:.2f} times what is live, at most {outcome.case.live_limit:g}"
 
 
-def group_tables(outcomes, names, ours, system, base):
+def group_tables(
+    outcomes: Sequence[CaseRuns], names: Sequence[str], ours: str, system: str, base: str | None
+) -> Iterator[Table]:
     """All tables, group by group."""
     for group in dict.fromkeys(outcome.case.group for outcome in outcomes):
         chosen = [outcome for outcome in outcomes if outcome.case.group == group]
-        if group in held.STEPPING:
-            tables = [steps_table(group, chosen, names, ours)]
-        else:
-            tables = [time_table(chosen, names, ours)]
+        is_stepping = group in held.STEPPING
+        first = steps_table(group, chosen, names, ours) if is_stepping else time_table(chosen, names, ours)
+        tables: list[Table | None] = [first]
         tables += [memory_table(chosen, names, ours, system, wide=True), after_table(chosen, names, ours)]
         tables += [facts_table(chosen, names), instructions_table(chosen, names)]
         if base:
@@ -251,11 +257,22 @@ def group_tables(outcomes, names, ours, system, base):
         yield from filter(None, tables)
 
 
-def markdown_page(title, answer, overview, outcomes, names, ours, system, base, setting, notes, path):
-    """A page for docs/results, with all tables in a file beside `path`. `setting` is a list of (name, text), `answer` and `notes`
-    of paragraphs."""
+def markdown_page(
+    title: str,
+    answer: Iterable[str],
+    overview: Table | None,
+    outcomes: Sequence[CaseRuns],
+    names: Sequence[str],
+    ours: str,
+    system: str,
+    base: str | None,
+    setting: Setting,
+    notes: Iterable[Part],
+    path: Path,
+) -> str:
+    """A page for docs/results, with all tables in a file beside `path`. `answer` and `notes`: paragraphs."""
     tables = [*([overview] if overview else []), *group_tables(outcomes, names, ours, system, base)]
-    parts = [*answer, *([overview] if overview else []), *notes, layout.keep_tables(path, tables)]
+    parts: list[layout.Part] = [*answer, *([overview] if overview else []), *notes, layout.keep_tables(path, tables)]
     if len(names) > 1 and ours in names:
         parts += ["## Each case", compact_table(outcomes, ours)]
     missed = [f"- {line}" for line in misses(outcomes, ours)]

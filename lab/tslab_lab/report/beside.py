@@ -1,11 +1,14 @@
 """What stands beside time and RSS: each allocator over all cases, in one table."""
 
+from collections.abc import Callable, Sequence
 from statistics import mean, median
 
 from tslab_lab.display.layout import Table, three_digits
 from tslab_lab.results import marks, measures, standings
+from tslab_lab.results.standings import Cases
+from tslab_lab.results.storage import Results
 
-RATIOS = {
+RATIOS: dict[str, measures.Figure] = {
     "private\nafter": measures.private_kib,
     "PSS\nafter": measures.proportional_kib,
     "page\nfaults": measures.faults,
@@ -13,7 +16,7 @@ RATIOS = {
 }
 
 
-def table(found, names, ours):
+def table(found: Results, names: Sequence[str], ours: str) -> Table | None:
     """`found`: a file of results. None where it tells nothing of it."""
     grid = standings.grid(found.runs, found.failures)
     ratios = {head: standings.columns(grid, figure) for head, figure in RATIOS.items()}
@@ -31,14 +34,14 @@ def table(found, names, ours):
     return result
 
 
-def _mean_of(columns, name, average):
+def _mean_of(columns: Cases, name: str, average: Callable[[list[float]], float]) -> str:
     """Of the medians of its rounds."""
     medians = [median(of[name].values()) for of in columns.values() if name in of]
     return three_digits(average(medians)) if medians else "-"
 
 
-def _against(columns, name, ours):
+def _against(columns: Cases, name: str, ours: str) -> str:
     if name == ours:
         return "1"
     overall = standings.overall(columns, name, ours)
-    return three_digits(overall[0].middle) if overall else "-"
+    return three_digits(overall.mean.middle) if overall else "-"

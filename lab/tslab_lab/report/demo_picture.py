@@ -1,14 +1,18 @@
 """The picture of `lab demo`, an SVG that follows the reader's choice of light or dark: RSS over time in the scenes about memory,
 bars in those about speed."""
 
+import functools
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
+from tslab_lab.base.shapes import Point
 from tslab_lab.display import palette
 from tslab_lab.display.figures import spread_labels
 from tslab_lab.display.svg import DARKER, style
-from tslab_lab.results.demo_findings import figures
+from tslab_lab.results.demo_findings import Figure, figures
+from tslab_lab.results.storage import Results
 
 WIDTH, GAP, TOP, PANEL, HEAD = 760, 36, 62, 168, 38
 COLUMN = (WIDTH - 3 * GAP) / 2
@@ -16,17 +20,23 @@ LABELS = 104  # for names at the ends of lines
 POINTS = 160  # of a line
 LETTER_HEIGHT = 0.085  # of the height of a panel
 
+Classes = dict[str, str]  # of CSS, by allocator
+Lines = dict[str, tuple[list[Point], bool]]  # by allocator, and whether it was ended
+Bars = list[tuple[str, Figure]]  # with their titles
+Draw = Callable[[Classes, float, float], Iterator[str]]  # a panel, from its left and its top on
+Scale = Callable[[float], float]  # from a value to a place
 
-def _classes(names):
+
+def _classes(names: Iterable[str]) -> Classes:
     return {name: f"c{number}" for number, name in enumerate(names)}
 
 
-def _colour(name):
+def _colour(name: str) -> str:
     return palette.style(name.partition(",")[0])["color"]
 
 
-def _line(points, x, y):
-    """Of (ms, KiB), thinned out: the most in each part of the time."""
+def _line(points: Sequence[Point], x: Scale, y: Scale) -> str:
+    """Thinned out: the most in each part of the time."""
     step = max(1, len(points) // POINTS)
     parts = (points[i : i + step] for i in range(0, len(points), step))
     kept = [max(part, key=lambda point: point[1]) for part in parts]
@@ -35,16 +45,16 @@ def _line(points, x, y):
     return " ".join(f"{x(ms):.1f},{y(kib):.1f}" for ms, kib in kept)
 
 
-def _curves(lines, classes, left, top):
-    """A panel of RSS over time. `lines`: dict name -> points; who was ended has a cross at the end."""
+def _curves(lines: Lines, classes: Classes, left: float, top: float) -> Iterator[str]:
+    """A panel of RSS over time. One that was ended has a cross at the end."""
     seconds = max(points[-1][0] for points, _ in lines.values()) / 1000
     most = max(kib for points, _ in lines.values() for _, kib in points) * 1.04
     right, low = left + COLUMN - LABELS, top + PANEL
 
-    def x(ms):
+    def x(ms: float) -> float:
         return left + (right - left) * ms / 1000 / seconds
 
-    def y(kib):
+    def y(kib: float) -> float:
         return low - PANEL * kib / most
 
     step = next(
@@ -73,8 +83,8 @@ def _curves(lines, classes, left, top):
     yield f'<text class="quiet" x="{right:.1f}" y="{low + 16}" text-anchor="end">{seconds:.0f} s</text>'
 
 
-def _bars(groups, classes, left, top):
-    """A panel of several figures, one below the other. `groups`: pairs of a title and a figure."""
+def _bars(groups: Bars, classes: Classes, left: float, top: float) -> Iterator[str]:
+    """A panel of several figures, one below the other."""
     step = min(22, (PANEL + 18) / sum(len(figure.values) + 1 for _, figure in groups))
     at = top - 18
     for title, figure in groups:
@@ -93,10 +103,10 @@ def _bars(groups, classes, left, top):
         at += step
 
 
-def _lines(found, case):
-    """dict allocator -> (points of its last round, whether it was ended in it)."""
+def _lines(found: Results, case: str) -> Lines:
+    """Of the last round of each."""
     runs = {(run["allocator"], run["round"]): run for run in found.runs if run["case"] == case}
-    lines = {}
+    lines: Lines = {}
     for record in found.series:
         run = runs.get((record["allocator"], record["round"]))
         points = list(zip(record["t_ms"], record["rss_kb"]))
@@ -105,24 +115,27 @@ def _lines(found, case):
     return lines
 
 
-def size_of(text):
+def size_of(text: str) -> tuple[int, int]:
     """Of a picture."""
-    return WIDTH, int(re.search(r'height="(\d+)"', text)[1])
+    found = re.search(r'height="(\d+)"', text)
+    assert found is not None
+    return WIDTH, int(found[1])
 
 
-def of(found):
+def of(found: Results) -> str | None:
     """The text of the picture; nothing where there is nothing to draw."""
     known = {figure.kind.scene: figure for figure in figures(found) if figure.kind.main}
-    panels, bars = [], []
+    panels: list[tuple[str, str, Draw]] = []
+    bars: Bars = []
     for case, facts in found.header["cases"].items():
         first, _, second = facts["title"].partition(": ")
         if lines := _lines(found, case):
-            panels.append((first, second, _curves, lines))
+            panels.append((first, second, functools.partial(_curves, lines)))
         elif case in known:
             bars.append((second, known[case]))
             first_of_bars = first
     if bars:
-        panels.append((first_of_bars, "", _bars, bars))
+        panels.append((first_of_bars, "", functools.partial(_bars, bars)))
     if not panels:
         return None
     names = list(found.header["allocators"])
@@ -141,10 +154,10 @@ def of(found):
         f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
         f'<text class="title" x="{GAP}" y="32">{escape(OURS)} beside {escape(SYSTEM)} and others: RSS in MiB over time, and speed</text>',
     ]
-    for number, (title, words, draw, what) in enumerate(panels):
+    for number, (title, words, draw) in enumerate(panels):
         left = GAP + 12 + number % 2 * (COLUMN + GAP)
         top = TOP + number // 2 * (PANEL + HEAD + 32)
         out.append(f'<text x="{left - 12}" y="{top}"><tspan font-weight="600">{escape(title)}</tspan></text>')
         out.append(f'<text class="quiet" x="{left - 12}" y="{top + 17}">{escape(words)}</text>')
-        out += draw(what, classes, left + 12, top + HEAD - 8)
+        out += draw(classes, left + 12, top + HEAD - 8)
     return "\n".join([*out, "</svg>"]) + "\n"

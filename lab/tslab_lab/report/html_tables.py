@@ -1,18 +1,26 @@
 """The tables of a report as HTML. A cell that is a number carries it as data-v, which the page sorts by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from markupsafe import Markup
 
+from tslab_lab.base.shapes import AccountsOf, AllocatorFacts, Failed
 from tslab_lab.display import palette
 from tslab_lab.display.layout import three_digits
+from tslab_lab.estimates.medians import Spread
+from tslab_lab.estimates.randomisation import Judged
 from tslab_lab.memory import series
 from tslab_lab.report import ab_page, markup, plots
+from tslab_lab.report.markup import Fragment
+from tslab_lab.report.material import Lines
 from tslab_lab.results import accounting, latencies, standings
+from tslab_lab.results.latencies import Pooled
+from tslab_lab.results.standings import ByAllocator, Cases, Column, Grid
 
 MIB = 1024
+Text = Callable[[float], str]  # how a figure is told
 MANY_CLASSES = 12
 HEAT = ((1.05, "w1"), (1.25, "w2"), (1.75, "w3"))  # up to this ratio, this shade; then the darkest
 DARKEST = "w4"
@@ -55,32 +63,33 @@ def cell(text: object, value: float | None = None, classes: str = "", small: tup
     return Cell(text, value, classes, small)
 
 
-def span(found):
+def span(found: Spread) -> str:
     """The interval in words; empty where a single round has none."""
-    if found.low is None or found.low == found.high:
+    low, high = found.ends
+    if low == high:
         return ""
-    ends = f"{found.low:.2f}", f"{found.high:.2f}"
+    ends = f"{low:.2f}", f"{high:.2f}"
     digits = 3 if ends[0] == ends[1] or "1.00" in ends else 2  # which side of 1 it is on, is what matters
-    return f"{found.low:.{digits}f}\N{EN DASH}{found.high:.{digits}f}"
+    return f"{low:.{digits}f}\N{EN DASH}{high:.{digits}f}"
 
 
-def ratio_text(found):
+def ratio_text(found: Spread) -> str:
     return f"{found.middle:.2f}" + (f" ({span(found)})" if span(found) else "")
 
 
-def memory_text(kib):
+def memory_text(kib: float) -> str:
     return f"{three_digits(kib / MIB)} MiB"
 
 
-def count_text(number):
+def count_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else three_digits(number)
 
 
-def heat_class(value):
+def heat_class(value: float) -> str:
     return next((name for limit, name in HEAT if value < limit), DARKEST)
 
 
-def _heat_cell(values, leading, text):
+def _heat_cell(values: Column, leading: Column, text: Text) -> Cell:
     """`leading`: the column of the row's best."""
     found = standings.ratio(values, leading)
     absolute = text(standings.middle(values))
@@ -90,18 +99,19 @@ def _heat_cell(values, leading, text):
     if values is leading:
         return Cell("1.00", 1, "best", (absolute,), "best")
     if standings.verdict(found, len(standings.rounds_together(values, leading))) == standings.LEVEL:
-        text = f"{found.middle:.2f}"
-        return Cell(text, found.middle, "level", small, "\N{ALMOST EQUAL TO}", "no difference shown")
+        return Cell(
+            f"{found.middle:.2f}", found.middle, "level", small, "\N{ALMOST EQUAL TO}", "no difference shown"
+        )
     return cell(f"{found.middle:.2f}", found.middle, heat_class(found.middle), small)
 
 
-def heat(caption, cases, names, text):
+def heat(caption: str, cases: Cases, names: Sequence[str], text: Text) -> Markup:
     """Cases by allocators: how many times the best of the row each one is. With one allocator: its own figures."""
     names = [name for name in names if any(name in found for found in cases.values())]
     rows = []
     for case, found in cases.items():
         cells = [head(case)]
-        leading = found[standings.best(found)]
+        leading = standings.least(found)
         for name in names:
             if name not in found:
                 cells.append(MISSING)
@@ -117,21 +127,23 @@ def heat(caption, cases, names, text):
     return table(caption, heads, rows, [_means(cases, names)] if len(names) > 1 and len(cases) > 1 else (), "heat")
 
 
-def _means(cases, names):
+def _means(cases: Cases, names: Sequence[str]) -> list[Cell]:
     """The foot of the table: how far from the best each one is over all, where it took part everywhere."""
     cells = [head("geometric mean")]
     for name in names:
         if all(name in found for found in cases.values()):
-            pairs = [(found[name], found[standings.best(found)]) for found in cases.values()]
-            ratios = [standings.ratio(values, leading) for values, leading in pairs]
-            if None not in ratios:
-                cells.append(cell(f"{standings.geometric_mean([found.middle for found in ratios]):.2f}"))
+            pairs = [(found[name], standings.least(found)) for found in cases.values()]
+            ratios = [
+                ratio.middle for values, leading in pairs if (ratio := standings.ratio(values, leading)) is not None
+            ]
+            if len(ratios) == len(pairs):
+                cells.append(cell(f"{standings.geometric_mean(ratios):.2f}"))
                 continue
         cells.append(MISSING)
     return cells
 
 
-def _overall_cell(cases, name, baseline):
+def _overall_cell(cases: Cases, name: str, baseline: str) -> Cell:
     if name == baseline:
         return cell("1.00", 1)
     found = standings.overall(cases, name, baseline)
@@ -143,8 +155,8 @@ def _overall_cell(cases, name, baseline):
     return cell(f"{mean.middle:.2f}", mean.middle, state, (span(mean), note))
 
 
-def overall(figures, counted, names, baseline):
-    """A row for each allocator. `figures`: dict title -> cases; `counted`: the same of those that are won or lost."""
+def overall(figures: Mapping[str, Cases], counted: Mapping[str, Cases], names: Sequence[str], baseline: str) -> Markup:
+    """A row for each allocator. `figures`: by title; `counted`: the same of those that are won or lost."""
     heads = ["Allocator", *(title for title in figures)]
     leaders = {title: standings.leaders(cases) for title, cases in counted.items()}
     heads += [f"{title}: first in" for title in counted]
@@ -154,7 +166,7 @@ def overall(figures, counted, names, baseline):
         cells = [head(markup.parts.strong(named(name)) if name == baseline else named(name))]
         cells += [_overall_cell(cases, name, baseline) for cases in figures.values()]
         for title in counted:
-            first, clear = leaders[title].get(name, (0, 0))
+            first, clear = leaders[title].get(name, [0, 0])
             cells.append(cell(first, first, small=(f"{clear} clearly",) if first else ()))
         for cases in counted.values():
             less, level, more = standings.tally(cases, name, baseline)
@@ -171,25 +183,25 @@ def overall(figures, counted, names, baseline):
 ACCOUNTS_SHOWN = 8
 
 
-def accounts(records):
+def accounts(records: Iterable[AccountsOf]) -> Markup:
     """The accounts by workload: those that have most of the memory with pages in any of them, and all others together."""
     parts = {record["case"]: accounting.parts(record["accounts"]) for record in records}
-    sums = {}
+    sums: dict[str, int] = {}
     for found in parts.values():
         for name, (touched, _) in found.items():
             sums[name] = sums.get(name, 0) + touched
-    shown = sorted((name for name in sums if sums[name] > 0), key=sums.get, reverse=True)[:ACCOUNTS_SHOWN]
+    shown = sorted((name for name in sums if sums[name] > 0), key=sums.__getitem__, reverse=True)[:ACCOUNTS_SHOWN]
     rows = []
     for case, found in parts.items():
         all_touched = sum(touched for touched, _ in found.values())
-        touched = [found.get(name, (0, 0))[0] for name in shown]
-        figures = [all_touched, *touched, all_touched - sum(touched)]
+        each = [found.get(name, (0, 0))[0] for name in shown]
+        figures = [all_touched, *each, all_touched - sum(each)]
         rows.append([head(case), *(cell(_mib(value), value) for value in figures)])
     heads = ["Workload", "all", *(name.replace("_", " ") for name in shown), "others"]
     return table("Accounts of memory with pages, MiB", heads, rows)
 
 
-def fragmentation(records):
+def fragmentation(records: Iterable[AccountsOf]) -> Fragment:
     """The size classes that waste most, over all workloads."""
     every = [(record["case"], entry) for record in records for entry in record["classes"]]
     most = sorted(every, key=lambda found: accounting.waste(found[1]), reverse=True)[:MANY_CLASSES]
@@ -205,11 +217,11 @@ def fragmentation(records):
     return table("Fragmentation: the size classes that waste most", heads, rows) if rows else ""
 
 
-def _mib(value):
+def _mib(value: float) -> str:
     return f"{value / 1024**2:.2f}"
 
 
-def facts(cases, names):
+def facts(cases: Grid, names: Sequence[str]) -> Fragment:
     """What the runs say of themselves."""
     rows = []
     for case, allocators in cases.items():
@@ -222,22 +234,22 @@ def facts(cases, names):
     return table("What really happened: medians over the rounds", heads, rows, classes="facts") if rows else ""
 
 
-def _fact_name(fact):
+def _fact_name(fact: str) -> str:
     for ending, unit in (("_kib", ", MiB"), ("_mib_s", ", MiB x s"), ("_ms", ", ms")):
         if fact.endswith(ending):
             return fact.removesuffix(ending).replace("_", " ") + unit
     return fact.replace("_", " ") + (", %" if fact.endswith("_share") else "")
 
 
-def _fact_cell(fact, value):
+def _fact_cell(fact: str, value: float | str) -> Cell:
     if isinstance(value, str):
         return cell(value)
     shown = value / MIB if fact.endswith("_kib") else 100 * value if fact.endswith("_share") else value
     return cell(f"{shown:,.0f}" if shown == int(shown) or shown >= 1000 else three_digits(shown), shown)
 
 
-def percentiles(caption, pooled, names):
-    """`pooled`: dict allocator -> (buckets, count, max), of one case and operation."""
+def percentiles(caption: str, pooled: Mapping[str, Pooled], names: Sequence[str]) -> Markup:
+    """`pooled`: by allocator, of one case and operation."""
     heads = ["Allocator", "operations", *(plots.percentile_name(s) for s in latencies.SHARES), "max"]
     rows = []
     for name in names:
@@ -250,16 +262,23 @@ def percentiles(caption, pooled, names):
     return table(caption, heads, rows)
 
 
-def memory_over_time(caption, lines, names, afters):
-    """`lines`: dict allocator -> list of (milliseconds, KiB), a pair of lists for each round. `afters`: by allocator, the
-    RSS after the work, where it is known."""
+OVER_TIME: tuple[Callable[[list[int], list[int]], float | None], ...] = (
+    series.mean,
+    series.p95,
+    lambda _, kib: max(kib),
+)
+
+
+def memory_over_time(caption: str, lines: Lines, names: Sequence[str], afters: ByAllocator) -> Markup:
+    """`lines`: by allocator, one for each round. `afters`: the RSS after the work, where it is known."""
     heads = ["Allocator", "mean, MiB", "p95, MiB", "most, MiB", "after, MiB", "samples"]
     rows = []
     for name in names:
         cells = [head(named(name))]
-        for figure in (series.mean, series.p95, lambda _, kib: max(kib)):
-            values = [figure(*line) for line in lines[name]]
-            cells.append(MISSING if None in values else cell(three_digits(median(values) / MIB), median(values)))
+        for figure in OVER_TIME:
+            values = [value for line in lines[name] if (value := figure(*line)) is not None]
+            whole = len(values) == len(lines[name])
+            cells.append(cell(three_digits(median(values) / MIB), median(values)) if whole else MISSING)
         after = standings.middle(afters[name]) if name in afters else None
         cells.append(MISSING if after is None else cell(three_digits(after / MIB), after))
         samples = min(len(times) for times, _ in lines[name])
@@ -267,7 +286,7 @@ def memory_over_time(caption, lines, names, afters):
     return table(caption, heads, rows)
 
 
-def judged(caption, found):
+def judged(caption: str, found: Iterable[Judged]) -> Markup:
     """The rows of `lab ab`."""
     rows = [
         [
@@ -279,7 +298,7 @@ def judged(caption, found):
     return table(caption, ["Row", *ab_page.heads(True)[1:]], rows)
 
 
-def failures(found):
+def failures(found: Iterable[Failed]) -> Markup:
     rows = [
         [head(str(f.get("case"))), cell(str(f.get("allocator"))), cell(str(f.get("round"))),
          cell(markup.parts.pre(f.get("why")))]
@@ -288,7 +307,7 @@ def failures(found):
     return table("Who failed where, and why", ["Workload", "Allocator", "Round", "Why"], rows, classes="words")
 
 
-def allocators(found):
+def allocators(found: Mapping[str, AllocatorFacts]) -> Markup:
     rows = []
     for name, facts_of in found.items():
         cells = [head(named(name)), cell(facts_of.get("title") or "")]
@@ -303,7 +322,7 @@ def allocators(found):
     )
 
 
-def machine(facts_of):
+def machine(facts_of: Mapping[str, object]) -> Markup:
     rows = []
     for name, value in facts_of.items():
         title = name.removesuffix("_kib").replace("_", " ")
@@ -311,7 +330,7 @@ def machine(facts_of):
     return table("The machine", ["Fact", "Value"], rows, classes="words")
 
 
-def _machine_text(name, value):
+def _machine_text(name: str, value: object) -> str:
     if name.endswith("_kib") and isinstance(value, (int, float)):
         return f"{value / MIB / 1024:.1f} GiB"
     if isinstance(value, dict):

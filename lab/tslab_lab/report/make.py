@@ -10,15 +10,17 @@ from rich.console import Console
 from tslab_lab.allocators import catalogue, sides
 from tslab_lab.base import processes
 from tslab_lab.display import figures, progress
+from tslab_lab.report import material
 from tslab_lab.report import page as pages
 from tslab_lab.results import standings
+from tslab_lab.results.storage import Results
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def baseline_of(found, wanted):
+def baseline_of(found: Results, wanted: str | None) -> str:
     """`wanted`, if it is there; else ours, else the first."""
-    names = pages.allocators(found)
+    names = material.allocators(found)
     if wanted and wanted not in names:
         there = f"There are: {', '.join(names)}." if names else "No allocator has a run there."
         raise processes.Failure(f"--baseline: {wanted} is not in these results. {there}")
@@ -26,7 +28,7 @@ def baseline_of(found, wanted):
     return wanted or next((name for name in ours if name in names), names[0] if names else "")
 
 
-def _figures_expected(found):
+def _figures_expected(found: Results) -> int:
     """For the bar only."""
     cases = standings.grid(found.runs, found.failures)
     series = {record["case"] for record in found.series}
@@ -34,7 +36,7 @@ def _figures_expected(found):
     return 3 + len(cases) + len(series) + len(latency)
 
 
-def print_page(page):
+def print_page(page: Path) -> Path:
     """The page as a PDF beside it, by way of a browser."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
@@ -50,7 +52,7 @@ def print_page(page):
     return target
 
 
-def answer(found, path, alt):
+def answer(found: Results, path: Path, alt: str) -> tuple[list[str], list[str]]:
     """What a page of Markdown says first: its sentences, and a list with the link to its figure, which is drawn beside `path` as
     .png and .pdf. Two empty lists where there are no figures. `alt`: what the figure shows."""
     if figures.available():
@@ -58,12 +60,14 @@ def answer(found, path, alt):
     with tempfile.TemporaryDirectory(prefix="tslab-report-") as directory:
         sentences = pages.answer(found, baseline_of(found, None), Path(directory), progress.nothing())
         drawn = next(iter(sorted(Path(directory).glob("*.png"))), None)
-        for suffix in (".png", ".pdf") if drawn else ():
+        if drawn is None:
+            return sentences, []
+        for suffix in (".png", ".pdf"):
             shutil.copy(drawn.with_suffix(suffix), path.with_suffix(suffix))
-        return sentences, [f"![{alt}]({path.with_suffix('.png').name})"] if drawn else []
+        return sentences, [f"![{alt}]({path.with_suffix('.png').name})"]
 
 
-def make(found, output=None, baseline=None):
+def make(found: Results, output: Path | None = None, baseline: str | None = None) -> Path:
     """Writes the page and the files of its figures, and says where they are. Returns the page."""
     problem = figures.available()
     if problem:

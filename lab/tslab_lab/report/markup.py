@@ -6,6 +6,7 @@ import jinja2
 
 _TEMPLATES = jinja2.Environment(loader=jinja2.PackageLoader(__package__, ""), autoescape=True)
 parts: Any = _TEMPLATES.get_template("parts.html").module
+Fragment = str  # of HTML: Markup, or nothing
 
 
 def page(**values: Any) -> str:

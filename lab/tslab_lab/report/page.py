@@ -4,15 +4,22 @@ import base64
 import csv
 import io
 import shlex
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
+from pathlib import Path
 from statistics import median
 
 from tslab_lab.allocators import sides
-from tslab_lab.display import figures, layout
-from tslab_lab.memory import series
+from tslab_lab.base.shapes import Header
+from tslab_lab.display import layout
+from tslab_lab.display.progress import Bar
 from tslab_lab.report import answers, html_tables, markup, plots, summary
-from tslab_lab.results import comparison, latencies, measures, standings
+from tslab_lab.report.markup import Fragment
+from tslab_lab.report.material import Page
+from tslab_lab.results import latencies, standings
 from tslab_lab.results import marks as result_marks
+from tslab_lab.results.standings import Cases
+from tslab_lab.results.storage import Results
 
 MANY_CASES = 16  # beyond it, dot plots are drawn for each group
 NOTE = (
@@ -22,83 +29,12 @@ NOTE = (
 )
 
 
-class Page:
-    """The parts of the page in the making. `draw`: whether there are figures; `folder`: where their files go."""
-
-    def __init__(self, results, baseline, folder, bar):
-        self.results, self.folder, self._bar = results, folder, bar
-        self.grid = standings.grid(results.runs, results.failures)
-        self.names = allocators(results)
-        self.baseline = baseline
-        order = [name for name in results.header.get("cases") or {} if name in self.grid]
-        self.grid = {name: self.grid[name] for name in [*order, *(n for n in self.grid if n not in order)]}
-        self.times = standings.columns(self.grid, measures.time_ns)
-        self.peaks = standings.columns(self.grid, measures.peak_kib)
-        self.afters = standings.columns(self.grid, measures.after_kib)
-        self.instructions = {}
-        for record in results.instructions:  # exact: one round says all
-            self.instructions.setdefault(record["case"], {})[record["allocator"]] = {1: record["value"]}
-        settings = results.header.get("settings") or {}
-        self.compared = comparison.of(results, settings["least_effect"]) if "least_effect" in settings else None
-        self.sections = []
-
-    def add(self, name, title, *parts):
-        if any(parts):
-            self.sections.append((name, title, parts))
-
-    def lines(self):
-        """RSS over time: dict case -> dict allocator -> list of (milliseconds, KiB), without moments that were not sampled."""
-        found = {}
-        for record in self.results.series:
-            times, kib = series.known(record.get("t_ms", ()), record.get("rss_kb", ()))
-            if len(times) > 1:
-                found.setdefault(record["case"], {}).setdefault(record["allocator"], []).append((times, kib))
-        return found
-
-    def latency(self):
-        """dict (case, operation) -> dict allocator -> histograms of all rounds."""
-        found = {}
-        for record in self.results.latency:
-            key = record["case"], record.get("operation", "")
-            found.setdefault(key, {}).setdefault(record["allocator"], []).append(record)
-        return found
-
-    def latency_curves(self, by_name, width=plots.WIDTH):
-        """The figure of one kind of operation; None where there are too few."""
-        names = [name for name in self.names if name in by_name]
-        pooled = {name: latencies.pooled(by_name[name]) for name in names}
-        curves = {name: latencies.cumulative(buckets, count) for name, (buckets, count, _) in pooled.items()}
-        curves = {name: curve for name, curve in curves.items() if curve[0]}
-        return plots.latency(curves, names, width) if curves else None
-
-    def figure(self, name, title, alt, drawn, wide=False):
-        """Keeps the files beside the page, and the same drawing inside of it."""
-        if drawn is None:
-            return ""
-        self._bar.begin(name)
-        figures.save(drawn, self.folder, name)
-        svg = io.BytesIO()
-        drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        self._bar.end()
-        source = base64.b64encode(svg.getvalue()).decode()
-        width, height = (round(96 * inches) for inches in drawn.get_size_inches())
-        return markup.parts.figure(source, width, height, alt, title, wide)
-
-
-def allocators(results):
-    """All that the header names, in its order, and whoever else ran."""
-    every = [*results.runs, *results.series, *results.latency]
-    found = dict.fromkeys([*(results.header.get("allocators") or {}), *(record.get("allocator") for record in every)])
-    ran = {record.get("allocator") for record in every}
-    return [name for name in found if name in ran]
-
-
-def title_of(results):
+def title_of(results: Results) -> str:
     started = results.header.get("started", "at an unknown time").replace("T", " ").replace("Z", " UTC")
     return f"tslab {results.header.get('command', '?')}, {started}"
 
 
-def marks(page):
+def marks(page: Page) -> Iterator[str]:
     """What a reader must know before the figures."""
     results = page.results
     yield from result_marks.of(results)
@@ -108,23 +44,23 @@ def marks(page):
         yield f"{failure.get('allocator')} failed in {failure.get('case')} and takes no part in it."
 
 
-def _groups(page, cases):
-    """dict title -> cases: all together, or, where they are many, by the groups that the header tells."""
+def _groups(page: Page, cases: Cases) -> dict[str, Cases]:
+    """By title: all together, or, where they are many, by the groups that the header tells."""
     if len(cases) <= MANY_CASES:
         return {"all": cases}
     told = page.results.header.get("cases") or {}
-    groups = {}
+    groups: dict[str, Cases] = {}
     for case, found in cases.items():
         groups.setdefault((told.get(case) or {}).get("group") or "others", {})[case] = found
     return groups
 
 
-def _slug(text):
+def _slug(text: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in text).strip("-").lower()
 
 
-def _dots(page, cases, what, name):
-    parts = []
+def _dots(page: Page, cases: Cases, what: str, name: str) -> list[Fragment]:
+    parts: list[Fragment] = []
     for group, chosen in _groups(page, cases).items():
         label = what if group == "all" else f"{what}: {group}"
         alt = f"{label} of each allocator against {page.baseline}, with intervals. The table below has the figures."
@@ -134,11 +70,11 @@ def _dots(page, cases, what, name):
     return parts
 
 
-def add_ratios(page):
+def add_ratios(page: Page) -> None:
     """Time and memory side by side, group by group."""
     if len(page.names) < 2 or len(page.grid) < 2:
         return
-    pairs = []
+    pairs: list[list[Fragment]] = []
     for cases, what, name in ((page.times, "Time", "time"), (page.peaks, "Peak RSS", "peak")):
         chosen = {case: found for case, found in cases.items() if page.baseline in found and len(found) > 1}
         pairs.append(_dots(page, chosen, what, name) if chosen else [])
@@ -147,7 +83,7 @@ def add_ratios(page):
     page.add("against", f"Against {page.baseline}", grid)
 
 
-def add_measures(page):
+def add_measures(page: Page) -> None:
     for name, title, cases, text in (
         ("time", "Time", page.times, plots.time_text),
         ("peak", "Peak RSS", page.peaks, html_tables.memory_text),
@@ -172,29 +108,29 @@ def add_measures(page):
         page.add(name, title, note, *tables)
 
 
-def add_memory(page):
+def add_memory(page: Page) -> None:
     """Where times are told in another way."""
     for name, title, cases in (("peak", "Peak RSS", page.peaks), ("after", "RSS after", page.afters)):
         caption = f"{title}, as multiples of the best of each row"
         page.add(name, title, html_tables.heat(caption, cases, page.names, html_tables.memory_text) if cases else "")
 
 
-def add_judged(page):
+def add_judged(page: Page) -> None:
     """All rows of `lab ab`."""
     if page.compared and page.compared.judged:
         page.add("rows", "All rows", html_tables.judged("B against A", page.compared.judged))
 
 
-def add_workloads(page):
+def add_workloads(page: Page) -> None:
     if len(page.grid) < 2:
         return  # the answer is about it
     told = page.results.header.get("cases") or {}
-    parts = []
+    parts: list[Fragment] = []
     for case in page.grid:
         times, peaks = page.times.get(case, {}), page.peaks.get(case, {})
         if not times and not peaks:
             continue
-        words = []
+        words: list[str] = []
         for figures_of, text in ((times, plots.time_text), (peaks, html_tables.memory_text)):
             names = [name for name in page.names if name in figures_of]
             words += [f"{name} {text(standings.middle(figures_of[name]))}" for name in names]
@@ -207,7 +143,7 @@ def add_workloads(page):
     page.add("workloads", "Each workload", markup.parts.box("grid", parts) if parts else "")
 
 
-def add_accounts(page):
+def add_accounts(page: Page) -> None:
     told = page.results.accounts
     if not told:
         return
@@ -218,8 +154,8 @@ def add_accounts(page):
     page.add("accounts", "Where the memory is", note, html_tables.accounts(told), html_tables.fragmentation(told))
 
 
-def add_series(page):
-    parts = []
+def add_series(page: Page) -> None:
+    parts: list[Fragment] = []
     answered = page.results.header.get("command") == "rss"
     for case, lines in page.lines().items():
         names = [name for name in page.names if name in lines]
@@ -231,8 +167,8 @@ def add_series(page):
     page.add("rss", "RSS over time", *parts)
 
 
-def add_latency(page):
-    parts = []
+def add_latency(page: Page) -> None:
+    parts: list[Fragment] = []
     for (case, operation), by_name in page.latency().items():
         names = [name for name in page.names if name in by_name]
         pooled = {name: latencies.pooled(by_name[name]) for name in names}
@@ -251,7 +187,7 @@ def add_latency(page):
     page.add("latency", "Latency", note if parts else "", *parts)
 
 
-def runs_csv(page):
+def runs_csv(page: Page) -> str:
     """All runs, for a spreadsheet."""
     keys = dict.fromkeys(key for run in page.results.runs for key in run if key != "kind")
     text = io.StringIO()
@@ -261,12 +197,12 @@ def runs_csv(page):
     return text.getvalue()
 
 
-def _command(header, name="lab"):
+def _command(header: Header, name: str = "lab") -> str:
     """As it was typed."""
     return f"{name} {header.get('command', '')} {shlex.join(map(str, header.get('arguments') or ()))}".strip()
 
 
-def _repeat(page):
+def _repeat(page: Page) -> Fragment:
     header = page.results.header
     commit = (header.get("machine") or {}).get("commit") or ""
     lines = []
@@ -279,7 +215,7 @@ def _repeat(page):
     return markup.parts.pre("\n".join(lines))
 
 
-def add_circumstances(page):
+def add_circumstances(page: Page) -> None:
     header = page.results.header
     if page.results.failures:
         page.add("failures", "Failures", html_tables.failures(page.results.failures))
@@ -293,7 +229,7 @@ def add_circumstances(page):
     page.add("repeat", "How to repeat it", _repeat(page), data)
 
 
-def _setting(page):
+def _setting(page: Page) -> list[str]:
     """What is below the title: what was measured, and where."""
     header = page.results.header
     machine = header.get("machine") or {}
@@ -310,9 +246,10 @@ def _setting(page):
     return parts
 
 
-ALL = (summary.add_to, add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts)
+Sections = tuple[Callable[[Page], None], ...]
+ALL: Sections = (summary.add_to, add_ratios, add_measures, add_workloads, add_series, add_latency, add_accounts)
 # What a page has behind its answer, where that is not all there could be.
-SECTIONS = {
+SECTIONS: dict[str, Sections] = {
     "ab": (add_judged, add_workloads, add_accounts),
     "latency": (add_latency, add_memory),
     "requests": (add_latency, add_series, add_memory),
@@ -323,16 +260,16 @@ SECTIONS = {
 }
 
 
-def answer(results, baseline, folder, bar):
+def answer(results: Results, baseline: str, folder: Path, bar: Bar) -> list[str]:
     """What the page says first, in words (Markdown); its figure goes to `folder`."""
     return answers.sentences(Page(results, baseline, folder, bar))
 
 
-def html(results, baseline, folder, bar):
+def html(results: Results, baseline: str, folder: Path, bar: Bar) -> str:
     """The whole page; the figures' files go to `folder`."""
     page = Page(results, baseline, folder, bar)
     answer = answers.of(page)
-    for add in (*SECTIONS.get(results.header.get("command"), ALL), add_circumstances):
+    for add in (*SECTIONS.get(results.header.get("command", ""), ALL), add_circumstances):
         add(page)
     return markup.page(
         title=title_of(results),

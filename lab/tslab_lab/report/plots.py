@@ -1,11 +1,18 @@
 """The figures of a report. Narrow, so that two stand side by side on a desk and one fills a phone."""
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from tslab_lab.display import figures, palette
+from tslab_lab.display.figures import Axes, Canvas
 from tslab_lab.display.layout import three_digits
+from tslab_lab.estimates.medians import Spread
+from tslab_lab.estimates.randomisation import Judged
 from tslab_lab.memory import drawing
+from tslab_lab.memory.series import Line
 from tslab_lab.results import latencies, standings
+from tslab_lab.results.standings import ByAllocator, Cases
 
 WIDTH = 5.6
 WIDE = 6.2  # of the figure that answers: as wide as the page on a desk, and still to be read on a phone
@@ -17,7 +24,7 @@ BAR = 0.33  # inches for an allocator in a bar chart
 PALE = 0.4
 BAND = "#F3F3F3"
 # From fine to coarse; each has the 1.
-TICKS = (
+TICKS: tuple[list[float], ...] = (
     [round(0.02 * i, 2) for i in range(25, 101)],
     [round(0.05 * i, 2) for i in range(10, 61)],
     [round(0.1 * i, 1) for i in range(5, 31)],
@@ -32,7 +39,7 @@ UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1))
 SUPPORTED = "Lines end where fewer than ten values are beyond."
 
 
-def _figure(height, width=WIDTH, **options):
+def _figure(height: float, width: float = WIDTH, **options: Any) -> tuple[Canvas, Any]:
     """Without pyplot: nothing is to be closed, and no window can open."""
     from matplotlib.figure import Figure
 
@@ -40,14 +47,21 @@ def _figure(height, width=WIDTH, **options):
     return figure, figure.subplots(**options)
 
 
-def _plain(axes):
+def _plain(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=TINY)
     axes.set_axisbelow(True)
 
 
-def _ratio_axis(axis, set_limits, lows, highs):
+Whisker = list[list[float]] | None
+Box = tuple[float, float, float, float]  # left, low, right, high
+Curves = dict[str, list[tuple[float, float]]]  # by allocator
+
+
+def _ratio_axis(
+    axis: Any, set_limits: Callable[[float, float], object], lows: Iterable[float], highs: Iterable[float]
+) -> None:
     """A logarithmic axis of ratios, with ticks that a reader can multiply by."""
     from matplotlib import ticker
 
@@ -63,14 +77,17 @@ def _ratio_axis(axis, set_limits, lows, highs):
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _whisker(found, scale=1.0):
+def _whisker(found: Spread, scale: float = 1.0) -> Whisker:
     """What errorbar() takes: how far the interval reaches to either side; nothing where there is none."""
     if found.low is None:
         return None
-    return [[(found.middle - found.low) / scale], [(found.high - found.middle) / scale]]
+    low, high = found.ends
+    return [[(found.middle - low) / scale], [(high - found.middle) / scale]]
 
 
-def _point(axes, name, x, y, xerr=None, yerr=None, label=None):
+def _point(
+    axes: Axes, name: str, x: float, y: float, xerr: Whisker = None, yerr: Whisker = None, label: str | None = None
+) -> None:
     style = palette.style(name)
     axes.errorbar(
         x, y, xerr=xerr, yerr=yerr, fmt=style["marker"], color=style["color"], markersize=style["markersize"],
@@ -78,7 +95,7 @@ def _point(axes, name, x, y, xerr=None, yerr=None, label=None):
     )  # fmt: skip
 
 
-def _legend(figure, axes):
+def _legend(figure: Canvas, axes: Axes) -> float:
     """Above the axes, so that it covers nothing. Returns where it ends, as a part of the height."""
     handles, labels = axes.get_legend_handles_labels()
     columns = max(1, len(labels)) if len(labels) <= 5 else 4
@@ -88,8 +105,8 @@ def _legend(figure, axes):
     return 1 - (0.1 + 0.2 * rows) / height
 
 
-def overview(times, peaks, baseline):
-    """`times`, `peaks`: dict allocator -> spread, the geometric means against the baseline. Left below is best."""
+def overview(times: Mapping[str, Spread], peaks: Mapping[str, Spread], baseline: str) -> Canvas:
+    """`times`, `peaks`: the geometric means against the baseline. Left below is best."""
     figure, axes = _figure(3.3, WIDE)
     names = [name for name in times if name in peaks]
     axes.axvline(1, color="#808080", linewidth=0.8)
@@ -118,7 +135,7 @@ _SIDES += [(9, 10, "left"), (9, -10, "left"), (-9, 10, "right"), (-9, -10, "righ
 _SIDES += [(14, 22, "left"), (14, -22, "left"), (-14, 22, "right"), (-14, -22, "right")]
 
 
-def _name_points(axes, places):
+def _name_points(axes: Axes, places: Mapping[str, tuple[Spread, Spread]]) -> None:
     """Each name where it covers neither a point, nor an interval, nor another name. `places`: spreads, to the right and
     upwards."""
     points = {name: axes.transData.transform((x.middle, y.middle)) for name, (x, y) in places.items()}
@@ -133,12 +150,14 @@ def _name_points(axes, places):
     for name, (x, y) in points.items():
         width, height = 5.6 * len(name) * scale, 10 * scale
 
-        def box(dx, dy, side, x=x, y=y, width=width, height=height):
+        def box(
+            dx: float, dy: float, side: str, x: float = x, y: float = y, width: float = width, height: float = height
+        ) -> Box:
             left = x + dx * scale - {"left": 0, "right": width, "center": width / 2}[side]
             middle = y + dy * scale
             return left, middle - height / 2, left + width, middle + height / 2
 
-        def cost(side):
+        def cost(side: tuple[int, int, str]) -> tuple[float, int]:
             one = box(*side)
             outside = one[0] < frame.x0 or one[2] > frame.x1 or one[1] < frame.y0 or one[3] > frame.y1
             return 2 * outside + sum(_overlap(one, other) for other in taken), _SIDES.index(side)
@@ -151,15 +170,15 @@ def _name_points(axes, places):
         axes.annotate(name, place, (dx, dy), textcoords="offset points", ha=side, va="center", **style)
 
 
-def _overlap(one, other):
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
 
 
-def ratios(cases, names, baseline, what, width=WIDTH):
+def ratios(cases: Cases, names: Sequence[str], baseline: str, what: str, width: float = WIDTH) -> Canvas:
     """A row for each case, and in it a point with its interval for each allocator against the baseline."""
     shown = [name for name in names if name != baseline]
     figure, axes = _figure(1.1 + (ROW + POINT * len(shown)) * len(cases), width)
-    lows, highs, labelled = [], [], set()
+    lows, highs, labelled = list[float](), list[float](), set[str]()
     step = 0.76 / max(1, len(shown))
     for row, found in enumerate(cases.values()):
         if row % 2:
@@ -178,10 +197,10 @@ def ratios(cases, names, baseline, what, width=WIDTH):
     return _rows_of_ratios(figure, axes, list(cases), baseline, what, (lows or [1], highs or [1]))
 
 
-def strips(cases, names, baseline, what):
+def strips(cases: Mapping[str, Mapping[str, float]], names: Sequence[str], baseline: str, what: str) -> Canvas:
     """A row for each case, and on it all allocators' ratios to the baseline, without their intervals: many cases at a glance."""
     figure, axes = _figure(1.3 + STRIP * len(cases), WIDE)
-    labelled = set()
+    labelled = set[str]()
     for row, found in enumerate(cases.values()):
         if row % 2:
             axes.axhspan(row - 0.5, row + 0.5, color=BAND, zorder=0)
@@ -192,7 +211,14 @@ def strips(cases, names, baseline, what):
     return _rows_of_ratios(figure, axes, list(cases), baseline, what, (every, every))
 
 
-def _rows_of_ratios(figure, axes, rows, baseline, what, ends):
+def _rows_of_ratios(
+    figure: Canvas,
+    axes: Axes,
+    rows: Sequence[str],
+    baseline: str,
+    what: str,
+    ends: tuple[Sequence[float], Sequence[float]],
+) -> Canvas:
     style = palette.style(baseline)
     axes.axvline(1, color=style["color"], linewidth=style["linewidth"], zorder=1, label=f"{baseline} = 1")
     axes.set_xscale("log")
@@ -207,12 +233,14 @@ def _rows_of_ratios(figure, axes, rows, baseline, what, ends):
     return figure
 
 
-def time_unit(nanoseconds):
+def time_unit(nanoseconds: float) -> tuple[str, float]:
     """The unit that leaves a readable number: (its name, how many nanoseconds it has)."""
     return next((unit, size) for unit, size in UNITS if nanoseconds >= size or size == 1)
 
 
-def case(times, peaks, afters, names, width=WIDTH):
+def case(
+    times: ByAllocator, peaks: ByAllocator, afters: ByAllocator, names: Sequence[str], width: float = WIDTH
+) -> Canvas:
     """One workload: time and memory of each allocator as bars."""
     names = [name for name in names if name in times or name in peaks]
     count = bool(times) + bool(peaks)
@@ -229,7 +257,9 @@ def case(times, peaks, afters, names, width=WIDTH):
     return figure
 
 
-def _bars(axes, found, names, scale, what, beside=None):
+def _bars(
+    axes: Axes, found: ByAllocator, names: Sequence[str], scale: float, what: str, beside: ByAllocator | None = None
+) -> None:
     """`beside`: another figure, as a pale bar below the first."""
     beside = beside or {}
     most = max((standings.spread(values).ends[1] / scale for values in found.values()), default=1)
@@ -255,11 +285,10 @@ def _bars(axes, found, names, scale, what, beside=None):
     axes.set_xlabel(what, fontsize=TINY)
 
 
-def series(lines, names, width=WIDTH):
-    """RSS over time: the median of the rounds, and as a shade all of them. `lines`: dict allocator -> list of (times in
-    ms, KiB), a pair of lists for each round."""
+def series(lines: Mapping[str, Sequence[Line]], names: Sequence[str], width: float = WIDTH) -> Canvas:
+    """RSS over time: the median of the rounds, and as a shade all of them."""
     figure, axes = _figure(3.3, width)
-    drawn, ends = [], []
+    drawn, ends = list[Any](), list[tuple[float, float]]()
     for name in names:
         seconds, middle, low, high = drawing.on_grid(lines[name])
         axes.fill_between(seconds, low, high, color=palette.style(name)["color"], alpha=drawing.SHADE, linewidth=0)
@@ -277,11 +306,11 @@ def series(lines, names, width=WIDTH):
     return figure
 
 
-def latency(curves, names, width=WIDTH):
-    """Nines to the right, time upwards. `curves`: dict allocator -> (nanoseconds, share of what takes longer)."""
+def latency(curves: Mapping[str, latencies.Curve], names: Sequence[str], width: float = WIDTH) -> Canvas:
+    """Nines to the right, time upwards."""
     figure, axes = _figure(3.6, width)
     names = [name for name in names if name in curves]
-    drawn, ends = [], []
+    drawn, ends = list[Any](), list[tuple[float, float]]()
     for name in names:
         points = [(-math.log10(share), math.log10(max(time, 1))) for time, share in zip(*curves[name])]
         shown = [point for point in points if point[0] <= NINES] or points[:1]
@@ -302,7 +331,7 @@ def latency(curves, names, width=WIDTH):
     return figure
 
 
-def _time_ticks(axes):
+def _time_ticks(axes: Axes) -> None:
     """On an axis of log10(ns): at 1, 2 and 5."""
     least, most = axes.get_ylim()
     ticks = [math.log10(digit) + power for power in range(-1, 11) for digit in (1, 2, 5)]
@@ -312,9 +341,9 @@ def _time_ticks(axes):
     axes.set_ylim(least, most)
 
 
-def curves(groups, names, limits):
-    """Time and RSS over the size, both logarithmic. `groups`: dict title -> (dict allocator -> list of (bytes, ns), the same
-    with KiB); `limits`: dict bytes -> what ends there."""
+def curves(groups: Mapping[str, Sequence[Curves]], names: Sequence[str], limits: Mapping[int, str]) -> Canvas:
+    """Time and RSS over the size, both logarithmic. `groups`: by title, of bytes and ns, and the same with KiB; `limits`: by
+    bytes what ends there."""
     figure, panels = _figure(3.4 * len(groups), 1.15 * WIDE, nrows=len(groups), ncols=2, squeeze=False)
     for row, (title, both) in zip(panels, groups.items()):
         for axes, lines, what in zip(row, both, ("time of an operation", "peak RSS")):
@@ -332,12 +361,11 @@ def curves(groups, names, limits):
     return figure
 
 
-def _curve_panel(axes, lines, limits):
-    drawn, ends = [], []
+def _curve_panel(axes: Axes, lines: Curves, limits: Mapping[int, str]) -> None:
+    drawn, ends = list[Any](), list[tuple[float, float]]()
     for name, points in lines.items():
         places = [(math.log2(size), math.log10(value)) for size, value in points]
-        style = palette.style(name) | {"markersize": 3.5}
-        drawn += axes.plot(*zip(*places), **style)
+        drawn += axes.plot(*zip(*places), **palette.style(name) | {"markersize": 3.5})
         ends.append(places[-1])
     first = min(line.get_xdata()[0] for line in drawn)
     last = max(x for x, _ in ends)
@@ -356,14 +384,14 @@ def _curve_panel(axes, lines, limits):
     figures.name_lines(axes, list(lines), ends, drawn, last, TINY - 1)
 
 
-def _short_size(size):
+def _short_size(size: int) -> str:
     return f"{size >> 20} M" if size >= 1 << 20 else f"{size >> 10} K" if size >= 1 << 10 else str(size)
 
 
-def effects(judged):
+def effects(judged: Sequence[Judged]) -> Canvas:
     """A row for each that `lab ab` judged: B / A with its interval, and A against itself in grey."""
     figure, axes = _figure(1.0 + 0.34 * len(judged), WIDE)
-    lows, highs = [], []
+    lows, highs = list[float](), list[float]()
     for place, found in enumerate(judged):
         row = found.row
         for name, spread, shift in (("A2", row.noise, 0.16), ("b", row.interval, -0.1)):
@@ -382,15 +410,15 @@ def effects(judged):
     return figure
 
 
-def percentile_name(share):
+def percentile_name(share: float) -> str:
     return f"p{100 * share:g}"
 
 
-def time_text(nanoseconds):
+def time_text(nanoseconds: float) -> str:
     unit, size = time_unit(nanoseconds)
     return f"{three_digits(nanoseconds / size)} {unit}"
 
 
-def _short_time(nanoseconds):
+def _short_time(nanoseconds: float) -> str:
     unit, size = time_unit(nanoseconds)
     return f"{nanoseconds / size:g} {unit}"

@@ -3,6 +3,7 @@ a ground of its own, and follows the reader's choice of light or dark."""
 
 import math
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
@@ -21,58 +22,64 @@ _SIDES = ((11, 4, "start"), (-11, 4, "end"), (0, -12, "middle"), (0, 22, "middle
           (-10, -9, "end"), (-10, 17, "end"), (16, -22, "start"), (16, 30, "start"), (-16, -22, "end"), (-16, 30, "end"))  # fmt: skip
 
 
-def of(text):
+def of(text: str) -> str | None:
     """Of the page's text; nothing where it has no overview of several allocators."""
     points = dict(_points(text))
     return _drawn(points, _versions(text)) if OURS in points and len(points) > 1 else None
 
 
-def _points(text):
+def _points(text: str) -> Iterator[tuple[str, tuple[float, float]]]:
     """(allocator, (time, peak RSS)) of the rows of the overview."""
     head = re.search(r"^\|(.*\btime / .*peak RSS / .*)\|\n\|[-:| ]*\|\n((?:\|.*\n)+)", text, re.M)
     heads = [cell.strip() for cell in head[1].split("|")] if head else []
-    columns = [
+    found_at = [
         next((n for n, cell in enumerate(heads) if cell.startswith(what)), None) for what in ("time /", "peak RSS /")
     ]
-    for row in head[2].splitlines() if head and None not in columns else ():
+    columns = [column for column in found_at if column is not None]
+    for row in head[2].splitlines() if head and len(columns) == 2 else ():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        numbers = [re.match(r"\d+(?:\.\d+)?", cells[column]) for column in columns]
-        if all(numbers):
-            yield cells[0], tuple(float(number[0]) for number in numbers)
+        numbers = [float(found[0]) for column in columns if (found := re.match(r"\d+(?:\.\d+)?", cells[column]))]
+        if len(numbers) == 2:
+            yield cells[0], (numbers[0], numbers[1])
 
 
-def _versions(text):
-    """dict allocator -> version, of the table of the setting."""
+def _versions(text: str) -> dict[str, str]:
+    """By allocator, of the table of the setting."""
     row = re.search(r"^\| peers \|(.*)\|$", text, re.M)
     found = re.findall(r"(\w+) (\d[^\s,|]*)", row[1]) if row else []
     return {name: re.split(r"[-+]", version)[0] for name, version in found}
 
 
-def label_of(name, versions):
+def label_of(name: str, versions: Mapping[str, str]) -> str:
     if name in KNOWN:
         return KNOWN[name]
     plain = name.rstrip("0123456789")  # mimalloc2 and mimalloc3 are versions of mimalloc
     return f"{plain} {versions[name]}" if name in versions else name
 
 
+Points = dict[str, tuple[float, float]]  # time and peak RSS, by allocator
+Box = tuple[float, float, float, float]
+Side = tuple[int, int, str]
+
+
 class _Scale:
     """A logarithmic axis: from a value to a place on the picture."""
 
-    def __init__(self, values, first, last):
+    def __init__(self, values: Sequence[float], first: float, last: float) -> None:
         self.least, self.most = min(*values, 0.9), max(*values, 1.1)
         room = (self.most / self.least) ** 0.07
         self.least, self.most = self.least / room, self.most * room
         self.first, self.last = first, last
 
-    def __call__(self, value):
+    def __call__(self, value: float) -> float:
         return self.first + (self.last - self.first) * math.log(value / self.least) / math.log(self.most / self.least)
 
-    def ticks(self):
+    def ticks(self) -> Sequence[float]:
         inside = [tick for tick in TICKS if self.least <= tick <= self.most]
         return inside if len(inside) <= MOST_TICKS else inside[:: math.ceil(len(inside) / MOST_TICKS)]
 
 
-def _drawn(points, versions):
+def _drawn(points: Points, versions: Mapping[str, str]) -> str:
     x = _Scale([time for time, _ in points.values()], LEFT, WIDTH - RIGHT)
     y = _Scale([peak for _, peak in points.values()], HEIGHT - BOTTOM, TOP)
     names = sorted(points, key=lambda name: name == OURS)  # ours is drawn last, above all
@@ -97,7 +104,7 @@ def _drawn(points, versions):
     return "\n".join(out) + "\n"
 
 
-def _axes(x, y):
+def _axes(x: _Scale, y: _Scale) -> Iterator[str]:
     right, low = WIDTH - RIGHT, HEIGHT - BOTTOM
     for tick in x.ticks():
         kind = "one" if tick == 1 else "grid"
@@ -112,7 +119,15 @@ def _axes(x, y):
     yield f'<text x="20" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 20 {middle:.0f})">peak RSS</text>'
 
 
-def _marks(points, names, classes, colours, x, y, versions):
+def _marks(
+    points: Points,
+    names: Sequence[str],
+    classes: Mapping[str, str],
+    colours: Mapping[str, str],
+    x: _Scale,
+    y: _Scale,
+    versions: Mapping[str, str],
+) -> Iterator[str]:
     places = {name: (x(time), y(peak)) for name, (time, peak) in points.items()}
     taken = [(px - 7, py - 7, px + 7, py + 7) for px, py in places.values()]
     taken += [(x(1), TOP, x(1), HEIGHT - BOTTOM), (LEFT, y(1), WIDTH - RIGHT, y(1))]
@@ -129,13 +144,13 @@ def _marks(points, names, classes, colours, x, y, versions):
         yield f'<text{kind} x="{px + side[0]:.1f}" y="{py + side[1]:.1f}" text-anchor="{side[2]}">{escape(label)}</text>'
 
 
-def _box(px, py, side, label):
+def _box(px: float, py: float, side: Side, label: str) -> Box:
     width = LETTER * len(label)
     left = px + side[0] - {"start": 0, "end": width, "middle": width / 2}[side[2]]
     return left, py + side[1] - 11, left + width, py + side[1] + 4
 
 
-def _cost(box, taken, rank):
+def _cost(box: Box, taken: Sequence[Box], rank: int) -> tuple[int, int]:
     outside = box[0] < LEFT or box[2] > WIDTH - RIGHT or box[1] < TOP or box[3] > HEIGHT - BOTTOM
     hits = sum(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken)
     return 2 * outside + hits, rank

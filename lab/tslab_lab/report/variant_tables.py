@@ -1,15 +1,21 @@
 """What `lab variants` found, as tables of Markdown."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from tslab_lab.allocators.variants import Cost
 from tslab_lab.display import layout
 from tslab_lab.results import latencies, measures, standings
+from tslab_lab.results.standings import ByAllocator, Cases
+from tslab_lab.results.storage import Results
+from tslab_lab.workloads.catalogue import Case
 
 LIMIT = 1.05  # what is less does not count, either way
 SMALL = 64  # bytes: smaller objects share cache lines
 
 
-def labels(cases, quick):
-    """dict name of a case -> what it is called in a table: its workload, and the parameters that differ among these, or
-    from what is usual."""
+def labels(cases: Sequence[Case], quick: bool) -> dict[str, str]:
+    """How cases are called in a table, by name: the workload, and the parameters that differ among these, or from what is
+    usual."""
     found = {}
     for case in cases:
         same = [other.parameters(quick) for other in cases if other.workload == case.workload]
@@ -21,7 +27,7 @@ def labels(cases, quick):
     return found
 
 
-def times(found, cases, base, quick):
+def times(found: Results, cases: Sequence[Case], base: str, quick: bool) -> Iterator[str]:
     """The table of times, and a line for each group of cases: how often each variant is faster or slower."""
     columns = standings.columns(standings.grid(found.runs, found.failures), measures.time_ns)
     names = list(found.header["allocators"])
@@ -36,21 +42,21 @@ def times(found, cases, base, quick):
         yield _summary(columns, cases, others, base).markdown()
 
 
-def _cell(columns, name, base):
+def _cell(columns: ByAllocator, name: str, base: str) -> str:
     if name == base:
         return layout.interval_text(standings.spread(columns[name])) if name in columns else "-"
     both = name in columns and base in columns
     return layout.interval_text(standings.ratio(columns[name], columns[base])) if both else "-"
 
 
-def _summary(columns, cases, names, base):
+def _summary(columns: Cases, cases: Sequence[Case], names: Sequence[str], base: str) -> layout.Table:
     table = layout.Table("", ["geometric mean; 5 % faster or slower in so many cases", *names])
     for title, chosen in groups(cases).items():
         some = {case.name: columns[case.name] for case in chosen if case.name in columns}
         cells = []
         for name in names:
-            ratios = [standings.ratio(own[name], own[base]) for own in some.values() if name in own and base in own]
-            ratios = [ratio.middle for ratio in ratios if ratio]
+            both = [(own[name], own[base]) for own in some.values() if name in own and base in own]
+            ratios = [ratio.middle for ours, theirs in both if (ratio := standings.ratio(ours, theirs))]
             if not ratios:
                 cells.append("-")
                 continue
@@ -60,9 +66,9 @@ def _summary(columns, cases, names, base):
     return table
 
 
-def groups(cases):
+def groups(cases: Sequence[Case]) -> dict[str, list[Case]]:
     """Cases by what they show: objects that share cache lines and are freed by others, and the rest."""
-    found = {}
+    found: dict[str, list[Case]] = {}
     for case in cases:
         values = case.values
         hands_over = values.get("remote", 0) > 0 or case.workload.program == "handoff"
@@ -72,8 +78,8 @@ def groups(cases):
     return found
 
 
-def counts(counted, beginnings):
-    """`counted`: dict variant -> dict operation -> (locked, shared)."""
+def counts(counted: Mapping[str, Mapping[str, Cost]], beginnings: tuple[str, ...]) -> Iterator[str]:
+    """`counted`: by variant and operation."""
     names = list(counted)
     operations = [name for name in counted[names[0]] if name.startswith(beginnings)]
     table = layout.Table("", ["locked instructions (locks of others) for each operation", *names])
@@ -84,7 +90,7 @@ def counts(counted, beginnings):
         yield table.markdown()
 
 
-def percentiles(found):
+def percentiles(found: Results) -> Iterator[str]:
     """A row for each workload, operation and percentile that is supported."""
     names = list(found.header["allocators"])
     table = layout.Table("", ["ns, with the timer", *names])

@@ -13,9 +13,12 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Point, Run
 from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.request_server import compiled
 
@@ -50,11 +53,11 @@ class Load:
     shift: bool = False  # the sizes that are wanted change in the course of the load
 
     @property
-    def clients(self):
+    def clients(self) -> int:
         return max(1, round(self.rate / CLIENT_RATE))
 
 
-def body():
+def body() -> str:
     """An order, as a shop's page would send it."""
     items = [
         {"sku": f"SKU-{i:06}", "title": f"An article with a long and descriptive title, number {i}", "count": i + 1}
@@ -69,7 +72,7 @@ def body():
     return json.dumps(order, indent=1)
 
 
-def addresses(load):
+def addresses(load: Load) -> Iterator[str]:
     """The same for every allocator. Each of h2load's connections begins at the first and goes on one by one: a place in
     this list is a time of the load, and so many of every hundred make a session."""
     generator = random.Random(1)
@@ -83,21 +86,22 @@ def addresses(load):
         yield f"http://127.0.0.1/order?{query}"
 
 
-def require_h2load():
+def require_h2load() -> None:
     if shutil.which("h2load") is None:
         raise processes.Failure("There is no h2load here. Run `make setup`, or: apt-get install nghttp2-client")
 
 
 class Sampler(threading.Thread):
-    """Reads the RSS of a process every 20 ms: [milliseconds since the start of the load, KiB]."""
+    """Reads the RSS of a process every 20 ms."""
 
-    def __init__(self, pid):
+    def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self._path, self._page_kib = f"/proc/{pid}/statm", os.sysconf("SC_PAGE_SIZE") // 1024
         self._done = threading.Event()
-        self._samples, self._zero = [], time.monotonic()
+        self._samples: list[tuple[float, int]] = []
+        self._zero = time.monotonic()
 
-    def run(self):
+    def run(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
             try:
                 with open(self._path, encoding="ascii") as file:
@@ -106,33 +110,35 @@ class Sampler(threading.Thread):
                 return  # it has ended: whoever waits for it says why
             self._samples.append((time.monotonic(), kib))
 
-    def load_begins(self):
+    def load_begins(self) -> None:
         self._zero = time.monotonic()
 
-    def stop(self):
+    def stop(self) -> list[Point]:
+        """Since the start of the load."""
         self._done.set()
         self.join()
-        return [[round(1000 * (at - self._zero)), kib] for at, kib in self._samples]
+        return [(round(1000 * (at - self._zero)), kib) for at, kib in self._samples]
 
 
 class Server:
     """The server, running."""
 
-    def __init__(self, process, who, errors):
+    def __init__(self, process: subprocess.Popen[bytes], who: str, errors: Path) -> None:
         self.process, self._who, self._errors = process, who, errors
         self.port = self._read_port()
 
-    def _read_port(self):
+    def _read_port(self) -> int:
+        assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], READY_SECONDS)
         line = self.process.stdout.readline() if ready else b""
         if not line.startswith(b"port "):
             self.fail("did not begin to serve")
         return int(line.split()[1])
 
-    def fail(self, what):
+    def fail(self, what: str) -> NoReturn:
         raise processes.Failure(f"{self._who} {what}. Its last words:\n{processes.tail(self._errors)}")
 
-    def get(self, path):
+    def get(self, path: str) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         try:
             connection.request("GET", path)
@@ -146,18 +152,18 @@ class Server:
         finally:
             connection.close()
 
-    def require_alive(self):
+    def require_alive(self) -> None:
         """If the server has died, that is what is to be told, and not what its client says of it."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.fail(processes.how_it_ended(self.process.wait(DYING_SECONDS)))
 
-    def memory(self):
+    def memory(self) -> dict[str, int]:
         try:
             return processes.memory_kib(self.process.pid)
         except FileNotFoundError:
             self.fail("ended too early")
 
-    def stop(self):
+    def stop(self) -> None:
         self.process.terminate()
         try:
             code = self.process.wait(STOP_SECONDS)
@@ -165,23 +171,24 @@ class Server:
             self.fail(f"did not end within {STOP_SECONDS} s")
         if code != 0:
             self.fail(processes.how_it_ended(code))
-        for line in Path(self._errors).read_text(errors="replace").splitlines():
+        for line in self._errors.read_text(errors="replace").splitlines():
             if line.startswith("tslab:"):
                 raise processes.Failure(f"{self._who}: {line}")
 
 
 @contextlib.contextmanager
-def serving(load, environment, directory, who, sessions):
+def serving(load: Load, environment: Environment, directory: Path, who: str, sessions: str) -> Iterator[Server]:
     argv = [compiled.SERVER, "--workers", load.workers, "--session-limit", load.session_limit]
     argv += ["--sessions", sessions, "--stats", directory / "stats.json"]
     errors = directory / "errors"
     with errors.open("wb") as stderr:
         with processes.started([str(word) for word in argv], environment, subprocess.PIPE, stderr) as process:
+            assert process.stdout is not None
             with process.stdout:
                 yield Server(process, who, errors)
 
 
-def h2load_argv(load, port, directory, count, rate):
+def h2load_argv(load: Load, port: int, directory: Path, count: int, rate: bool) -> list[str]:
     argv = ["h2load", "--h1", "-c", load.clients, "-n", count, "-B", f"http://127.0.0.1:{port}"]
     argv += ["-i", directory / "addresses", "-d", directory / "body"]
     for header in HEADERS:
@@ -192,7 +199,7 @@ def h2load_argv(load, port, directory, count, rate):
     return [str(word) for word in argv]
 
 
-def drive(load, server, directory, count, rate, who):
+def drive(load: Load, server: Server, directory: Path, count: int, rate: bool, who: str) -> None:
     """h2load is a program of the system's: it runs on the system's malloc, whatever the server has."""
     argv = h2load_argv(load, server.port, directory, count, rate)
     try:
@@ -203,22 +210,22 @@ def drive(load, server, directory, count, rate, who):
         raise
 
 
-def require_answers(text, count, who):
+def require_answers(text: str, count: int, who: str) -> None:
     wanted = f"{count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout"
     if wanted not in text:
         lines = [line for line in text.splitlines() if line.startswith(("requests:", "status codes:"))]
         raise processes.Failure(f"{who} did not answer every request:\n" + "\n".join("  | " + line for line in lines))
 
 
-def read_log(path):
+def read_log(path: Path) -> tuple[Histogram, float]:
     """The client's view: a histogram, and the rate at which the requests really went out."""
-    rows = [line.split("\t") for line in Path(path).read_text(encoding="ascii").splitlines()]
+    rows = [line.split("\t") for line in path.read_text(encoding="ascii").splitlines()]
     begins = sorted(int(row[0]) for row in rows)
     seconds = (begins[-1] - begins[0]) / 1e6
     return Histogram.of([int(row[2]) * 1000 for row in rows]), (len(rows) - 1) / seconds if seconds else 0.0
 
 
-def _rotate_at_half(load, server, failures):
+def _rotate_at_half(load: Load, server: Server, failures: list[processes.Failure]) -> None:
     time.sleep(load.requests / load.rate / 2)
     try:
         server.get("/rotate")
@@ -226,14 +233,14 @@ def _rotate_at_half(load, server, failures):
         failures.append(failure)
 
 
-def _loaded(load, server, sampler, directory, manual, who):
+def _loaded(load: Load, server: Server, sampler: Sampler, directory: Path, manual: bool, who: str) -> dict[str, int]:
     """What the server weighs before, during and after the load."""
     before = server.memory()["rss_kib"]
     sampler.start()
     if load.warm_up:
         drive(load, server, directory, load.warm_up, False, who)
     server.get("/reset")
-    failures = []
+    failures: list[processes.Failure] = []
     rotator = threading.Thread(target=_rotate_at_half, args=(load, server, failures), daemon=True)
     if manual:
         rotator.start()
@@ -255,7 +262,7 @@ def _loaded(load, server, sampler, directory, manual, who):
     }
 
 
-def run_once(load, environment, who, sessions="paused", manual=False):
+def run_once(load: Load, environment: Environment, who: str, sessions: str = "paused", manual: bool = False) -> Run:
     """The figures of one run. `manual`: the workers are told to begin new epochs at half of the load and at its end."""
     with tempfile.TemporaryDirectory(prefix="tslab-requests-") as name:
         directory = Path(name)

@@ -1,10 +1,15 @@
 """The figures of the request server, as PNG and PDF. They are to be read in print and by colour-blind readers: every
 line has a pattern of its own and its name at its end."""
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tslab_lab.base.shapes import Point
 from tslab_lab.display import palette
-from tslab_lab.display.figures import GRID, name_lines, save
+from tslab_lab.display.figures import GRID, Array, Axes, name_lines, save
 from tslab_lab.report import plots
-from tslab_lab.request_server.outcomes import CPU
+from tslab_lab.request_server.outcomes import CPU, Column, Outcome
 from tslab_lab.results import latencies
 
 HEIGHT = 3.6  # of a panel
@@ -12,9 +17,9 @@ STEP_MS = 20
 HEADROOM = 1.08
 
 
-def latency(outcome, directory):
+def latency(outcome: Outcome, directory: Path) -> list[Path]:
     """The handler's time of all columns, by percentiles."""
-    curves = {}
+    curves: dict[str, latencies.Curve] = {}
     for column in outcome.columns:
         histogram = outcome.pooled(column, CPU)
         buckets = [(histogram.growth**bucket, count) for bucket, count in sorted(histogram.buckets.items())]
@@ -23,7 +28,7 @@ def latency(outcome, directory):
     return save(plots.latency(curves, list(curves), plots.WIDE), directory, "requests-latency") if curves else []
 
 
-def median_series(all_series, last_ms):
+def median_series(all_series: Iterable[Sequence[Point]], last_ms: int) -> tuple[Array, Array]:
     """Times and the median over the rounds, on a grid; before its first sample a round has the value of that one."""
     import numpy
 
@@ -33,8 +38,10 @@ def median_series(all_series, last_ms):
     return grid, numpy.median(rows, axis=0)
 
 
-def _rss_panel(axes, outcome, columns, last_ms, title):
-    ends, lines = [], []
+def _rss_panel(
+    axes: Axes, outcome: Outcome, columns: Iterable[Column], last_ms: int, title: str
+) -> tuple[list[tuple[float, float]], list[Any]]:
+    ends, lines = list[tuple[float, float]](), list[Any]()
     for column in columns:
         all_series = [run["series"] for run in outcome.runs[column.name]]
         grid, kib = median_series(all_series, last_ms)
@@ -48,7 +55,7 @@ def _rss_panel(axes, outcome, columns, last_ms, title):
     return ends, lines
 
 
-def rss(outcome, directory, idle_seconds):
+def rss(outcome: Outcome, directory: Path, idle_seconds: float) -> list[Path]:
     """Peers and one of ours, our policies, and, in a panel of its own because it presses the others flat, what should
     grow: the deferred build, and sessions inside of requests' epochs."""
     from matplotlib import pyplot
@@ -76,10 +83,10 @@ def rss(outcome, directory, idle_seconds):
     return files
 
 
-def draw(outcome, directory, idle_seconds):
+def draw(outcome: Outcome, directory: Path, idle_seconds: float) -> dict[str, str]:
     """All figures that these columns allow; returns their PNG files with titles."""
     directory.mkdir(parents=True, exist_ok=True)
-    titles = {}
+    titles: dict[str, str] = {}
     if files := latency(outcome, directory):
         titles[files[0].name] = "The handler's processor time by percentile"
     files = rss(outcome, directory, idle_seconds)

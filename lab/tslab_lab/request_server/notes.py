@@ -1,19 +1,24 @@
 """What the tables of the request server must be read with: paragraphs."""
 
+from collections.abc import Iterator
+
 from tslab_lab.display import layout
 from tslab_lab.request_server import outcomes, tables
+from tslab_lab.request_server.driver import Load
 from tslab_lab.request_server.outcomes import CPU, DEFERRED, OURS
 
 _SHIFTING = "The rows are of one band of sizes after the other (from 32 to 64 bytes up to 1 to 2 KiB). "
 
 
-def answer(outcome, scattered):
+def answer(outcome: outcomes.Outcome | None, scattered: outcomes.ScatteredOutcome | None) -> Iterator[str]:
     """What the page says first: paragraphs."""
     figure = outcomes.mean_us(CPU)
     judged = [column for column in outcome.columns if column.is_judged] if outcome else []
-    peer = outcome.best_peer(figure) if judged else None
-    if peer:
-        ratios = {column.policy: outcome.ratio(column, peer, figure) for column in judged}
+    peer = outcome.best_peer(figure) if outcome and judged else None
+    if outcome and peer:
+        ratios = {
+            column.policy: ratio for column in judged if (ratio := outcome.ratio(column, peer, figure)) is not None
+        }
         order = sorted(ratios, key=lambda policy: ratios[policy].middle)
         best, *others = (f"{policy} {layout.interval_text(ratios[policy])}" for policy in order)
         yield (
@@ -29,7 +34,7 @@ def answer(outcome, scattered):
         yield f"**Of scattered survivors of finished requests there are left: {words}{span}**, when the last request has ended."
 
 
-def of_server(outcome, load, rounds):
+def of_server(outcome: outcomes.Outcome, load: Load, rounds: int) -> Iterator[str]:
     """What the server's tables must be read with."""
     runs = [run for runs in outcome.runs.values() for run in runs]
     count = sum(run["server"]["wall"]["count"] for run in runs)
@@ -62,7 +67,7 @@ def of_server(outcome, load, rounds):
     )
 
 
-def of_survivors(scattered, idle_ms):
+def of_survivors(scattered: outcomes.ScatteredOutcome, idle_ms: float) -> Iterator[str]:
     run = next(runs[0] for runs in scattered.runs.values() if runs)
     sizes = f"{run['objects'] // run['requests']:,} objects (16 to 512 bytes)"
     yield (
@@ -74,7 +79,7 @@ def of_survivors(scattered, idle_ms):
     )
 
 
-def story(outcome):
+def story(outcome: outcomes.Outcome) -> Iterator[str]:
     """What the figures say of recycling, in words."""
     deferred, ours = outcome.column(f"{DEFERRED} never"), outcome.column(f"{OURS} never")
     if deferred is None or ours is None:

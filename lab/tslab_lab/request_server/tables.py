@@ -1,9 +1,14 @@
 """The tables and the page of the request server: each described once, for a terminal (80 columns) and Markdown."""
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
 from tslab_lab.display import layout
-from tslab_lab.display.layout import Table, interval_text
+from tslab_lab.display.layout import Setting, Table, interval_text
+from tslab_lab.estimates.histogram import Histogram
 from tslab_lab.request_server import outcomes, survivors
-from tslab_lab.request_server.outcomes import CLIENT, CPU, WALL
+from tslab_lab.request_server.outcomes import CLIENT, CPU, WALL, Column, Outcome, ScatteredOutcome
+from tslab_lab.results.measures import Figure
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 SLABS = {"opened": "slabs\nopened", "recycled": "re-\ncycled", "refills": "refills", "harvests": "harvests"}
@@ -14,22 +19,22 @@ TITLES = {
 }
 
 
-def short(value):
+def short(value: float | None) -> str:
     """Three digits at least; a dash for what there is not."""
     return "-" if value is None else layout.three_digits(value)
 
 
-def signed(value):
+def signed(value: float | None) -> str:
     return "-" if value is None else f"{value:+.0f}"
 
 
-def _row_of(histogram):
+def _row_of(histogram: Histogram) -> list[str]:
     values = [histogram.mean_ns, *(histogram.percentile_ns(share) for share in SHARES.values()), histogram.most_ns]
     share = f"{100 * histogram.long_share:.2f}".rstrip("0").rstrip(".") if histogram.long_share else "0"
     return [short(None if value is None else value / 1000) for value in values] + [share]
 
 
-def times_table(outcome, kind):
+def times_table(outcome: Outcome, kind: str) -> Table:
     extra = {CPU: "whole\nserver", WALL: "switches\n/ 1,000"}.get(kind)
     table = Table(TITLES[kind], ["", "mean", *SHARES, "max", "> 1 ms\n%", *([extra] if extra else [])])
     for column in outcome.columns:
@@ -42,12 +47,13 @@ def times_table(outcome, kind):
     return table
 
 
-def _against(outcome, title, figures, columns):
+def _against(outcome: Outcome, title: str, figures: Mapping[str, Figure], columns: Iterable[Column]) -> Table:
     """Ratios of our columns to the peer that is best at each figure."""
-    heads, peers = [""], {}
+    heads = [""]
+    peers: dict[str, Column | None] = {}
     for name, figure in figures.items():
-        peers[name] = outcome.best_peer(figure)
-        heads.append(f"{name}\n/ {peers[name].name if peers[name] else '-'}")
+        peer = peers[name] = outcome.best_peer(figure)
+        heads.append(f"{name}\n/ {peer.name if peer else '-'}")
     table = Table(title, heads)
     for column in columns:
         ratios = [outcome.ratio(column, peers[name], figure) for name, figure in figures.items()]
@@ -55,21 +61,21 @@ def _against(outcome, title, figures, columns):
     return table
 
 
-def time_ratios_table(outcome):
+def time_ratios_table(outcome: Outcome) -> Table:
     figures = {f"CPU {name}": figure for name, figure in outcomes.JUDGED.items()}
     figures["wall p99"] = outcomes.percentile_us(WALL, 0.99)
     columns = [column for column in outcome.columns if not column.is_peer]
     return _against(outcome, "Against the peer that is best (95 % interval)", figures, columns)
 
 
-def memory_ratios_table(outcome):
+def memory_ratios_table(outcome: Outcome) -> Table:
     names = {"RSS peak": "peak", "after": "after", "after idling": "idle"}
     figures = {name: outcomes.memory_mib(which) for name, which in names.items()}
     columns = [column for column in outcome.columns if not column.is_peer]
     return _against(outcome, "RSS against the peer that is leanest (95 % interval)", figures, columns)
 
 
-def memory_table(outcome):
+def memory_table(outcome: Outcome) -> Table:
     heads = ["", "before", "peak", "after", "after\nidling", "growth in KiB\n/ 1,000 requests"]
     table = Table("RSS of the server, MiB", heads)
     for column in outcome.columns:
@@ -79,7 +85,7 @@ def memory_table(outcome):
     return table
 
 
-def slabs_table(outcome):
+def slabs_table(outcome: Outcome) -> Table | None:
     """None where nothing of ours ran."""
     columns = [column for column in outcome.columns if not column.is_peer]
     table = Table("Slabs and slow paths, per 1,000 requests", ["", *SLABS.values(), "longest\nqueue"])
@@ -91,7 +97,7 @@ def slabs_table(outcome):
     return table if table.rows else None
 
 
-def deferred_table(outcome):
+def deferred_table(outcome: Outcome) -> Table | None:
     """Recycling at close only, against recycling at once, both under never; None where that was not asked for."""
     deferred = outcome.column(f"{outcomes.DEFERRED} never")
     ours = outcome.column(f"{outcomes.OURS} never")
@@ -115,7 +121,7 @@ def deferred_table(outcome):
     return table
 
 
-def scattered_table(scattered):
+def scattered_table(scattered: ScatteredOutcome) -> Table:
     heads = ["", "peak", "after", "idle", "when asked", "at most", "CPU, s:\nallocate", "\nend"]
     table = Table("Scattered survivors: RSS above the start, MiB", heads)
     for name, runs in scattered.runs.items():
@@ -132,7 +138,7 @@ def scattered_table(scattered):
 SECONDS = ("allocate_seconds", "finish_seconds")
 
 
-def page_table(outcome):
+def page_table(outcome: Outcome) -> Table:
     """What a page shows of all tables of the server."""
     heads = ["", "handler's CPU: mean", "p99", "p99.9", "client: p99", "RSS, MiB: peak", "after", "after idling"]
     table = Table("The request server: µs a request, and RSS", heads)
@@ -145,7 +151,7 @@ def page_table(outcome):
     return table
 
 
-def server_tables(outcome):
+def server_tables(outcome: Outcome) -> list[Table]:
     tables = [times_table(outcome, kind) for kind in (CPU, WALL)]
     if outcome.peers and any(not column.is_peer for column in outcome.columns):
         tables.append(time_ratios_table(outcome))
@@ -155,10 +161,20 @@ def server_tables(outcome):
     return [*tables, *filter(None, (slabs_table(outcome), deferred_table(outcome)))]
 
 
-def markdown_page(outcome, scattered, setting, answer, notes, figures, missed, unjudged, path):
+def markdown_page(
+    outcome: Outcome | None,
+    scattered: ScatteredOutcome | None,
+    setting: Setting,
+    answer: Iterable[str],
+    notes: Mapping[str, Iterable[str]],
+    figures: Mapping[str, str],
+    missed: Iterable[str],
+    unjudged: str,
+    path: Path,
+) -> str:
     """A page for docs/results, with all tables in a file beside `path`. `answer`: paragraphs; `notes`: those for the server and
     for the survivors; `figures`: titles by file."""
-    parts = [*answer, *(f"![{title}]({file})" for file, title in figures.items())]
+    parts: list[layout.Part] = [*answer, *(f"![{title}]({file})" for file, title in figures.items())]
     if outcome:
         more = layout.keep_tables(path, server_tables(outcome))
         ratios = (
