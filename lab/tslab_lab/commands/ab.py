@@ -3,7 +3,9 @@
 import argparse
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -12,8 +14,10 @@ from tslab_lab.allocators.sides import AGAIN, A, B
 from tslab_lab.base import processes
 from tslab_lab.estimates import randomisation
 from tslab_lab.measure import case_runner, measurement
+from tslab_lab.real.programs import AnyCase
 from tslab_lab.report import ab_page
 from tslab_lab.results import case_runs, comparison
+from tslab_lab.results.storage import Results
 from tslab_tools import drop_in
 
 NAME = "ab"
@@ -36,7 +40,7 @@ TROUBLE = 2
 LONG, QUICK = 10, 7
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = VERDICTS, argparse.RawDescriptionHelpFormatter
     parser.description = textwrap.fill(DESCRIPTION, 78)
     add = parser.add_argument
@@ -51,7 +55,7 @@ def add_arguments(parser):
     add("--question", metavar="TEXT", help="the question that the page answers")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.least_effect < 100:
         arguments.error("--least-effect must be a percentage from 0 to 100")
     measurement.require_writable(arguments)
@@ -71,13 +75,13 @@ def run(arguments):
     return measurement.end(found, interrupted, randomisation.EXIT_CODES[compared.verdict])
 
 
-def told(found):
+def told(found: Results) -> tuple[list[str], list[tuple[str, str]]]:
     """Remarks, and where it was measured."""
     setting = [line for line in measurement.setting(found) if line[0] != "peers"]
     return list(measurement.remarks(found)), setting
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown."""
     del path
     parser = argparse.ArgumentParser()
@@ -88,7 +92,7 @@ def page(found, path):
     return ab_page.Page(found, compared, arguments).markdown(*told(found))
 
 
-def rounds_wanted(arguments, cases):
+def rounds_wanted(arguments: argparse.Namespace, cases: Sequence[AnyCase]) -> int:
     """Fewer rounds than could ever decide are refused before anything runs."""
     rows = len(comparison.FIGURES) * len(cases)
     fewest = randomisation.fewest_rounds(rows)

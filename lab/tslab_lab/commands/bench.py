@@ -1,6 +1,8 @@
 """`lab bench`: workloads and real programs on tslab and on the other allocators, in rounds, as ratios with spread."""
 
+import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,8 +14,11 @@ from tslab_lab.base import processes
 from tslab_lab.display import layout
 from tslab_lab.measure import accounts, case_runner, instructions, measurement
 from tslab_lab.real import programs
+from tslab_lab.real.programs import AnyCase
 from tslab_lab.report import bench_tables, beside, make
 from tslab_lab.results import case_runs
+from tslab_lab.results.case_runs import CaseRuns
+from tslab_lab.results.storage import Results
 from tslab_lab.workloads import named
 
 NAME = "bench"
@@ -25,7 +30,7 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set standard; with --quick: quick)")
     measurement.add_options(parser, seconds=5400)
@@ -37,18 +42,19 @@ def add_arguments(parser):
     add("--list", action="store_true", help="list workloads, programs and sets, and run nothing")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return show_list()
     measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["quick" if arguments.quick else "standard"])
     libraries = sides.here(sides.with_base(arguments.allocators, arguments.baseline), arguments.library)
-    befores = [accounts.take, *([instructions.count] if arguments.instructions else [])]
+    befores: list[measurement.BeforeCases] = [accounts.take]
+    befores += [instructions.count] if arguments.instructions else []
     found, interrupted = measurement.run(NAME, arguments, cases, libraries, befores=befores)
     return show(found, cases, arguments, interrupted)
 
 
-def show(found, cases, arguments, interrupted):
+def show(found: Results, cases: Sequence[AnyCase], arguments: argparse.Namespace, interrupted: bool) -> int:
     listed = case_runs.of(found, cases)
     if not listed:
         for line in case_runs.failures(found):
@@ -67,13 +73,13 @@ def show(found, cases, arguments, interrupted):
     return measurement.end(found, interrupted, 1 if missed and arguments.check else 0)
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     listed = case_runs.of(found, case_runner.select(found.header["cases"]))
     names = [name for name in found.header["allocators"] if name != BASE]
     base = BASE if BASE in found.header["allocators"] and OURS in names else None
     overview = bench_tables.overview_table(found, names, OURS, True) if OURS in names and len(names) > 1 else None
-    paragraphs = [how_to_read(found), *measurement.remarks(found)]
+    paragraphs: list[layout.Part] = [how_to_read(found), *measurement.remarks(found)]
     sentences, picture = make.answer(found, path, "Time and peak RSS over all")
     paragraphs += filter(None, [beside.table(found, names, OURS)])
     return bench_tables.markdown_page(
@@ -91,7 +97,9 @@ def page(found, path):
     )
 
 
-def tables_of(found, listed, names, base, width):
+def tables_of(
+    found: Results, listed: Sequence[CaseRuns], names: Sequence[str], base: str | None, width: int
+) -> Iterator[layout.Table]:
     """Those that fit a terminal of this width."""
     if OURS in names and len(names) > 1 and len(listed) > 1:
         yield bench_tables.overview_table(found, names, OURS, width > layout.WIDTH)
@@ -99,16 +107,16 @@ def tables_of(found, listed, names, base, width):
     yield from filter(None, bench_tables.all_tables(listed, names, OURS, SYSTEM, base, width))
 
 
-def how_to_read(found):
+def how_to_read(found: Results) -> str:
     return (
-        f"{layout.medians_of(found.footer['rounds'])}, all in random order. Ratios are taken round by round: median (95 % "
+        f"{layout.medians_of(found.rounds)}, all in random order. Ratios are taken round by round: median (95 % "
         "bootstrap interval). A limit is met when the better end of the interval reaches it. Time: the processor's for "
         "real programs and where there is one thread, else wall clock, after a warm-up. Peak RSS is all of the process. "
         "All objects are written and checked, and the work was the same on all allocators."
     )
 
 
-def show_list():
+def show_list() -> int:
     console = Console()
     for title, lines in (("Workloads", named.listing()), ("Programs", programs.listing()), ("Sets", named.sets())):
         console.print(f"{title}:", markup=False)

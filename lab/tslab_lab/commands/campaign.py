@@ -1,5 +1,6 @@
 """`lab campaign`: measures everything that README and docs state, piece by piece, and writes the pages of docs/results."""
 
+import argparse
 import contextlib
 import fnmatch
 import importlib
@@ -10,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tslab_lab.allocators import installed, variants
 from tslab_lab.base import machine, places, processes
 from tslab_lab.campaign import plan as plans
-from tslab_lab.campaign.raw import Raw
+from tslab_lab.campaign.raw import Entry, Raw
 from tslab_lab.display import layout
 from tslab_lab.measure import honesty, measurement
 from tslab_lab.report import scatter
@@ -38,7 +40,7 @@ PICTURE = "matrix.svg"  # README's
 TARGETS = ("tslab-malloc", "tslab-malloc-checked", "tslab-static")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--plan", choices=plans.PLANS, default="full", help="what is measured (default: %(default)s)")
     add(
@@ -56,7 +58,7 @@ def add_arguments(parser):
     add("--check", action="store_true", help="measure and write nothing: say what does not fit together; exit code 1")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if not places.ROOT:
         raise processes.Failure("A campaign is of a checkout, and this lab was installed without one.")
     full = arguments.plan != "smoke" or arguments.check
@@ -91,10 +93,13 @@ def run(arguments):
     return 1 if failed else 0
 
 
-def pieces_of(steps, arguments):
-    """Pairs of a step and a piece, in the user's order."""
+Pair = tuple[plans.Step, plans.Piece]
+
+
+def pieces_of(steps: Iterable[plans.Step], arguments: argparse.Namespace) -> list[Pair]:
+    """In the user's order."""
     every = {f"{step.name}:{piece.name}": (step, piece) for step in steps for piece in step.pieces}
-    chosen = {}
+    chosen: dict[str, Pair] = {}
     for word in arguments.pieces or ("*",):
         pattern = word if ":" in word or word == "*" else f"{word}:*"
         found = [name for name in every if fnmatch.fnmatchcase(name, pattern)]
@@ -104,7 +109,7 @@ def pieces_of(steps, arguments):
     return list(chosen.values())
 
 
-def show(chosen, raw):
+def show(chosen: Sequence[Pair], raw: Raw) -> int:
     """A line for each piece: how long it takes, or took; when it was measured, and whether of this engine."""
     table = layout.Table("Pieces", ["", "minutes", "measured"])
     for step, piece in chosen:
@@ -118,7 +123,7 @@ def show(chosen, raw):
     return 0
 
 
-def _minutes(pairs, raw):
+def _minutes(pairs: Iterable[Pair], raw: Raw) -> float:
     """How long they took when they were measured last, for as many rounds as they have now, or should take."""
     known = [(raw.of(step.name, piece.name), piece) for step, piece in pairs]
     return sum(
@@ -127,11 +132,11 @@ def _minutes(pairs, raw):
     )
 
 
-def _is_current(known):
+def _is_current(known: Entry | None) -> bool:
     return bool(known and (known["engine"], known.get("machine")) == (machine.engine(), machine.name()))
 
 
-def measure(chosen, raw, arguments):
+def measure(chosen: Sequence[Pair], raw: Raw, arguments: argparse.Namespace) -> tuple[list[Pair], bool]:
     """Measures what is not there of this engine. Returns the pieces that are left, and whether any of them failed: for the
     others there was no time."""
     end = time.monotonic() + 60 * arguments.minutes if arguments.minutes is not None else None
@@ -140,7 +145,7 @@ def measure(chosen, raw, arguments):
     if strict and wanted:
         prepare([piece for _, piece in wanted])
     print(f"{layout.counted(len(wanted), 'piece')} to measure, {_minutes(wanted, raw):.0f} minutes.", flush=True)
-    left, failed = [], False
+    left, failed = list[Pair](), False
     for step, piece in chosen:
         name = f"{step.name}:{piece.name}"
         if step.name == plans.FLEETBENCH and FLEETBENCH not in os.environ and (step, piece) in wanted:
@@ -165,13 +170,13 @@ def measure(chosen, raw, arguments):
             failed = True
             continue
         spent = round((time.monotonic() - begun) / 60, 1)
-        facts = {"engine": machine.engine(), "machine": machine.name(), "commit": machine.commit()[0]}
+        facts: Entry = {"engine": machine.engine(), "machine": machine.name(), "commit": machine.commit()[0]}
         raw.keep(step.name, piece.name, lines, facts | {"minutes": spent, "rounds": piece.rounds})
         print(f"{name}: took {spent:g} minutes", flush=True)
     return left, failed
 
 
-def prepare(pieces):
+def prepare(pieces: Collection[plans.Piece]) -> None:
     """Builds what they measure, and sees that all peers are here."""
     if machine.commit()[1]:
         raise processes.Failure(
@@ -186,18 +191,18 @@ def prepare(pieces):
             raise processes.Failure(f"Not here: {', '.join(missing)}. To get them: lab/lab peers install")
 
 
-def _build(words):
-    done = subprocess.run(words, cwd=places.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def _build(words: Sequence[str]) -> None:
+    done = subprocess.run(words, cwd=quoted.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
         raise processes.Failure(f"'{' '.join(words)}' failed:\n{last}")
 
 
-def measured(piece, folder, end):
+def measured(piece: plans.Piece, folder: Path, end: float | None) -> Path:
     """Runs the command. Returns the file of its results."""
     if folder.exists():
         shutil.rmtree(folder)  # of an earlier time
-    with subprocess.Popen(argv_of(piece, folder), cwd=places.ROOT, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen(argv_of(piece, folder), cwd=quoted.ROOT, stdin=subprocess.DEVNULL) as process:
         try:
             code = process.wait(None if end is None else max(1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -206,7 +211,7 @@ def measured(piece, folder, end):
         except KeyboardInterrupt:
             _stop(process, AT_ONCE_SECONDS)  # the terminal has told it, too
             raise
-    lines = places.ROOT / "build/soak/soak.jsonl" if piece.name == plans.SOAK else folder / storage.FILE
+    lines = quoted.ROOT / "build/soak/soak.jsonl" if piece.name == plans.SOAK else folder / storage.FILE
     if piece.name == plans.SOAK and code == 0:
         return lines
     footer = storage.read(lines).footer if lines.is_file() else None
@@ -215,7 +220,7 @@ def measured(piece, folder, end):
     return lines
 
 
-def _stop(process, patience):
+def _stop(process: subprocess.Popen[bytes], patience: float) -> None:
     """Ends it as Ctrl-C does, if it has not ended by itself after `patience` seconds."""
     for number, seconds in ((None, patience), (signal.SIGINT, STOP_SECONDS), (signal.SIGKILL, None)):
         if number:
@@ -225,7 +230,7 @@ def _stop(process, patience):
             return
 
 
-def argv_of(piece, folder):
+def argv_of(piece: plans.Piece, folder: Path) -> list[str]:
     if piece.name == plans.SOAK:
         folder.mkdir(parents=True)
         return ["make", "soak", f"SOAK_MINUTES={piece.words[0]}", f"SOAK_PAGE={folder}/soak.md"]
@@ -233,7 +238,7 @@ def argv_of(piece, folder):
     return [sys.executable, "-B", "lab/lab", command, "--output", str(folder), *words]
 
 
-def wait_until_quiet(name, end):
+def wait_until_quiet(name: str, end: float | None) -> bool:
     """Returns whether it is, before `end`."""
     deadline = time.monotonic() + 3600 * BUSY_HOURS if end is None else end
     while not honesty.wait_until_quiet(min(honesty.QUIET_SECONDS, deadline - time.monotonic())):
@@ -244,19 +249,20 @@ def wait_until_quiet(name, end):
     return True
 
 
-def whole(step, raw):
+def whole(step: plans.Step, raw: Raw) -> bool:
     """Whether all pieces of a page are there, all of one engine and one machine."""
-    known = [raw.of(step.name, piece.name) for piece in step.pieces]
-    return step.page and None not in known and len({(one["engine"], one.get("machine")) for one in known}) == 1
+    known = [one for piece in step.pieces if (one := raw.of(step.name, piece.name))]
+    whole_step = step.page and len(known) == len(step.pieces)
+    return whole_step and len({(one["engine"], one.get("machine")) for one in known}) == 1
 
 
-def write(step, pages, folder):
+def write(step: plans.Step, pages: Path, folder: Path) -> None:
     """The page of a step, from its raw results, into a folder."""
     raw = Raw(pages)
     if step.name == plans.SOAK:
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             lines = raw.unpack(step.name, plans.SOAK, directory)
-            program = places.ROOT / "tests/soak/soak.py"
+            program = quoted.ROOT / "tests/soak/soak.py"
             argv = [sys.executable, "-B", str(program), "page", str(lines), str(folder / "soak.md")]
             processes.run(argv, processes.environment(), "the soak's page")
         return
@@ -267,13 +273,13 @@ def write(step, pages, folder):
     (folder / f"{step.name}.md").write_text(text, encoding="utf-8")
 
 
-def drawn(pages):
+def drawn(pages: Path) -> str | None:
     """README's picture, of the page of the matrix; nothing where there is none."""
     page = pages / "matrix.md"
     return scatter.of(page.read_text(encoding="utf-8")) if page.is_file() else None
 
 
-def check(pages):
+def check(pages: Path) -> int:
     """What does not fit together, a line each."""
     wrong = [*changed(pages, [*plans.full(), *plans.long()]), *redrawn(pages), *published.wrong(), *quoted.wrong()]
     for line in wrong:
@@ -282,7 +288,7 @@ def check(pages):
     return 1 if wrong else 0
 
 
-def changed(pages, steps):
+def changed(pages: Path, steps: Iterable[plans.Step]) -> Iterator[str]:
     """Pages that are not what their raw results say."""
     raw = Raw(pages)
     for step in steps:
@@ -296,7 +302,7 @@ def changed(pages, steps):
                     yield f"{there.name} is not what its raw results say: lab campaign --only-pages --pieces {step.name}"
 
 
-def redrawn(pages):
+def redrawn(pages: Path) -> Iterator[str]:
     picture = drawn(pages)
     if picture and not ((pages / PICTURE).is_file() and (pages / PICTURE).read_text(encoding="utf-8") == picture):
         yield f"{PICTURE} is not what matrix.md says: lab campaign --only-pages"

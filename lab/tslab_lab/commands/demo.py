@@ -1,11 +1,15 @@
 """`lab demo`: a minute beside other allocators, and a verdict."""
 
+import argparse
 import contextlib
 import math
 import random
 import shlex
 import signal
 import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from rich.text import Text
 
@@ -14,12 +18,14 @@ from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
 from tslab_lab.demo import scenes, side_by_side
 from tslab_lab.demo.screen import Screen
+from tslab_lab.demo.side_by_side import Act
 from tslab_lab.display import layout
 from tslab_lab.measure import honesty, measurement, rounds
 from tslab_lab.memory import family
 from tslab_lab.report import demo_picture
 from tslab_lab.results import demo_findings as findings
 from tslab_lab.results import storage
+from tslab_lab.results.storage import Results
 
 NAME = "demo"
 HELP = "a minute beside other allocators: what comes back, what survives, what fits, what is fast; a verdict"
@@ -30,17 +36,17 @@ DESCRIPTION = (
 )
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     each = f"{scenes.Scene.rounds} for memory, {scenes.Threads.rounds} for speed"
     measurement.add_options(parser, seconds=150, rounds=(each, 1), allocators=("debian", OURS))
     measurement.add_page(parser)
 
 
-def interrupt(*_):
+def interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if arguments.rounds is not None or arguments.quick:
         measurement.rounds_wanted(arguments, (1, 1))
     measurement.require_writable(arguments)
@@ -72,12 +78,19 @@ def run(arguments):
 class Show:
     """All scenes, into a file of results."""
 
-    def __init__(self, arguments, libraries, writer, screen):
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        libraries: dict[str, installed.Library],
+        writer: storage.Writer,
+        screen: Screen,
+    ) -> None:
         self._arguments, self._libraries, self._writer, self._screen = arguments, libraries, writer, screen
         self._end = time.monotonic() + (arguments.seconds or math.inf)
-        self.interrupted, self.rounds = False, []
+        self.interrupted = False
+        self.rounds: list[int] = []
 
-    def all(self, every):
+    def all(self, every: Iterable[scenes.Scene]) -> None:
         others = honesty.Others()
         try:
             for scene in every:
@@ -87,7 +100,7 @@ class Show:
             self.interrupted = True
         self._writer.footer(min(self.rounds, default=0), not self.interrupted, others.share())
 
-    def _scene(self, scene):
+    def _scene(self, scene: scenes.Scene) -> None:
         """One that cannot be shown is named, and the next ones are."""
         wanted = self._arguments.rounds or (1 if self._arguments.quick else scene.rounds)
         names = scene.names(self._libraries)
@@ -106,9 +119,9 @@ class Show:
         figure = next((one for one in findings.figures(found) if one.kind.scene == scene.name and one.kind.main), None)
         self._screen.end(figure.kind.unit if figure else "", findings.sentence(found, scene.name))
 
-    def _rounds(self, scene, names, wanted, act):
+    def _rounds(self, scene: scenes.Scene, names: list[str], wanted: int, act: Callable[[str], Act]) -> int:
         """Returns how many were complete."""
-        failed, done = set(), 0
+        failed, done = set[str](), 0
         for number in rounds.numbers(wanted, self._end - time.monotonic()):
             if self._arguments.strict:
                 honesty.wait_until_quiet()
@@ -119,9 +132,9 @@ class Show:
             done = number
         return done
 
-    def _heat(self, scene, number, heat, act):
+    def _heat(self, scene: scenes.Scene, number: int, heat: list[str], act: Callable[[str], Act]) -> set[str]:
         """Returns the names of those that failed."""
-        others, failed = honesty.Others(), set()
+        others, failed = honesty.Others(), set[str]()
         self._screen.heat(number, heat)
         curves, ends = side_by_side.run({name: act(name) for name in heat}, self._screen.watch)
         share = {"others_share": round(others.share(), 3)}
@@ -140,11 +153,11 @@ class Show:
         return failed
 
 
-def end(found, library, numbers):
+def end(found: Results, library: installed.Library, numbers: Sequence[int]) -> None:
     """The verdict, and how a user goes on. `numbers`: of rounds, of each scene."""
     console = layout.console()
 
-    def say(*lines, style=None):
+    def say(*lines: str | Text, style: str | None = None) -> None:
         console.print(*lines, sep="\n", width=min(console.width, layout.PAGE_WIDTH), style=style)
 
     say("")
@@ -161,9 +174,9 @@ def end(found, library, numbers):
     console.print(f"  LD_PRELOAD={shlex.quote(str(library.path))} PROGRAM\n  lab/lab rss -- PROGRAM", soft_wrap=True)
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its picture goes beside `path`."""
-    parts = findings.verdict(found)
+    parts: list[layout.Part] = [*findings.verdict(found)]
     if drawn := demo_picture.of(found):
         path.with_suffix(".svg").write_text(drawn, encoding="utf-8")
         parts.append(f"![RSS over time and speed of the allocators in each scene]({path.with_suffix('.svg').name})")

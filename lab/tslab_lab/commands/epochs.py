@@ -1,19 +1,23 @@
 """`lab epochs`: measures what epochs cost and weigh, against pools, and against allocators without epochs."""
 
+import argparse
 import contextlib
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Environment, Figures
 from tslab_lab.display import layout
 from tslab_lab.epoch_cost import cases, compiled, tables
 from tslab_lab.measure import measurement
 from tslab_lab.report import make
+from tslab_lab.results.storage import Results
 
 NAME = "epochs"
 HELP = "what epochs cost and weigh, against pools and other allocators"
@@ -23,7 +27,7 @@ PROBE = ("malloc", "1")
 ROUNDS = (10, 2)
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     groups = list(cases.GROUPS)
     add("--groups", type=installed.words, default=groups, metavar="A,B", help=f"some of: {','.join(groups)}")
@@ -33,7 +37,7 @@ def add_arguments(parser):
     add("--check", action="store_true", help="exit with 1 where a limit is missed")
 
 
-def refuse_nonsense(arguments):
+def refuse_nonsense(arguments: argparse.Namespace) -> None:
     unknown = [name for name in arguments.groups if name not in cases.GROUPS]
     if unknown or not arguments.groups:
         there = f"there is no {', '.join(unknown) or 'name'}; there are {', '.join(cases.GROUPS)}"
@@ -45,10 +49,12 @@ def refuse_nonsense(arguments):
         arguments.error(f"--baseline is compared with {OURS}, which --allocators leaves out")
 
 
-def variants_of(arguments, found, built):
+def variants_of(
+    arguments: argparse.Namespace, found: dict[str, installed.Library], built: Collection[str]
+) -> list[cases.Variant]:
     """What a round runs: what was asked for, as far as it is installed; ours twice when there is a baseline."""
 
-    def takes_part(variant):
+    def takes_part(variant: cases.Variant) -> bool:
         has_allocator = variant.allocator in found or variant.way != "malloc"
         return variant.group in arguments.groups and variant.program in built and has_allocator
 
@@ -59,20 +65,20 @@ def variants_of(arguments, found, built):
     return chosen + (twins if BASE in found else [])
 
 
-def check_allocators(found):
+def check_allocators(found: dict[str, installed.Library]) -> dict[str, Environment]:
     """The environment for each allocator, proven to give the programs the malloc that is wanted."""
     probe = [str(compiled.BUILT / "request"), *PROBE]
     proven = {name: installed.proven_environment(found[name], probe, "the program") for name in found}
     return {SYSTEM: processes.environment()} | proven
 
 
-def require_epochs(found, environments):
+def require_epochs(found: dict[str, installed.Library], environments: Mapping[str, Environment]) -> None:
     for name in (OURS, BASE):
         if name in found and not processes.ends_well([compiled.BUILT / "request", "empty", "1"], environments[name]):
             raise processes.Failure(f"{found[name].path} has no epochs that work: build it anew by `make build`.")
 
 
-def variants_in(found):
+def variants_in(found: Results) -> list[cases.Variant]:
     """Those of a file of results."""
     known = found.header["allocators"]
     names = dict.fromkeys(facts["allocator"] for facts in known.values() if facts["allocator"] != BASE)
@@ -82,7 +88,7 @@ def variants_in(found):
     return chosen + [variant for variant in twins if variant.label in known]
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = outcome_of(found, variants_in(found))
     _, picture = make.answer(found, path, "Time of a request, by how it is served")
@@ -90,7 +96,7 @@ def page(found, path):
     return tables.markdown_page(outcome, answer, list(setting_of(found)), list(notes(found, ())))
 
 
-def outcome_of(found, variants):
+def outcome_of(found: Results, variants: Iterable[cases.Variant]) -> cases.Outcome:
     """From a file of results. Who failed takes no part."""
     failed = {(failure["case"], failure["allocator"]) for failure in found.failures}
     outcome = cases.Outcome([variant for variant in variants if (variant.group, variant.label) not in failed])
@@ -101,10 +107,10 @@ def outcome_of(found, variants):
     return outcome
 
 
-def notes(found, left_out):
+def notes(found: Results, left_out: Iterable[str]) -> Iterator[str]:
     """What the tables must be read with."""
     yield (
-        f"{layout.medians_of(found.footer['rounds'])}; in each, every variant is a run of its own, in random order. Ratios "
+        f"{layout.medians_of(found.rounds)}; in each, every variant is a run of its own, in random order. Ratios "
         "are taken round by round: median (95 % bootstrap interval). A limit is met when the better end of the interval "
         "reaches it. Times are the processor's for the process, after a warm-up; memory is Rss of smaps_rollup. All objects "
         "are checked: in the timed runs those of a request before the timing, elsewhere every one."
@@ -113,23 +119,25 @@ def notes(found, left_out):
     yield from measurement.remarks(found)
 
 
-def pool_version():
+def pool_version() -> str:
     with contextlib.suppress(OSError):
         done = subprocess.run(["pkg-config", "--modversion", "apr-1"], capture_output=True, text=True, check=False)
         return f"APR {done.stdout.strip()}"
     return ""
 
 
-def setting_of(found):
+def setting_of(found: Results) -> Iterator[tuple[str, str]]:
     pools = found.header["settings"]["pools"]
     for name, text in measurement.setting(found):
         yield name, f"{text}, {pools}" if name == "peers" and pools else text
 
 
-def prepare(arguments):
+def prepare(
+    arguments: argparse.Namespace
+) -> tuple[dict[str, installed.Library], dict[str, Environment], set[str], list[str]]:
     """The libraries, the environment for each, the names of the programs, and what is missing."""
     found = sides.here(sides.with_base(arguments.allocators, arguments.baseline), arguments.library)
-    left_out = []
+    left_out: list[str] = []
     pools = compiled.pool_programs()
     if not pools:
         packages = " and ".join(compiled.POOL_PACKAGES)
@@ -149,7 +157,7 @@ def prepare(arguments):
     return found, environments, set(wanted), left_out
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     refuse_nonsense(arguments)
     libraries, environments, built, left_out = prepare(arguments)
     variants = variants_of(arguments, libraries, built)
@@ -159,7 +167,7 @@ def run(arguments):
     plan = {group: [one.label for one in variants if one.group == group] for group in arguments.groups}
     facts = {group: {"group": NAME, "title": cases.GROUPS[group], "parameters": {}} for group in plan}
 
-    def measure(group, label):
+    def measure(group: str, label: str) -> Figures:
         variant = by_name[group, label]
         return processes.figures(
             variant.argv(compiled.BUILT, arguments.quick), environments[variant.allocator], variant.who

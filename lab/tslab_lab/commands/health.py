@@ -1,11 +1,14 @@
 """`lab health`: does the library do on this machine what it should? Exit code 0 says yes."""
 
+import argparse
 import dataclasses
 import json
 import shutil
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -14,9 +17,13 @@ from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import places, processes
 from tslab_lab.display import layout, progress
+from tslab_lab.base.shapes import Accounts, Environment, Figures
+from tslab_lab.display.progress import Bar
 from tslab_lab.estimates import intervals
+from tslab_lab.estimates.medians import Spread
 from tslab_lab.measure import accounts, case_runner, honesty, rounds
-from tslab_lab.results import accounting, measures, published
+from tslab_lab.real.programs import AnyCase
+from tslab_lab.results import accounting, measures, published, storage
 from tslab_lab.results.marks import BUSY_SHARE
 from tslab_tools import drop_in
 
@@ -48,7 +55,7 @@ SMOKE = (  # real programs, each with the words that it must print
 )
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     drop_in.add_option(parser)
     parser.add_argument("--record", action="store_true", help="write today's ratios down as the ones to hold")
     honesty.add_option(parser)
@@ -61,13 +68,23 @@ class Finding:
     text: str
 
 
-def run(arguments):
+class Measured(NamedTuple):
+    """Of a case. `time`, `peak`: the ratios of ours to theirs."""
+
+    time: Spread
+    peak: Spread
+    ours: list[Figures]
+    theirs: list[Figures]
+
+
+def run(arguments: argparse.Namespace) -> int:
     found, _ = installed.found([SYSTEM, OURS], arguments.library)
     if arguments.strict and (busy := honesty.busy_share()) > BUSY_SHARE:
         raise processes.Failure(f"--strict: The machine is busy: others use {busy:.0%} of its processors.")
     cases = case_runner.select([*CASES, *ONLY_CHECKED, BURST])
     runner = case_runner.Runner(cases, found, quick=True)
-    findings, listed = [], {}
+    findings: list[Finding] = []
+    listed: dict[str, Measured] = {}
     with progress.of(len(SMOKE) + 2 * ROUNDS * len(cases), Console()) as bar:
         findings += smoke(installed.environment(found[OURS]), bar)
         others = honesty.Others()
@@ -82,7 +99,7 @@ def run(arguments):
     return show(findings, found[OURS], busy)
 
 
-def smoke(environment, bar):
+def smoke(environment: Environment, bar: Bar) -> Iterator[Finding]:
     """Real programs say what they should."""
     for argv, words in SMOKE:
         bar.begin(argv[0])
@@ -96,23 +113,23 @@ def smoke(environment, bar):
         bar.end()
 
 
-class _Kept:
+class _Kept(storage.Sink):
     """In place of a file of results: the runs, by case and allocator, and what failed."""
 
-    def __init__(self):
-        self.runs, self.failures = {}, []
+    def __init__(self) -> None:
+        self.runs: dict[tuple[str, str], list[Figures]] = {}
+        self.failures: list[Finding] = []
 
-    def run(self, case, allocator, number, figures):
+    def run(self, case: str, allocator: str, number: int, figures: Figures) -> None:
         self.runs.setdefault((case, allocator), []).append(figures)
 
-    def failure(self, case, allocator, number, why):
+    def failure(self, case: str, allocator: str, number: int, why: object) -> None:
         self.failures.append(Finding(f"{case} on {allocator}", False, str(why).replace("\n", " ")[:200]))
 
-    def footer(self, rounds_done, complete, others_share):
-        pass
 
-
-def measured(runner, cases, bar, findings, listed):
+def measured(
+    runner: case_runner.Runner, cases: Sequence[AnyCase], bar: Bar, findings: list[Finding], listed: dict[str, Measured]
+) -> dict[str, dict[str, float]]:
     """The ratios to the system's malloc, by case. Objects that are damaged are among the findings."""
     kept = _Kept()
     by_name = {case.name: case for case in cases}
@@ -120,7 +137,7 @@ def measured(runner, cases, bar, findings, listed):
     rounds.run(plan, ROUNDS, float("inf"), lambda case, name: runner.run(by_name[case], name), kept, bar)
     findings += kept.failures
     failed = {finding.what.partition(" on ")[0] for finding in kept.failures}
-    ratios = {}
+    ratios: dict[str, dict[str, float]] = {}
     for case in cases:
         if case.name in failed:
             continue
@@ -128,14 +145,14 @@ def measured(runner, cases, bar, findings, listed):
         if case.name in ONLY_CHECKED:
             continue
         theirs, ours = kept.runs[case.name, SYSTEM], kept.runs[case.name, OURS]
-        time = intervals.ratio(*([measures.time_ns(run) for run in runs] for runs in (ours, theirs)))
+        time = intervals.ratio(*([measures.told(run, measures.time_ns) for run in runs] for runs in (ours, theirs)))
         peak = intervals.ratio(*([run["peak_kib"] for run in runs] for runs in (ours, theirs)))
-        listed[case.name] = (time, peak, ours, theirs)
+        listed[case.name] = Measured(time, peak, ours, theirs)
         ratios[case.name] = {"time": round(time.middle, 3), "peak": round(peak.middle, 3)}
     return ratios
 
 
-def judged(listed, recorded):
+def judged(listed: Mapping[str, Measured], recorded: Mapping[str, Mapping[str, float]]) -> Iterator[Finding]:
     """Each ratio against the recorded one, and whether a burst's memory went back."""
     for name, (time, peak, ours, theirs) in listed.items():
         if name.startswith("burst-idle"):
@@ -158,7 +175,7 @@ def judged(listed, recorded):
         yield Finding(f"{name}: peak RSS", peak.ends[0] <= most or more < LEAST_KIB, text)
 
 
-def accounted(found):
+def accounted(found: Accounts | None) -> Iterator[Finding]:
     """Where the memory is that is left after a burst: the accounts add up, and the largest are shown."""
     if found is None:
         yield Finding("accounts of memory", False, "the library does not tell them")
@@ -173,13 +190,13 @@ def accounted(found):
     yield Finding("fragmentation", True, f"the classes that waste most, KiB: {', '.join(classes) or 'none'}")
 
 
-def aged():
+def aged() -> Iterator[Finding]:
     """Whether the engine has gone on for too long since a page of docs/results was measured."""
     for age in published.ages():
         yield Finding(f"docs/results/{age.page}.md", age.well, str(age))
 
 
-def show(findings, library, busy):
+def show(findings: Sequence[Finding], library: installed.Library, busy: float) -> int:
     console = Console()
     console.print(f"{library.path} {library.version}", markup=False, highlight=False, soft_wrap=True)
     for finding in findings:

@@ -1,14 +1,20 @@
 """`lab latency`: how long single operations take, to the 99.99th percentile and the longest, on every allocator."""
 
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
 from tslab_lab.allocators import sides, variants
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Latency
 from tslab_lab.display import layout
 from tslab_lab.measure import case_runner, measurement
 from tslab_lab.real import paced
 from tslab_lab.real.programs import Program
 from tslab_lab.report import make
 from tslab_lab.results import latencies
+from tslab_lab.results.storage import Results
 from tslab_lab.workloads.catalogue import SOURCES
 
 NAME = "latency"
@@ -27,7 +33,7 @@ RARE = SHARES[2:]
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run (default: the set latency)")
     measurement.add_options(parser, seconds=1800)
@@ -36,7 +42,7 @@ def add_arguments(parser):
     add("--slowest", action="store_true", help="show what the slowest thousandth did, of tslab as it is here")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     measurement.require_writable(arguments)
     cases = case_runner.select(arguments.workloads or ["latency"])
     if arguments.slowest:
@@ -60,15 +66,15 @@ def run(arguments):
     return measurement.end(found, interrupted)
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     sentences, picture = make.answer(found, path, "The rare ones of each kind of operation")
     more = layout.keep_tables(path, tables_of(found))
-    parts = [*sentences, *picture, rare_table(found), how_to_read(found), *measurement.remarks(found), more]
+    parts: list[layout.Part] = [*sentences, *picture, rare_table(found), how_to_read(found), *measurement.remarks(found), more]
     return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
 
 
-def how_to_read(found):
+def how_to_read(found: Results) -> str:
     timers = sorted({line["timer_ns"] for line in found.latency})
     span = f"{timers[0]:.0f}" if timers[0] == timers[-1] else f"{timers[0]:.0f} to {timers[-1]:.0f}"
     return (
@@ -78,7 +84,7 @@ def how_to_read(found):
     )
 
 
-def _paced(found):
+def _paced(found: Results) -> str:
     if any(line["operation"] == paced.OPERATION for line in found.latency):
         return "Requests to servers come at a fixed rate, and count from when they are due. "
     return ""
@@ -90,7 +96,7 @@ HOW_TO_READ_CAUSES = (
 )
 
 
-def slowest_of(found):
+def slowest_of(found: Results) -> Iterator[layout.Table]:
     """Of each kind of operation, a row for each allocator and cause."""
     kinds = dict.fromkeys((line["case"], line["operation"]) for line in found.latency)
     for case, operation in kinds:
@@ -108,10 +114,9 @@ def slowest_of(found):
         yield table
 
 
-def tables_of(found, cases=None):
-    """Of these cases, or of all."""
+def tables_of(found: Results) -> Iterator[layout.Table]:
     names = list(found.header["allocators"])
-    for case in found.header["cases"] if cases is None else cases:
+    for case in found.header["cases"]:
         lines = [line for line in found.latency if line["case"] == case]
         for operation in dict.fromkeys(line["operation"] for line in lines):
             chosen = {
@@ -120,14 +125,14 @@ def tables_of(found, cases=None):
             yield table_of(f"{case}: {operation}", chosen)
 
 
-def rare_table(found):
+def rare_table(found: Results) -> layout.Table:
     """A row for each kind of operation: ours, and the allocator whose rare operations take the least time."""
     table = layout.Table(
         "Rare operations, ns", ["", f"{OURS}: p99", "p99.9", "p99.99", "least p99.9 of the others", "ratio"]
     )
     kinds = dict.fromkeys((line["case"], line["operation"]) for line in found.latency)
     for case, operation in kinds:
-        rows = {}
+        rows: dict[str, list[Latency]] = {}
         for line in found.latency:
             if (line["case"], line["operation"]) == (case, operation):
                 rows.setdefault(line["allocator"], []).append(line)
@@ -135,11 +140,15 @@ def rare_table(found):
             name: [latencies.percentile_ns(*latencies.pooled(some), share) for share in RARE]
             for name, some in rows.items()
         }
-        own = values.get(OURS, [None] * len(RARE))
-        if own[1] is None:
+        own = values.get(OURS)
+        if own is None or own[1] is None:
             continue  # fewer operations than have a percentile
-        rest = {name: found[1] for name, found in values.items() if not sides.is_ours(name) and found[1] is not None}
-        least = min(rest, key=rest.get, default=None)
+        rest = {
+            name: rare
+            for name, some in values.items()
+            if not sides.is_ours(name) and (rare := some[1]) is not None
+        }
+        least = min(rest, key=rest.__getitem__, default=None)
         best, ratio = ("-", "-") if least is None else (f"{least} {layout.short(rest[least])}", "-")
         if least is not None:
             ratio = layout.three_digits(own[1] / rest[least])
@@ -149,7 +158,7 @@ def rare_table(found):
     return table
 
 
-def table_of(title, chosen):
+def table_of(title: str, chosen: Mapping[str, list[Latency]]) -> layout.Table:
     """`chosen`: by allocator, the histograms of all rounds."""
     table = layout.Table(title, ["ns", "count", *PERCENTILES, "longest"])
     for name, histograms in chosen.items():
@@ -162,5 +171,5 @@ def table_of(title, chosen):
     return table
 
 
-def _count(count):
+def _count(count: int) -> str:
     return f"{layout.three_digits(count / 1e6)} M" if count >= 1e6 else f"{count:,}"

@@ -1,8 +1,11 @@
 """`lab peers`: which allocators are here, and the installation of those that are not."""
 
+import argparse
 import os
 import shutil
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -24,21 +27,23 @@ DESCRIPTION = (
 WIDTH_OF_A_FILE = 160  # where nobody looks at a terminal, lines need not be folded
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=["install"], help="install what is missing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
     drop_in.add_option(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "install":
         return install(arguments.names)
     show(rows(arguments.library))
     return 0
 
 
-def rows(library=None):
-    """For each allocator: name, version, its age, where from, path or why there is none, whether it is here."""
+Row = tuple[str, str, str, str, str, bool]  # name, version, age, where from, path or why there is none, whether it is here
+
+
+def rows(library: Path | None = None) -> Iterator[Row]:
     for name in catalogue.ALLOCATORS:
         try:
             here, missing = installed.found([name], library)
@@ -60,7 +65,7 @@ def rows(library=None):
             yield name, "-", "-", "-", missing[name], False
 
 
-def show(lines):
+def show(lines: Iterable[Row]) -> None:
     """A table; where the terminal is too narrow for it, each path in a line of its own, so that it can be copied."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
@@ -75,7 +80,7 @@ def show(lines):
         console.print(Text(f"  {last}", _style(here)), soft_wrap=here)
 
 
-def _table(lines):
+def _table(lines: Iterable[Row]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for head in ("allocator", "version", "age", "where from", "path, or why there is none"):
         table.add_column(head, no_wrap=True)
@@ -84,11 +89,11 @@ def _table(lines):
     return table
 
 
-def _style(here):
+def _style(here: bool) -> str:
     return "" if here else "yellow"
 
 
-def install(names):
+def install(names: Sequence[str]) -> int:
     """Installs what is wanted and missing. 0 when all of it is here at the end."""
     wanted = list(dict.fromkeys(names or [name for name in catalogue.ALLOCATORS if _is_peer(name)]))
     for name in wanted:
@@ -103,11 +108,11 @@ def install(names):
     return 1 if failed else 0
 
 
-def _is_peer(name):
+def _is_peer(name: str) -> bool:
     return name in catalogue.ALLOCATORS and name not in (catalogue.OURS, catalogue.SYSTEM)
 
 
-def _installed(allocator, missing):
+def _installed(allocator: catalogue.Allocator, missing: bool) -> bool:
     """Whether it is here after all that could be done, with one line that says what was done."""
     if not missing:
         print(f"{allocator.name}: is here")
@@ -116,9 +121,9 @@ def _installed(allocator, missing):
     start = time.monotonic()
     try:
         _apt_install(allocator.package) if allocator.package else crates.build(allocator)
-        _, missing = installed.found([allocator.name])
-        if missing:
-            raise processes.Failure(f"It was installed, and is not where it should be. {missing[allocator.name]}")
+        _, why = installed.found([allocator.name])
+        if why:
+            raise processes.Failure(f"It was installed, and is not where it should be. {why[allocator.name]}")
     except (processes.Failure, OSError) as failure:
         print(f"failed.\n  {failure}", flush=True)
         return False
@@ -129,7 +134,7 @@ def _installed(allocator, missing):
     return True
 
 
-def _apt_install(package):
+def _apt_install(package: str) -> None:
     command = f"apt-get install {package}"
     if not shutil.which("apt-get"):
         raise processes.Failure(f"There is no apt-get here: install the library of Debian's {package} in another way.")

@@ -1,5 +1,6 @@
 """`lab report`: a run as one HTML page, and its figures as PNG and PDF."""
 
+import argparse
 from pathlib import Path
 
 from tslab_lab.report import make
@@ -11,7 +12,7 @@ DESCRIPTION = """Makes report.html in the folder of a run, one page that needs n
 all of its figures as PNG and PDF into the folder figures beside it."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run_of", metavar="RUN", help="the folder of a run, its results.jsonl, or 'last' for the newest in tslab-runs")
     add("--output", type=Path, metavar="FILE", help="the page (default: report.html beside the results)")
@@ -19,7 +20,7 @@ def add_arguments(parser):
     add("--pdf", action="store_true", help="print the page as PDF, too (needs Chromium)")
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     page = make.make(storage.read(arguments.run_of), arguments.output, arguments.baseline)
     if arguments.pdf:
         print(make.print_page(page))

@@ -1,20 +1,25 @@
 """`lab requests`: drives a real HTTP server at a fixed rate, on tslab under every epoch policy and on other
 allocators, and shows what that does to its latency and memory."""
 
+import argparse
 import dataclasses
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tslab_lab.allocators import installed, sides, variants
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import CaseFacts, Environment, Figures, Words
 from tslab_lab.display import layout
 from tslab_lab.display.figures import available
-from tslab_lab.measure import measurement
+from tslab_lab.measure import measurement, rounds
 from tslab_lab.request_server import compiled, driver, figures, notes, outcomes, survivors, tables
 from tslab_lab.request_server.outcomes import CPU, DEFERRED, INSIDE, OURS, WALL, Column
+from tslab_lab.results.storage import Results
 
 NAME = "requests"
 HELP = "a real HTTP server under load, on every epoch policy and allocator"
@@ -23,7 +28,7 @@ DESCRIPTION = "Drives a real HTTP server at a fixed rate, on tslab under every e
 POLICIES = ("never", "per-request", "batch-16", "interval-50", "manual", INSIDE)
 POLICY = re.compile(r"never|per-request|batch-[1-9][0-9]*|interval-[1-9][0-9]*|manual|inside")
 SERVER, SCATTERED = outcomes.SERVER, outcomes.SCATTERED
-STUDY = {"requests": 1200, "workers": 4, "session_percent": 0, "policies": ["never"], "scenarios": [SERVER]}
+STUDY: dict[str, Any] = {"requests": 1200, "workers": 4, "session_percent": 0, "policies": ["never"], "scenarios": [SERVER]}
 LONGEST_SECONDS = 80  # of one load: what runs longer counts as hung
 PACKAGES = ("nghttp2-client", "libmicrohttpd12")
 ROUNDS = (10, 1)
@@ -31,7 +36,7 @@ WITH_EPOCHS = f"{OURS}, epochs"  # the scattered survivors, in an epoch of their
 TIMES = {CPU: "handler, processor's time", WALL: "handler, wall clock"}
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, words = parser.add_argument, installed.words
     measurement.add_options(parser, seconds=1500, rounds=ROUNDS, allocators=("debian", OURS))
     add("--scenarios", type=words, metavar="A,B", help=f"some of: {SERVER},{SCATTERED} (default: both)")
@@ -57,18 +62,18 @@ def add_arguments(parser):
     add("--check", action="store_true", help="exit with 1 where a limit is missed")
 
 
-def complete(arguments):
+def complete(arguments: argparse.Namespace) -> None:
     """What was not said comes from the preset, else from the defaults."""
     preset = STUDY if arguments.preset == "study" else {}
     quick = arguments.quick
-    defaults = {"requests": 1000 if quick else 6000, "workers": 4, "session_percent": 20, "policies": list(POLICIES)}
+    defaults: dict[str, Any] = {"requests": 1000 if quick else 6000, "workers": 4, "session_percent": 20, "policies": list(POLICIES)}
     defaults |= {"scenarios": [SERVER, SCATTERED]} | preset
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
 
 
-def refuse_nonsense(arguments):
+def refuse_nonsense(arguments: argparse.Namespace) -> None:
     error = arguments.error
     arguments.rounds = measurement.rounds_wanted(arguments, ROUNDS)
     measurement.require_checkable(arguments)
@@ -94,7 +99,7 @@ def refuse_nonsense(arguments):
         error(f"--deferred is compared with {OURS}, which --allocators leaves out")
 
 
-def load_of(arguments):
+def load_of(arguments: argparse.Namespace) -> driver.Load:
     load = driver.Load(
         requests=arguments.requests,
         rate=arguments.rate,
@@ -108,13 +113,13 @@ def load_of(arguments):
     return dataclasses.replace(load, warm_up=max(load.clients, 100 if arguments.quick else 400))
 
 
-def scattered_of(arguments):
+def scattered_of(arguments: argparse.Namespace) -> survivors.Scattered:
     if arguments.quick:
         return survivors.Scattered(requests=40, survivors=320, idle_ms=100)
     return survivors.Scattered()
 
 
-def columns_of(arguments, found):
+def columns_of(arguments: argparse.Namespace, found: Iterable[str]) -> list[Column]:
     columns = [Column(name) for name in found if name not in (OURS, BASE)]
     if OURS in found:
         columns += [Column(OURS, policy) for policy in arguments.policies]
@@ -123,9 +128,10 @@ def columns_of(arguments, found):
     return columns
 
 
-def check_allocators(found):
+def check_allocators(found: Mapping[str, installed.Library]) -> dict[str, Environment]:
     """The environment for each allocator, proven to give the server the malloc that is wanted."""
-    probe, environments = [compiled.SERVER, "--probe"], {}
+    probe: Words = [compiled.SERVER, "--probe"]
+    environments: dict[str, Environment] = {}
     for name, library in found.items():
         environment = installed.proven_environment(library, probe, "the server")
         environment.pop("TSLAB_EPOCH_POLICY", None)
@@ -133,7 +139,7 @@ def check_allocators(found):
     return environments
 
 
-def package_versions():
+def package_versions() -> str:
     argv = ["dpkg-query", "-W", "-f", "${Package} ${Version}, ", *PACKAGES]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -142,26 +148,34 @@ def package_versions():
     return done.stdout.strip(", ") or "-"
 
 
-def measurer(load, scattered, environments, columns):
-    """What a round runs: function of a case and the name of a column or of an allocator."""
+def measurer(
+    load: driver.Load,
+    scattered: survivors.Scattered,
+    environments: Mapping[str, Environment],
+    columns: Sequence[Column],
+) -> rounds.Measure:
+    """What a round runs. The name is that of a column or of an allocator."""
     by_name = {column.name: column for column in columns}
 
-    def serve(name):
+    def serve(name: str) -> Figures:
         column = by_name[name]
         environment = environments[column.allocator] | column.environment
         manual = column.policy == "manual"
-        return driver.run_once(load, environment, f"the server on {name}", column.sessions, manual)
+        run = driver.run_once(load, environment, f"the server on {name}", column.sessions, manual)
+        return outcomes.record_of(run, TIMES)
 
-    def scatter(name):
+    def scatter(name: str) -> Figures:
         epochs = name == WITH_EPOCHS
         environment = environments[OURS if epochs else name]
         return survivors.run_once(scattered, environment, f"scattered survivors on {name}", epochs)
 
-    return lambda case, name: outcomes.record_of(serve(name), TIMES) if case == SERVER else scatter(name)
+    return lambda case, name: serve(name) if case == SERVER else scatter(name)
 
 
-def plan_of(arguments, environments, columns):
-    plan = {}
+def plan_of(
+    arguments: argparse.Namespace, environments: Mapping[str, Environment], columns: Sequence[Column]
+) -> dict[str, list[str]]:
+    plan: dict[str, list[str]] = {}
     if SERVER in arguments.scenarios:
         plan[SERVER] = [column.name for column in columns]
     if SCATTERED in arguments.scenarios:
@@ -169,16 +183,18 @@ def plan_of(arguments, environments, columns):
     return plan
 
 
-def facts_of(arguments):
+def facts_of(arguments: argparse.Namespace) -> dict[str, CaseFacts]:
     """What the results say of the cases."""
-    facts = {SERVER: {"group": NAME, "title": DESCRIPTION, "parameters": dataclasses.asdict(load_of(arguments))}}
     title = "many requests are alive together and end; a few of their objects stay"
-    return facts | {
-        SCATTERED: {"group": NAME, "title": title, "parameters": dataclasses.asdict(scattered_of(arguments))}
+    return {
+        SERVER: {"group": NAME, "title": DESCRIPTION, "parameters": dataclasses.asdict(load_of(arguments))},
+        SCATTERED: {"group": NAME, "title": title, "parameters": dataclasses.asdict(scattered_of(arguments))},
     }
 
 
-def named_libraries(plan, columns, found):
+def named_libraries(
+    plan: Mapping[str, Iterable[str]], columns: Sequence[Column], found: Mapping[str, installed.Library]
+) -> dict[str, installed.Library]:
     """By what the results call them."""
     known = {DEFERRED if name == BASE else name: library for name, library in found.items()}
     allocators = {column.name: column.allocator for column in columns} | {WITH_EPOCHS: OURS}
@@ -186,8 +202,8 @@ def named_libraries(plan, columns, found):
     return {name: dataclasses.replace(known[allocators.get(name, name)], title=name) for name in names}
 
 
-def show(told):
-    shown = []
+def show(told: "Told") -> None:
+    shown: list[layout.Table] = []
     if told.outcome:
         shown = tables.server_tables(told.outcome)
     if told.scattered:
@@ -196,8 +212,8 @@ def show(told):
     layout.show(layout.console(), shown, paragraphs, told.setting, width=layout.WIDTH)
 
 
-def draw(told, folder):
-    if not told.outcome:
+def draw(told: "Told", folder: Path) -> dict[str, str]:
+    if not told.outcome or not told.load:
         return {}
     problem = available()
     if problem:
@@ -208,7 +224,7 @@ def draw(told, folder):
     return titles
 
 
-def prepare(arguments):
+def prepare(arguments: argparse.Namespace) -> tuple[dict[str, installed.Library], dict[str, Environment]]:
     """The libraries, and the environment for each, when all that is needed is there."""
     if arguments.deferred:
         print("Building the variant that recycles only at close ...", flush=True)
@@ -228,7 +244,7 @@ def prepare(arguments):
     return found, environments
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     complete(arguments)
     refuse_nonsense(arguments)
     libraries, environments = prepare(arguments)
@@ -249,7 +265,7 @@ def run(arguments):
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)
     measurement.write_page(
-        arguments, found, lambda found, path: text_of(found, drawn and (arguments.figures or path.parent), path)
+        arguments, found, lambda found, path: text_of(found, (arguments.figures or path.parent) if drawn else None, path)
     )
     for line in told.missed:
         print(f"missed: {line}")
@@ -261,7 +277,7 @@ def run(arguments):
 class Told:
     """What a file of results says."""
 
-    def __init__(self, found):
+    def __init__(self, found: Results) -> None:
         known, parameters = list(found.header["allocators"]), found.header["cases"]
         ran = {case: {run["allocator"] for run in found.runs if run["case"] == case} for case in (SERVER, SCATTERED)}
         self.load = driver.Load(**parameters[SERVER]["parameters"]) if SERVER in parameters else None
@@ -271,10 +287,10 @@ class Told:
         self.unjudged = outcomes.judgeable(self.outcome) if self.outcome else ""
         self.missed = list(outcomes.misses(self.outcome)) if self.outcome and not self.unjudged else []
         self.missed += list(self.scattered.misses()) if self.scattered else []
-        self.said = {SERVER: [], SCATTERED: []}
-        if self.outcome:
+        self.said: dict[str, list[str]] = {SERVER: [], SCATTERED: []}
+        if self.outcome and self.load:
             self.said[SERVER] = [
-                *notes.of_server(self.outcome, self.load, found.footer["rounds"]),
+                *notes.of_server(self.outcome, self.load, found.rounds),
                 *notes.story(self.outcome),
             ]
         if self.scattered:
@@ -284,12 +300,12 @@ class Told:
         self.setting = [*measurement.setting(found), *found.header["settings"].items()]
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figures go beside `path`."""
     return text_of(found, path.parent, path)
 
 
-def text_of(found, folder, path):
+def text_of(found: Results, folder: Path | None, path: Path) -> str:
     """The page that will be at `path`; its figures go to `folder`, if there is one."""
     told = Told(found)
     titles = draw(told, folder) if folder else {}

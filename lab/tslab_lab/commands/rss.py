@@ -6,16 +6,19 @@ import math
 import os
 import re
 import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
+from tslab_lab.base.shapes import Columns, Environment, Figures
 from tslab_lab.display import figures, layout
-from tslab_lab.measure import honesty, measurement
+from tslab_lab.measure import honesty, measurement, rounds
 from tslab_lab.memory import family, sampled_run, tables
 from tslab_lab.memory.sampler import COLUMNS
 from tslab_lab.report import make
+from tslab_lab.results.storage import Results
 from tslab_lab.workloads import compiled, named
 from tslab_tools import preloading
 
@@ -33,7 +36,7 @@ ROUNDS = 3
 LIBC = "libc.so.6"  # preloaded for the system's malloc: a program may be linked against another one
 
 
-def _seconds(text):
+def _seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -43,7 +46,7 @@ def _seconds(text):
     return value
 
 
-def _pattern(text):
+def _pattern(text: str) -> re.Pattern[str]:
     try:
         found = re.compile(text)
     except re.error as error:
@@ -53,7 +56,7 @@ def _pattern(text):
     return found
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     add = parser.add_argument
     sides.add_option(parser, (OURS, SYSTEM))
@@ -80,8 +83,8 @@ def add_arguments(parser):
     )
 
 
-def plan_of(arguments):
-    """What is run, as (name, title, plan): a workload by its name, or a program."""
+def plan_of(arguments: argparse.Namespace) -> tuple[str, str, sampled_run.Plan]:
+    """Name, title and plan of what is run: a workload by its name, or a program."""
     words = preloading.program_of(arguments)
     if not words:
         arguments.error("name a program to measure, as in: lab rss -- python3 job.py; or a workload: lab rss app")
@@ -92,39 +95,42 @@ def plan_of(arguments):
         arguments.error("--seconds and --load exclude each other: with a load, the program ends when the load is over")
     if arguments.seconds == 0:
         arguments.error("--seconds must be more than 0")
-    name, title, argv = _workload(words[0]) if words == arguments.program and len(words) == 1 else (None, None, None)
-    if not name:
+    found = _workload(words[0]) if words == arguments.program and len(words) == 1 else None
+    if not found:
         path = preloading.find(words[0])
-        name, title, argv = os.path.basename(path), shlex.join(words), [path, *words[1:]]
+        found = os.path.basename(path), shlex.join(words), [path, *words[1:]]
+    name, title, argv = found
     options = (arguments.load, arguments.seconds, arguments.after, arguments.settle, arguments.main_only)
     return name, title, sampled_run.Plan(argv, *options, arguments.ops_from)
 
 
-def _workload(word):
-    """(name, title, argv); nothing where it is none."""
+def _workload(word: str) -> tuple[str, str, list[str]] | None:
+    """Name, title and words; nothing where it is none."""
     if not named.is_workload(word):
-        return None, None, None
+        return None
     (case,) = named.select([word])
     return case.name, f"{case.name}: {case.title}", case.argv(compiled.build([case]), False)
 
 
-def environment(library):
+def environment(library: installed.Library) -> Environment:
     found = installed.environment(library)
     return found if library.path else found | {"LD_PRELOAD": LIBC}
 
 
-def write_csv(path, columns):
+def write_csv(path: Path, columns: Columns) -> None:
     with open(path, "w", newline="", encoding="ascii") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(zip(*(columns[name] for name in COLUMNS)))
 
 
-def measurer(plan, libraries, folder, littered):
+def measurer(
+    plan: sampled_run.Plan, libraries: Mapping[str, installed.Library], folder: Path, littered: bool
+) -> rounds.Measure:
     """The function that runs the program once, and keeps what it wrote."""
     numbers = dict.fromkeys(libraries, 0)  # of rounds begun
 
-    def measure(case, name):
+    def measure(case: str, name: str) -> Figures:
         numbers[name] += 1
         stem = f"{name}-{numbers[name]}"
         files = {"out": folder / f"{stem}.out", "err": folder / f"{stem}.err", "load": folder / f"{stem}-load.out"}
@@ -137,7 +143,7 @@ def measurer(plan, libraries, folder, littered):
     return measure
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     measurement.require_writable(arguments)
     name, title, plan = plan_of(arguments)
     libraries = sides.here(arguments.allocators, arguments.library)
@@ -165,25 +171,25 @@ def run(arguments):
     return measurement.end(found, interrupted)
 
 
-def page(found, path):
+def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     outcome = tables.outcome_of(found)
     (case,) = found.header["cases"].values()
     sentences, picture = make.answer(found, path, "RSS over time")
-    parts = [*sentences, *picture, case["title"]]
+    parts: list[layout.Part] = [*sentences, *picture, case["title"]]
     parts += [*tables.notes(outcome, None, case["parameters"].get("load")), *linked_notes(outcome)]
     parts += [*measurement.remarks(found), *tables.tables(outcome, SYSTEM)]
     return layout.markdown_page("RSS over time", parts, measurement.setting(found))
 
 
-def linked_notes(outcome):
+def linked_notes(outcome: tables.Outcome) -> Iterator[str]:
     """What the program maps although nobody asked for it."""
     others = sorted({file for run in outcome.get(SYSTEM, {}).values() for file in run["mapped"]})
     if others:
         yield f"The program is linked against {', '.join(others)}: for {SYSTEM}, libc is preloaded before it."
 
 
-def show(found, outcome, folder, load):
+def show(found: Results, outcome: tables.Outcome, folder: Path, load: str | None) -> None:
     paragraphs = [*tables.notes(outcome, folder, load), *linked_notes(outcome)]
     if SYSTEM not in outcome:
         paragraphs.append(f"No ratios: {SYSTEM} did not take part.")

@@ -7,8 +7,10 @@ from tslab_lab.allocators import installed, variants
 from tslab_lab.allocators.catalogue import OURS
 from tslab_lab.allocators.variants import Variant
 from tslab_lab.display import layout
-from tslab_lab.measure import case_runner, measurement
+from tslab_lab.measure import measurement
 from tslab_lab.report import variant_tables
+from tslab_lab.results.storage import Results
+from tslab_lab.workloads import named
 
 NAME = "variants"
 HELP = "builds of tslab that decide a question of its design in other ways"
@@ -26,10 +28,10 @@ class Question:
     """`workloads`: what is run. `counted`: how the operations begin whose locks are shown. `timed`: workloads whose
     single operations are timed."""
 
-    variants: tuple
-    workloads: tuple
-    counted: tuple
-    timed: tuple = ()
+    variants: tuple[Variant, ...]
+    workloads: tuple[str, ...]
+    counted: tuple[str, ...]
+    timed: tuple[str, ...] = ()
 
 
 SIZES = ((16, 48), (16, 2048), (16, 32768))
@@ -78,7 +80,7 @@ QUESTIONS = {
 }
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("question", metavar="QUESTION", choices=QUESTIONS, help=" or ".join(QUESTIONS))
     add("workloads", nargs="*", metavar="WORKLOAD", help="what to run, as for bench (default: what it is about)")
@@ -88,10 +90,10 @@ def add_arguments(parser):
     measurement.add_page(parser)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     question = chosen(QUESTIONS[arguments.question], arguments)
     measurement.require_writable(arguments)
-    cases = case_runner.select(question.workloads)
+    cases = named.select(question.workloads)
     print(f"Building {', '.join(variant.name for variant in question.variants)} ...", flush=True)
     variants.build(question.variants, not arguments.no_counts)
     libraries = variants.libraries(question.variants)
@@ -102,7 +104,7 @@ def run(arguments):
         parts += variant_tables.counts(counted, question.counted)
     if question.timed and not interrupted:
         again = argparse.Namespace(**vars(arguments) | {"output": found.path.parent / "latency"})
-        timed, interrupted = measurement.run(NAME, again, case_runner.select(question.timed), libraries, latency=True)
+        timed, interrupted = measurement.run(NAME, again, named.select(question.timed), libraries, latency=True)
         parts += variant_tables.percentiles(timed)
     notes = [*measurement.remarks(found), *(f"{name}: {text}" for name, text in measurement.setting(found))]
     page = "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)]) + "\n"
@@ -112,7 +114,7 @@ def run(arguments):
     return measurement.end(found, interrupted)
 
 
-def chosen(question, arguments):
+def chosen(question: Question, arguments: argparse.Namespace) -> Question:
     """The question as far as the user asks it."""
     names = [variant.name for variant in question.variants]
     wanted = arguments.variants or names
@@ -123,8 +125,8 @@ def chosen(question, arguments):
     return replace(question, variants=kept, workloads=tuple(arguments.workloads) or question.workloads)
 
 
-def how_to_read(found):
+def how_to_read(found: Results) -> str:
     return (
-        f"{layout.medians_of(found.footer['rounds'])}, interleaved in random order. {OURS} in nanoseconds for each "
+        f"{layout.medians_of(found.rounds)}, interleaved in random order. {OURS} in nanoseconds for each "
         f"operation; the others as ratios to {OURS}, round by round, with 95 % bootstrap intervals: less is better."
     )
