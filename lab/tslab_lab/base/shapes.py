@@ -40,7 +40,7 @@ class AllocatorFacts(TypedDict, total=False):
     environment: Environment
 
 
-class CaseFacts(TypedDict):
+class CaseFacts(TypedDict, total=False):
     group: str
     title: str
     parameters: dict[str, Any]

@@ -12,7 +12,7 @@ from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.allocators.sides import BASE
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import Environment, Figures
+from tslab_lab.base.shapes import CaseFacts, Environment, Figures
 from tslab_lab.display import layout
 from tslab_lab.epoch_cost import cases, compiled, tables
 from tslab_lab.measure import measurement
@@ -165,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise processes.Failure("Nothing of this can be measured on these allocators: name others with --allocators.")
     by_name = {(variant.group, variant.label): variant for variant in variants}
     plan = {group: [one.label for one in variants if one.group == group] for group in arguments.groups}
-    facts = {group: {"group": NAME, "title": cases.GROUPS[group], "parameters": {}} for group in plan}
+    facts: dict[str, CaseFacts] = {group: {"group": NAME, "title": cases.GROUPS[group], "parameters": {}} for group in plan}
 
     def measure(group: str, label: str) -> Figures:
         variant = by_name[group, label]

@@ -87,9 +87,9 @@ def refuse_nonsense(arguments: argparse.Namespace) -> None:
     if unknown or not arguments.policies:
         known = f"there are {', '.join(POLICIES)}, also with other numbers"
         error(f"--policies: there is no {', '.join(unknown) or 'name'}; {known}")
-    unknown = set(arguments.scenarios) - {SERVER, SCATTERED}
-    if unknown or not arguments.scenarios:
-        error(f"--scenarios: there is no {', '.join(sorted(unknown)) or 'name'}; there are {SERVER} and {SCATTERED}")
+    strange = set(arguments.scenarios) - {SERVER, SCATTERED}
+    if strange or not arguments.scenarios:
+        error(f"--scenarios: there is no {', '.join(sorted(strange)) or 'name'}; there are {SERVER} and {SCATTERED}")
     clients = load_of(arguments).clients
     if arguments.requests < clients:
         error(f"--requests must be at least {clients}, one for each connection that this --rate needs")

@@ -12,7 +12,7 @@ from pathlib import Path
 from tslab_lab.allocators import installed, sides
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import processes
-from tslab_lab.base.shapes import Columns, Environment, Figures
+from tslab_lab.base.shapes import CaseFacts, Columns, Environment, Figures
 from tslab_lab.display import figures, layout
 from tslab_lab.measure import honesty, measurement, rounds
 from tslab_lab.memory import family, sampled_run, tables
@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = {"load": plan.load, "seconds": plan.seconds}
     given |= {"after": plan.after, "settle": plan.settle} if plan.load else {}
     given |= {"main_only": True} if plan.alone else {}
-    facts = {name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}}
+    facts: dict[str, CaseFacts] = {name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}}
     folder = measurement.folder_of(NAME, arguments)
     measure = measurer(plan, libraries, folder, arguments.littered)
     cases = {name: list(libraries)}

@@ -66,7 +66,7 @@ def spread_labels(places_wanted: Sequence[float], least: float, most: float, sha
 def name_lines(
     axes: Axes,
     names: Iterable[str],
-    ends: Iterable[tuple[float, float]],
+    ends: Sequence[tuple[float, float]],
     lines: Iterable[Any],
     last: float,
     size: float = 8,

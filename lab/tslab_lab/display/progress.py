@@ -23,7 +23,7 @@ class _Lines:
     def begin(self, what: str) -> None:
         pass
 
-    def end(self, result: None = None) -> None:
+    def end(self) -> None:
         pass
 
     def round_done(self, number: int, rounds: int) -> None:
@@ -50,7 +50,7 @@ class _Bar:
     def begin(self, what: str) -> None:
         self._progress.update(self._task, description=what)
 
-    def end(self, result: None = None) -> None:
+    def end(self) -> None:
         self._progress.advance(self._task)
 
     def round_done(self, number: int, rounds: int) -> None:

@@ -151,7 +151,7 @@ def _overall_cell(cases: Cases, name: str, baseline: str) -> Cell:
         return MISSING
     mean, count, rounds = found
     note = "" if count == len(cases) else f"{count} of {len(cases)} workloads"
-    state = {standings.WINS: "less", standings.LOSES: "more"}.get(standings.verdict(mean, rounds), "")
+    state = {standings.WINS: "less", standings.LOSES: "more"}.get(standings.verdict(mean, rounds) or "", "")
     return cell(f"{mean.middle:.2f}", mean.middle, state, (span(mean), note))
 
 
@@ -205,8 +205,8 @@ def fragmentation(records: Iterable[AccountsOf]) -> Fragment:
     """The size classes that waste most, over all workloads."""
     every = [(record["case"], entry) for record in records for entry in record["classes"]]
     most = sorted(every, key=lambda found: accounting.waste(found[1]), reverse=True)[:MANY_CLASSES]
-    counts = ("slabs_full", "slabs_partial", "slabs_empty", "pages", "pages_free")
-    counts += ("pages_kept_1", "pages_kept_2", "pages_kept_4")
+    counts = ["slabs_full", "slabs_partial", "slabs_empty", "pages", "pages_free"]
+    counts += ["pages_kept_1", "pages_kept_2", "pages_kept_4"]
     rows = []
     for case, entry in most:
         wasted = accounting.waste(entry)

@@ -142,8 +142,8 @@ def _name_points(axes: Axes, places: Mapping[str, tuple[Spread, Spread]]) -> Non
     frame = axes.get_window_extent()
     scale = axes.figure.dpi / 72
     taken = [(x - 5 * scale, y - 5 * scale, x + 5 * scale, y + 5 * scale) for x, y in points.values()]
-    for x, y in places.values():
-        ends = [(end, y.middle) for end in x.ends], [(x.middle, end) for end in y.ends]
+    for right, up in places.values():
+        ends = [(end, up.middle) for end in right.ends], [(right.middle, end) for end in up.ends]
         taken += [(*axes.transData.transform(first), *axes.transData.transform(last)) for first, last in ends]
     centre = axes.transData.transform((1, 1))
     taken += [(frame.x0, centre[1], frame.x1, centre[1]), (centre[0], frame.y0, centre[0], frame.y1)]

@@ -20,10 +20,10 @@ def answer(outcome: outcomes.Outcome | None, scattered: outcomes.ScatteredOutcom
             column.policy: ratio for column in judged if (ratio := outcome.ratio(column, peer, figure)) is not None
         }
         order = sorted(ratios, key=lambda policy: ratios[policy].middle)
-        best, *others = (f"{policy} {layout.interval_text(ratios[policy])}" for policy in order)
+        best, *rest = (f"{policy} {layout.interval_text(ratios[policy])}" for policy in order)
         yield (
             f"**A request takes tslab {layout.three_digits(ratios[order[0]].middle)} times the processor's time of {peer.name}, the "
-            f"fastest peer**, by policy: {', '.join([best, *others])}."
+            f"fastest peer**, by policy: {', '.join([best, *rest])}."
         )
     if scattered:
         left = {name: scattered.median_mib(name, "after") for name in scattered.runs}

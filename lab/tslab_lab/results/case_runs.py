@@ -132,7 +132,7 @@ def of(found: Results, cases: Iterable[AnyCase]) -> list[CaseRuns]:
     for case in cases:
         there = [name for name in found.header["allocators"] if (case.name, name) not in failed]
         runs = {name: grid.get(case.name, {}).get(name, {}) for name in there}
-        common: set[int] = set.intersection(*map(set, runs.values())) if runs else set()
+        common = set.intersection(*(set(by_round) for by_round in runs.values())) if runs else set[int]()
         if not common:
             continue
         one = CaseRuns(case, OURS, base, SYSTEM)

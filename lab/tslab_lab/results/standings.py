@@ -202,10 +202,12 @@ def facts(allocators: Mapping[str, Rounds]) -> Facts:
         every = list(runs.values())
         for key in (key for key in every[0] if key not in HEAD + MEASURED + SAMPLING):
             values = [run.get(key) for run in every]
-            if all(measures.number(value) is not None for value in values):
-                found.setdefault(key, {})[name] = median(values)
-            elif all(isinstance(value, str) for value in values):
-                found.setdefault(key, {})[name] = ", ".join(sorted(set(values)))
+            numbers = [number for value in values if (number := measures.number(value)) is not None]
+            words = [value for value in values if isinstance(value, str)]
+            if len(numbers) == len(values):
+                found.setdefault(key, {})[name] = median(numbers)
+            elif len(words) == len(values):
+                found.setdefault(key, {})[name] = ", ".join(sorted(set(words)))
     live = {
         name: column(runs, lambda run: measures.number(run.get("live_kib")) or None)
         for name, runs in allocators.items()
