@@ -524,7 +524,7 @@ quick = { operations = 1 }
         groups, workloads, sets = self.read(self.GOOD)
         self.assertEqual((groups, sets), ({"basic": "words"}, {"quick": ["pair"]}))
         pair = workloads["pair"]
-        self.assertEqual((pair.program, pair.threads, pair.beside, pair.tiny), ("pair", 1, 0, 20_000))
+        self.assertEqual((pair.program, pair.tiny), ("pair", 20_000))
         self.assertEqual(pair.parameters, {"operations": 10, "size": 64, "settle_ms": 0})
 
     def test_what_is_wrong(self):
@@ -547,12 +547,6 @@ quick = { operations = 1 }
                 "quick = { rounds",
                 "quick has rounds, which is none of the parameters operations, size",
             ),
-            (
-                "quick = {",
-                'threads = "crew"\nquick = {',
-                "threads must be a number from 1 on, or one of the parameters",
-            ),
-            ("quick = {", "threads = 0\nquick = {", "threads must be a number from 1 on"),
             ("quick = {", "tiny = 0\nquick = {", "tiny must be a number from 1 on"),
             ("quick = {", 'needs = "luck"\nquick = {', "needs must be epochs, and is 'luck'"),
         ):

@@ -13,7 +13,6 @@ from tslab_lab.workloads.catalogue import Case
 PROBE = "pair:operations=1,size=16"  # shows which malloc a workload gets
 
 
-
 def select(words: Iterable[str]) -> list[AnyCase]:
     """The cases that a user's words name, each once: sets, names, globs, workloads with parameters."""
     found: dict[str, AnyCase] = {}

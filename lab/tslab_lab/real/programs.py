@@ -49,7 +49,6 @@ class Program:
     live_limit: float | None = None
     largest: int = 0
     held: bool = False
-    threads: int = 1
 
     @property
     def path(self) -> str:

@@ -173,7 +173,7 @@ def latency(page: Page) -> Answer:
     if len(found) > KINDS_SHOWN and page.baseline:
         return _percentiles(page, found)
     (case, operation), by_name = next(iter(found.items()))
-    return _said(*_rare(page, found)), _curves(page, case, operation, by_name)
+    return _said(*_rare(found)), _curves(page, case, operation, by_name)
 
 
 KINDS_SHOWN = 6
@@ -212,7 +212,7 @@ def _percentiles(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Ans
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
 
 
-def _rare(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Iterator[str]:
+def _rare(found: Mapping[tuple[str, str], Histograms]) -> Iterator[str]:
     """For each kind of operation the highest percentile that all support."""
     for (case, operation), by_name in found.items():
         pooled = {name: latencies.pooled(records) for name, records in by_name.items()}

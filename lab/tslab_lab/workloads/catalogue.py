@@ -19,8 +19,7 @@ Values = dict[str, int]  # of parameters, by name, in the order of the command l
 
 @dataclass(frozen=True)
 class Workload:
-    """`threads`: how many there are, or the name of the parameter that says it; `beside`: so many more. `tiny`: the least work
-    that shows anything."""
+    """`tiny`: the least work that shows anything."""
 
     name: str
     group: str
@@ -28,8 +27,6 @@ class Workload:
     program: str
     parameters: Values = field(hash=False)
     quick: Values = field(hash=False)
-    threads: str | int = 1
-    beside: int = 0
     tiny: int = _TINY
     needs: str = ""  # "epochs": who has none takes no part
 
@@ -56,11 +53,6 @@ class Case:
     @property
     def title(self) -> str:
         return self.workload.title
-
-    @property
-    def threads(self) -> int:
-        threads = self.workload.threads
-        return self.workload.beside + (self.values[threads] if isinstance(threads, str) else threads)
 
     def parameters(self, quick: bool) -> Values:
         """What a run is given."""
@@ -136,17 +128,10 @@ def _workload(name: str, entry: _Entry, groups: Collection[str]) -> Workload:
     unknown = [key for key in quick if key not in parameters]
     if unknown:
         entry.wrong(f"quick has {', '.join(unknown)}, which is none of the parameters {', '.join(parameters)}")
-    threads = entry.take(
-        "threads",
-        lambda value: value in parameters if isinstance(value, str) else _is_amount(value) and value > 0,
-        f"a number from 1 on, or one of the parameters {', '.join(parameters)}",
-        default=1,
-    )
-    beside = entry.take("beside", _is_amount, "a whole number", default=0)
     tiny = entry.take("tiny", lambda value: _is_amount(value) and value > 0, "a number from 1 on", default=_TINY)
     needs = entry.take("needs", lambda value: value in ("", "epochs"), "epochs", default="")
     entry.end()
-    return Workload(name, group, title, program, parameters | {SETTLE: 0}, quick, threads, beside, tiny, needs)
+    return Workload(name, group, title, program, parameters | {SETTLE: 0}, quick, tiny, needs)
 
 
 def read(file: Path) -> tuple[dict[str, str], dict[str, Workload], dict[str, list[str]]]:
