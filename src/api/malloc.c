@@ -5,7 +5,6 @@
 
 #include <tslab/tslab.h>
 
-#include "epoch/scope.h"
 #include "malloc/alloc.h"
 #include "malloc/fast.h"
 #include "os/fatal.h"

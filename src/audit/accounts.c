@@ -2,7 +2,6 @@
 #include "audit/accounts.h"
 
 #include "audit/census.h"
-#include "audit/resident.h"
 #include "common/metadata.h"
 #include "os/fatal.h"
 #include "os/os.h"

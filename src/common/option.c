@@ -4,7 +4,6 @@
 
 #include "common/quota.h"
 #include "common/slice.h"
-#include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
 

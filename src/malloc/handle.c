@@ -3,7 +3,6 @@
 #include "malloc/handle.h"
 
 #include "epoch/epoch_alloc.h"
-#include "epoch/scope.h"
 #include "malloc/object.h"
 #include "os/fatal.h"
 #include "slab/generation.h"

@@ -216,9 +216,6 @@ void os_signals_restore(const struct os_signals *signals);
 /* Has a signal call a function, if its disposition is the default. False: it is not. */
 bool os_signal_watch(int number, void (*handler)(int));
 
-/* Names the calling thread, in at most 15 characters. */
-void os_name_thread(const char *name);
-
 /* The name of the calling thread. */
 void os_own_name(char name[16]);
 

@@ -456,11 +456,6 @@ bool os_signal_watch(int number, void (*handler)(int))
            sigaction(number, &action, NULL) == 0;
 }
 
-void os_name_thread(const char *name)
-{
-    (void)prctl(PR_SET_NAME, name);
-}
-
 void os_own_name(char name[16])
 {
     memset(name, 0, 16);

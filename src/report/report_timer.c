@@ -5,8 +5,6 @@
 #include "audit/accounts.h"
 #include "common/option.h"
 #include "common/trace.h"
-#include "os/fatal.h"
-#include "os/os.h"
 #include "space/reclaim.h"
 #include "thread/heap.h"
 #include "thread/thread.h"

@@ -2,11 +2,9 @@
  */
 #include "report/statistics.h"
 
-#include "audit/accounts.h"
 #include "audit/census.h"
 #include "common/metadata.h"
 #include "common/quota.h"
-#include "epoch/scope.h"
 #include "malloc/current_thread.h"
 #include "malloc/engine.h"
 #include "os/fatal.h"

@@ -15,7 +15,6 @@
 #include "os/text.h"
 #include "report/epoch_list.h"
 #include "report/statistics.h"
-#include "slab/large.h"
 
 enum { SUMMARY_CLASSES = 10, SUMMARY_GROUPS = 5 };
 

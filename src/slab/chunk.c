@@ -1,12 +1,10 @@
 /* The slow parts of chunks: opening, sealing, resetting, counting, and frees by threads that do not hold the cursor. */
 #include "slab/chunk.h"
 
-#include "common/misuse.h"
 #include "common/random.h"
 #include "os/fatal.h"
 #include "slab/samples.h"
 #include "space/depot.h"
-#include "space/live_bits.h"
 #include "space/pages.h"
 #include "space/reclaim.h"
 

@@ -3,9 +3,7 @@
 #include "slab/epoch_record.h"
 
 #include "common/metadata.h"
-#include "os/fatal.h"
 #include "os/os.h"
-#include "space/depot.h"
 #include "space/limit.h"
 
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "space/reclaim.h"
 #include "space/trap.h"
 
-#include <stdint.h>
 #include <string.h>
 
 enum {

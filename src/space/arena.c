@@ -5,7 +5,6 @@
 #include "common/guard.h"
 #include "common/option.h"
 #include "common/zero_size.h"
-#include "os/fatal.h"
 #include "os/os.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* The limits are compared in units, where the footprint is counted. */
 #include "space/limit.h"
 
-#include "common/trace.h"
 #include "os/container.h"
 #include "os/fatal.h"
 #include "os/os.h"

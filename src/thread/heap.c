@@ -4,7 +4,6 @@
 
 #include "common/metadata.h"
 #include "common/option.h"
-#include "os/fatal.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
 #include "slab/holes.h"

@@ -11,7 +11,6 @@
 #include "space/depot.h"
 #include "space/reclaim.h"
 #include "thread/exchange.h"
-#include "thread/flush.h"
 #include "thread/resting.h"
 
 /* Where there are more threads than SHARED_FROM, a heap that takes fewer than ATTACH_FROM slots at once gives the slab
