@@ -1,5 +1,5 @@
 /* Epochs, handles, instances and units of work by their public names: checks of arguments, errno, reports of the
- * caller's size. The work is done in core. */
+ * caller's size. The folder epoch does the work. */
 #include "epoch/ending.h"
 #include "epoch/epoch_alloc.h"
 #include "epoch/instance.h"

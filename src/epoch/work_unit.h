@@ -1,6 +1,5 @@
 /* Units of work: the program marks them, and the option epoch_policy decides which epoch they run in.
  *
-
  * Threads: each for itself. work_unit_rotate: any. */
 #ifndef TSLAB_EPOCH_WORK_UNIT_H
 #define TSLAB_EPOCH_WORK_UNIT_H

@@ -15,8 +15,8 @@
  * The engine knows none of this: it calls what trace.h names.
  *
  * Threads: any, after report_timer_start. */
-#ifndef TSLAB_THREAD_REPORT_TIMER_H
-#define TSLAB_THREAD_REPORT_TIMER_H
+#ifndef TSLAB_REPORT_REPORT_TIMER_H
+#define TSLAB_REPORT_REPORT_TIMER_H
 
 #include "base/atomic.h"
 #include "base/bits.h"

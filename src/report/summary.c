@@ -220,7 +220,7 @@ static void print_group(struct text *text, const struct column *column, const st
                GROUP_LABEL_COLUMNS);
 }
 
-/* Those that do not drain come first, and then those with the most memory. */
+/* Those that drain come first, each with the most memory first. */
 static noinline bool print_epochs(int fd)
 {
     static const struct column columns[] = {
