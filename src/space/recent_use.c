@@ -8,14 +8,15 @@ enum { FORGET_WINDOWS = 4 }; /* a window that began so long before another tells
 
 static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
 {
-    const struct use_window fresh = { .low = units, .peak = units };
+    const bool is_forgotten = now_ms - use->since_ms >= FORGET_WINDOWS * window_ms;
     invariant(now_ms > use->since_ms && use->now.low <= use->now.peak);
     invariant(use->low <= use->top && use->now.peak <= use->top);
-    use->before = now_ms - use->since_ms < FORGET_WINDOWS * window_ms ? use->now : fresh;
-    use->now = fresh;
+    use->peak_before = is_forgotten ? units : use->now.peak;
+    use->again_before = is_forgotten ? 0 : use->now.again;
+    use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
-    if (use->top > use->before.peak) {
-        use->top = use->before.peak;
+    if (use->top > use->peak_before) {
+        use->top = use->peak_before;
         use->low = min_size(use->low, use->top);
     }
 }
@@ -40,9 +41,8 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     now->peak = max_size(now->peak, units);
     now->rise = max_size(now->rise, units - now->low);
     note_again(use, units);
-    const size_t peak = max_size(now->peak, use->before.peak);
+    const size_t peak = max_size(now->peak, use->peak_before);
     invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
-    store_plain(&use->peak, peak);
-    store_plain(&use->again, max_size(now->again, use->before.again));
+    store_plain(&use->again, max_size(now->again, use->again_before));
     store_plain(&use->below_peak, peak - units);
 }

@@ -21,11 +21,12 @@ struct use_window {
 };
 
 struct recent_use {
-    struct use_window now, before;
-    uint64_t since_ms; /* when this window began */
-    size_t top, low;   /* the most that was in use lately, and the least after that */
+    struct use_window now;
+    size_t peak_before, again_before; /* of the window before */
+    uint64_t since_ms;                /* when this window began */
+    size_t top, low;                  /* the most that was in use lately, and the least after that */
     /* Of both windows. */
-    atomic_size_t peak, again;
+    atomic_size_t again;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 
