@@ -9,7 +9,6 @@
 #include "epoch/survivors.h"
 #include "os/fatal.h"
 #include "os/os.h"
-#include "slab/epoch_runs.h"
 #include "slab/holes.h"
 #include "slab/partial_list.h"
 #include "space/reclaim.h"

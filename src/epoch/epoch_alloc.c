@@ -7,7 +7,6 @@
 #include "epoch/hold.h"
 #include "epoch/scope.h"
 #include "os/fatal.h"
-#include "slab/epoch_runs.h"
 #include "slab/large.h"
 #include "space/reclaim.h"
 #include "thread/heap_list.h"

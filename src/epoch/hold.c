@@ -3,7 +3,6 @@
 #include "epoch/hold.h"
 
 #include "os/fatal.h"
-#include "slab/epoch_runs.h"
 #include "thread/heap_list.h"
 #include "thread/retired_slots.h"
 

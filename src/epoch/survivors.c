@@ -7,7 +7,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"
-#include "slab/epoch_runs.h"
 #include "slab/generation.h"
 #include "slab/samples.h"
 #include "space/depot.h"

@@ -30,7 +30,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
-#include "slab/epoch_runs.h"
 #include "slab/partial_list.h"
 #include "space/limit.h"
 #include "thread/keeper.h"

@@ -1,4 +1,4 @@
-/* Epochs: their records. What belongs to each is in epoch_runs.h, and what users do with epochs in scope.h.
+/* Epochs: their records, and the runs that belong to each. What users do with epochs is in scope.h.
  *
  * The word of an epoch is one atomic with its generation, its state and a count. The count is the number of holds that
  * are not emptied yet, plus one for the thread that will close the epoch. A thread changes the state by a
@@ -14,16 +14,16 @@
  * has proved long-lived, it has a heap instead. `holder` is the thread that has the hold. HOLD_IDLE means that no
  * thread has it. HOLD_TAKEN means that the hold is emptied, or that a closing thread is about to empty it.
  *
- * Owns: the table of records, the pool of idle records, and a bit for each record that is not in the pool. Records and
- * holds are never unmapped, and a hold stays with its record. So a thread that still has an old value of an epoch can
- * read both.
+ * Owns: the table of records, the pool of idle records, a bit for each record that is not in the pool, and the list of
+ * each epoch's slabs, chunks and large blocks. Records and holds are never unmapped, and a hold stays with its record.
+ * So a thread that still has an old value of an epoch can read both.
  *
  * The pages of idle records may go back to the system. Such a record then reads as zero: FREE, of generation 0. Its
  * next use begins with a generation above all those that such pages ever held. A record links only the holds that its
  * present epoch needed. Users name an epoch by a value of generation and index. A value of another generation is stale.
  *
  * Pins keep a record from retiring. An epoch has one pin until it is DRAINING, and one for each linked run. A run is
- * linked before any thread can find it empty.
+ * linked before any thread can find it empty, and unlinked before it goes to the depot.
  *
  * Invariants: a record in the pool is FREE, has no runs and no chunks, and its holds are TAKEN; a finished epoch has no
  * holder.
@@ -389,5 +389,22 @@ void hold_drop_chunk(struct hold *hold);
 
 /* In the child of a fork, where one thread is left: puts all FREE records that are out of the pool back. */
 void epoch_gather_free(void);
+
+/* The runs of an epoch, each of which pins its record. */
+
+/* Links a used run to the epoch. The run pins the epoch. */
+void epoch_link_run(struct epoch *epoch, uint32_t first);
+
+/* Unlinks an empty run that the caller owns. The run still pins the epoch. */
+void epoch_unlink_run(struct epoch *epoch, uint32_t first);
+
+/* Unlinks a run, recycles it, and drops its pin. The run is empty, has no tags, and belongs to the caller. */
+void epoch_recycle_run(struct epoch *epoch, uint32_t first);
+
+/* The same for a chunk, whose tags it clears first. */
+void epoch_recycle_chunk(struct epoch *epoch, uint32_t first);
+
+/* Drops a pin. The last one retires the record. */
+void epoch_unpin(struct epoch *epoch);
 
 #endif

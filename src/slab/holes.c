@@ -5,7 +5,6 @@
 #include "common/trace.h"
 #include "os/fatal.h"
 #include "os/os.h"
-#include "slab/epoch_runs.h"
 #include "space/depot.h"
 #include "space/pages.h"
 #include "space/reclaim.h"

@@ -5,7 +5,6 @@
 #include "common/metadata.h"
 #include "common/trace.h"
 #include "os/fatal.h"
-#include "slab/epoch_runs.h"
 #include "slab/generation.h"
 #include "space/depot.h"
 #include "space/pages.h"

@@ -6,7 +6,6 @@
 #include "os/fatal.h"
 #include "os/os.h"
 #include "slab/epoch_record.h"
-#include "slab/epoch_runs.h"
 #include "slab/generation.h"
 #include "space/depot.h"
 #include "space/reclaim.h"

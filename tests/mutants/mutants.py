@@ -53,7 +53,6 @@ SCHEDULED = {
     "malloc/engine.c": "thread fork instance fork-all",
     "slab/epoch_record.c": f"{EPOCH} instance epoch-policy fork-all",
     "slab/epoch_record.h": f"{EPOCH} instance epoch-policy fork-all",
-    "slab/epoch_runs.c": f"{EPOCH} instance epoch-policy fork-all",
     "epoch/epoch_alloc.c": f"{EPOCH} epoch-policy fork-all",
     "malloc/fork.c": f"fork {EPOCH} instance fork-all",
     "epoch/hold.c": f"{EPOCH} instance fork-all",
