@@ -4,7 +4,6 @@
 
 #include "common/guard.h"
 #include "common/trace.h"
-#include "common/zero_size.h"
 #include "epoch/ambient.h"
 #include "epoch/epoch_alloc.h"
 #include "malloc/fast.h"

@@ -13,7 +13,6 @@
 #define TSLAB_MALLOC_FAST_H
 
 #include "common/guard.h"
-#include "common/zero_size.h"
 #include "malloc/current_thread.h"
 #include "malloc/object.h"
 #include "slab/epoch_record.h"

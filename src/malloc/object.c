@@ -7,7 +7,6 @@
 #include "common/misuse.h"
 #include "common/option.h"
 #include "common/trace.h"
-#include "common/zero_size.h"
 #include "epoch/ambient.h"
 #include "epoch/epoch_alloc.h"
 #include "malloc/current_thread.h"

@@ -4,7 +4,6 @@
 
 #include "common/guard.h"
 #include "common/option.h"
-#include "common/zero_size.h"
 #include "os/os.h"
 
 enum {
@@ -307,7 +306,6 @@ bool arena_start(size_t bytes)
     }
     if (GUARDED) {
         guard_start();
-        zero_size_start();
     }
     /* This opens a file, which later might be forbidden. */
     const bool asks = option_get(OPTION_HUGE_PAGES) == HUGE_PAGES_ADAPTIVE && os_page_bytes() == HUGE_OF_PAGE_BYTES;

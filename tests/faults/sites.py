@@ -57,7 +57,7 @@ GUARDS = "guard pages of the checked library: security-faults, security-epoch-fa
 ELSEWHERE = {
     ("commit", "common/guard.c"): GUARDS, ("purge", "common/guard.c"): GUARDS, ("reserve", "common/guard.c"): GUARDS,
     ("unmap", "common/guard.c"): GUARDS, ("commit", "slab/large.c"): GUARDS, ("forbid", "slab/large.c"): GUARDS,
-    ("commit", "space/trap.c"): GUARDS, ("reserve", "common/zero_size.c"): GUARDS,
+    ("commit", "space/trap.c"): GUARDS,
     ("futex_wait", "os/helper_thread.c"): "a wait that ends early asks again",
     ("now_ms", "report/report_timer.c"): "a clock that fails has a report come at another time, and nothing else",
     ("now_ms", "malloc/engine.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
