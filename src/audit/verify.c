@@ -217,12 +217,12 @@ static void verify_tiles(struct tally *tally)
 
 static void verify_bin(unsigned kind, unsigned bin, struct tally *binned)
 {
-    const uint32_t head = size_bins_first(&depot.bins, kind, bin);
-    invariant((depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64) & 1) == (head != 0));
+    const uint32_t head = bin_first(kind, bin);
+    invariant(bin_has(kind, bin) == (head != 0));
     uint32_t before = 0;
     for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
         const struct run *run = &arena.runs[at];
-        invariant(run->prev == before && run->kind == kind && size_bins_of(run->units) == bin);
+        invariant(run->prev == before && run->kind == kind && bin_of(run->units) == bin);
         binned->runs[kind]++;
         binned->units[kind] += run->units;
         invariant(binned->units[kind] <= counter_get(&depot.units[kind]));

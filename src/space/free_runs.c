@@ -42,6 +42,83 @@ void depot_note_use(uint64_t now_ms)
     recent_use_note(&depot.use, used - purging, now_ms, option_get(OPTION_PURGE_DELAY_MS));
 }
 
+/* Bins. Each is a list through the runs' descriptors. A bitmap of the bins that are not empty makes a search one look
+ * at a few words. */
+
+enum {
+    EXACT_BINS = 32, /* lengths that have a bin each; longer ones have four a doubling */
+    EXACT_SHIFT = 5,
+    UNITS_LOG = 30,
+};
+
+_Static_assert(ARENA_UNITS_MOST <= 1 << UNITS_LOG && EXACT_BINS == 1 << EXACT_SHIFT &&
+                   EXACT_BINS + ((UNITS_LOG - EXACT_SHIFT) << 2) + 3 < BINS && BINS % 64 == 0,
+               "the longest run has a bin");
+
+unsigned bin_of(uint32_t n)
+{
+    invariant(n > 0 && n <= ARENA_UNITS_MOST);
+    if (n <= EXACT_BINS) {
+        return n - 1;
+    }
+    const unsigned log = bit_highest(n);
+    const unsigned bin = EXACT_BINS + ((log - EXACT_SHIFT) << 2) + ((n >> (log - 2)) & 3);
+    invariant(bin < BINS);
+    return bin;
+}
+
+static void bin_link(uint32_t first)
+{
+    struct run *const run = &arena.runs[first];
+    invariant(first != 0 && run->kind > RUN_USED && run->kind < RUN_KINDS);
+    const unsigned bin = bin_of(run->units);
+    uint32_t *const head = &depot.bins.heads[run->kind - 1][bin];
+    invariant(*head != first && (*head != 0) == bin_has(run->kind, bin));
+    run->prev = 0;
+    run->next = *head;
+    if (*head != 0) {
+        invariant(arena.runs[*head].kind == run->kind && arena.runs[*head].prev == 0);
+        arena.runs[*head].prev = first;
+    }
+    *head = first;
+    depot.bins.occupied[run->kind - 1][bin / 64] |= (uint64_t)1 << (bin % 64);
+}
+
+static void bin_unlink(uint32_t first)
+{
+    const struct run *const run = &arena.runs[first];
+    const unsigned bin = bin_of(run->units);
+    uint32_t *const head = &depot.bins.heads[run->kind - 1][bin];
+    invariant(run->kind != RUN_USED && (run->prev == 0) == (*head == first));
+    invariant(bin_has(run->kind, bin));
+    if (run->prev != 0) {
+        invariant(arena.runs[run->prev].next == first);
+        arena.runs[run->prev].next = run->next;
+    } else {
+        *head = run->next;
+        if (run->next == 0) {
+            depot.bins.occupied[run->kind - 1][bin / 64] &= ~((uint64_t)1 << (bin % 64));
+        }
+    }
+    if (run->next != 0) {
+        invariant(arena.runs[run->next].prev == first);
+        arena.runs[run->next].prev = run->prev;
+    }
+}
+
+/* The first bin at or after `bin` that has runs of the kind; BINS when there is none. */
+static unsigned bin_occupied(unsigned kind, unsigned bin)
+{
+    invariant(kind > RUN_USED && kind < RUN_KINDS);
+    for (; bin < BINS; bin = (bin | 63) + 1) {
+        const uint64_t occupied = depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64);
+        if (occupied != 0) {
+            return bin + bit_lowest(occupied);
+        }
+    }
+    return BINS;
+}
+
 /* Two lists share their links: dirty runs by age, and long clean runs to be swept. A run is on at most one of them. */
 
 static struct run_list *age_list_of(const struct run *run)
@@ -110,7 +187,7 @@ static void run_link(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     invariant(kind < RUN_CLEAN || (first == arena_page_up(first) && first + n == arena_page_up(first + n)));
     run_mark(first, n, kind);
     arena.runs[first].empty.dirty_since_ms = since_ms;
-    size_bins_link(&depot.bins, first);
+    bin_link(first);
     struct run_list *const list = age_list_of(&arena.runs[first]);
     if (list != NULL) {
         if (behind == AT_END) {
@@ -129,7 +206,7 @@ void run_unlink(uint32_t first)
 {
     invariant(lock_is_held(&depot.lock) && arena.runs[first].kind != RUN_USED);
     struct run_list *const list = age_list_of(&arena.runs[first]);
-    size_bins_unlink(&depot.bins, first);
+    bin_unlink(first);
     if (list != NULL) {
         age_unlink(list, first);
         age_publish();
@@ -151,16 +228,15 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
  * only at some. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
-    const unsigned surely = size_bins_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
+    const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
     unsigned tries = 0;
-    for (unsigned bin = size_bins_occupied(&depot.bins, kind, size_bins_of(n)); bin < BINS;
-         bin = size_bins_occupied(&depot.bins, kind, bin + 1)) {
+    for (unsigned bin = bin_occupied(kind, bin_of(n)); bin < BINS; bin = bin_occupied(kind, bin + 1)) {
         count_step();
         if (bin < surely && tries >= FIT_TRIES_ALL) {
             bin = surely - 1;
             continue;
         }
-        uint32_t run = size_bins_first(&depot.bins, kind, bin);
+        uint32_t run = bin_first(kind, bin);
         for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.runs[run].next, i++, tries++) {
             count_step();
             if (bin >= surely || run_place(run, n, align) != 0) {
@@ -338,8 +414,8 @@ uint32_t row_find(uint32_t n)
 {
     unsigned tries = 0;
     invariant(lock_is_held(&depot.lock) && n >= ROW_UNITS_MIN);
-    for (unsigned bin = size_bins_of(n / 2); bin <= size_bins_of(n); bin++) {
-        for (uint32_t run = size_bins_first(&depot.bins, RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
+    for (unsigned bin = bin_of(n / 2); bin <= bin_of(n); bin++) {
+        for (uint32_t run = bin_first(RUN_DIRTY, bin); run != 0 && tries < ROW_TRIES; tries++) {
             const uint32_t first = row_of(run, n);
             if (first != 0) {
                 return first;

@@ -12,7 +12,6 @@
 #include "os/lock.h"
 #include "space/huge_pages.h"
 #include "space/recent_use.h"
-#include "space/size_bins.h"
 
 enum {
     RUN_SWEEP_UNITS_MIN = 64, /* a MiB: shorter runs are not worth the calls for their part of the side tables */
@@ -21,6 +20,15 @@ enum {
 
 struct run_list {
     uint32_t head, tail;
+};
+
+enum { BINS = 192 /* whole words of `occupied` */, RUN_KINDS = RUN_ABSENT + 1 };
+
+/* Empty runs by kind and length: a bin for each length up to 32 units, then four for each doubling. A bit of `occupied`
+ * is set exactly where the bin's head is not 0. */
+struct bins {
+    uint64_t occupied[RUN_KINDS - 1][BINS / 64]; /* the bins that are not empty */
+    uint32_t heads[RUN_KINDS - 1][BINS];         /* the first run of each bin; runs are linked by next and prev */
 };
 
 struct depot {
@@ -37,7 +45,7 @@ struct depot {
     _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
     struct run_list unswept;
     struct recent_use use;
-    struct size_bins bins;
+    struct bins bins;
 };
 
 extern struct depot depot;
@@ -52,6 +60,20 @@ extern struct purged_lately purged_lately;
 
 /* is_swept of a clean run, in place of a time. A run that merges with an unswept one is unswept. */
 enum { UNSWEPT = 0, SWEPT = 1 };
+
+/* The bin that a run of n units waits in, and the first run in a bin; 0: none. */
+unsigned bin_of(uint32_t n);
+
+always_inline uint32_t bin_first(unsigned kind, unsigned bin)
+{
+    return depot.bins.heads[kind - 1][bin];
+}
+
+/* Whether the bit of a bin is set. */
+always_inline bool bin_has(unsigned kind, unsigned bin)
+{
+    return (depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64) & 1) != 0;
+}
 
 /* Takes and releases the depot's lock. Checked builds count the steps between. */
 void depot_lock(void);

@@ -92,7 +92,7 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
     size_t count = 0;
     uint32_t longest_so_far = 0;
     for (unsigned bin = 0; bin < BINS; bin++) {
-        const uint32_t head = size_bins_first(&depot.bins, kind, bin);
+        const uint32_t head = bin_first(kind, bin);
         assert_int_equal(depot.bins.occupied[kind - 1][bin / 64] >> (bin % 64) & 1, head != 0);
         uint32_t before = 0, longest = longest_so_far;
         for (uint32_t at = head; at != 0; at = arena.runs[at].next) {
