@@ -4,7 +4,6 @@
 
 #include "os/fatal.h"
 #include "thread/heap_list.h"
-#include "thread/retired_slots.h"
 
 bool hold_claim_to_close(struct hold *hold)
 {

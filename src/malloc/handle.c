@@ -7,7 +7,6 @@
 #include "os/fatal.h"
 #include "slab/generation.h"
 #include "thread/overflow.h"
-#include "thread/retired_slots.h"
 #include "thread/sampling.h"
 
 #include <errno.h>

@@ -284,4 +284,12 @@ void heap_rest(struct heap *heap);
 /* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
 
+/* Puts aside a slot that was just allocated and cannot be used, because the generations of its place are used up
+ * (generation.h). The heap keeps it until heap_unretire. False: no memory, and the slot went back to its slab. Enters
+ * the gate. */
+bool heap_retire(struct heap *heap, unsigned class, void *p);
+
+/* Gives back the slots that were put aside. In the gate. */
+void heap_unretire(struct heap *heap);
+
 #endif

@@ -10,7 +10,7 @@
 #include "report/statistics.h"
 #include "space/depot.h"
 #include "space/trap.h"
-#include "thread/retired_slots.h"
+#include "thread/heap.h"
 
 #include <pthread.h>
 #include <tslab/tslab.h>
