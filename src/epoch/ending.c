@@ -4,7 +4,6 @@
 
 #include "audit/verify.h"
 #include "common/trace.h"
-#include "epoch/ambient.h"
 #include "epoch/hold.h"
 #include "epoch/survivors.h"
 #include "os/fatal.h"

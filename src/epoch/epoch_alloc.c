@@ -3,7 +3,6 @@
 #include "epoch/epoch_alloc.h"
 
 #include "common/trace.h"
-#include "epoch/ambient.h"
 #include "epoch/hold.h"
 #include "epoch/scope.h"
 #include "os/fatal.h"

@@ -122,3 +122,8 @@ bool hold_make_idle(struct hold *hold)
     (void)exchange_seq_cst(&hold->holder, HOLD_IDLE);
     return epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_CLOSED;
 }
+
+noinline void ambient_set(struct thread *thread)
+{
+    ambient_set_here(thread);
+}

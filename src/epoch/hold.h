@@ -5,7 +5,8 @@
  *
  * Invariants: only the holder uses a hold; a hold is TAKEN from before it is emptied until its record is opened again.
  *
- * Threads: any. hold_find enters the gate. The other functions run in the gate, except hold_make_idle. */
+ * Threads: any. hold_find enters the gate. The other functions run in the gate, except hold_make_idle and those of the
+ * ambient hold, which each thread calls for itself. */
 #ifndef TSLAB_EPOCH_HOLD_H
 #define TSLAB_EPOCH_HOLD_H
 
@@ -32,5 +33,36 @@ uint64_t hold_empty_idle(struct epoch *epoch);
 
 /* Takes a hold's cursor off its chunk, in which objects live. The chunk waits for their frees. */
 void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor);
+
+/* The ambient hold, in which plain malloc lands now: that of the innermost scope that takes plain malloc. NULL: the
+ * process. */
+always_inline struct hold *ambient_hold(const struct thread *thread)
+{
+    return thread->scope == NULL || thread->paused != 0 ? NULL : thread->scope->ambient;
+}
+
+/* Points the thread's front to where plain malloc lands now. */
+always_inline void ambient_set_here(struct thread *thread)
+{
+    struct hold *const scope = thread->scope;
+    struct hold *const ambient = ambient_hold(thread);
+    struct front *front = &thread->heap.front;
+    invariant(ambient == NULL || load_plain(&ambient->holder) == thread);
+    if (ambient != NULL && ambient->heap != NULL) {
+        front = &ambient->heap->front;
+    } else if (ambient != NULL) {
+        front = &thread->scope_front;
+        if (unlikely(front->heap == NULL)) {
+            thread_start_scope_front(thread);
+        }
+        front->filling = ambient;
+    }
+    invariant(front->thread == thread);
+    front->innermost = scope == NULL ? &hold_none : scope->real;
+    front_current = front;
+}
+
+/* The same as a call, for paths that are not hot. */
+void ambient_set(struct thread *thread);
 
 #endif

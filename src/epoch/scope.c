@@ -4,7 +4,6 @@
 
 #include "common/metadata.h"
 #include "common/trace.h"
-#include "epoch/ambient.h"
 #include "epoch/ending.h"
 #include "epoch/hold.h"
 #include "epoch/survivors.h"

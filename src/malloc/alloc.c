@@ -4,8 +4,8 @@
 
 #include "common/guard.h"
 #include "common/trace.h"
-#include "epoch/ambient.h"
 #include "epoch/epoch_alloc.h"
+#include "epoch/hold.h"
 #include "malloc/fast.h"
 #include "malloc/memory_at.h"
 #include "os/fatal.h"

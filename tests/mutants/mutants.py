@@ -47,7 +47,7 @@ SCHEDULED = {
     "os/lock.c": "lock revisit slab",
     "space/arena.c": "depot large slab",
     "slab/chunk.c": "epoch-free epoch epoch-fork",
-    "epoch/ambient.h": f"{EPOCH} instance",
+    "epoch/hold.h": f"{EPOCH} instance",
     "malloc/current_thread.c": "thread fork instance fork-all",
     "epoch/ending.c": f"{EPOCH} instance epoch-policy fork-all",
     "malloc/engine.c": "thread fork instance fork-all",
