@@ -7,7 +7,6 @@
 #include "epoch/epoch_alloc.h"
 #include "epoch/hold.h"
 #include "malloc/fast.h"
-#include "malloc/memory_at.h"
 #include "os/fatal.h"
 #include "slab/large.h"
 #include "space/limit.h"
@@ -64,9 +63,10 @@ void *alloc_aligned(size_t size, size_t alignment)
 /* Resizes the object at p, of `usable` bytes, where it is. False: it cannot stay there. */
 static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
 {
-    if (object_memory_class(p) != CLASS_NONE) {
+    const unsigned class = tag_class(arena_tag(p));
+    if (class != CLASS_NONE) {
         /* A smaller size stays if it wastes no more than half. */
-        return size <= usable && (size >= usable / 2 || class_of_size(size) == object_memory_class(p));
+        return size <= usable && (size >= usable / 2 || class_of_size(size) == class);
     }
     if (arena_tag(p) == TAG_CHUNK) {
         return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
@@ -121,7 +121,7 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
 /* Moves the pages of a large block of the process to a longer one. NULL: its contents must be copied. */
 static void *move_pages(struct thread *thread, void *p, size_t size)
 {
-    if (GUARDED || size <= SMALL_MAX || object_memory_class(p) != CLASS_NONE || arena_tag(p) != TAG_LARGE) {
+    if (GUARDED || size <= SMALL_MAX || arena_tag(p) != TAG_LARGE) {
         return NULL;
     }
     /* Another thread may have its place as soon as it has left. */

@@ -6,7 +6,7 @@
 #include "common/guard.h"
 #include "common/misuse.h"
 #include "malloc/current_thread.h"
-#include "malloc/memory_at.h"
+#include "malloc/object.h"
 #include "space/live_bits.h"
 
 /* Looks at the slots in a magazine: each starts where a slot starts, is in no bitmap, and is there once. */

@@ -1,5 +1,6 @@
 /* Allocation tries the place where plain malloc lands, then the process. A free decides by the tag of p's unit whether
- * p is in a chunk, in a slab or a large block, and one function for each frees it. */
+ * p is in a chunk, in a slab or a large block, and one function for each frees it. The tag also tells the room there:
+ * of a slot by the class, in a chunk by the code. */
 #include "malloc/object.h"
 
 #include "audit/verify.h"
@@ -10,9 +11,9 @@
 #include "epoch/epoch_alloc.h"
 #include "epoch/hold.h"
 #include "malloc/current_thread.h"
-#include "malloc/memory_at.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "slab/chunk.h"
 #include "slab/holes.h"
 #include "slab/large.h"
 #include "space/limit.h"
@@ -379,4 +380,54 @@ size_t object_trim(void)
     current_thread_put(thread);
     trace_end(begun_ns, TIMELINE_TRIM, bytes);
     return bytes;
+}
+
+static size_t large_room(const void *p)
+{
+    struct thread *thread = current_thread_get_surely();
+    if (thread == NULL) {
+        return 0;
+    }
+    gate_lock(&thread->gate);
+    const size_t room = large_usable(p);
+    gate_unlock(&thread->gate);
+    current_thread_put(thread);
+    return room;
+}
+
+struct object_memory object_memory_at(const void *p)
+{
+    const uint32_t tag = arena_tag(p);
+    const unsigned class = tag_class(tag);
+    if (class != CLASS_NONE) {
+        (void)slot_of(p, class);
+        return (struct object_memory){ class_geometry[class].size, !tag_has_handles(tag), true };
+    }
+    if (tag == TAG_CHUNK) {
+        return (struct object_memory){ chunk_usable(p), true, true };
+    }
+    return (struct object_memory){ large_room(p), true, false };
+}
+
+size_t object_memory_usable(const void *p, struct object_memory *room)
+{
+    live_bits_check(p);
+    *room = object_memory_at(p);
+    if (room->bytes == 0) {
+        misuse_no_object(p);
+    }
+    invariant(room->bytes > SEAL_BYTES);
+    return GUARDED && room->sealed ? guard_sealed(p, room->bytes) : room->bytes;
+}
+
+/* uncounted: only the checked libraries call it */
+void object_memory_check_seal(const void *p)
+{
+    if (!GUARDED) {
+        return;
+    }
+    const struct object_memory room = object_memory_at(p);
+    if (room.sealed && room.bytes != 0) {
+        (void)guard_sealed(p, room.bytes);
+    }
 }
