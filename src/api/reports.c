@@ -4,7 +4,7 @@
 
 #include <tslab/tslab.h>
 
-#include "audit/gauges.h"
+#include "audit/accounts.h"
 #include "common/option.h"
 #include "malloc/exit_check.h"
 #include "os/fatal.h"
@@ -86,7 +86,7 @@ __attribute__((constructor(102))) static void prepare_reports(void)
         sink_keep_stderr();
     }
     report_timer_start(write_report);
-    gauges_start();
+    accounts_start_timeline();
     if (option_get(OPTION_EXPORT) != 0) {
         board_start();
     }

@@ -3,7 +3,10 @@
 
 #include "audit/census.h"
 #include "common/metadata.h"
+#include "common/record_ring.h"
+#include "common/timeline.h"
 #include "os/fatal.h"
+#include "os/file.h"
 #include "os/os.h"
 #include "slab/chunk.h"
 #include "space/depot.h"
@@ -34,6 +37,61 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
     invariant(untouched <= bytes);
     account->bytes += bytes;
     account->untouched_bytes += untouched;
+}
+
+/* Which pages of the arena have memory, as the kernel tells in /proc/self/pagemap, by an entry for each page, whose
+ * highest bit says so. The engine knows which pages it handed out (pages.h); a program may have written to fewer of
+ * them. To ask takes system calls, one for each MiB, so only reports do. Where the kernel does not tell, all pages that
+ * were handed out count. */
+struct resident {
+    int file;              /* -1: the kernel does not tell */
+    size_t first, count;   /* the pages that were read last, by their numbers */
+    uint64_t entries[256]; /* what the kernel tells of these */
+};
+
+static bool page_has_memory(struct resident *resident, size_t page)
+{
+    const size_t entry = sizeof resident->entries[0];
+    if (page - resident->first >= resident->count) {
+        resident->first = page;
+        resident->count = os_read_at(resident->file, page * entry, resident->entries, sizeof resident->entries) / entry;
+        if (resident->count == 0) {
+            return true;
+        }
+    }
+    invariant(page - resident->first < sizeof resident->entries / entry);
+    return resident->entries[page - resident->first] >> 63 != 0;
+}
+
+/* The bytes of a range on pages that have memory. All of them, where the kernel does not tell. */
+static size_t resident_range_bytes(struct resident *resident, const void *start, size_t bytes)
+{
+    const size_t page = os_page_bytes(), from = (uintptr_t)start / page,
+                 to = round_up((uintptr_t)start + bytes, page) / page;
+    size_t pages = 0;
+    for (size_t at = from; resident->file >= 0 && at < to; at++) {
+        pages += page_has_memory(resident, at);
+    }
+    invariant(pages <= to - from);
+    return resident->file >= 0 ? pages * page : bytes;
+}
+
+/* The bytes of n units on pages that were handed out and have memory. */
+static size_t there_bytes(struct resident *resident, size_t first, size_t n)
+{
+    if (resident == NULL || resident->file < 0) {
+        return pages_there_bytes(first, n);
+    }
+    const unsigned shift = pages_shift();
+    size_t pages = 0;
+    for (size_t unit = first; unit < first + n; unit++) {
+        const size_t number = (arena.base + (unit << UNIT_SHIFT)) >> shift;
+        for (uint64_t bits = load_plain(&arena.pages[unit]); bits != 0; bits &= bits - 1) {
+            pages += page_has_memory(resident, number + bit_lowest(bits));
+        }
+    }
+    invariant(pages << shift <= n << UNIT_SHIFT);
+    return pages << shift;
 }
 
 /* The runs in use. */
@@ -94,11 +152,6 @@ static void add_large(struct accounts *accounts, struct use_tally *tally, const 
     account_add(&accounts->large_tails, ((uint64_t)run->units << UNIT_SHIFT) - run->large_bytes, 0);
     tally->large_units += run->units;
     tally->large_runs++;
-}
-
-static size_t there_bytes(struct resident *resident, size_t first, size_t n)
-{
-    return resident == NULL ? pages_there_bytes(first, n) : resident_bytes(resident, first, n);
 }
 
 static void add_runs(struct accounts *accounts, struct use_tally *tally, struct resident *resident)
@@ -311,7 +364,7 @@ static struct account idle_account(uint64_t bytes, uint64_t *there)
     return (struct account){ bytes, bytes - own };
 }
 
-struct accounts_gap accounts_take(struct accounts *accounts, struct resident *resident)
+static struct accounts_gap add_up(struct accounts *accounts, struct resident *resident)
 {
     struct use_tally tally = { .slab_units = 0 };
     memset(accounts, 0, sizeof *accounts);
@@ -352,10 +405,66 @@ struct accounts_gap accounts_take(struct accounts *accounts, struct resident *re
                                   .slots = (int64_t)not_below_zero(cached, tally.used_slot_bytes) };
 }
 
+struct accounts_gap accounts_take(struct accounts *accounts)
+{
+    return add_up(accounts, NULL);
+}
+
 void accounts_take_resident(struct accounts *accounts)
 {
+    /* Of pages longer than a unit, the bits of the engine do not tell enough. */
     struct resident resident;
-    resident_open(&resident);
-    (void)accounts_take(accounts, &resident);
-    resident_close(&resident);
+    resident.file = os_page_bytes() <= UNIT_BYTES ? os_open_to_read("/proc/self/pagemap") : -1;
+    resident.first = resident.count = 0;
+    (void)add_up(accounts, &resident);
+    if (resident.file >= 0) {
+        os_close(resident.file);
+    }
+}
+
+/* Over time, for the timeline. The walks take at most one part in WALK_SHARE of the time. */
+
+enum { WALK_NS = 100000000, WALK_SHARE = 50 };
+
+#define NAME_AND_LINE_END(name, ...) #name "\n"
+static const char sampled_names[] = ACCOUNT_FIGURES(NAME_AND_LINE_END);
+_Static_assert(sizeof sampled_names <= RING_NAMES_BYTES, "the file has room for them");
+
+static atomic_u64 next_walk_ns;
+
+static void note_accounts(uint64_t now_ns)
+{
+    struct accounts accounts;
+    invariant(timeline_is_on());
+    (void)accounts_take(&accounts);
+    for (unsigned first = 0; first < ACCOUNTS; first += RING_WORDS) {
+        uint64_t words[RING_WORDS];
+        const unsigned count = first + RING_WORDS <= ACCOUNTS ? RING_WORDS : ACCOUNTS - first;
+        invariant(count != 0 && count <= RING_WORDS);
+        for (unsigned i = 0; i < count; i++) {
+            words[i] = account_of(&accounts, first + i)->bytes;
+        }
+        timeline_note(TIMELINE_NUMBERS, first, now_ns, words, count);
+    }
+    const uint64_t done_ns = os_now_ns();
+    const uint64_t took_ns = done_ns > now_ns ? done_ns - now_ns : 0;
+    store_plain(&next_walk_ns, done_ns + max_size(WALK_NS, took_ns * WALK_SHARE));
+}
+
+static void read_gauges(void)
+{
+    const uint64_t now_ns = os_now_ns();
+    const uint64_t words[RING_WORDS] = { os_resident_bytes(), kind_bytes(RUN_USED), kind_bytes(RUN_DIRTY),
+                                         kind_bytes(RUN_STUCK),
+                                         (uint64_t)load_plain(&arena.committed_units) << UNIT_SHIFT };
+    invariant(timeline.sample == read_gauges);
+    timeline_note(TIMELINE_MEMORY, 0, now_ns, words, RING_WORDS);
+    if (now_ns >= load_plain(&next_walk_ns)) {
+        note_accounts(now_ns);
+    }
+}
+
+void accounts_start_timeline(void)
+{
+    timeline_start(read_gauges, sampled_names);
 }

@@ -13,7 +13,6 @@
 #ifndef TSLAB_AUDIT_ACCOUNTS_H
 #define TSLAB_AUDIT_ACCOUNTS_H
 
-#include "audit/resident.h"
 #include "base/build.h"
 #include "common/figures.h"
 #include "thread/heap.h"
@@ -52,14 +51,18 @@ struct accounts_gap {
     int64_t slots; /* cached slots beyond those that slabs have lent */
 };
 
-/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. NULL for
- * `resident`: all pages that were handed out count as touched. */
-struct accounts_gap accounts_take(struct accounts *accounts, struct resident *resident);
+/* Fills in *accounts. Where two walks contradict each other, because something moved, no account is below 0. All pages
+ * that were handed out count as touched. */
+struct accounts_gap accounts_take(struct accounts *accounts);
 
 /* The same for a report: pages that the program has not touched are told apart, where the kernel tells. */
 void accounts_take_resident(struct accounts *accounts);
 
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);
+
+/* Notes how much memory there is in the timeline, if an option asks for one: what is resident and what the depot counts
+ * each time, and all accounts as often as their walks take little of the time. Before other threads run. */
+void accounts_start_timeline(void);
 
 #endif

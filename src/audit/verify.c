@@ -402,7 +402,7 @@ void verify_shared(void)
 void verify_accounts(void)
 {
     struct accounts accounts;
-    const struct accounts_gap gap = accounts_take(&accounts, NULL);
+    const struct accounts_gap gap = accounts_take(&accounts);
     uint64_t sum = 0;
     for (unsigned i = 0; i < ACCOUNTS; i++) {
         sum += account_of(&accounts, i)->bytes;

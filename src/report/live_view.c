@@ -252,7 +252,7 @@ static void fill(struct board_copy *copy)
     struct label_limit limit;
     uint64_t collection = 0;
     struct accounts accounts;
-    (void)accounts_take(&accounts, NULL);
+    (void)accounts_take(&accounts);
     *copy = (struct board_copy){ .number = board.number, .pid = board.pid, .rows = { 1, 1, 0, 0, OPTION_COUNT, 1, 0 } };
     (void)strncpy(copy->library, tslab_version(), sizeof copy->library - 1);
     at = post_process(at, &accounts);

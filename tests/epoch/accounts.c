@@ -51,10 +51,10 @@ static void add_up(uint64_t live_bytes)
 {
     enum { TRIES = 100, TRY_MICROSECONDS = 10000 };
     struct accounts accounts;
-    (void)accounts_take(&accounts, NULL);
+    (void)accounts_take(&accounts);
     for (unsigned i = 0; i < TRIES && accounts.moving_runs.bytes != 0; i++) {
         usleep(TRY_MICROSECONDS);
-        (void)accounts_take(&accounts, NULL);
+        (void)accounts_take(&accounts);
     }
     CHECK(sum_of(&accounts) == accounts.committed_bytes && accounts.moving_runs.bytes == 0);
     CHECK(accounts.live_slots.bytes == live_bytes);
@@ -63,7 +63,7 @@ static void add_up(uint64_t live_bytes)
 static void look(uint64_t steady_bytes)
 {
     struct accounts accounts;
-    (void)accounts_take(&accounts, NULL);
+    (void)accounts_take(&accounts);
     const uint64_t sum = sum_of(&accounts), committed = accounts.committed_bytes;
     CHECK_SAY((sum > committed ? sum - committed : committed - sum) <= MOTION_BYTES,
               "the accounts are %llu bytes, and %llu are committed", (unsigned long long)sum,

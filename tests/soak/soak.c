@@ -201,7 +201,7 @@ static void check_epochs(const struct tslab_stats *stats)
 /* The sum of all accounts. */
 static uint64_t take_accounts(struct accounts *accounts)
 {
-    (void)accounts_take(accounts, NULL);
+    (void)accounts_take(accounts);
     uint64_t sum = 0;
     for (const struct account *a = &accounts->live_slots; (const void *)a < (const void *)(accounts + 1); a++) {
         CHECK(a->untouched_bytes <= a->bytes);

@@ -480,7 +480,7 @@ static void records_are_used_again(const void *unused)
     struct accounts before, after;
     for (unsigned round = 0; round < 60; round++) {
         if (round == 5) {
-            (void)accounts_take(&before, NULL);
+            (void)accounts_take(&before);
         }
         for (unsigned i = 0; i < 3000; i++) {
             objects[i] = tslab_malloc(256);
@@ -489,7 +489,7 @@ static void records_are_used_again(const void *unused)
             tslab_free(objects[i]);
         }
     }
-    (void)accounts_take(&after, NULL);
+    (void)accounts_take(&after);
     CHECK(counter_get(&samples.lost) == 0);
     CHECK_SAY(after.epoch_records.bytes == before.epoch_records.bytes, "records grow from %llu bytes to %llu",
               (unsigned long long)before.epoch_records.bytes, (unsigned long long)after.epoch_records.bytes);

@@ -77,7 +77,7 @@ enum { UNITS_ALONE, ALL };
 static void check_resident(const char *when, int what)
 {
     struct accounts accounts;
-    (void)accounts_take(&accounts, NULL);
+    (void)accounts_take(&accounts);
     const uintptr_t tables = (uintptr_t)arena.units, units = arena.base, end = units + (arena.span_units << UNIT_SHIFT);
     const size_t in_units = resident_between(units, end);
     uint64_t metadata = 0;
