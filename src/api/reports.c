@@ -12,7 +12,6 @@
 #include "os/sink.h"
 #include "report/live_view.h"
 #include "report/profile.h"
-#include "report/profile_text.h"
 #include "report/report_timer.h"
 #include "report/sized_structs.h"
 #include "report/statistics.h"

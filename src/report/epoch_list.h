@@ -1,6 +1,6 @@
 /* Descriptions of epochs, for the interface and the reports.
  *
- * Threads: any. The functions enter the gate themselves, except where one says otherwise. */
+ * Threads: any. The functions enter the gate themselves. */
 #ifndef TSLAB_REPORT_EPOCH_LIST_H
 #define TSLAB_REPORT_EPOCH_LIST_H
 
@@ -15,10 +15,6 @@
 /* Describes at most `capacity` epochs whose index is at least *from, and sets *from behind the last one. Returns how
  * many. 0: there are no more. */
 size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity);
-
-/* Describes the first epoch whose index is at least *from, and sets *from behind it. False: there is none. In the gate.
- */
-bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry);
 
 enum { LABELS_TOLD = 20 };
 

@@ -13,7 +13,7 @@
 #include "os/shared_memory.h"
 #include "os/sink.h"
 #include "os/text.h"
-#include "report/profile_text.h"
+#include "report/profile.h"
 #include "report/report_timer.h"
 #include "report/summary.h"
 #include "slab/samples.h"

@@ -32,4 +32,8 @@ void profile_kept(struct kept *by_class);
 /* The part of that which a living object is charged. */
 struct kept profile_kept_by(const struct sample *sample);
 
+/* Writes the profile as text, in the form that docs/profiles.md describes, to the file that the option names, if
+ * allocations are sampled. number: which report of the program it is. */
+void profile_save(uint32_t number);
+
 #endif
