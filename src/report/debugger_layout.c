@@ -1,11 +1,14 @@
-/* A row for each variable that the debuggers' script starts from, and for each field and size that it needs. */
+/* Where things are, for debuggers: a table of names, addresses and numbers in a section of its own, `.tslab_layout`. It
+ * survives strip, and is in core files' libraries, so tools/gdb/tslab.py needs neither symbols nor debug information,
+ * and reads each version of the library by that version's own table. Nobody in the library reads it.
+ *
+ * There is a row for each variable that the script starts from, and for each field and size that it needs. */
 #include "base/build.h"
 
 #include <tslab/tslab.h>
 
 #include "common/guard.h"
 #include "malloc/engine.h"
-#include "report/debugger_layout.h"
 #include "slab/epoch_record.h"
 #include "slab/generation.h"
 #include "space/depot.h"
@@ -22,6 +25,21 @@
 #define NUMBER(what)       { #what, NULL, (what) },
 #define FIELD(what, field) { #what "." #field, NULL, offsetof(struct what, field) },
 #define SIZE(what)         { "sizeof " #what, NULL, sizeof(struct what) },
+
+enum { LAYOUT_VERSION = 1 };
+
+struct layout_row {
+    const char *name;
+    const void *at; /* an address, or NULL: */
+    uint64_t number;
+};
+
+struct layout {
+    char magic[8];
+    uint32_t version, rows;
+    const char *library; /* its version */
+    const struct layout_row *row;
+};
 
 static const struct layout_row layout_rows[] = {
     /* clang-format off */

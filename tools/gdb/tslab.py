@@ -36,7 +36,7 @@ def mebibytes(count):
 
 
 class Library:
-    """One copy of the library in the process, by its own table of places (src/report/debugger_layout.h)."""
+    """One copy of the library in the process, by its own table of places (src/report/debugger_layout.c)."""
 
     def __init__(self, at, path):
         magic, version, rows, name, first = struct.unpack("<8s2I2Q", memory(at, 32))
