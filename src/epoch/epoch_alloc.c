@@ -134,7 +134,7 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
         return NULL;
     }
     gate_lock(&thread->gate);
-    void *p = large_alloc_in(hold->epoch->id, max_size(size, 1), alignment, zero);
+    void *p = large_alloc(hold->epoch->id, max_size(size, 1), alignment, zero);
     if (p != NULL) {
         epoch_link_run(hold->epoch, (uint32_t)arena_unit(p));
         hold_count_filled(hold, size);

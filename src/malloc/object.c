@@ -53,7 +53,7 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     void *p = large_alloc_hot(&thread->heap.hot, size, alignment);
     if (p == NULL) {
         gate_lock(&thread->gate);
-        p = large_alloc(max_size(size, 1), alignment, zero);
+        p = large_alloc(0, max_size(size, 1), alignment, zero);
         if (unlikely(reclaim_is_over_budget())) {
             reclaim_tick(); /* before the program writes to it: what waits makes room */
         }

@@ -1,4 +1,4 @@
-/* The length of a run follows from large_bytes of its descriptor, by units_for. Setting and clearing the tag is what
+/* The length of a run follows from large_bytes of its descriptor, by large_units. Setting and clearing the tag is what
  * makes and ends a block. */
 #include "slab/large.h"
 
@@ -35,21 +35,15 @@ static uint32_t whole_units(size_t bytes)
     return bytes > (size_t)UINT32_MAX << UNIT_SHIFT ? 0 : (uint32_t)((bytes + UNIT_BYTES - 1) >> UNIT_SHIFT);
 }
 
-/* The units of a run that serves this many bytes. 0 when no run can. */
-static uint32_t units_for(size_t bytes)
-{
-    return whole_units(bytes + large_guard_bytes());
-}
-
 uint32_t large_units(size_t bytes)
 {
-    return units_for(bytes);
+    return whole_units(bytes + large_guard_bytes());
 }
 
 /* The usable bytes of such a run: whole pages, but never beyond the run, since pages may be larger than units. */
 static size_t usable_bytes(size_t bytes)
 {
-    return min_size(round_up(bytes, os_page_bytes()), (size_t)units_for(bytes) << UNIT_SHIFT);
+    return min_size(round_up(bytes, os_page_bytes()), (size_t)large_units(bytes) << UNIT_SHIFT);
 }
 
 /* The descriptor of the large run that starts at p, or NULL. */
@@ -74,7 +68,7 @@ static inline void large_check(uint32_t first, uint32_t units, uint32_t tag)
 static char *large_guard_of(uint32_t first, size_t *bytes)
 {
     const size_t usable = arena.runs[first].large_bytes;
-    *bytes = ((size_t)units_for(usable) << UNIT_SHIFT) - usable;
+    *bytes = ((size_t)large_units(usable) << UNIT_SHIFT) - usable;
     return arena_address(first) + usable;
 }
 
@@ -108,7 +102,7 @@ static bool large_lower_guard(uint32_t first)
 /* Makes a run that the caller took a large block. */
 static void *large_open(uint32_t first, size_t bytes)
 {
-    large_check(first, units_for(bytes), TAG_NONE);
+    large_check(first, large_units(bytes), TAG_NONE);
     invariant(usable_bytes(bytes) >= bytes);
     owned_store(&arena.runs[first].large_bytes, usable_bytes(bytes));
     if (GUARDED) {
@@ -119,10 +113,10 @@ static void *large_open(uint32_t first, size_t bytes)
     return arena_address(first);
 }
 
-void *large_alloc(size_t bytes, size_t alignment, bool *zero)
+void *large_alloc(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
 {
     invariant(bytes != 0 && bytes <= PTRDIFF_MAX && is_power_of_two(alignment));
-    const uint32_t units = units_for(bytes);
+    const uint32_t units = large_units(bytes);
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     uint32_t first = 0;
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
@@ -131,22 +125,10 @@ void *large_alloc(size_t bytes, size_t alignment, bool *zero)
     if (first == 0) {
         return NULL;
     }
-    pages_touch_units(first, units);
-    return large_open(first, bytes);
-}
-
-void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
-{
-    invariant(epoch != 0 && bytes != 0 && bytes <= PTRDIFF_MAX && is_power_of_two(alignment));
-    const uint32_t units = units_for(bytes);
-    const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
-    const uint32_t first =
-        units != 0 && align != 0 && align <= UINT32_MAX - units ? reclaim_take(units, align, zero) : 0;
-    if (first == 0) {
-        return NULL;
-    }
     invariant(word_state(load_plain(&arena.runs[first].word)) == SLAB_EMPTY);
-    store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    if (epoch != 0) {
+        store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));
+    }
     pages_touch_units(first, units);
     return large_open(first, bytes);
 }
@@ -160,7 +142,7 @@ uint32_t large_epoch(const void *p)
 
 void *large_alloc_hot(struct hot_runs *hot, size_t bytes, size_t alignment)
 {
-    const uint32_t wanted = units_for(bytes);
+    const uint32_t wanted = large_units(bytes);
     uint32_t units = wanted;
     const uint32_t first = hot_runs_take(hot, &units, alignment);
     invariant(first == 0 || units >= wanted);
@@ -195,9 +177,9 @@ bool large_free_hot(struct hot_runs *hot, void *p, uint32_t most)
     const uint32_t first = run_index(run);
     const size_t bytes = run->large_bytes;
     invariant(bytes != 0);
-    large_check(first, units_for(bytes), TAG_LARGE);
+    large_check(first, large_units(bytes), TAG_LARGE);
     store_relaxed(&arena.units[first].tag, TAG_NONE);
-    const bool kept = hot_runs_put(hot, first, units_for(bytes), most);
+    const bool kept = hot_runs_put(hot, first, large_units(bytes), most);
     if (kept) {
         trace_large_free(p, bytes);
     } else {
@@ -229,7 +211,7 @@ bool large_free(struct hot_runs *hot, void *p, uint32_t most)
         return false;
     }
     const uint32_t first = run_index(run);
-    const uint32_t units = units_for(run->large_bytes);
+    const uint32_t units = large_units(run->large_bytes);
     large_check(first, units, TAG_LARGE);
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
     trace_large_free(p, run->large_bytes);
@@ -256,8 +238,8 @@ static bool move_pays(uint32_t first, uint32_t units)
 void *large_move(void *p, size_t bytes)
 {
     struct run *const run = large_at(p);
-    const uint32_t wanted = units_for(bytes);
-    const uint32_t units = run == NULL ? 0 : units_for(run->large_bytes);
+    const uint32_t wanted = large_units(bytes);
+    const uint32_t units = run == NULL ? 0 : large_units(run->large_bytes);
     if (wanted == 0 || units == 0 || units > wanted || !move_pays(run_index(run), units)) {
         return NULL;
     }
@@ -303,12 +285,12 @@ void *large_move(void *p, size_t bytes)
 bool large_resize(void *p, size_t bytes)
 {
     struct run *run = large_at(p);
-    const uint32_t wanted = units_for(bytes);
+    const uint32_t wanted = large_units(bytes);
     if (run == NULL || wanted == 0) {
         return false;
     }
     const uint32_t first = run_index(run);
-    const uint32_t units = units_for(run->large_bytes);
+    const uint32_t units = large_units(run->large_bytes);
     large_check(first, units, TAG_LARGE);
     bool clean;
     if (GUARDED && !large_lower_guard(first)) {

@@ -19,12 +19,9 @@ struct hot_runs;
 /* The units of a run that serves this many bytes. 0 when no run can. Any thread. */
 uint32_t large_units(size_t bytes);
 
-/* A block of at least `bytes` (above 0, at most PTRDIFF_MAX), aligned to a power of two. *zero: it reads as zero. NULL:
- * no memory. */
-void *large_alloc(size_t bytes, size_t alignment, bool *zero);
-
-/* The same, as a run of an epoch. The caller links it. */
-void *large_alloc_in(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
+/* A block of at least `bytes` (above 0, at most PTRDIFF_MAX), aligned to a power of two, of the epoch with this id, to
+ * which the caller links it, or, for 0, of the process. *zero: it reads as zero. NULL: no memory. */
+void *large_alloc(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
 
 /* The id of the epoch that the large block at p belongs to. 0 when it belongs to the process, or there is none at p. */
 uint32_t large_epoch(const void *p);
