@@ -65,86 +65,28 @@ struct os_calls {
 
 extern struct os_calls os_calls;
 
-static inline enum os_placed os_place(void *start, size_t bytes, enum os_access access)
-{
-    return os_calls.place(start, bytes, access);
-}
-
-static inline bool os_seal(void *start, size_t bytes)
-{
-    return os_calls.seal(start, bytes);
-}
-
-static inline void *os_reserve(size_t bytes)
-{
-    return os_calls.reserve(bytes);
-}
-
-static inline bool os_unmap(void *start, size_t bytes)
-{
-    return os_calls.unmap(start, bytes);
-}
-
-static inline bool os_commit(void *start, size_t bytes)
-{
-    return os_calls.commit(start, bytes);
-}
-
-static inline bool os_forbid(void *start, size_t bytes)
-{
-    return os_calls.forbid(start, bytes);
-}
-
-static inline bool os_purge(void *start, size_t bytes)
-{
-    return os_calls.purge(start, bytes);
-}
-
-static inline bool os_offer(void *start, size_t bytes)
-{
-    return os_calls.offer(start, bytes);
-}
-
-static inline enum os_moved os_move(void *from, size_t bytes, void *to, size_t longer)
-{
-    return os_calls.move(from, bytes, to, longer);
-}
-
-static inline bool os_huge_on_request(void)
-{
-    return os_calls.huge_on_request();
-}
-
-static inline bool os_allow_huge(void *start, size_t bytes, bool allowed)
-{
-    return os_calls.allow_huge(start, bytes, allowed);
-}
-
-static inline void *os_map(size_t bytes)
-{
-    return os_calls.map(bytes);
-}
-
-static inline uint64_t os_now_ms(void)
-{
-    return os_calls.now_ms();
-}
+/* Calls through the table. */
+#define os_place           os_calls.place
+#define os_seal            os_calls.seal
+#define os_reserve         os_calls.reserve
+#define os_unmap           os_calls.unmap
+#define os_commit          os_calls.commit
+#define os_forbid          os_calls.forbid
+#define os_purge           os_calls.purge
+#define os_offer           os_calls.offer
+#define os_move            os_calls.move
+#define os_huge_on_request os_calls.huge_on_request
+#define os_allow_huge      os_calls.allow_huge
+#define os_map             os_calls.map
+#define os_now_ms          os_calls.now_ms
+#define os_futex_wait      os_calls.futex_wait
+#define os_futex_wake_one  os_calls.futex_wake_one
 
 /* For reports: the milliseconds since a reading of the clock. 0 where the clock failed at either reading. */
 static inline uint64_t os_ms_since(uint64_t then_ms)
 {
     const uint64_t now_ms = os_now_ms();
     return now_ms > then_ms ? now_ms - then_ms : 0;
-}
-
-static inline void os_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
-{
-    os_calls.futex_wait(word, expected, most_ms);
-}
-
-static inline void os_futex_wake_one(atomic_u32 *word)
-{
-    os_calls.futex_wake_one(word);
 }
 
 /* The size of a page. It is asked for once, then remembered. */

@@ -145,8 +145,7 @@ def table_calls(sources):
     """Where the engine calls through the table, by its source: {(entry, file:line)}."""
     with open(os.path.join(sources, "os", "os.h"), encoding="utf-8") as file:
         header = file.read()
-    inlines = set(re.findall(r"^static inline [\w *]*?(os_\w+)\([^;]*?\)\n\{\n[^}]*os_calls\.", header, re.MULTILINE))
-    entries = {name: re.search(rf"{name}\([^;]*?\)\n\{{\n[^}}]*?os_calls\.(\w+)", header)[1] for name in inlines}
+    entries = dict(re.findall(r"^#define (os_\w+) +os_calls\.(\w+)$", header, re.MULTILINE))
     calls = set()
     for path in glob.glob(os.path.join(sources, "*", "*.c")) + glob.glob(os.path.join(sources, "*", "*.h")):
         with open(path, encoding="utf-8") as file:
