@@ -133,11 +133,6 @@ static noinline bool open_in_child(void)
     return state == TIMELINE_ON;
 }
 
-uint64_t timeline_now(void)
-{
-    return os_now_ns();
-}
-
 noinline void timeline_note(enum timeline_kind kind, uint32_t part, uint64_t when_ns, const uint64_t *words,
                             unsigned count)
 {

@@ -7,7 +7,7 @@
  * In the child of a fork the timeline goes on in a file of its own, which is made when something is to be noted there.
  *
  * Off, each place that notes something costs one load and one branch. Nothing here is on the fast path, allocates, or
- * takes a lock. Threads: any, and anywhere, except timeline_start and timeline_sample_if_due. */
+ * takes a lock. Threads: any, and anywhere, except timeline_start and timeline_sample. */
 #ifndef TSLAB_COMMON_TIMELINE_H
 #define TSLAB_COMMON_TIMELINE_H
 
@@ -68,7 +68,6 @@ void timeline_note_purge(uint64_t begun_ns, const void *start, size_t bytes, boo
 void timeline_note_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
 void timeline_note_if_long(uint64_t begun_ns, enum timeline_operation operation, size_t bytes);
 void timeline_sample(void);
-uint64_t timeline_now(void);
 
 /* A macro, because no compiler keeps what stands under a condition that is 0, even where it optimises nothing: a build
  * without reports has none of the functions above. */
@@ -78,40 +77,6 @@ static inline void timeline_epoch(enum timeline_kind kind, uint64_t value, const
 {
     if (timeline_is_on()) {
         timeline_note_epoch(kind, value, label);
-    }
-}
-
-static inline void timeline_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
-{
-    if (timeline_is_on()) {
-        timeline_note_limit(kind, used_bytes, wanted_bytes, epoch);
-    }
-}
-
-/* The start of something that may take long. 0: the timeline is off. */
-static inline uint64_t timeline_begin(void)
-{
-    return timeline_is_on() ? timeline_now() : 0;
-}
-
-static inline void timeline_purged(uint64_t begun_ns, const void *start, size_t bytes, bool granted)
-{
-    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
-        timeline_note_purge(begun_ns, start, bytes, granted);
-    }
-}
-
-static inline void timeline_end(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
-{
-    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
-        timeline_note_if_long(begun_ns, operation, bytes);
-    }
-}
-
-static inline void timeline_sample_if_due(void)
-{
-    if (timeline_is_on()) {
-        timeline_sample();
     }
 }
 

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/probe.h"
 #include "common/timeline.h"
+#include "os/os.h"
 
 /* What is called when it is time to look whether a report is due. Set before there are threads. */
 struct trace {
@@ -36,7 +37,9 @@ static inline void trace_after_slow(void)
     if (trace_is_watched()) {
         trace.after_slow();
     }
-    timeline_sample_if_due();
+    if (timeline_is_on()) {
+        timeline_sample();
+    }
 }
 
 /* The keeper comes by. It has no record. */
@@ -45,7 +48,9 @@ static inline void trace_from_keeper(void)
     if (trace_is_watched()) {
         trace.from_keeper();
     }
-    timeline_sample_if_due();
+    if (timeline_is_on()) {
+        timeline_sample();
+    }
 }
 
 /* In the child of a fork, which has one thread. */
@@ -62,15 +67,17 @@ static inline void trace_slow(enum slow_reason reason, size_t bytes)
     PROBE2(slow, reason, bytes);
 }
 
-/* The start of something that may take long, and its end. */
+/* The start of something that may take long, and its end. 0: the timeline is off. */
 static inline uint64_t trace_begin(void)
 {
-    return timeline_begin();
+    return timeline_is_on() ? os_now_ns() : 0;
 }
 
 static inline void trace_end(uint64_t begun_ns, enum timeline_operation operation, size_t bytes)
 {
-    timeline_end(begun_ns, operation, bytes);
+    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
+        timeline_note_if_long(begun_ns, operation, bytes);
+    }
 }
 
 static inline void trace_epoch_open(uint64_t value, const char *label)
@@ -125,21 +132,25 @@ static inline void trace_huge_fill(const void *start)
 
 static inline uint64_t trace_purge_begin(const void *start, size_t bytes)
 {
-    const uint64_t begun_ns = timeline_begin();
+    const uint64_t begun_ns = trace_begin();
     PROBE2(purge_begin, start, bytes);
     return begun_ns;
 }
 
 static inline void trace_purge_end(uint64_t begun_ns, const void *start, size_t bytes, bool granted)
 {
-    timeline_purged(begun_ns, start, bytes, granted);
+    if (TSLAB_REPORTS && unlikely(begun_ns != 0)) {
+        timeline_note_purge(begun_ns, start, bytes, granted);
+    }
     PROBE3(purge_end, start, bytes, granted);
 }
 
 static inline void trace_limit(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch)
 {
     PROBE4(limit, kind, used_bytes, wanted_bytes, epoch);
-    timeline_limit(kind, used_bytes, wanted_bytes, epoch);
+    if (timeline_is_on()) {
+        timeline_note_limit(kind, used_bytes, wanted_bytes, epoch);
+    }
 }
 
 #endif
