@@ -214,7 +214,6 @@ void run_unlink(uint32_t first)
     run_unmark(first);
 }
 
-/* The first of n units in an empty run whose address is a multiple of align units. 0 when the run has none. */
 uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
 {
     const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);
@@ -223,9 +222,8 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* A run of the kind that has n aligned units. It stays linked. 0 when there is none. From the bin `surely` on, each run
- * is long enough for the alignment. Of the runs in lower bins, which may be too short or lie badly, the search looks
- * only at some. */
+/* From the bin `surely` on, each run is long enough for the alignment. Of the runs in lower bins, which may be too short
+ * or lie badly, the search looks only at some. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
     const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
@@ -272,7 +270,6 @@ void run_count_purged(uint32_t units, uint64_t now_ms)
     purged_lately.purged_ms = now_ms;
 }
 
-/* The run that starts at `behind`, or that ends before `first`, if it is of the kind. Else 0. A gap has no runs. */
 uint32_t run_behind(uint32_t behind, unsigned kind)
 {
     const bool is = behind < load_plain(&arena.committed_units) && arena.units[behind].first == behind &&
@@ -286,8 +283,6 @@ uint32_t run_before(uint32_t first, unsigned kind)
     return before != 0 && arena.runs[before].kind == kind ? before : 0;
 }
 
-/* Links an empty run, merged with its empty neighbours of the same kind. The result is as young as its youngest part.
- */
 uint32_t run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
 {
     const uint32_t neighbours[] = { run_behind(first + n, kind), run_before(first, kind) };
@@ -307,9 +302,7 @@ uint32_t run_join(uint32_t first, uint32_t n, unsigned kind, uint64_t since_ms)
     return first;
 }
 
-/* Leaves the units from first to end empty. They are the rest of an empty run that was cut, and keep its place on its
- * list. Where the run had no pages, the part of a page that the used units touch is dirty. That part is joined last,
- * because its neighbour may be dirty too. */
+/* The part of a page that the used units touch is joined last, because its neighbour may be dirty too. */
 void run_rest(uint32_t first, uint32_t end, unsigned kind, uint64_t since_ms, uint32_t behind)
 {
     invariant(first <= end && kind != RUN_USED);
@@ -344,7 +337,6 @@ static void run_cut_at(uint32_t run, uint32_t first, uint32_t n)
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
 }
 
-/* The same, n aligned units. Returns the first of them. */
 uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 {
     const uint32_t first = run_place(run, n, align);
@@ -357,8 +349,6 @@ uint32_t run_cut(uint32_t run, uint32_t n, uint32_t align)
 
 enum { ROW_RUNS = 8, ROW_TRIES = 8 };
 
-/* The units that empty runs have in a row from the unit `first` on, which starts one: as far as they are needed for n.
- */
 uint32_t row_behind(uint32_t first, uint32_t n)
 {
     uint32_t units = 0;
@@ -383,7 +373,6 @@ uint32_t row_fresh(uint32_t first, uint32_t n)
     return fresh;
 }
 
-/* Takes n units of a row, from `first` on, which starts a run. Returns how many of them have no pages. */
 uint32_t row_cut(uint32_t first, uint32_t n)
 {
     invariant(lock_is_held(&depot.lock) && n != 0 && row_behind(first, n) >= n);
