@@ -93,6 +93,14 @@ static uint32_t depot_return(uint32_t n, uint32_t align)
     return clean;
 }
 
+/* A clean run that has n aligned units, as it is, mapped again, or new. 0: there is no memory. */
+static uint32_t clean_run(uint32_t n, uint32_t align)
+{
+    uint32_t run = run_find(RUN_CLEAN, n, align);
+    run = run != 0 ? run : depot_return(n, align);
+    return run != 0 ? run : depot_extend(n, align);
+}
+
 /* Taking and putting back. */
 
 /* Whether the rest of a huge page is little beside what short runs have, or soon will be. */
@@ -133,15 +141,8 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         depot_unlock();
         return fits ? run : 0;
     }
-    const bool allowed = run != 0 || limit_allows(n);
-    if (run == 0 && allowed) {
-        run = run_find(RUN_CLEAN, n, align);
-    }
-    if (run == 0 && allowed) {
-        run = depot_return(n, align);
-    }
-    if (run == 0 && allowed) {
-        run = depot_extend(n, align);
+    if (run == 0 && limit_allows(n)) {
+        run = clean_run(n, align);
     }
     const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n, now_ms);
     const uint32_t units = huge ? HUGE_UNITS : n;
@@ -164,10 +165,7 @@ uint32_t depot_take_fresh(uint32_t n, uint32_t align)
         return 0;
     }
     depot_lock();
-    uint32_t run = 0;
-    if (limit_allows(n) && (run = run_find(RUN_CLEAN, n, align)) == 0 && (run = depot_return(n, align)) == 0) {
-        run = depot_extend(n, align);
-    }
+    const uint32_t run = limit_allows(n) ? clean_run(n, align) : 0;
     const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
     depot_unlock();
     return first;
@@ -291,9 +289,11 @@ void depot_trim(uint32_t first, uint32_t n, uint32_t keep)
 
 /* For purgers. */
 
-static void purging_add(size_t units)
+/* Takes the first n units of an empty run out. Under the lock. */
+static void purging_take(uint32_t run, uint32_t n)
 {
-    counter_add(&depot.purging_units, units);
+    (void)run_cut(run, n, 1);
+    counter_add(&depot.purging_units, n);
 }
 
 uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_units, uint32_t *n)
@@ -306,8 +306,7 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
         const uint32_t whole = arena_page_down(first + max_units);
         *n = units <= max_units ? units : whole > first ? whole - first : max_units;
         invariant(*n != 0 && *n <= max_units && *n <= units);
-        first = run_cut(first, *n, 1);
-        purging_add(*n);
+        purging_take(first, *n);
     } else {
         first = 0;
     }
@@ -318,12 +317,11 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
 uint32_t depot_take_unswept(uint32_t *n)
 {
     depot_lock();
-    uint32_t first = depot.unswept.head;
+    const uint32_t first = depot.unswept.head;
     if (first != 0) {
         invariant(arena.runs[first].kind == RUN_CLEAN && arena.runs[first].empty.is_swept == UNSWEPT);
         *n = arena.runs[first].units;
-        first = run_cut(first, *n, 1);
-        purging_add(*n);
+        purging_take(first, *n);
     }
     depot_unlock();
     return first;
@@ -335,8 +333,7 @@ uint32_t depot_take_clean(uint32_t least, uint32_t *n)
     const uint32_t first = run_find(RUN_CLEAN, least, 1);
     if (first != 0) {
         *n = arena.runs[first].units;
-        (void)run_cut(first, *n, 1);
-        purging_add(*n);
+        purging_take(first, *n);
     }
     depot_unlock();
     invariant(first == 0 || *n >= least);
@@ -348,7 +345,7 @@ static void put_back(uint32_t first, uint32_t n, unsigned kind, uint64_t since_m
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(counter_get(&depot.purging_units) >= n);
-    purging_add(-(size_t)n);
+    counter_sub(&depot.purging_units, n);
     counter_add(&depot.put_backs, 1);
     run_unmark(first);
     (void)run_join(first, n, kind, since_ms);
