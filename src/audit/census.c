@@ -8,8 +8,6 @@
 #include "slab/large.h"
 #include "space/pages.h"
 
-#include <string.h>
-
 /* Whether a run in use begins at a unit with this tag. Sets what the walk knows of it. */
 static bool run_begins(struct census_run *run, uint32_t at, uint32_t tag)
 {
@@ -82,63 +80,4 @@ size_t census_tail_bytes(unsigned class)
     const struct class_geometry *const geometry = &class_geometry[class];
     invariant(class != CLASS_NONE && (size_t)geometry->slots * geometry->size <= (size_t)geometry->units << UNIT_SHIFT);
     return ((size_t)geometry->units << UNIT_SHIFT) - (size_t)geometry->slots * geometry->size;
-}
-
-/* The slots that lie on a page, and how many of them are used. The last page may have none. */
-static void add_page(const struct slot_set *free, const struct class_geometry *geometry, size_t from, size_t to,
-                     struct census_class *sum)
-{
-    const unsigned begin = (unsigned)(from / geometry->size);
-    const unsigned end = (unsigned)min_size((to + geometry->size - 1) / geometry->size, geometry->slots);
-    unsigned used = 0;
-    for (unsigned slot = begin; slot < end; slot++) {
-        used += !slot_set_has(free, slot);
-    }
-    const bool kept = used != 0 && begin + used < end;
-    invariant(begin <= end && begin + used <= end);
-    sum->pages++;
-    sum->free_pages += used == 0;
-    sum->kept_1 += kept && used <= 1;
-    sum->kept_2 += kept && used <= 2;
-    sum->kept_4 += kept && used <= 4;
-}
-
-static void add_pages(const struct census_run *run, struct census_class *sum)
-{
-    const struct class_geometry *const geometry = &class_geometry[run->class];
-    const size_t page = min_size(os_page_bytes(), UNIT_BYTES), bytes = (size_t)geometry->units << UNIT_SHIFT;
-    struct slot_set free;
-    invariant(bytes % page == 0 && run->units == geometry->units);
-    slot_set_read(&free, &arena.runs[run->first], geometry);
-    for (size_t at = 0; at < bytes; at += page) {
-        add_page(&free, geometry, at, at + page, sum);
-    }
-}
-
-void census_class(unsigned class, bool pages, struct census_class *sum)
-{
-    const uint32_t slots = class_geometry[class].slots;
-    invariant(class != CLASS_NONE && class < CLASS_LIMIT);
-    memset(sum, 0, sizeof *sum);
-    for (struct census_run run = { .first = 0 }; census_next(&run);) {
-        if (run.kind != CENSUS_SLAB || run.class != class) {
-            continue;
-        }
-        struct census_slab slab;
-        census_slab(&run, &slab);
-        sum->slabs++;
-        sum->full += slab.free_slots == 0;
-        sum->empty += slab.free_slots == slots;
-        sum->held += word_state(run.word) == SLAB_ATTACHED;
-        sum->free_slots += slab.free_slots;
-        sum->used_slots += slots - slab.free_slots;
-        sum->untouched_bytes += slab.free_gone_bytes + slab.tail_gone_bytes;
-        if (pages) {
-            add_pages(&run, sum);
-        }
-    }
-    invariant(sum->full + sum->empty <= sum->slabs && sum->held <= sum->slabs);
-    invariant(sum->used_slots + sum->free_slots == sum->slabs * slots);
-    sum->partial = sum->slabs - sum->full - sum->empty;
-    invariant(sum->free_pages <= sum->pages && sum->kept_1 <= sum->kept_2 && sum->kept_2 <= sum->kept_4);
 }

@@ -41,18 +41,4 @@ void census_slab(const struct census_run *run, struct census_slab *slab);
 /* The bytes of a slab behind its last slot. */
 size_t census_tail_bytes(unsigned class);
 
-/* All slabs of a class. */
-struct census_class {
-    uint64_t slabs, full, partial, empty; /* by their bitmaps; the last three add up to the first */
-    uint64_t held;                        /* of these, attached to a heap */
-    uint64_t used_slots, free_slots;      /* used: not in the bitmap, so an object's, or cached */
-    uint64_t untouched_bytes;
-    uint64_t pages;                  /* of at most 16 KiB */
-    uint64_t free_pages;             /* of these, pages without a used slot */
-    uint64_t kept_1, kept_2, kept_4; /* pages with a free slot, and with at most so many used ones */
-};
-
-/* pages: look at each page, too, which takes a look at each slot. */
-void census_class(unsigned class, bool pages, struct census_class *sum);
-
 #endif

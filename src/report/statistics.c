@@ -11,6 +11,7 @@
 #include "os/os.h"
 #include "space/depot.h"
 #include "space/limit.h"
+#include "space/pages.h"
 #include "space/reclaim.h"
 #include "space/trap.h"
 #include "thread/exchange.h"
@@ -41,7 +42,8 @@ static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
     }
 }
 
-void stats_class(unsigned class, struct class_sums *sums)
+/* The sums for one class over all heaps and lists. */
+static void stats_class(unsigned class, struct class_sums *sums)
 {
     const struct partial_counters *lists = &partial_counters[class];
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
@@ -182,13 +184,56 @@ noinline void stats_process_get(struct process_figures *figures)
     stats_process(figures, &accounts);
 }
 
+/* The slots that lie on a page of a slab, and how many of them are used. The last page may have none. */
+static void count_page(struct class_figures *figures, const struct slot_set *free,
+                       const struct class_geometry *geometry, size_t from, size_t to)
+{
+    const unsigned begin = (unsigned)(from / geometry->size);
+    const unsigned end = (unsigned)min_size((to + geometry->size - 1) / geometry->size, geometry->slots);
+    unsigned used = 0;
+    for (unsigned slot = begin; slot < end; slot++) {
+        used += !slot_set_has(free, slot);
+    }
+    const bool kept = used != 0 && begin + used < end;
+    invariant(begin <= end && begin + used <= end);
+    figures->pages++;
+    figures->pages_free += used == 0;
+    figures->pages_kept_1 += kept && used <= 1;
+    figures->pages_kept_2 += kept && used <= 2;
+    figures->pages_kept_4 += kept && used <= 4;
+}
+
+/* Returns how many slots are used: not in the bitmap, so an object's, or cached. */
+static uint64_t count_slab(struct class_figures *figures, const struct census_run *run)
+{
+    const struct class_geometry *const geometry = &class_geometry[run->class];
+    const size_t page = min_size(os_page_bytes(), UNIT_BYTES), bytes = (size_t)geometry->units << UNIT_SHIFT;
+    struct census_slab slab;
+    struct slot_set free;
+    census_slab(run, &slab);
+    invariant(slab.free_slots <= geometry->slots && bytes % page == 0 && run->units == geometry->units);
+    figures->slabs_net++;
+    figures->slabs_full += slab.free_slots == 0;
+    figures->slabs_empty += slab.free_slots == geometry->slots;
+    figures->slabs_held += word_state(run->word) == SLAB_ATTACHED;
+    figures->free_bytes += (uint64_t)slab.free_slots * geometry->size;
+    figures->untouched_bytes += slab.free_gone_bytes + slab.tail_gone_bytes;
+    slot_set_read(&free, &arena.runs[run->first], geometry);
+    for (size_t at = 0; at < bytes; at += page) {
+        count_page(figures, &free, geometry, at, at + page);
+    }
+    return geometry->slots - slab.free_slots;
+}
+
 static void add_slabs(struct class_figures *figures, unsigned class)
 {
     const uint64_t size = figures->size;
-    struct census_class slabs;
+    uint64_t used = 0;
     struct class_held held;
     accounts_held(class, &held);
-    census_class(class, true, &slabs);
+    for (struct census_run run = { .first = 0 }; census_next(&run);) {
+        used += run.kind == CENSUS_SLAB && run.class == class ? count_slab(figures, &run) : 0;
+    }
     figures->magazine_bytes = held.magazine * size;
     figures->stock_bytes = held.stock * size;
     figures->outbox_bytes = held.outbox * size;
@@ -197,22 +242,13 @@ static void add_slabs(struct class_figures *figures, unsigned class)
     figures->retired_bytes = held.retired * size;
     figures->cached_bytes = figures->magazine_bytes + figures->stock_bytes + figures->outbox_bytes +
                             figures->exchange_bytes + figures->claimed_bytes + figures->retired_bytes;
-    figures->slabs_net = slabs.slabs;
-    figures->slabs_full = slabs.full;
-    figures->slabs_partial = slabs.partial;
-    figures->slabs_empty = slabs.empty;
-    figures->slabs_held = slabs.held;
-    figures->free_bytes = slabs.free_slots * size;
-    figures->live = not_below_zero(slabs.used_slots, figures->cached_bytes / size);
-    figures->slab_bytes = slabs.slabs * class_geometry[class].units << UNIT_SHIFT;
-    invariant((slabs.used_slots + slabs.free_slots) * size <= figures->slab_bytes);
-    figures->tail_bytes = slabs.slabs * census_tail_bytes(class);
-    figures->untouched_bytes = slabs.untouched_bytes;
-    figures->pages = slabs.pages;
-    figures->pages_free = slabs.free_pages;
-    figures->pages_kept_1 = slabs.kept_1;
-    figures->pages_kept_2 = slabs.kept_2;
-    figures->pages_kept_4 = slabs.kept_4;
+    invariant(figures->slabs_full + figures->slabs_empty <= figures->slabs_net);
+    figures->slabs_partial = figures->slabs_net - figures->slabs_full - figures->slabs_empty;
+    figures->live = not_below_zero(used, figures->cached_bytes / size);
+    figures->slab_bytes = figures->slabs_net * class_geometry[class].units << UNIT_SHIFT;
+    invariant(used * size + figures->free_bytes <= figures->slab_bytes && figures->slabs_held <= figures->slabs_net);
+    figures->tail_bytes = figures->slabs_net * census_tail_bytes(class);
+    invariant(figures->pages_free <= figures->pages && figures->pages_kept_1 <= figures->pages_kept_2);
 }
 
 void stats_class_get(unsigned class, struct class_figures *figures)

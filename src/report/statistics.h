@@ -11,9 +11,6 @@
 
 struct thread;
 
-/* The sums for one class over all heaps and lists. */
-void stats_class(unsigned class, struct class_sums *sums);
-
 /* What counts tell of a class. The figures of its slabs are 0. */
 void stats_class_counted(unsigned class, struct class_figures *figures);
 
