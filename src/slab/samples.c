@@ -361,17 +361,7 @@ static void add_record(uint32_t number, const struct sample *of)
     struct sample *const sample = sample_made(number);
     invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address == 0);
     invariant(of->address % GRANULE_BYTES == 0 && of->address >> 48 == 0 && of->weight >= 1);
-    sample->bytes = of->bytes;
-    sample->period = of->period;
-    sample->epoch = of->epoch;
-    sample->born_ms = of->born_ms;
-    sample->weight = of->weight;
-    sample->stack = of->stack;
-    sample->thread = of->thread;
-    sample->run = of->run;
-    sample->life = of->life;
-    sample->class = of->class;
-    sample->address = of->address;
+    *sample = *of;
     count_in_unit(sample, 1);
     sample_table_put(load_plain(&known_samples->table), of->address, number);
     counter_add(&samples.live, 1);
@@ -428,7 +418,7 @@ void samples_note_peak(void)
     put_samples(floats);
 }
 
-bool samples_grow(uint64_t address, uint64_t bytes)
+void samples_grow(uint64_t address, uint64_t bytes)
 {
     const uint64_t floats = take_samples();
     atomic_u64 *const word = sample_word(address);
@@ -446,7 +436,6 @@ bool samples_grow(uint64_t address, uint64_t bytes)
         }
     }
     put_samples(floats);
-    return word != NULL;
 }
 
 void samples_end(uint64_t address)

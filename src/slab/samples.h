@@ -123,9 +123,9 @@ void samples_note_peak(void);
 /* Whether the object of this record is gone, as can be only if it was in a chunk. */
 bool samples_is_dead(const struct sample *sample);
 
-/* The object of the record with this address grew in its place: it counts by this many bytes from now on. False: there
- * is no such record. */
-bool samples_grow(uint64_t address, uint64_t bytes);
+/* The object of the record with this address, if there is one, grew in its place: it counts by this many bytes from now
+ * on. */
+void samples_grow(uint64_t address, uint64_t bytes);
 
 /* Ends the record of this address, if there is one. */
 void samples_end(uint64_t address);

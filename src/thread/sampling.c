@@ -192,7 +192,7 @@ noinline void sampling_large(struct thread *thread, void *p, size_t before)
     }
     if (before != 0 && more != 0 && samples_find((uintptr_t)p) != 0) {
         gate_lock(&thread->gate);
-        (void)samples_grow((uintptr_t)p, bytes);
+        samples_grow((uintptr_t)p, bytes);
         gate_unlock(&thread->gate);
     }
 }
