@@ -108,11 +108,13 @@ static bool close_handles(struct thread *thread, struct epoch *epoch, struct tsl
     return ending_close_in_gate(thread, epoch_value(handles), false, report) >= 0;
 }
 
-static void add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
+void ending_add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
 {
     report->survivors += part->survivors;
     report->survivor_bytes += part->survivor_bytes;
     report->recycled_bytes += part->recycled_bytes;
+    report->reclaimed_bytes += part->reclaimed_bytes;
+    report->rss_change_bytes += part->rss_change_bytes;
 }
 
 /* Counts the survivors, writes the line about them, and ends them, as the policy says. of_handles: what the epoch that
@@ -169,7 +171,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
         const uint64_t kept = survivors_kept_bytes(epoch);
         report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
         if (has_handles) {
-            add_report(report, &of_handles);
+            ending_add_report(report, &of_handles);
         }
     }
     const size_t holes = reclaims && has_runs ? holes_purge_epoch(epoch) : 0;
@@ -412,7 +414,7 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
     }
     finish_epoch(thread, epoch, report);
     if (report != NULL && has_handles) {
-        add_report(report, &of_handles);
+        ending_add_report(report, &of_handles);
     }
     return TSLAB_OK;
 }

@@ -20,6 +20,9 @@ struct survivors_line;
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
+/* Adds the report on one of several epochs that end together. */
+void ending_add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part);
+
 /* Empties the idle holds of a closed epoch, after a hold of it was made idle. Enters the gate. */
 void ending_help(struct thread *thread, struct epoch *epoch);
 

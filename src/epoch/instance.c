@@ -44,15 +44,6 @@ static uint64_t next_member(struct epoch *root, uint64_t instance, uint32_t *n)
     return 0;
 }
 
-static void instance_add_report(struct tslab_epoch_report *sum, const struct tslab_epoch_report *part)
-{
-    sum->survivors += part->survivors;
-    sum->survivor_bytes += part->survivor_bytes;
-    sum->recycled_bytes += part->recycled_bytes;
-    sum->reclaimed_bytes += part->reclaimed_bytes;
-    sum->rss_change_bytes += part->rss_change_bytes;
-}
-
 int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
     struct epoch *const root = instance_root(value);
@@ -80,13 +71,13 @@ int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct 
         if (status == TSLAB_BUSY || status == TSLAB_NO_MEMORY) {
             return status; /* a thread came in between; the epochs that were released stay so */
         }
-        instance_add_report(&sum, &part);
+        ending_add_report(&sum, &part);
     }
     struct tslab_epoch_report last = { 0 };
     const int status = ending_release(thread, value, reclaims, &last);
     if (report != NULL && status >= 0) {
         *report = last;
-        instance_add_report(report, &sum);
+        ending_add_report(report, &sum);
     }
     return status;
 }
