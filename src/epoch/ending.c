@@ -94,18 +94,20 @@ static void drain_or_retire(struct thread *thread, struct epoch *epoch)
  */
 /* NOLINTBEGIN(misc-no-recursion) */
 
-/* Closes the epoch that serves the handles of one that is being finished. False: there is none. */
+/* Closes the epoch that serves the handles of one that is being finished. False: there is none that is open. If it is
+ * open, only this thread closes it. */
 static bool close_handles(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report)
 {
-    struct epoch *handles = epoch_serving(epoch);
-    if (handles == NULL) {
+    const uint64_t value = epoch_serving_value(epoch);
+    struct epoch *const handles = value == 0 ? NULL : epoch_by_value(value);
+    if (handles == NULL || !epoch_is_open_as(handles, value)) {
         return false;
     }
     invariant(load_plain(&handles->owner) == epoch && load_plain(&handles->handles) == NULL);
     const uint32_t policy = load_plain(&epoch->policy);
     /* The epoch itself writes the one line of a report. */
     store_plain(&handles->policy, policy == TSLAB_POLICY_REPORT ? TSLAB_POLICY_DRAIN : policy);
-    return ending_close_in_gate(thread, epoch_value(handles), false, report) >= 0;
+    return ending_close_in_gate(thread, value, false, report) >= 0;
 }
 
 void ending_add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part)
@@ -406,9 +408,9 @@ static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t
         store_plain(&epoch->policy, TSLAB_POLICY_RELEASE);
     }
     struct tslab_epoch_report of_handles;
-    struct epoch *handles = epoch_serving(epoch);
-    const bool has_handles = handles != NULL && release_in_gate(thread, epoch_value(handles), false,
-                                                                report == NULL ? NULL : &of_handles) >= 0;
+    const uint64_t handles = epoch_serving_value(epoch);
+    const bool has_handles =
+        handles != 0 && release_in_gate(thread, handles, false, report == NULL ? NULL : &of_handles) >= 0;
     if (report != NULL) {
         ending_begin_report(epoch, reclaims, report);
     }

@@ -241,6 +241,19 @@ always_inline struct epoch *epoch_serving(const struct epoch *epoch)
     return unlikely(handles != NULL) && load_plain(&handles->owner) == epoch ? handles : NULL;
 }
 
+/* The value of that epoch. 0: there is none, or none any more. A record that has retired still names the epoch that it
+ * served, until it serves another one. Its word is written last then, and so is read first here: a value of this look
+ * is never that of the other epoch. */
+always_inline uint64_t epoch_serving_value(const struct epoch *epoch)
+{
+    const struct epoch *const handles = load_acquire(&epoch->handles);
+    if (likely(handles == NULL)) {
+        return 0;
+    }
+    const uint64_t word = load_acquire(&handles->word);
+    return load_plain(&handles->owner) == epoch ? epoch_generation(word) | handles->id : 0;
+}
+
 always_inline struct hold *epoch_first_hold(const struct epoch *epoch)
 {
     return load_acquire(&epoch->holds);
