@@ -337,6 +337,7 @@ const struct scenario scenarios[] = {
     { "epoch-handle", "entered once more, with handles", { "O @0 E E H", MAGAZINES }, { "L D H L D1", "C" }, 3, 4 },
     { "epoch-handle", "release beside allocation", { "O H", DIRECT }, { "R", "H" }, 3, 4 },
     { "epoch-handle", "release while it drains", { "O H C", DIRECT }, { "R", "J" }, 3, 4 },
+    { "epoch-handle", "release while it drains, its serving record opened", { "O H A02 C D", DIRECT }, { "R", "O1 E1 a2 L1 f" }, 2, 3 },
     { "epoch-handle", "a stale handle, the record reopened", { "O H", DIRECT }, { "J D", "C D O H" }, 2, 3 },
 
     { "epoch-handle", "a stale handle, its place lent again", { "O H", DIRECT }, { "J J", "D H D1 H" }, 3, 4 },
