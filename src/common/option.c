@@ -347,19 +347,6 @@ static size_t letters_apart(struct slice written, const char *name)
     return apart[length];
 }
 
-/* As slice_number reads it. */
-static void text_scaled(struct text *text, uint64_t bytes)
-{
-    unsigned scale = 0;
-    while (scale < 4 && bytes != 0 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        scale++;
-    }
-    invariant(scale <= 4);
-    text_number(text, bytes, 0);
-    text_part(text, &"KMGT"[scale - (scale != 0)], scale != 0);
-}
-
 static void text_values(struct text *text, const struct option_row *row)
 {
     if (row->kind == KIND_NUMBER) {

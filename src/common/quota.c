@@ -132,22 +132,14 @@ uint64_t label_limits_refused(void)
 
 void label_limits_tell(struct text *text)
 {
-    static const char suffixes[] = "KMGT";
     const size_t start = text->length;
     struct label_limit limit;
     for (uint32_t i = 0; label_limit_get(i, &limit); i++) {
-        uint64_t number = limit.limit_bytes >> 10;
-        unsigned suffix = 0;
-        if (number == 0) {
-            continue;
+        if (limit.limit_bytes != 0) {
+            text_string(text, text->length == start ? "" : ":");
+            text_foreign(text, limit.label);
+            text_string(text, "=");
+            text_scaled(text, limit.limit_bytes);
         }
-        for (; number % 1024 == 0 && suffix < sizeof suffixes - 2; suffix++) {
-            number /= 1024;
-        }
-        text_string(text, text->length == start ? "" : ":");
-        text_foreign(text, limit.label);
-        text_string(text, "=");
-        text_number(text, number, 0);
-        text_part(text, &suffixes[suffix], 1);
     }
 }

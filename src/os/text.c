@@ -58,6 +58,17 @@ void text_mib(struct text *text, uint64_t bytes, unsigned width)
     text_part(text, decimals, sizeof decimals);
 }
 
+void text_scaled(struct text *text, uint64_t bytes)
+{
+    unsigned scale = 0;
+    while (scale < 4 && bytes != 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        scale++;
+    }
+    text_number(text, bytes, 0);
+    text_part(text, &"KMGT"[scale - (scale != 0)], scale != 0);
+}
+
 void text_hex(struct text *text, uintptr_t number)
 {
     text_string(text, "0x");

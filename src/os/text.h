@@ -24,6 +24,8 @@ void text_foreign(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t number, unsigned width);
 /* Bytes in MiB with two decimals, right-aligned in width columns. */
 void text_mib(struct text *text, uint64_t bytes, unsigned width);
+/* Bytes as options take them: with the largest of K, M, G and T that leaves a whole number. */
+void text_scaled(struct text *text, uint64_t bytes);
 /* A hexadecimal number behind 0x. */
 void text_hex(struct text *text, uintptr_t number);
 /* A string, right-aligned in width columns. */
