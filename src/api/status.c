@@ -3,60 +3,37 @@
 
 #include <tslab/tslab.h>
 
+#define STATUSES(X)                                                                                                    \
+    X(TSLAB_OK, "success")                                                                                             \
+    X(TSLAB_EXPLICIT, "entered, but plain malloc does not land there")                                                 \
+    X(TSLAB_PENDING, "closed, but a thread is still inside, and the last to leave completes it")                       \
+    X(TSLAB_STALE, "it does not exist, or not any more")                                                               \
+    X(TSLAB_CLOSED, "it is closed")                                                                                    \
+    X(TSLAB_NOT_INSIDE, "it is not what this thread began last")                                                       \
+    X(TSLAB_BUSY, "a thread is inside")                                                                                \
+    X(TSLAB_NO_MEMORY, "out of memory")                                                                                \
+    X(TSLAB_INVALID, "an argument is invalid")                                                                         \
+    X(TSLAB_FIXED, "the option cannot change any more")                                                                \
+    X(TSLAB_UNSUPPORTED, "this library was built without reports")
+
 TSLAB_API const char *tslab_status_text(enum tslab_status status)
 {
+#define RETURN_TEXT(status, text)                                                                                      \
+    case (status):                                                                                                     \
+        return (text);
     switch (status) {
-    case TSLAB_OK:
-        return "success";
-    case TSLAB_EXPLICIT:
-        return "entered, but plain malloc does not land there";
-    case TSLAB_PENDING:
-        return "closed, but a thread is still inside, and the last to leave completes it";
-    case TSLAB_STALE:
-        return "it does not exist, or not any more";
-    case TSLAB_CLOSED:
-        return "it is closed";
-    case TSLAB_NOT_INSIDE:
-        return "it is not what this thread began last";
-    case TSLAB_BUSY:
-        return "a thread is inside";
-    case TSLAB_NO_MEMORY:
-        return "out of memory";
-    case TSLAB_INVALID:
-        return "an argument is invalid";
-    case TSLAB_FIXED:
-        return "the option cannot change any more";
-    case TSLAB_UNSUPPORTED:
-        return "this library was built without reports";
+        STATUSES(RETURN_TEXT)
     }
     return "unknown status";
 }
 
 TSLAB_API const char *tslab_status_name(enum tslab_status status)
 {
+#define RETURN_NAME(status, text)                                                                                      \
+    case (status):                                                                                                     \
+        return #status;
     switch (status) {
-    case TSLAB_OK:
-        return "TSLAB_OK";
-    case TSLAB_EXPLICIT:
-        return "TSLAB_EXPLICIT";
-    case TSLAB_PENDING:
-        return "TSLAB_PENDING";
-    case TSLAB_STALE:
-        return "TSLAB_STALE";
-    case TSLAB_CLOSED:
-        return "TSLAB_CLOSED";
-    case TSLAB_NOT_INSIDE:
-        return "TSLAB_NOT_INSIDE";
-    case TSLAB_BUSY:
-        return "TSLAB_BUSY";
-    case TSLAB_NO_MEMORY:
-        return "TSLAB_NO_MEMORY";
-    case TSLAB_INVALID:
-        return "TSLAB_INVALID";
-    case TSLAB_FIXED:
-        return "TSLAB_FIXED";
-    case TSLAB_UNSUPPORTED:
-        return "TSLAB_UNSUPPORTED";
+        STATUSES(RETURN_NAME)
     }
     return "unknown";
 }
