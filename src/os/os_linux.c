@@ -33,12 +33,18 @@ static bool linux_unmap(void *start, size_t bytes)
     return done;
 }
 
+static bool advise(void *start, size_t bytes, int advice)
+{
+    const int saved = errno;
+    const bool done = CALL(madvise, start, bytes, advice) == 0;
+    errno = saved;
+    return done;
+}
+
 /* Without huge pages, unless somebody asks for them: a huge page that is touched once is 2 MiB of memory. */
 static void use_small_pages(void *start, size_t bytes)
 {
-    const int saved = errno;
-    (void)CALL(madvise, start, bytes, MADV_NOHUGEPAGE);
-    errno = saved;
+    (void)advise(start, bytes, MADV_NOHUGEPAGE);
 }
 
 /* The address is a hint, which the kernel follows where nothing is mapped. A flag that insists would say no more, and
@@ -93,15 +99,24 @@ static bool linux_seal(void *start, size_t bytes)
     return sealed == start;
 }
 
-static void *linux_reserve(size_t bytes)
+static void *map_anywhere(size_t bytes, int protection, int flags)
 {
-    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-    void *const start = (void *)CALL(mmap, NULL, bytes, PROT_NONE, FLAGS, -1, 0L);
+    void *const start = (void *)CALL(mmap, NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
     if (start == MAP_FAILED) {
         return NULL;
     }
     use_small_pages(start, bytes);
     return start;
+}
+
+static void *linux_reserve(size_t bytes)
+{
+    return map_anywhere(bytes, PROT_NONE, MAP_NORESERVE);
+}
+
+static void *linux_map(size_t bytes)
+{
+    return map_anywhere(bytes, PROT_READ | PROT_WRITE, 0);
 }
 
 static bool linux_commit(void *start, size_t bytes)
@@ -119,19 +134,13 @@ static bool linux_forbid(void *start, size_t bytes)
 
 static bool linux_purge(void *start, size_t bytes)
 {
-    const int saved = errno;
-    const bool done = CALL(madvise, start, bytes, MADV_DONTNEED) == 0;
-    errno = saved;
-    return done;
+    return advise(start, bytes, MADV_DONTNEED);
 }
 
 /* Linux has it since 4.5. */
 static bool linux_offer(void *start, size_t bytes)
 {
-    const int saved = errno;
-    const bool done = CALL(madvise, start, bytes, MADV_FREE) == 0;
-    errno = saved;
-    return done;
+    return advise(start, bytes, MADV_FREE);
 }
 
 static void *move_mapping(void *from, size_t bytes, void *to, size_t longer)
@@ -198,20 +207,7 @@ static bool linux_huge_on_request(void)
 
 static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
 {
-    const int saved = errno;
-    const bool done = CALL(madvise, start, bytes, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
-    errno = saved;
-    return done;
-}
-
-static void *linux_map(size_t bytes)
-{
-    void *const start = (void *)CALL(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-    if (start == MAP_FAILED) {
-        return NULL;
-    }
-    use_small_pages(start, bytes);
-    return start;
+    return advise(start, bytes, allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 static uint64_t linux_now_ms(void)
