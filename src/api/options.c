@@ -13,16 +13,6 @@
 #include "report/report_timer.h"
 #include "space/limit.h"
 
-static uint64_t value_of(enum option option)
-{
-    struct tslab_limits limits_now;
-    limit_get(&limits_now);
-    invariant(option < OPTION_COUNT);
-    return option == OPTION_LIMIT_BYTES        ? limits_now.hard_bytes
-           : option == OPTION_SOFT_LIMIT_BYTES ? limits_now.soft_bytes
-                                               : option_get(option);
-}
-
 /* Starts the engine, so that the options are read, and its start does not read them later. */
 static void begin_options(void)
 {
@@ -41,7 +31,7 @@ TSLAB_API enum tslab_status tslab_option_get(const char *name, char *value, size
     begin_options();
     char buffer[OPTION_TEXT_BYTES];
     struct text text = { .buffer = buffer, .capacity = sizeof buffer - 1 };
-    option_tell(&text, option, value_of(option));
+    option_tell(&text, option, limit_option(option));
     invariant(text.length < sizeof buffer);
     if (text.length >= bytes) {
         return TSLAB_INVALID;

@@ -152,16 +152,11 @@ static uint64_t *post_text(uint64_t *at, uint32_t bytes, const struct text *text
 
 static noinline uint64_t *post_option(uint64_t *at, enum option option)
 {
-    struct tslab_limits limits_now;
     struct text text = { .buffer = (char *)(at + 1), .capacity = BOARD_OPTION_BYTES };
-    limit_get(&limits_now);
     *at++ = option_may_change(option);
     text_string(&text, option_name(option));
     text_string(&text, "=");
-    option_tell(&text, option,
-                option == OPTION_LIMIT_BYTES        ? limits_now.hard_bytes
-                : option == OPTION_SOFT_LIMIT_BYTES ? limits_now.soft_bytes
-                                                    : option_get(option));
+    option_tell(&text, option, limit_option(option));
     return post_text(at, BOARD_OPTION_BYTES, &text);
 }
 

@@ -149,6 +149,16 @@ void limit_get(struct tslab_limits *set)
     } while (load_relaxed(&limits_set.number) != number);
 }
 
+uint64_t limit_option(enum option option)
+{
+    struct tslab_limits limits_now;
+    limit_get(&limits_now);
+    invariant(option < OPTION_COUNT);
+    return option == OPTION_LIMIT_BYTES        ? limits_now.hard_bytes
+           : option == OPTION_SOFT_LIMIT_BYTES ? limits_now.soft_bytes
+                                               : option_get(option);
+}
+
 /* How the container is watched. By the keeper. */
 static enum { WATCH_NOTHING_YET, WATCH_NO_LIMIT, WATCH_SOME, WATCH_CLOSELY } container_watch;
 

@@ -12,6 +12,7 @@
 #ifndef TSLAB_SPACE_LIMIT_H
 #define TSLAB_SPACE_LIMIT_H
 
+#include "common/option.h"
 #include "common/quota.h"
 #include "common/trace.h"
 #include "space/free_runs.h"
@@ -69,6 +70,9 @@ void limit_forget_refusal(void);
 /* Sets the limits: in a gate, or while the engine starts. And tells them, anywhere. */
 void limit_set(const struct tslab_limits *set);
 void limit_get(struct tslab_limits *set);
+
+/* The value of an option, which, if it is a limit, the program may have set in another way. */
+uint64_t limit_option(enum option option);
 
 /* Whether memory is to be saved: above the soft limit, or near that of the container. */
 static inline bool limit_presses(void)
