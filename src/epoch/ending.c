@@ -372,12 +372,15 @@ static void verify_record(uint64_t value)
     }
 }
 
-int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+typedef int ending_verb(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+
+always_inline int end_by(ending_verb *verb, struct thread *thread, uint64_t value, bool reclaims,
+                         struct tslab_epoch_report *report)
 {
     struct survivors_line line;
     const uint64_t begun_ns = trace_begin();
     ending_lock_gate(thread, &line);
-    const int status = ending_close_in_gate(thread, value, reclaims, report);
+    const int status = verb(thread, value, reclaims, report);
     if (VERIFIES) {
         verify_record(value);
     }
@@ -386,7 +389,12 @@ int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct ts
     return status;
 }
 
-static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
+int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
+{
+    return end_by(ending_close_in_gate, thread, value, reclaims, report);
+}
+
+static ending_verb release_in_gate;
 
 /* Releases an epoch that drains: no thread is inside, and its survivors end now. */
 static int release_draining(struct thread *thread, struct epoch *epoch, uint64_t word, bool reclaims,
@@ -450,16 +458,7 @@ static int release_in_gate(struct thread *thread, uint64_t value, bool reclaims,
 
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
 {
-    struct survivors_line line;
-    const uint64_t begun_ns = trace_begin();
-    ending_lock_gate(thread, &line);
-    const int status = release_in_gate(thread, value, reclaims, report);
-    if (VERIFIES) {
-        verify_record(value);
-    }
-    ending_unlock_gate(thread);
-    trace_end(begun_ns, TIMELINE_CLOSE, 0);
-    return status;
+    return end_by(release_in_gate, thread, value, reclaims, report);
 }
 
 /* NOLINTEND(misc-no-recursion) */
