@@ -81,20 +81,25 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
     return value == 0 ? fail_epoch(ENOMEM) : (tslab_epoch){ value };
 }
 
+/* The record of a thread that may be inside of epochs. NULL: there is no memory, or the thread is ending. Then it has
+ * lost its own heap, and nothing is left of it that could be inside. */
+static struct thread *record_inside(void)
+{
+    struct thread *const thread = current_thread_get();
+    if (thread == NULL || front_current != &front_gone) {
+        return thread;
+    }
+    current_thread_put(thread);
+    return NULL;
+}
+
 TSLAB_API enum tslab_status tslab_epoch_enter(tslab_epoch epoch)
 {
     if (likely(front_current->thread != NULL)) {
         return scope_enter(front_current->thread, epoch.id);
     }
-    /* A thread that is ending has lost its own heap, and nothing is left of it that could be inside of an epoch. */
-    struct thread *thread = current_thread_get();
-    if (thread == NULL || front_current == &front_gone) {
-        if (thread != NULL) {
-            current_thread_put(thread);
-        }
-        return TSLAB_NO_MEMORY;
-    }
-    return scope_enter(thread, epoch.id);
+    struct thread *const thread = record_inside();
+    return thread == NULL ? TSLAB_NO_MEMORY : scope_enter(thread, epoch.id);
 }
 
 TSLAB_API enum tslab_status tslab_epoch_leave(tslab_epoch epoch)
@@ -375,14 +380,8 @@ TSLAB_API enum tslab_status tslab_instance_close_sized(tslab_instance instance, 
 
 TSLAB_API enum tslab_status tslab_work_begin(const char *label)
 {
-    struct thread *thread = current_thread_get();
-    if (thread == NULL || front_current == &front_gone) {
-        if (thread != NULL) {
-            current_thread_put(thread);
-        }
-        return TSLAB_NO_MEMORY;
-    }
-    return work_unit_begin(thread, label);
+    struct thread *const thread = record_inside();
+    return thread == NULL ? TSLAB_NO_MEMORY : work_unit_begin(thread, label);
 }
 
 TSLAB_API enum tslab_status tslab_work_end(void)
@@ -398,11 +397,9 @@ TSLAB_API void tslab_work_rotate(void)
 
 TSLAB_API void tslab_work_pause(void)
 {
-    struct thread *thread = current_thread_get();
-    if (thread != NULL && front_current != &front_gone) {
+    struct thread *const thread = record_inside();
+    if (thread != NULL) {
         scope_pause(thread);
-    } else if (thread != NULL) {
-        current_thread_put(thread);
     }
 }
 
