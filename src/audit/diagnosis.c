@@ -3,7 +3,7 @@
 
 #include "common/guard.h"
 #include "common/misuse.h"
-#include "os/backtrace.h"
+#include "os/call_stack.h"
 #include "os/fatal.h"
 #include "os/os.h"
 #include "os/text.h"

@@ -11,6 +11,7 @@
 
 #include "base/build.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,24 @@ void stack_prepare(void);
 /* Writes the addresses that the calling functions return to, the innermost one first, and returns how many there are,
  * at most STACK_FRAMES: the outermost ones are left out. Without any lock. */
 size_t stack_read(uintptr_t frames[STACK_FRAMES]);
+
+/* Backtraces: call stacks as lines on stderr, under the line of a misuse: "  #0 /usr/bin/server+0x1a2b (handle+0x1c)"
+ * for each frame, with an address inside of the call, as addr2line and gdb take it. The name is that of a symbol which
+ * others may link to. The process is broken: whatever faults here ends it by abort, as it ends anyway. */
+
+/* Whether this library is a checked one. Others never say backtraces. */
+enum { BACKTRACES = TSLAB_CHECKED > 1, BACKTRACE_FRAMES = 16 };
+
+/* From now on a fault ends the process by abort, until backtrace_end. False: another thread, or a function below this
+ * one, does it already. */
+bool backtrace_begin(void);
+void backtrace_end(void);
+
+/* The calling thread's stack. */
+void backtrace_say_here(void);
+
+/* A stack that was read earlier (stack_read). At most BACKTRACE_FRAMES lines; the innermost frames, as long as they
+ * are those of our own shared library, are left out. */
+void backtrace_say(const uintptr_t *frames, size_t depth);
 
 #endif
