@@ -61,11 +61,16 @@ static inline void trace_in_child(void)
     }
 }
 
-/* A slow operation for slots or objects of `bytes`. */
-static inline void trace_slow(enum slow_reason reason, size_t bytes)
-{
-    PROBE2(slow, reason, bytes);
-}
+/* What only tracers are told: a slow operation for slots or objects of `bytes` (enum slow_reason); slabs and large
+ * blocks that come and go; that a malloc or free looks at some slabs, and gives their free pages of at least so many
+ * bytes back; that a malloc has the system fill a huge page. */
+#define trace_slow(reason, bytes)                        PROBE2(slow, reason, bytes)
+#define trace_slab_open(start, slot_bytes, epoch, clean) PROBE4(slab_open, start, slot_bytes, epoch, clean)
+#define trace_slab_recycle(start, slot_bytes, epoch)     PROBE3(slab_recycle, start, slot_bytes, epoch)
+#define trace_large_alloc(start, bytes)                  PROBE2(large_alloc, start, bytes)
+#define trace_large_free(start, bytes)                   PROBE2(large_free, start, bytes)
+#define trace_sweep(min_bytes)                           PROBE1(sweep, min_bytes)
+#define trace_huge_fill(start)                           PROBE1(huge_fill, start)
 
 /* The start of something that may take long, and its end. 0: the timeline is off. */
 static inline uint64_t trace_begin(void)
@@ -96,38 +101,6 @@ static inline void trace_epoch_end(uint64_t value)
 {
     PROBE1(epoch_end, value);
     timeline_epoch(TIMELINE_EPOCH_END, value, NULL);
-}
-
-static inline void trace_slab_open(const void *start, size_t slot_bytes, uint64_t epoch, bool clean)
-{
-    PROBE4(slab_open, start, slot_bytes, epoch, clean);
-}
-
-static inline void trace_slab_recycle(const void *start, size_t slot_bytes, uint64_t epoch)
-{
-    PROBE3(slab_recycle, start, slot_bytes, epoch);
-}
-
-static inline void trace_large_alloc(const void *start, size_t bytes)
-{
-    PROBE2(large_alloc, start, bytes);
-}
-
-static inline void trace_large_free(const void *start, size_t bytes)
-{
-    PROBE2(large_free, start, bytes);
-}
-
-/* A malloc or free looks at some slabs, and gives their free pages of at least so many bytes back. */
-static inline void trace_sweep(size_t min_bytes)
-{
-    PROBE1(sweep, min_bytes);
-}
-
-/* A malloc has the system fill a huge page. */
-static inline void trace_huge_fill(const void *start)
-{
-    PROBE1(huge_fill, start);
 }
 
 static inline uint64_t trace_purge_begin(const void *start, size_t bytes)
