@@ -43,43 +43,36 @@ static bool claim_the_report(void)
     return cas_acquire(&due.is_writing, &nobody, 1);
 }
 
+static void let_go(int saved)
+{
+    invariant(load_plain(&due.is_writing) == 1);
+    errno = saved;
+    store_release(&due.is_writing, 0);
+}
+
 static void write_claimed(void)
 {
-    const int saved = errno;
-    invariant(load_plain(&due.is_writing) == 1);
     const uint64_t begun_ns = os_now_ns();
     store_plain(&due.is_asked, 0); /* a signal that comes from now on asks for the next report */
     due.write();
     store_plain(&due.took_ms, (not_below_zero(os_now_ns(), begun_ns) + NS_OF_MS - 1) / NS_OF_MS);
     store_plain(&due.last_ms, os_now_ms());
     invariant(load_plain(&due.is_writing) == 1);
-    errno = saved;
 }
 
 static void post_claimed(void)
 {
-    const int saved = errno;
-    invariant(load_plain(&due.is_writing) == 1);
     const uint64_t pause_ms = due.post();
     invariant(load_plain(&due.is_writing) == 1 && pause_ms != 0);
     store_plain(&due.next_ms, os_now_ms() + pause_ms);
-    errno = saved;
-}
-
-static void obey_claimed(void)
-{
-    const int saved = errno;
-    invariant(load_plain(&due.is_writing) == 1);
-    due.do_wanted();
-    invariant(load_plain(&due.is_writing) == 1);
-    errno = saved;
 }
 
 static void write_or_post(uint64_t late_ms)
 {
+    const int saved = errno;
     if ((has_to_obey(late_ms) || has_come() || has_to_post(late_ms)) && claim_the_report()) {
         if (has_to_obey(late_ms)) {
-            obey_claimed();
+            due.do_wanted();
         }
         if (has_come()) {
             write_claimed();
@@ -87,7 +80,7 @@ static void write_or_post(uint64_t late_ms)
         if (has_to_post(late_ms)) {
             post_claimed();
         }
-        store_release(&due.is_writing, 0);
+        let_go(saved);
     }
 }
 
@@ -153,9 +146,10 @@ void report_timer_post(uint64_t (*post)(void))
 {
     invariant(due.post == NULL && post != NULL);
     due.post = post;
+    const int saved = errno;
     if (claim_the_report()) {
         post_claimed();
-        store_release(&due.is_writing, 0);
+        let_go(saved);
     }
     store_plain(&trace.is_watched, 1);
 }
