@@ -8,7 +8,6 @@
 #include "os/fatal.h"
 #include "slab/large.h"
 #include "space/reclaim.h"
-#include "thread/heap_list.h"
 #include "thread/refill.h"
 #include "thread/sampling.h"
 
@@ -32,12 +31,11 @@ static bool hold_begin_slabs(struct thread *thread, struct hold *hold)
     if (heap == NULL) {
         return false;
     }
-    invariant(heap->epoch == hold->epoch && !heap->enlisted);
+    invariant(heap->epoch == hold->epoch);
     heap_retag(heap);
     heap->front.thread = thread;
     heap->gate = &thread->gate;
     hold->heap = heap;
-    heap_list_enlist(heap);
     /* A borrowed record is inside of nothing, and front_current does not point to its heap. */
     if (thread->scope != NULL) {
         ambient_set(thread);

@@ -3,7 +3,6 @@
 #include "epoch/hold.h"
 
 #include "os/fatal.h"
-#include "thread/heap_list.h"
 
 bool hold_claim_to_close(struct hold *hold)
 {
@@ -90,7 +89,6 @@ void hold_empty(struct epoch *epoch, struct hold *hold)
     if (hold->heap != NULL) {
         heap_unretire(hold->heap);
         heap_empty(hold->heap);
-        heap_list_delist(hold->heap);
     }
     if (cursor_start(&hold->cursor) == NULL || epoch_is_doomed(epoch)) {
         return;

@@ -34,7 +34,6 @@ enum lock_rank {
     RANK_DEPOT,       /* empty runs */
     RANK_EXCHANGE,    /* full trays that wait for any thread */
     RANK_TRAYS,       /* empty trays */
-    RANK_HEAPS,       /* the heaps of epochs that are in use */
     RANK_LIMITS,      /* the limits that the program sets */
     RANK_SAMPLES,     /* sampled objects and their stacks */
     RANK_META,        /* memory for the engine's own records */

@@ -5,7 +5,6 @@
 #include "audit/census.h"
 #include "common/metadata.h"
 #include "common/quota.h"
-#include "malloc/current_thread.h"
 #include "malloc/engine.h"
 #include "os/fatal.h"
 #include "os/os.h"
@@ -15,30 +14,20 @@
 #include "space/reclaim.h"
 #include "space/trap.h"
 #include "thread/exchange.h"
-#include "thread/heap_list.h"
 #include "thread/keeper.h"
 #include "thread/thread.h"
 
 #include <string.h>
 
-/* A thread's record is live or idle. Its counters go on over all threads that it serves. No lock, because there may be
- * many records. */
-static void add_threads(unsigned class, struct class_sums *sums)
+/* The heaps of all threads and epochs, in use or not: their counters go on over all that they serve. No lock, because
+ * there may be many. */
+static void add_heaps(unsigned class, struct class_sums *sums)
 {
     for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
         heap_add(&thread->heap, class, sums);
     }
-}
-
-/* Not under the registry's lock, because there may be many heaps, and threads begin and end meanwhile. */
-static void add_heaps_of_epochs(unsigned class, struct class_sums *sums)
-{
-    struct thread *self = current_thread_get_surely();
-    if (self != NULL) { /* NULL: the engine has not started */
-        gate_lock(&self->gate);
-        heap_list_add(class, sums);
-        gate_unlock(&self->gate);
-        current_thread_put(self);
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        heap_add(heap, class, sums);
     }
 }
 
@@ -48,8 +37,7 @@ static void stats_class(unsigned class, struct class_sums *sums)
     const struct partial_counters *lists = &partial_counters[class];
     invariant(class != CLASS_NONE && class < CLASS_LIMIT);
     memset(sums, 0, sizeof *sums);
-    add_threads(class, sums);
-    add_heaps_of_epochs(class, sums);
+    add_heaps(class, sums);
     sums->cached += exchange_slots(class);
     sums->frees += counter_get(&lists->released);
     sums->slabs_recycled = counter_get(&lists->recycled);

@@ -187,19 +187,6 @@ void heap_add(const struct heap *heap, unsigned class, struct class_sums *sums)
     sums->from_exchange += counter_get(&counters->from_exchange);
 }
 
-void heap_forget_counts(struct heap *heap, unsigned class)
-{
-    struct heap_class *hc = heap_part(heap, class);
-    invariant(heap_cached(heap, class) == 0);
-    if (heap_uses(heap, class)) {
-        owned_set(&heap->front.magazine[class].counts, COUNTS_NONE);
-        owned_set(&hc->served, 0);
-        counter_set(&hc->moved, 0);
-        hc->idle_allocs = hc->idle_frees = 0;
-        memset(&hc->counters, 0, sizeof hc->counters);
-    }
-}
-
 /* Trays. */
 
 static bool is_first_tray(const struct heap *heap, unsigned class, const struct tray *tray)

@@ -13,8 +13,8 @@
  *                           straight to their slabs
  *
  * Invariants: the tag of a magazine changes only while the heap is empty; slots in magazine, stock, outbox, exchange
- * and claimed word are in no bitmap; only an attached slab has claimed slots; a heap that leaves the list of heaps of
- * epochs is empty.
+ * and claimed word are in no bitmap; only an attached slab has claimed slots; the heap of a hold that is TAKEN is
+ * empty.
  *
  * Threads: the holder. Each function says whether it runs in the gate or enters it. */
 #ifndef TSLAB_THREAD_HEAP_H
@@ -123,8 +123,6 @@ _Static_assert(offsetof(struct front, innermost) ==
 struct heap {
     struct front front;
     struct gate *gate;        /* the gate of the thread that holds the heap, or held it last */
-    struct heap *prev, *next; /* in the list of the heaps of epochs (heap_list.h) */
-    bool enlisted;            /* the heap is in that list */
     struct heap *made_before; /* heap of an epoch: the one that was made before it; never changes */
     struct epoch *epoch;
     uint32_t affinity;
@@ -270,9 +268,6 @@ void heap_operation_end(struct heap *heap);
  * look, which is all but magazines and outboxes. Returns whether the heap still has some of that. With the lock of the
  * holder's gate. */
 bool heap_flush_idle(struct heap *heap);
-
-/* Sets the counts of a class to zero. The heap is empty. */
-void heap_forget_counts(struct heap *heap, unsigned class);
 
 /* Gives back everything that the heap caches except retired slots, and detaches its slabs. In a gate: that of the
  * holder, or of a thread that has claimed the hold. */
