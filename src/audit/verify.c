@@ -10,7 +10,6 @@
 #include "space/pages.h"
 #include "thread/exchange.h"
 #include "thread/keeper.h"
-#include "thread/resting.h"
 
 #include <string.h>
 
@@ -419,26 +418,11 @@ void verify_accounts(void)
 static void visit_all(verify_visit *visit)
 {
     verify_exchange(visit, NULL);
-    const struct thread *const lists[] = { registry.live, registry.idle };
-    for (unsigned i = 0; i < 2; i++) {
-        for (const struct thread *thread = lists[i]; thread != NULL; thread = thread->next) {
-            verify_cached(&thread->heap, visit, NULL);
-        }
+    for (const struct thread *thread = load_acquire(&registry.made); thread != NULL; thread = thread->made_before) {
+        verify_cached(&thread->heap, visit, NULL);
     }
-    for (unsigned i = 0; i < RESTING; i++) {
-        const struct heap *const heap = load_acquire(&resting_places[i]);
-        if (heap != NULL) {
-            verify_cached(heap, visit, NULL);
-        }
-    }
-    uint32_t at = 0;
-    for (struct epoch *epoch; (epoch = next_epoch(&at)) != NULL;) {
-        for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-            const struct heap *heap = load_acquire(&hold->kept_heap);
-            if (heap != NULL) {
-                verify_cached(heap, visit, NULL);
-            }
-        }
+    for (const struct heap *heap = load_acquire(&heap_made); heap != NULL; heap = heap->made_before) {
+        verify_cached(heap, visit, NULL);
     }
 }
 
