@@ -27,18 +27,6 @@ void free_aligned_sized(void *p, size_t alignment, size_t size);
 void *reallocarray(void *p, size_t count, size_t size);
 void cfree(void *p);
 
-#ifdef __GLIBC__
-/* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. None of them
- * may call a name that the program may define. */
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void *__libc_valloc(size_t size);
-void *__libc_pvalloc(size_t size);
-void __libc_free(void *p);
-#endif
-
 TSLAB_API void *malloc(size_t size)
 {
     return fast_alloc(size);
@@ -190,36 +178,23 @@ TSLAB_API void *pvalloc(size_t size)
     return whole_pages(size);
 }
 
-TSLAB_API void *__libc_malloc(size_t size)
-{
-    return fast_alloc(size);
-}
+/* glibc's second names. A program with a malloc of its own calls them, and may have no free of its own. None of them
+ * may call a name that the program may define. */
+#define SECOND_NAME(name, parameters, value)                                                                           \
+    TSLAB_API void *name parameters;                                                                                   \
+    TSLAB_API void *name parameters                                                                                    \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
 
-TSLAB_API void *__libc_calloc(size_t count, size_t size)
-{
-    return tslab_calloc(count, size);
-}
+SECOND_NAME(__libc_malloc, (size_t size), fast_alloc(size))
+SECOND_NAME(__libc_calloc, (size_t count, size_t size), tslab_calloc(count, size))
+SECOND_NAME(__libc_realloc, (void *p, size_t size), tslab_realloc(p, size))
+SECOND_NAME(__libc_memalign, (size_t alignment, size_t size), aligned_as_glibc(alignment, size))
+SECOND_NAME(__libc_valloc, (size_t size), aligned_as_glibc(os_page_bytes(), size))
+SECOND_NAME(__libc_pvalloc, (size_t size), whole_pages(size))
 
-TSLAB_API void *__libc_realloc(void *p, size_t size)
-{
-    return tslab_realloc(p, size);
-}
-
-TSLAB_API void *__libc_memalign(size_t alignment, size_t size)
-{
-    return aligned_as_glibc(alignment, size);
-}
-
-TSLAB_API void *__libc_valloc(size_t size)
-{
-    return aligned_as_glibc(os_page_bytes(), size);
-}
-
-TSLAB_API void *__libc_pvalloc(size_t size)
-{
-    return whole_pages(size);
-}
-
+TSLAB_API void __libc_free(void *p);
 TSLAB_API void __libc_free(void *p)
 {
     fast_free(p);

@@ -51,15 +51,10 @@ static bool parse_number(const struct option_row *row, struct slice text, struct
     return slice_number(text, &value->number) && value->number >= row->smallest && value->number <= row->largest;
 }
 
-static void text_plain(struct text *text, uint64_t number)
-{
-    text_number(text, number, 0);
-}
-
 static void tell_number(struct text *text, enum option option, uint64_t number)
 {
     (void)option;
-    text_plain(text, number);
+    text_number(text, number, 0);
 }
 
 /* The next of a row's words, and how much of it stands for itself: capitals stand for a number. */
@@ -352,9 +347,9 @@ static void text_values(struct text *text, const struct option_row *row)
     if (row->kind == KIND_NUMBER) {
         /* Not by strcmp: that of ThreadSanitizer may not have started. */
         const bool scaled = strlen(row->values) == strlen("bytes") && row->values[0] == 'b';
-        (scaled ? text_scaled : text_plain)(text, row->smallest);
+        scaled ? text_scaled(text, row->smallest) : text_number(text, row->smallest, 0);
         text_string(text, " to ");
-        (scaled ? text_scaled : text_plain)(text, row->largest);
+        scaled ? text_scaled(text, row->largest) : text_number(text, row->largest, 0);
         text_string(text, row->values[0] != 0 ? " " : "");
     }
     text_string(text, row->values);
