@@ -1,4 +1,4 @@
-/* Descriptions of epochs for users: of one by its value, or of all that are not FREE, a few at a time. */
+/* Descriptions of epochs for users: of one by its value, or of all that are not FREE, one at a time. */
 #include "report/epoch_list.h"
 
 #include "epoch/survivors.h"
@@ -10,9 +10,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-/* A list describes this many epochs on the stack before it hands them to the caller. */
-enum { LISTED_AT_ONCE = 8 };
 
 static enum tslab_epoch_state state_of(uint64_t word)
 {
@@ -97,8 +94,7 @@ static struct epoch *next_of_users(uint32_t *from)
     return epoch;
 }
 
-/* Describes the first epoch whose index is at least *from, and sets *from behind it. False: there is none. In the gate.
- */
+/* As epochs_describe, in the gate. */
 static bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
 {
     for (struct epoch *epoch; (epoch = next_of_users(from)) != NULL;) {
@@ -109,21 +105,17 @@ static bool epochs_next(uint32_t *from, struct tslab_epoch_stats *entry)
     return false;
 }
 
-size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity)
+bool epochs_describe(uint32_t *from, struct tslab_epoch_stats *entry)
 {
     struct thread *thread = current_thread_get();
     if (thread == NULL) {
-        return 0;
+        return false;
     }
-    size_t n = 0;
     gate_lock(&thread->gate);
-    while (n < capacity && epochs_next(from, &entries[n])) {
-        n++;
-    }
+    const bool found = epochs_next(from, entry);
     gate_unlock(&thread->gate);
     current_thread_put(thread);
-    invariant(n <= capacity);
-    return n;
+    return found;
 }
 
 TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
@@ -132,16 +124,14 @@ TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_
         errno = EINVAL;
         return 0;
     }
-    struct tslab_epoch_stats some[LISTED_AT_ONCE];
+    struct tslab_epoch_stats entry;
     uint32_t from = 0;
     size_t n = 0;
-    size_t found;
-    while ((found = epochs_describe(&from, some, min_size(capacity - n, LISTED_AT_ONCE))) > 0) {
-        for (size_t i = 0; i < found; i++) {
-            sized_give((char *)entries + (n + i) * size, size, &some[i], sizeof some[i]);
-        }
-        n += found;
+    while (n < capacity && epochs_describe(&from, &entry)) {
+        sized_give((char *)entries + n * size, size, &entry, sizeof entry);
+        n++;
     }
+    invariant(n <= capacity);
     size_t more = 0;
     /* Only a full array leaves epochs untold. Where there was room, epochs that are new since the look are not counted,
      * because they have no entry. */

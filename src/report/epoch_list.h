@@ -12,9 +12,8 @@
 
 #include <stdbool.h>
 
-/* Describes at most `capacity` epochs whose index is at least *from, and sets *from behind the last one. Returns how
- * many. 0: there are no more. */
-size_t epochs_describe(uint32_t *from, struct tslab_epoch_stats *entries, size_t capacity);
+/* Describes the first epoch whose index is at least *from, and sets *from behind it. False: there are no more. */
+bool epochs_describe(uint32_t *from, struct tslab_epoch_stats *entry);
 
 enum { LABELS_TOLD = 20 };
 

@@ -408,7 +408,7 @@ static noinline void print_names(struct text *text, int fd)
 {
     static const char *const states[] = { "open", "closing", "draining" };
     struct tslab_epoch_stats entry;
-    for (uint32_t from = 0; epochs_describe(&from, &entry, 1) == 1;) {
+    for (uint32_t from = 0; epochs_describe(&from, &entry);) {
         if (entry.epoch.id == epoch_value(&epoch_process)) {
             continue;
         }

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { SCHEMA_VERSION = 1, EPOCHS_AT_ONCE = 2 };
+enum { SCHEMA_VERSION = 1 };
 
 static const char process_names[] = PROCESS_FIGURES(FIGURE_NAME), total_names[] = TOTAL_FIGURES(FIGURE_NAME),
                   class_names[] = CLASS_FIGURES(FIGURE_NAME), thread_names[] = THREAD_FIGURES(FIGURE_NAME),
@@ -226,14 +226,10 @@ static void json_epoch_entry(struct json *json, const struct tslab_epoch_stats *
 
 static noinline void json_epochs(struct json *json)
 {
-    struct tslab_epoch_stats entries[EPOCHS_AT_ONCE];
+    struct tslab_epoch_stats entry;
     json_open(json, "epochs", "[");
-    uint32_t from = 0;
-    size_t n;
-    while ((n = epochs_describe(&from, entries, sizeof entries / sizeof entries[0])) > 0) {
-        for (size_t i = 0; i < n; i++) {
-            json_epoch_entry(json, &entries[i]);
-        }
+    for (uint32_t from = 0; epochs_describe(&from, &entry);) {
+        json_epoch_entry(json, &entry);
     }
     json_close(json, "]");
 }

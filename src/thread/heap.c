@@ -458,11 +458,10 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
             continue;
         }
         heap_add(heap, c, &sums);
-        if (sums.allocations == hc->idle_allocs && sums.frees == hc->idle_frees && sums.cached != 0) {
+        if (sums.allocations + sums.frees == hc->idle_operations && sums.cached != 0) {
             empty_class(heap, c);
         }
-        hc->idle_allocs = sums.allocations;
-        hc->idle_frees = sums.frees;
+        hc->idle_operations = sums.allocations + sums.frees;
     }
     hot_runs_flush_idle(&heap->hot);
     stock_tick(&heap->stock);

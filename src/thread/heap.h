@@ -95,8 +95,7 @@ struct heap_class {
     uint32_t changes;         /* samples.changes at that time (sampling.h) */
     bool ends_in_sample;      /* the object at the end of the count is sampled */
     atomic_u64 moved;         /* slots that slow paths took out of the magazine, less those that they put in */
-    uint64_t idle_allocs;     /* allocations at the last tick */
-    uint64_t idle_frees;      /* frees at the last tick */
+    uint64_t idle_operations; /* allocations and frees at the last tick */
     struct class_counters counters;
     struct first_tray first;
 };
