@@ -164,12 +164,12 @@ void verify_heap(const struct heap *heap)
 
 struct tally {
     size_t units[RUN_KINDS], runs[RUN_KINDS];
-    size_t unswept;
+    size_t with_tables;
 };
 
-static bool waits_for_sweep(const struct run *run)
+static bool waits_with_tables(const struct run *run)
 {
-    return run->kind == RUN_CLEAN && run->empty.is_swept == 0 && run->units >= RUN_SWEEP_UNITS_MIN;
+    return run->kind == RUN_CLEAN && run->empty.tables_gone == 0 && run->units >= RUN_TABLES_UNITS_MIN;
 }
 
 /* Of a long run only the first units are looked at, and the last: its part of the side tables may have no pages. */
@@ -177,7 +177,7 @@ static void verify_empty(uint32_t first)
 {
     const struct run *run = &arena.runs[first];
     invariant(word_state(load_plain(&run->word)) == SLAB_EMPTY);
-    for (uint32_t i = 0; i < run->units && i < RUN_SWEEP_UNITS_MIN; i++) {
+    for (uint32_t i = 0; i < run->units && i < RUN_TABLES_UNITS_MIN; i++) {
         invariant(load_plain(&arena.units[first + i].tag) == TAG_NONE);
     }
     invariant(load_plain(&arena.units[first + run->units - 1].tag) == TAG_NONE);
@@ -206,7 +206,7 @@ static void verify_tiles(struct tally *tally)
         }
         tally->units[run->kind] += run->units;
         tally->runs[run->kind]++;
-        tally->unswept += waits_for_sweep(run);
+        tally->with_tables += waits_with_tables(run);
         before = run->kind;
         at += run->units;
     }
@@ -238,7 +238,7 @@ static size_t verify_ages(const struct run_list *list, bool dirty, size_t most)
         const struct run *run = &arena.runs[at];
         n++;
         invariant(n <= most && run->empty.prev == before);
-        invariant(dirty ? run->kind == RUN_DIRTY : waits_for_sweep(run));
+        invariant(dirty ? run->kind == RUN_DIRTY : waits_with_tables(run));
         invariant(!dirty || before == 0 || arena.runs[before].empty.dirty_since_ms <= run->empty.dirty_since_ms);
         before = at;
     }
@@ -249,20 +249,20 @@ static size_t verify_ages(const struct run_list *list, bool dirty, size_t most)
 void verify_depot(void)
 {
     lock_acquire(&depot.lock);
-    struct tally tiles = { .unswept = 0 }, binned = { .unswept = 0 };
+    struct tally tiles = { .with_tables = 0 }, binned = { .with_tables = 0 };
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         for (unsigned bin = 0; bin < BINS; bin++) {
             verify_bin(kind, bin, &binned);
         }
         invariant(binned.units[kind] == counter_get(&depot.units[kind]));
     }
-    const size_t unswept = verify_ages(&depot.unswept, false, binned.runs[RUN_CLEAN]);
+    const size_t with_tables = verify_ages(&depot.with_tables, false, binned.runs[RUN_CLEAN]);
     invariant(verify_ages(&depot.aged, true, binned.runs[RUN_DIRTY]) == binned.runs[RUN_DIRTY]);
     const uint32_t oldest = depot.aged.head;
     invariant(load_plain(&depot.oldest_ms) == (oldest == 0 ? UINT64_MAX : arena.runs[oldest].empty.dirty_since_ms));
     if (counter_get(&depot.lost_units) == 0) {
         verify_tiles(&tiles);
-        invariant(unswept == tiles.unswept);
+        invariant(with_tables == tiles.with_tables);
         for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
             invariant(binned.runs[kind] == tiles.runs[kind] && binned.units[kind] == tiles.units[kind]);
         }

@@ -51,7 +51,7 @@ struct samples_known {
     _Atomic(struct stack *) stacks[STACKS_MOST];
     uint32_t heads[STACK_HEADS]; /* the last stack of each group of hashes */
     uint32_t free;               /* records not in use */
-    uint32_t since_sweep;        /* records made since dead ones were looked for */
+    uint32_t since_look;         /* records made since dead ones were looked for */
     double live_bytes, peak_bytes;
 };
 
@@ -326,7 +326,7 @@ bool samples_is_dead(const struct sample *sample)
 }
 
 /* Ends the records of objects that are gone. */
-static void sweep_samples(void)
+static void end_dead_records(void)
 {
     for (uint32_t number = 1; number <= counter_get(&samples.highest); number++) {
         const struct sample *const sample = sample_made(number);
@@ -334,7 +334,7 @@ static void sweep_samples(void)
             end_record(sample_word(sample->address));
         }
     }
-    known_samples->since_sweep = 0;
+    known_samples->since_look = 0;
 }
 
 /* Notes what lives now as the peak, if it is more than before. Dead records do not count, so they are looked for first.
@@ -344,7 +344,7 @@ static void note_peak(void)
     if (known_samples->live_bytes <= known_samples->peak_bytes) {
         return;
     }
-    sweep_samples();
+    end_dead_records();
     if (known_samples->live_bytes <= known_samples->peak_bytes) {
         return;
     }
@@ -391,20 +391,20 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
         end_record(word);
     }
     uint32_t number = sample_table_need() ? take_record() : 0;
-    if (number == 0 && known_samples->since_sweep > SAMPLES_MOST / 8) {
-        sweep_samples();
+    if (number == 0 && known_samples->since_look > SAMPLES_MOST / 8) {
+        end_dead_records();
         number = sample_table_need() ? take_record() : 0;
     }
     if (number != 0) {
         add_record(number, &made);
         /* Not for each new one, and not for each small step */
-        if (++known_samples->since_sweep > counter_get(&samples.live) / 8 &&
+        if (++known_samples->since_look > counter_get(&samples.live) / 8 &&
             known_samples->live_bytes > known_samples->peak_bytes * (1 + 1.0 / 64)) {
             note_peak();
         }
     } else {
         counter_add(&samples.lost, 1);
-        known_samples->since_sweep++;
+        known_samples->since_look++;
     }
     put_samples(floats);
 }

@@ -10,7 +10,7 @@
  *
  * The free of an object in a chunk touches nothing here, so its record may outlive it. The codes of the chunk tell, and
  * a number for each of the chunk's lives (samples_life). Such a record ends when another object at its address is
- * sampled, or when records are swept.
+ * sampled, or when dead records are looked for.
  *
  * Invariants: an address has at most one record; a word of the table that is not empty names a record in use; a unit
  * of a slab has as many records as its entry counts (struct revisit), and the bit in its tag unless there are none.

@@ -359,7 +359,7 @@ static bool table_inside(const struct table *table, size_t first, size_t end, ch
 static const enum arena_table long_tables[] = { TABLE_RUNS, TABLE_CODES };
 enum { LONG_TABLES = sizeof long_tables / sizeof long_tables[0] };
 
-void arena_sweep_tables(uint32_t first, uint32_t n)
+void arena_purge_tables(uint32_t first, uint32_t n)
 {
     invariant(first != 0 && n != 0 && first + n <= load_plain(&arena.committed_units));
     for (unsigned i = 0; i < LONG_TABLES; i++) {

@@ -86,12 +86,12 @@ struct run {
 
     /* Links and figures that depend on what the run serves as. */
     union {
-        /* RUN_DIRTY: the depot's list by age. RUN_CLEAN: its list of runs to be swept, if the run is on it. */
+        /* RUN_DIRTY: the depot's list by age. RUN_CLEAN: its list of runs with tables, if the run is on it. */
         struct {
             uint32_t prev, next;
             union {
                 uint64_t dirty_since_ms;
-                uint64_t is_swept; /* clean run: not 0 when its part of the side tables has no pages (depot.c) */
+                uint64_t tables_gone; /* clean run: not 0 when its part of the side tables has no pages (depot.c) */
             };
         } empty;
         /* RUN_USED by an epoch (epoch_record.h): the list of the epoch's runs, under the epoch's lock. */
@@ -195,7 +195,7 @@ enum arena_returned { ARENA_RETURNED, ARENA_NO_MEMORY, ARENA_LOST /* there is an
 enum arena_returned arena_return(uint32_t first, uint32_t n);
 
 /* Gives back the pages of the side tables about the inner units of an empty run, which tell nothing. */
-void arena_sweep_tables(uint32_t first, uint32_t n);
+void arena_purge_tables(uint32_t first, uint32_t n);
 
 /* Clears the tags of a run that the caller owns, and is about to recycle. */
 void arena_untag(uint32_t first, uint32_t units);

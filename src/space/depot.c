@@ -27,7 +27,7 @@ static uint32_t depot_extend(uint32_t n, uint32_t align)
         if (fresh.units == 0) {
             return 0;
         }
-        run = run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+        run = run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
         invariant(fresh.first == 1 || run_place(run, n, align) != 0);
     } while (run_place(run, n, align) == 0);
     return run;
@@ -70,7 +70,7 @@ static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t lea
     run_rest(run, first, RUN_ABSENT, 0, AT_END);
     run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
     if (returned == ARENA_RETURNED) {
-        *clean = run_join(first, units, RUN_CLEAN, SWEPT);
+        *clean = run_join(first, units, RUN_CLEAN, TABLES_GONE);
     } else {
         run_lose(first, units);
     }
@@ -181,28 +181,28 @@ uint32_t depot_take_to_fill(uint32_t n, bool *clean)
     return depot_take_run(n, 1, true, clean);
 }
 
-/* Under the lock. `swept`: of a run that is not dirty. */
-static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_ms, uint64_t swept)
+/* Under the lock. */
+static void put_locked(uint32_t first, uint32_t n, unsigned kind, uint64_t now_ms)
 {
     invariant(kind != RUN_USED && kind != RUN_STUCK && n != 0);
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
     invariant(load_plain(&arena.units[first + n - 1].tag) == TAG_NONE);
     run_unmark(first);
-    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : swept);
+    (void)run_join(first, n, kind, kind == RUN_DIRTY ? now_ms : kind == RUN_ABSENT ? TABLES_GONE : TABLES_THERE);
 }
 
-static void put_as(uint32_t first, uint32_t n, unsigned kind, uint64_t swept)
+static void put_as(uint32_t first, uint32_t n, unsigned kind)
 {
     const uint64_t now_ms = os_now_ms();
     depot_lock();
-    put_locked(first, n, kind, now_ms, swept);
+    put_locked(first, n, kind, now_ms);
     depot_note_use(now_ms);
     depot_unlock();
 }
 
 void depot_put(uint32_t first, uint32_t n, bool clean)
 {
-    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY, UNSWEPT);
+    put_as(first, n, clean ? RUN_CLEAN : RUN_DIRTY);
 }
 
 void depot_put_old(const struct old_runs *old)
@@ -212,7 +212,7 @@ void depot_put_old(const struct old_runs *old)
         const uint64_t now_ms = os_now_ms();
         depot_lock();
         for (unsigned i = 0; i < old->count; i++) {
-            put_locked(old->run[i].first, old->run[i].units, RUN_DIRTY, now_ms, UNSWEPT);
+            put_locked(old->run[i].first, old->run[i].units, RUN_DIRTY, now_ms);
         }
         depot_note_use(now_ms);
         depot_unlock();
@@ -221,7 +221,7 @@ void depot_put_old(const struct old_runs *old)
 
 void depot_put_left(uint32_t first, uint32_t n)
 {
-    put_as(first, n, RUN_ABSENT, SWEPT);
+    put_as(first, n, RUN_ABSENT);
 }
 
 void depot_lose(uint32_t first, uint32_t n)
@@ -242,7 +242,7 @@ static uint32_t run_to_grow(uint32_t behind, uint32_t more)
     if (behind + units == load_plain(&arena.committed_units) && units < more) {
         const struct stretch fresh = arena_extend(more, 1, units);
         if (fresh.units != 0) {
-            (void)run_join(fresh.first, fresh.units, RUN_CLEAN, SWEPT);
+            (void)run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
         }
     }
     const uint32_t absent = run_behind(behind, RUN_ABSENT);
@@ -314,12 +314,12 @@ uint32_t depot_take_oldest(uint64_t before_ms, size_t dirty_limit, uint32_t max_
     return first;
 }
 
-uint32_t depot_take_unswept(uint32_t *n)
+uint32_t depot_take_with_tables(uint32_t *n)
 {
     depot_lock();
-    const uint32_t first = depot.unswept.head;
+    const uint32_t first = depot.with_tables.head;
     if (first != 0) {
-        invariant(arena.runs[first].kind == RUN_CLEAN && arena.runs[first].empty.is_swept == UNSWEPT);
+        invariant(arena.runs[first].kind == RUN_CLEAN && arena.runs[first].empty.tables_gone == TABLES_THERE);
         *n = arena.runs[first].units;
         purging_take(first, *n);
     }
@@ -362,9 +362,9 @@ void depot_put_refused(uint32_t first, uint32_t n)
     put_back(first, n, RUN_STUCK, 0);
 }
 
-void depot_put_swept(uint32_t first, uint32_t n, bool absent)
+void depot_put_without_tables(uint32_t first, uint32_t n, bool absent)
 {
-    put_back(first, n, absent ? RUN_ABSENT : RUN_CLEAN, SWEPT);
+    put_back(first, n, absent ? RUN_ABSENT : RUN_CLEAN, TABLES_GONE);
 }
 
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut)
@@ -392,7 +392,7 @@ void depot_put_purged(uint32_t first, uint32_t n)
         depot_split_taken(from, end - from, to - from);
         depot_put_unpurged(to, end - to);
     }
-    put_back(from, to - from, RUN_CLEAN, UNSWEPT);
+    put_back(from, to - from, RUN_CLEAN, TABLES_THERE);
     depot_lock();
     run_count_purged(to - from, now_ms);
     depot_unlock();

@@ -19,7 +19,7 @@
  *   - No two empty neighbours are of the same kind.
  *   - Clean and absent runs are whole pages, which may have several units.
  *   - Dirty runs are on the age list, oldest first.
- *   - Long clean runs whose part of the side tables may have pages are on the list of runs to be swept.
+ *   - Long clean runs whose part of the side tables may have pages are on the list of runs with tables.
  *   - The units of all kinds add up to those of the arena without unit 0, gaps, and absent runs that were lost.
  *
  * Not here: when pages or addresses go back to the system (reclaim.h).
@@ -84,12 +84,12 @@ bool depot_unstick(void);
 void depot_put_unpurged(uint32_t first, uint32_t n);
 void depot_split_taken(uint32_t first, uint32_t n, uint32_t cut);
 
-/* depot_take_unswept takes a clean run whose part of the side tables may still have pages, and depot_take_clean any of
- * at least so many units. *n receives its units. They return the first unit, or 0 when there is none. depot_put_swept
- * puts it back when the tables have no pages, mapped or absent. */
-uint32_t depot_take_unswept(uint32_t *n);
+/* depot_take_with_tables takes a clean run whose part of the side tables may still have pages, and depot_take_clean any
+ * of at least so many units. *n receives its units. They return the first unit, or 0 when there is none.
+ * depot_put_without_tables puts it back when the tables have no pages, mapped or absent. */
+uint32_t depot_take_with_tables(uint32_t *n);
 uint32_t depot_take_clean(uint32_t least, uint32_t *n);
-void depot_put_swept(uint32_t first, uint32_t n, bool absent);
+void depot_put_without_tables(uint32_t first, uint32_t n, bool absent);
 
 /* Whether a longer run might become available: by purging dirty and stuck runs, so that they merge with clean ones, or
  * by a purger that puts its run back. */

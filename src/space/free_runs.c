@@ -119,15 +119,16 @@ static unsigned bin_occupied(unsigned kind, unsigned bin)
     return BINS;
 }
 
-/* Two lists share their links: dirty runs by age, and long clean runs to be swept. A run is on at most one of them. */
+/* Two lists share their links: dirty runs by age, and long clean runs with tables. A run is on at most one of them. */
 
 static struct run_list *age_list_of(const struct run *run)
 {
     if (run->kind == RUN_DIRTY) {
         return &depot.aged;
     }
-    const bool waits = run->kind == RUN_CLEAN && run->empty.is_swept == UNSWEPT && run->units >= RUN_SWEEP_UNITS_MIN;
-    return waits ? &depot.unswept : NULL;
+    const bool waits =
+        run->kind == RUN_CLEAN && run->empty.tables_gone == TABLES_THERE && run->units >= RUN_TABLES_UNITS_MIN;
+    return waits ? &depot.with_tables : NULL;
 }
 
 static void age_publish(void)
@@ -222,8 +223,8 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* From the bin `surely` on, each run is long enough for the alignment. Of the runs in lower bins, which may be too short
- * or lie badly, the search looks only at some. */
+/* From the bin `surely` on, each run is long enough for the alignment. Of the runs in lower bins, which may be too
+ * short or lie badly, the search looks only at some. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
     const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;

@@ -14,8 +14,8 @@
 #include "space/recent_use.h"
 
 enum {
-    RUN_SWEEP_UNITS_MIN = 64, /* a MiB: shorter runs are not worth the calls for their part of the side tables */
-    ROW_UNITS_MIN = 18,       /* shorter runs do not come out of rows */
+    RUN_TABLES_UNITS_MIN = 64, /* a MiB: shorter runs are not worth the calls for their part of the side tables */
+    ROW_UNITS_MIN = 18,        /* shorter runs do not come out of rows */
 };
 
 struct run_list {
@@ -43,7 +43,7 @@ struct depot {
     atomic_u64 put_backs;        /* total runs that purgers put back */
     /* Under the lock. */
     _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
-    struct run_list unswept;
+    struct run_list with_tables;
     struct recent_use use;
     struct bins bins;
 };
@@ -58,8 +58,8 @@ struct purged_lately {
 };
 extern struct purged_lately purged_lately;
 
-/* is_swept of a clean run, in place of a time. A run that merges with an unswept one is unswept. */
-enum { UNSWEPT = 0, SWEPT = 1 };
+/* tables_gone of a clean run, in place of a time. A run that merges with one whose tables are there has them, too. */
+enum { TABLES_THERE = 0, TABLES_GONE = 1 };
 
 /* The bin that a run of n units waits in, and the first run in a bin; 0: none. */
 unsigned bin_of(uint32_t n);

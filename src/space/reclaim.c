@@ -16,10 +16,10 @@ enum {
     STEP_UNITS = RANGE_UNITS_MIN,             /* the most that a malloc or free of a slot purges */
     CALL_UNITS = 4,                           /* what a call of madvise counts as in these at least */
     HOLD_UNITS = (32 << 20) / UNIT_BYTES,     /* the most that is purged before the lock is free again */
-    SWEEP_UNITS = (8 << 20) / UNIT_BYTES,     /* purged units after which the purger looks for long clean runs */
-    SWEEP_RUNS = 64,                          /* runs that one such look takes at most */
+    TABLES_UNITS = (8 << 20) / UNIT_BYTES,    /* purged units after which the purger looks for long clean runs */
+    TABLES_RUNS = 64,                         /* runs that one such look takes at most */
     /* A run that loses its addresses, too, is at least as long as the arena's shortest step and as this fraction of the
-     * arena. So a sweep makes at most 1 << LEAVE_SHIFT absent runs. Each of them costs the process some mappings. */
+     * arena. So at most 1 << LEAVE_SHIFT runs are absent. Each of them costs the process some mappings. */
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
@@ -35,7 +35,7 @@ struct reclaim_counters reclaim_counters;
 /* The state of the purger. It is written under the lock. Any thread may read the atomic fields. */
 static struct {
     struct lock lock;
-    size_t unswept_units;         /* units purged since the side tables were swept */
+    size_t units_since_tables;    /* units purged since the side tables were looked at */
     size_t mistaken_units;        /* purged_lately.mistaken_units at that time */
     bool insists;                 /* everything must go now */
     atomic_u64 looked_ms;         /* time of the last look */
@@ -87,34 +87,34 @@ bool reclaim_pages(char *start, size_t bytes)
 /* The side tables' entries about the inside of a long empty run are 0 or mean nothing, so their pages can go. Each time
  * that enough was purged, long clean runs lose those pages. The longest runs also lose their addresses, which
  * count for limits and for the memory that the system promises. Under the lock. */
-static void sweep_clean(size_t purged_units, bool all)
+static void purge_tables(size_t purged_units, bool all)
 {
     invariant(lock_is_held(&purger.lock));
-    purger.unswept_units += purged_units;
-    if (!all && purger.unswept_units < SWEEP_UNITS) {
+    purger.units_since_tables += purged_units;
+    if (!all && purger.units_since_tables < TABLES_UNITS) {
         return;
     }
     /* A program that wants soon what was purged would map absent runs as often. */
     const size_t mistaken = counter_get(&purged_lately.mistaken_units);
     const bool leaves = all || mistaken == purger.mistaken_units;
     purger.mistaken_units = mistaken;
-    purger.unswept_units = 0;
+    purger.units_since_tables = 0;
     const size_t leave_units = max_size(LEAVE_UNITS_MIN, load_plain(&arena.committed_units) >> LEAVE_SHIFT);
     uint32_t n;
     uint32_t first;
-    for (unsigned i = 0; (all || i < SWEEP_RUNS) && (first = depot_take_unswept(&n)) != 0; i++) {
-        invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n && n >= RUN_SWEEP_UNITS_MIN);
+    for (unsigned i = 0; (all || i < TABLES_RUNS) && (first = depot_take_with_tables(&n)) != 0; i++) {
+        invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n && n >= RUN_TABLES_UNITS_MIN);
         const bool absent = leaves && n >= leave_units && arena_leave(first, n);
         if (!absent) {
-            arena_sweep_tables(first, n);
+            arena_purge_tables(first, n);
         }
-        depot_put_swept(first, n, absent);
+        depot_put_without_tables(first, n, absent);
     }
-    /* And those that were swept when they could not leave. */
+    /* And those whose tables went when they could not leave. */
     bool left = all;
     while (left && (first = depot_take_clean((uint32_t)leave_units, &n)) != 0) {
         left = arena_leave(first, n);
-        depot_put_swept(first, n, left);
+        depot_put_without_tables(first, n, left);
     }
 }
 
@@ -292,7 +292,7 @@ static bool purge_due(uint64_t now_ms, uint64_t before_ms, size_t most)
     if (before_ms != 0 && bytes >> UNIT_SHIFT < most && !is_paused(now_ms)) {
         bytes += purge_while(before_ms, SIZE_MAX, most - (bytes >> UNIT_SHIFT), false);
     }
-    sweep_clean(bytes >> UNIT_SHIFT, false);
+    purge_tables(bytes >> UNIT_SHIFT, false);
     return bytes != 0;
 }
 
@@ -378,7 +378,7 @@ size_t reclaim_all(void)
 {
     lock_acquire(&purger.lock);
     const size_t purged = purge_all();
-    sweep_clean(purged >> UNIT_SHIFT, true);
+    purge_tables(purged >> UNIT_SHIFT, true);
     lock_release(&purger.lock);
     return purged;
 }

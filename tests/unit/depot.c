@@ -109,15 +109,15 @@ static void check_bins(unsigned kind, size_t runs_of_kind)
 }
 
 /* All long clean runs but those that were swept are on the list. */
-static void check_unswept(void)
+static void check_with_tables(void)
 {
     size_t listed = 0, long_runs = 0;
-    for (uint32_t at = depot.unswept.head; at != 0; at = arena.runs[at].empty.next) {
-        assert_true(arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN);
+    for (uint32_t at = depot.with_tables.head; at != 0; at = arena.runs[at].empty.next) {
+        assert_true(arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_TABLES_UNITS_MIN);
         listed++;
     }
     for (uint32_t at = 1; at < arena.committed_units; at += arena.runs[at].units) {
-        long_runs += arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_SWEEP_UNITS_MIN &&
+        long_runs += arena.runs[at].kind == RUN_CLEAN && arena.runs[at].units >= RUN_TABLES_UNITS_MIN &&
                      arena.runs[at].empty.dirty_since_ms == 0;
     }
     assert_int_equal(listed, long_runs);
@@ -136,7 +136,7 @@ static void check_depot_with(size_t taken)
     for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
         check_bins(kind, walk.runs[kind]);
     }
-    check_unswept();
+    check_with_tables();
 }
 
 static void check_depot(void)
@@ -289,14 +289,14 @@ static void purge_oldest(void)
 static void sweep(void)
 {
     uint32_t n;
-    const uint32_t first = depot_take_unswept(&n);
+    const uint32_t first = depot_take_with_tables(&n);
     if (first != 0) {
         check_depot_with(1);
         if (below(3) == 0 && arena_leave(first, n)) {
-            depot_put_swept(first, n, true);
+            depot_put_without_tables(first, n, true);
         } else {
-            arena_sweep_tables(first, n);
-            depot_put_swept(first, n, false);
+            arena_purge_tables(first, n);
+            depot_put_without_tables(first, n, false);
         }
     }
 }
