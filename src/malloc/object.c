@@ -54,7 +54,7 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
     if (p == NULL) {
         gate_lock(&thread->gate);
         p = large_alloc(0, max_size(size, 1), alignment, zero);
-        if (unlikely(reclaim_is_over_budget())) {
+        if (unlikely(reclaim_has_too_much())) {
             reclaim_tick(); /* before the program writes to it: what waits makes room */
         }
         gate_unlock(&thread->gate);
@@ -201,7 +201,7 @@ static void free_large_of_process(struct thread *thread, void *p)
     const uint32_t most = cache_budget_hot(load_relaxed(&heap_live_count));
     if (large_free_hot(&thread->heap.hot, p, most)) {
         /* It may be the last thing that the program frees before it rests. */
-        if (unlikely(reclaim_is_over_budget())) {
+        if (unlikely(reclaim_has_too_much())) {
             gate_lock(&thread->gate);
             reclaim_tick();
             gate_unlock(&thread->gate);

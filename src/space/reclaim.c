@@ -245,7 +245,7 @@ static size_t purge_while(uint64_t before_ms, size_t dirty_limit, size_t max_uni
     return bytes;
 }
 
-bool reclaim_is_over_budget(void)
+bool reclaim_has_too_much(void)
 {
     return counter_get(&depot.units[RUN_DIRTY]) > waiting_units() && load_plain(&purger.paused_until_ms) == 0;
 }

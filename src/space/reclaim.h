@@ -33,8 +33,8 @@ extern struct reclaim_counters reclaim_counters;
 /* Gives whole pages back to the system, and counts the call. False when the kernel refuses. */
 bool reclaim_pages(char *start, size_t bytes);
 
-/* Whether more is dirty than the budget allows, and purging does not pause. A few loads; needs no gate. */
-bool reclaim_is_over_budget(void);
+/* Whether more is dirty than may wait, and purging does not pause. A few loads; needs no gate. */
+bool reclaim_has_too_much(void);
 
 /* Called at the end of slow operations: purges what is too much, and wakes the keeper, which purges what is old. Where
  * there is none, it purges that, too. Cheap when there is nothing to do. */

@@ -413,7 +413,7 @@ void heap_empty(struct heap *heap)
             empty_class(heap, c);
         }
     }
-    stock_reset_budget(&heap->stock);
+    stock_reset_limit(&heap->stock);
     invariant(heap->stock.bytes == 0 && hot_runs_units(&heap->hot) == 0);
 }
 
@@ -441,7 +441,7 @@ bool heap_flush_idle(struct heap *heap)
                 heap_detach_slab(heap, c);
             }
         }
-        stock_reset_budget(&heap->stock);
+        stock_reset_limit(&heap->stock);
         invariant(heap->stock.bytes == 0);
     }
     return heap->stock.bytes != 0 || hot_runs_units(&heap->hot) != 0;

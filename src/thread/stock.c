@@ -6,13 +6,13 @@
 #include "space/depot.h"
 #include "thread/cache_budget.h"
 
-/* The budget of a heap's stock at first and at most. */
+/* What a heap's stock may hold at first and at most. */
 enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
 
-void stock_start(struct stock *stock, bool has_budget)
+void stock_start(struct stock *stock, bool has_room)
 {
     invariant(stock->bytes == 0);
-    stock->budget = has_budget ? STOCK_BYTES_FIRST : 0;
+    stock->limit = has_room ? STOCK_BYTES_FIRST : 0;
 }
 
 /* Has so many bytes count in the budget of all caches. False: it has not so many. */
@@ -35,7 +35,7 @@ bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    if (stock->bytes + bytes > stock->budget || !stock_count(stock, stock->budget)) {
+    if (stock->bytes + bytes > stock->limit || !stock_count(stock, stock->limit)) {
         return false;
     }
     tray->next = of_class->trays;
@@ -43,7 +43,7 @@ bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class
     counter_add(&of_class->slots, tray->count);
     stock->bytes += bytes;
     stock->peak = max_size(stock->peak, stock->bytes);
-    invariant(stock->bytes <= stock->budget && stock->bytes <= stock->peak);
+    invariant(stock->bytes <= stock->limit && stock->bytes <= stock->peak);
     return true;
 }
 
@@ -70,12 +70,12 @@ void stock_missed(struct stock *stock, struct stock_class *of_class, size_t byte
     invariant(of_class->flushed_at >= bytes);
 }
 
-/* Sets the budget, if that of all caches allows it. */
-static void set_budget(struct stock *stock, size_t budget)
+/* Sets the limit, if the budget of all caches allows it. */
+static void set_limit(struct stock *stock, size_t limit)
 {
-    invariant(stock->budget >= STOCK_BYTES_FIRST && budget >= STOCK_BYTES_FIRST);
-    if (stock_count(stock, budget)) {
-        stock->budget = budget;
+    invariant(stock->limit >= STOCK_BYTES_FIRST && limit >= STOCK_BYTES_FIRST);
+    if (stock_count(stock, limit)) {
+        stock->limit = limit;
     }
 }
 
@@ -85,26 +85,26 @@ void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t hea
     const size_t most = max_size(STOCK_BYTES, again / heaps);
     invariant(of_class->flushed_at <= stock->flushed_bytes);
     const bool lately = of_class->flushed_at != 0 && stock->flushed_bytes - of_class->flushed_at <= most;
-    if (lately && stock->budget < most) {
-        set_budget(stock, min_size(stock->budget * 2, most));
+    if (lately && stock->limit < most) {
+        set_limit(stock, min_size(stock->limit * 2, most));
     }
     of_class->flushed_at = 0;
 }
 
 void stock_tick(struct stock *stock)
 {
-    if (stock->peak == 0 && stock->budget <= STOCK_BYTES_FIRST) {
-        stock_reset_budget(stock);
-    } else if (stock->peak < stock->budget / 4 && stock->budget > STOCK_BYTES_FIRST) {
-        set_budget(stock, max_size(stock->budget / 2, STOCK_BYTES_FIRST));
+    if (stock->peak == 0 && stock->limit <= STOCK_BYTES_FIRST) {
+        stock_reset_limit(stock);
+    } else if (stock->peak < stock->limit / 4 && stock->limit > STOCK_BYTES_FIRST) {
+        set_limit(stock, max_size(stock->limit / 2, STOCK_BYTES_FIRST));
     }
     invariant(stock->bytes <= stock->peak);
     stock->peak = stock->bytes;
 }
 
-void stock_reset_budget(struct stock *stock)
+void stock_reset_limit(struct stock *stock)
 {
     invariant(stock->bytes == 0);
-    stock->budget = min_size(stock->budget, STOCK_BYTES_FIRST);
+    stock->limit = min_size(stock->limit, STOCK_BYTES_FIRST);
     (void)stock_count(stock, 0);
 }

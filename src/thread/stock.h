@@ -1,12 +1,12 @@
-/* A stock: the full trays that a heap keeps for its next refills, in a budget of bytes for all its classes. A stock
+/* A stock: the full trays that a heap keeps for its next refills, within a limit of bytes for all its classes. A stock
  * takes a tray over whole and gives it back whole.
  *
- * The budget starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
+ * The limit starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
  * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the program has lately
  * freed and taken again (space/recent_use.h), divided among the heaps, because that memory waits in the process anyway
  * (docs/decisions/magazines.md). What all caches may keep together is bounded, too (cache_budget.h).
  *
- * Invariants: bytes <= peak; after a put, bytes <= budget; `bytes` is the sum over the slots of all classes.
+ * Invariants: bytes <= peak; after a put, bytes <= limit; `bytes` is the sum over the slots of all classes.
  *
  * Threads: the holder of the heap, in its gate. Reports read the counts of slots. */
 #ifndef TSLAB_THREAD_STOCK_H
@@ -19,7 +19,7 @@
 struct stock {
     size_t bytes;
     size_t peak;            /* the largest value of `bytes` since the last tick */
-    size_t budget;          /* what it may hold */
+    size_t limit;           /* what it may hold */
     size_t counted;         /* what of that counts in the budget of all caches: nothing, until the stock is used */
     uint64_t flushed_bytes; /* total bytes that magazines flushed because the stock had no room */
 };
@@ -31,9 +31,9 @@ struct stock_class {
 };
 
 /* Starts an empty stock in zeroed memory. */
-void stock_start(struct stock *stock, bool has_budget);
+void stock_start(struct stock *stock, bool has_room);
 
-/* Takes a tray over, whose count is set. False: the budget does not allow it. */
+/* Takes a tray over, whose count is set. False: the limit does not allow it. */
 bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, struct tray *tray);
 
 /* Gives the tray back that came in last. NULL: there is none. */
@@ -42,14 +42,14 @@ struct tray *stock_take(struct stock *stock, struct stock_class *of_class, unsig
 /* Records that a magazine was flushed to its slabs. */
 void stock_missed(struct stock *stock, struct stock_class *of_class, size_t bytes);
 
-/* Records that the class fetches slots from slabs again. If it was flushed a short while ago, the budget grows, up to
+/* Records that the class fetches slots from slabs again. If it was flushed a short while ago, the limit grows, up to
  * the share that so many heaps leave it. */
 void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps);
 
-/* A tick: shrinks a budget that was hardly used. */
+/* A tick: shrinks a limit that was hardly used. */
 void stock_tick(struct stock *stock);
 
-/* Shrinks the budget to the first one, which counts no more. The stock is empty. */
-void stock_reset_budget(struct stock *stock);
+/* Shrinks the limit to the first one, which counts no more. The stock is empty. */
+void stock_reset_limit(struct stock *stock);
 
 #endif
