@@ -343,7 +343,7 @@ void verify_epoch(struct epoch *epoch)
     lock_release(epoch_lock(epoch));
 }
 
-static void verify_sealed_chunks(const struct epoch *epoch)
+static void verify_closed_chunks(const struct epoch *epoch)
 {
     for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
         if (load_plain(&arena.units[at].tag) == TAG_CHUNK) {
@@ -359,7 +359,7 @@ static void verify_sealed_chunks(const struct epoch *epoch)
 void verify_epoch_at_rest(struct epoch *epoch)
 {
     verify_epoch(epoch);
-    verify_sealed_chunks(epoch);
+    verify_closed_chunks(epoch);
     const uint64_t word = load_plain(&epoch->word);
     const enum epoch_state state = epoch_word_state(word);
     uint64_t held = state == EPOCH_OPEN ? 1 : 0;

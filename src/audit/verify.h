@@ -55,7 +55,7 @@ void verify_cursor(const struct cursor *cursor);
 
 /* An epoch. Its runs are linked both ways, used, of this epoch, and each pins it; its holds are its own, and the last
  * of them is `first`. It counts the units of its runs. Takes the lock of the epoch. At rest, when nobody enters, leaves
- * or closes it, its word counts the holds that are not TAKEN, and one more while it is OPEN; its sealed chunks count
+ * or closes it, its word counts the holds that are not TAKEN, and one more while it is OPEN; its closed chunks count
  * the granules of their codes. */
 void verify_epoch(struct epoch *epoch);
 void verify_epoch_at_rest(struct epoch *epoch);

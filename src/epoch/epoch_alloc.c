@@ -64,7 +64,7 @@ static bool hold_renew_chunk(struct thread *thread, struct hold *hold)
             chunk_reset(cursor);
             return true;
         }
-        hold_seal_chunk(hold->epoch, cursor);
+        hold_close_chunk(hold->epoch, cursor);
     }
     if (hold->filled_kib >= SLABS_FROM_BYTES / 1024 && hold_begin_slabs(thread, hold)) {
         return true;

@@ -71,12 +71,12 @@ noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint
     return hold;
 }
 
-void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor)
+void hold_close_chunk(struct epoch *epoch, struct cursor *cursor)
 {
     const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
     invariant(cursor_start(cursor) != NULL && load_plain(&arena.units[first].tag) == TAG_CHUNK);
     epoch_link_run(epoch, first);
-    if (chunk_seal(cursor)) {
+    if (chunk_close(cursor)) {
         epoch_recycle_chunk(epoch, first);
     }
     invariant(cursor_start(cursor) == NULL);
@@ -96,7 +96,7 @@ void hold_empty(struct epoch *epoch, struct hold *hold)
     if (chunk_is_empty(&hold->cursor)) {
         chunk_reset(&hold->cursor);
     } else {
-        hold_seal_chunk(epoch, &hold->cursor);
+        hold_close_chunk(epoch, &hold->cursor);
     }
 }
 

@@ -32,7 +32,7 @@ void hold_empty(struct epoch *epoch, struct hold *hold);
 uint64_t hold_empty_idle(struct epoch *epoch);
 
 /* Takes a hold's cursor off its chunk, in which objects live. The chunk waits for their frees. */
-void hold_seal_chunk(struct epoch *epoch, struct cursor *cursor);
+void hold_close_chunk(struct epoch *epoch, struct cursor *cursor);
 
 /* The ambient hold, in which plain malloc lands now: that of the innermost scope that takes plain malloc. NULL: the
  * process. */

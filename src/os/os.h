@@ -28,7 +28,7 @@ struct os_calls {
     enum os_placed (*place)(void *start, size_t bytes, enum os_access access);
     /* Drops the contents of pages of ours and makes them read-only. They read as zero, and are not charged as memory,
      * until they are committed again. False when the kernel refuses. */
-    bool (*seal)(void *start, size_t bytes);
+    bool (*decommit)(void *start, size_t bytes);
     /* Reserves addresses without access, where the kernel chooses. NULL when it refuses. */
     void *(*reserve)(size_t bytes);
     /* Gives back a reservation or a mapping. False when the kernel refuses, and then nothing has changed. It refuses
@@ -67,7 +67,7 @@ extern struct os_calls os_calls;
 
 /* Calls through the table. */
 #define os_place           os_calls.place
-#define os_seal            os_calls.seal
+#define os_decommit        os_calls.decommit
 #define os_reserve         os_calls.reserve
 #define os_unmap           os_calls.unmap
 #define os_commit          os_calls.commit

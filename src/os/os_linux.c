@@ -90,13 +90,13 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
 }
 
 /* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. */
-static bool linux_seal(void *start, size_t bytes)
+static bool linux_decommit(void *start, size_t bytes)
 {
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
     const int saved = errno;
-    const void *const sealed = (void *)CALL(mmap, start, bytes, PROT_READ, FLAGS, -1, 0L);
+    const void *const placed = (void *)CALL(mmap, start, bytes, PROT_READ, FLAGS, -1, 0L);
     errno = saved;
-    return sealed == start;
+    return placed == start;
 }
 
 static void *map_anywhere(size_t bytes, int protection, int flags)
@@ -260,7 +260,7 @@ static void linux_futex_wake_one(atomic_u32 *word)
 
 struct os_calls os_calls = {
     .place = linux_place,
-    .seal = linux_seal,
+    .decommit = linux_decommit,
     .reserve = linux_reserve,
     .unmap = linux_unmap,
     .commit = linux_commit,

@@ -1,4 +1,4 @@
-/* The slow parts of chunks: opening, sealing, resetting, counting, and frees by threads that do not hold the cursor. */
+/* The slow parts of chunks: opening, closing, resetting, counting, and frees by threads that do not hold the cursor. */
 #include "slab/chunk.h"
 
 #include "common/random.h"
@@ -212,7 +212,7 @@ bool chunk_is_empty(const struct cursor *cursor)
     return load_acquire(&chunk_of(cursor)->live) == CHUNK_OPEN - cursor_alive(cursor);
 }
 
-bool chunk_seal(struct cursor *cursor)
+bool chunk_close(struct cursor *cursor)
 {
     struct run *const slab = chunk_of(cursor);
     const uint32_t alive = cursor_alive(cursor);

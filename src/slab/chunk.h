@@ -9,10 +9,10 @@
  *
  * One holder at a time fills a chunk (epoch_record.h). It writes and clears codes by plain stores, and counts in its
  * cursor. Every other thread clears a code by an exchange, and subtracts its granules from `live` of the descriptor.
- * While the chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is sealed, `live`
+ * While the chunk is open, `live` is CHUNK_OPEN less the granules that other threads freed. Once it is closed, `live`
  * is the granules of the objects in it. The thread that brings it to 0 owns the chunk.
  *
- * `full` of the descriptor tells how many granules of a sealed chunk were filled. The pages that the cursor reaches are
+ * `full` of the descriptor tells how many granules of a closed chunk were filled. The pages that the cursor reaches are
  * noted (pages.h) when it leaves the chunk, moves back or starts anew in it.
  *
  * Invariants:
@@ -164,13 +164,13 @@ size_t chunk_usable(const void *p);
  */
 bool chunk_resize(struct cursor *cursor, void *p, size_t size);
 
-/* For the purger of free pages. Pins a sealed chunk that has objects, and of which some died since it was pinned last.
+/* For the purger of free pages. Pins a closed chunk that has objects, and of which some died since it was pinned last.
  * Under the lock of its epoch, in whose list it is. False: it is none. Nobody recycles it until it is unpinned: true,
  * the last object died meanwhile, and the chunk is the caller's. */
 bool chunk_pin(uint32_t first);
 bool chunk_unpin(uint32_t first);
 
-/* Gives back the pages of a pinned chunk on which no object lives: in a sealed chunk none ever will. Returns the bytes
+/* Gives back the pages of a pinned chunk on which no object lives: in a closed chunk none ever will. Returns the bytes
  * given back. */
 size_t chunk_purge(uint32_t first);
 
@@ -190,7 +190,7 @@ bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment);
 /* Detaches the cursor from its chunk. True: the chunk is empty, and the caller owns it and must recycle it. False: the
  * thread that frees the last object will own it. The caller has linked the run before, where that thread looks for
  * it. */
-bool chunk_seal(struct cursor *cursor);
+bool chunk_close(struct cursor *cursor);
 
 /* Counts anew, for the child of a fork: threads that filled the chunk, or freed in it, may have been interrupted
  * anywhere. */

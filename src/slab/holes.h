@@ -1,10 +1,10 @@
 /* Holes: pages of partly used slabs and chunks that are there although nothing on them is in use. They are found and
  * given back without moving an object, because what tells so is out of line. Of a slab, the purger takes the bits,
- * gives the pages back, and gives the bits back. In a sealed chunk no place is used again, so the purger only pins it.
+ * gives the pages back, and gives the bits back. In a closed chunk no place is used again, so the purger only pins it.
  * Which pages are there is known exactly (pages.h), so a slab is worth a purge exactly when it has such a page.
  *
  * Sweeps run while the program's memory grows. Each time that it has grown by a share of the memory in use, one sweep
- * over the partial slabs and sealed chunks of all epochs begins. The same holds when much empty memory went back. Each
+ * over the partial slabs and closed chunks of all epochs begins. The same holds when much empty memory went back. Each
  * slow operation looks at a few slabs, so that no operation waits long. A program whose memory does not grow pays
  * nothing, and the pages that it frees stay. object_trim sweeps at once, and so does the keeper when a process falls
  * idle.

@@ -382,7 +382,7 @@ bool arena_leave(uint32_t first, uint32_t n)
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         char *start;
         size_t bytes;
-        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes) && !os_seal(start, bytes)) {
+        if (table_inside(&tables[long_tables[i]], first + 1, first + n, &start, &bytes) && !os_decommit(start, bytes)) {
             (void)os_purge(start, bytes); /* the part stays writable and charged, which does no harm */
         }
     }

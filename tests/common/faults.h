@@ -15,7 +15,7 @@
 
 enum call {
     PLACE,
-    SEAL,
+    DECOMMIT,
     RESERVE,
     UNMAP,
     COMMIT,
@@ -32,9 +32,9 @@ enum call {
     CALLS
 };
 
-static const char *const call_names[CALLS] = { "place",      "seal",  "reserve", "unmap",      "commit",
-                                               "forbid",     "purge", "offer",   "move",       "huge_on_request",
-                                               "allow_huge", "map",   "now_ms",  "futex_wait", "futex_wake_one" };
+static const char *const call_names[CALLS] = { "place",      "decommit", "reserve", "unmap",      "commit",
+                                               "forbid",     "purge",    "offer",   "move",       "huge_on_request",
+                                               "allow_huge", "map",      "now_ms",  "futex_wait", "futex_wake_one" };
 
 static struct os_calls real; /* as it was before the first fault */
 static enum call failing;
@@ -88,9 +88,9 @@ static inline enum os_placed faulty_place(void *start, size_t bytes, enum os_acc
     return fails(PLACE, SITE) ? place_fails_by : real.place(start, bytes, access);
 }
 
-static inline bool faulty_seal(void *start, size_t bytes)
+static inline bool faulty_decommit(void *start, size_t bytes)
 {
-    return !fails(SEAL, SITE) && real.seal(start, bytes);
+    return !fails(DECOMMIT, SITE) && real.decommit(start, bytes);
 }
 
 static inline void *faulty_reserve(size_t bytes)
@@ -194,7 +194,7 @@ static inline void inject(enum call call, unsigned from, unsigned until)
     fail_until = until;
     os_calls = (struct os_calls){
         .place = faulty_place,
-        .seal = faulty_seal,
+        .decommit = faulty_decommit,
         .reserve = faulty_reserve,
         .unmap = faulty_unmap,
         .commit = faulty_commit,
@@ -220,7 +220,7 @@ static inline void inject_nothing(void)
 /* A failed hint refuses nobody. */
 static inline bool is_hint(enum call call)
 {
-    return (call == PLACE && place_fails_by == OS_TAKEN) || call == SEAL || call == UNMAP || call == FORBID ||
+    return (call == PLACE && place_fails_by == OS_TAKEN) || call == DECOMMIT || call == UNMAP || call == FORBID ||
            call == PURGE || call == OFFER || call == MOVE || call == ASK_HUGE || call == HUGE || call == CLOCK ||
            call == WAIT || call == WAKE;
 }

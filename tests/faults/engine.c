@@ -387,7 +387,7 @@ static void leave_and_return(const void *argument)
     static const struct {
         enum call call;
         bool refuses; /* the memory is missed while the call fails */
-    } failing_calls[] = { { CALLS, false }, { UNMAP, false }, { SEAL, false }, { COMMIT, false }, { PLACE, true } };
+    } failing_calls[] = { { CALLS, false }, { UNMAP, false }, { DECOMMIT, false }, { COMMIT, false }, { PLACE, true } };
     enum { BYTES = 64 << 20 };
     (void)argument;
     live_in_arena_of(ROOMY);
@@ -398,7 +398,7 @@ static void leave_and_return(const void *argument)
         memset(p, 1, BYTES);
         const size_t before_kib = resident_kib();
         const size_t absent = counter_get(&depot.units[RUN_ABSENT]);
-        if (call == UNMAP || call == SEAL) {
+        if (call == UNMAP || call == DECOMMIT) {
             inject(call, 0, UINT32_MAX);
         }
         tslab_free(p);
@@ -425,13 +425,13 @@ static bool purge_objects_only(void *start, size_t bytes)
     return false;
 }
 
-/* The tables about what is given back can be neither sealed nor purged: that costs memory, and nothing else. */
+/* The tables about what is given back can be neither decommitted nor purged: that costs memory, and nothing else. */
 static void leave_with_tables(const void *argument)
 {
     enum { BYTES = 64 << 20 };
     (void)argument;
     live_in_arena_of(ROOMY);
-    inject(SEAL, 0, UINT32_MAX);
+    inject(DECOMMIT, 0, UINT32_MAX);
     os_calls.purge = purge_objects_only;
     tslab_free(memset(keep(tslab_malloc(BYTES)), 1, BYTES));
     (void)tslab_trim();

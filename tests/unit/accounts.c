@@ -304,7 +304,7 @@ static void chunks(const void *unused)
     accounts = now();
     HAS(accounts, dead_in_chunks);
     CHECK(accounts.dead_in_chunks.bytes + accounts.live_chunks.bytes == bytes);
-    for (size_t i = 0; i < 100; i++) { /* 100 KB: the first chunk is sealed */
+    for (size_t i = 0; i < 100; i++) { /* 100 KB: the first chunk is closed */
         objects[i] = in_epoch(epoch, 1000);
     }
     accounts = now();

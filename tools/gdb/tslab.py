@@ -233,7 +233,7 @@ class Library:
         yield f"of {self.epoch_text(epoch)}"
 
     def filled_to(self, epoch, start):
-        """Where the holder allocates next in an open chunk; the end of a sealed one."""
+        """Where the holder allocates next in an open chunk; the end of a closed one."""
         hold = self.of("epoch", epoch, "holds") if epoch != self["epoch_process"] else 0
         while hold:
             cursor = hold + self["hold.cursor"]
