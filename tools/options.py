@@ -37,11 +37,11 @@ class Option:
             value //= 1024
 
     def words(self):
-        return self.values.split(", ") if self.kind == "WORD" else []
+        return self.values.split(", ") if self.kind == "CHOICE" else []
 
     def default(self):
         """Nothing where there is no limit and no file."""
-        if self.kind == "WORD":
+        if self.kind == "CHOICE":
             return next(word for word in self.words() if self.fallback.endswith("_" + word.upper().replace("-", "_")))
         return "" if self.kind in ("LIMITS", "TRACE") else self.number(self.fallback)
 
@@ -53,14 +53,14 @@ class Option:
         """What the value looks like, in a word."""
         if self.kind == "NUMBER":
             return self.values.upper() or "N"
-        return {"WORD": "WORD", "SIGNAL": "SIGNAL"}.get(self.kind, self.values.partition(", ")[0])
+        return {"CHOICE": "WORD", "SIGNAL": "SIGNAL"}.get(self.kind, self.values.partition(", ")[0])
 
     def pattern(self):
         """What a value has to match. The library looks at the ranges."""
         words = [re.sub("[A-Z]+$", lambda _: NUMBER, word) for word in self.words()]
         return {
             "NUMBER": NUMBER,
-            "WORD": "|".join(words),
+            "CHOICE": "|".join(words),
             "SIGNAL": r"[A-Z]+[12]?|\d+",
             "LIMITS": rf"([^:=,]+={NUMBER}(:|$))*",
             "REPORT": r"\d(,.+)?",

@@ -53,7 +53,7 @@ TSLAB_API enum tslab_status tslab_stats_print(int fd)
 static void write_statistics(uint32_t number)
 {
     const int fd = sink_open(SINK_STATISTICS, option_path(OPTION_STATS), number);
-    const unsigned form = option_word(OPTION_STATS);
+    const unsigned form = option_choice(OPTION_STATS);
     invariant(form == STATS_NONE || form == STATS_SUMMARY || form == STATS_JSON);
     if (fd < 0) {
         return;
@@ -96,7 +96,7 @@ __attribute__((destructor)) static void print_at_exit(void)
 {
     exit_check();
     const uint32_t number = fetch_add_relaxed(&due.reports, 1);
-    if (option_word(OPTION_STATS) != STATS_NONE) {
+    if (option_choice(OPTION_STATS) != STATS_NONE) {
         write_statistics(number);
     }
     profile_save(number);

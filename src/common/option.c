@@ -57,55 +57,55 @@ static void tell_number(struct text *text, enum option option, uint64_t number)
     text_number(text, number, 0);
 }
 
-/* The next of a row's words, and how much of it stands for itself: capitals stand for a number. */
-static struct slice cut_word(struct slice *words, size_t *fixed)
+/* The next of a row's choices, and how much of it stands for itself: capitals stand for a number. */
+static struct slice cut_choice(struct slice *choices, size_t *fixed)
 {
-    struct slice word = slice_cut(words, ',');
-    while (word.length > 0 && *word.start == ' ') {
-        word.start++;
-        word.length--;
+    struct slice choice = slice_cut(choices, ',');
+    while (choice.length > 0 && *choice.start == ' ') {
+        choice.start++;
+        choice.length--;
     }
     *fixed = 0;
-    while (*fixed < word.length && (word.start[*fixed] < 'A' || word.start[*fixed] > 'Z')) {
+    while (*fixed < choice.length && (choice.start[*fixed] < 'A' || choice.start[*fixed] > 'Z')) {
         ++*fixed;
     }
     invariant(*fixed > 0);
-    return word;
+    return choice;
 }
 
-static bool parse_word(const struct option_row *row, struct slice text, struct option_value *value)
+static bool parse_choice(const struct option_row *row, struct slice text, struct option_value *value)
 {
-    struct slice words = { row->values, strlen(row->values) };
+    struct slice choices = { row->values, strlen(row->values) };
     size_t fixed;
-    for (uint64_t i = 0; words.length > 0; i++) {
-        const struct slice word = cut_word(&words, &fixed);
-        if (text.length < fixed || memcmp(text.start, word.start, fixed) != 0) {
+    for (uint64_t i = 0; choices.length > 0; i++) {
+        const struct slice choice = cut_choice(&choices, &fixed);
+        if (text.length < fixed || memcmp(text.start, choice.start, fixed) != 0) {
             continue;
         }
         const struct slice rest = { text.start + fixed, text.length - fixed };
         uint64_t number = 0;
-        if (fixed == word.length ? rest.length == 0
-                                 : slice_number(rest, &number) && number >= 1 && number <= row->largest) {
-            invariant(i < 1 << WORD_SHIFT);
-            value->number = number << WORD_SHIFT | i;
+        if (fixed == choice.length ? rest.length == 0
+                                   : slice_number(rest, &number) && number >= 1 && number <= row->largest) {
+            invariant(i < 1 << CHOICE_SHIFT);
+            value->number = number << CHOICE_SHIFT | i;
             return true;
         }
     }
     return false;
 }
 
-static void tell_word(struct text *text, enum option option, uint64_t number)
+static void tell_choice(struct text *text, enum option option, uint64_t number)
 {
-    struct slice words = { rows[option].values, strlen(rows[option].values) };
+    struct slice choices = { rows[option].values, strlen(rows[option].values) };
     size_t fixed;
-    struct slice word = cut_word(&words, &fixed);
-    invariant(rows[option].kind == KIND_WORD);
-    for (unsigned i = option_word_of(number); i > 0; i--) {
-        invariant(words.length > 0);
-        word = cut_word(&words, &fixed);
+    struct slice choice = cut_choice(&choices, &fixed);
+    invariant(rows[option].kind == KIND_CHOICE);
+    for (unsigned i = option_choice_of(number); i > 0; i--) {
+        invariant(choices.length > 0);
+        choice = cut_choice(&choices, &fixed);
     }
-    text_part(text, word.start, fixed);
-    if (fixed < word.length) {
+    text_part(text, choice.start, fixed);
+    if (fixed < choice.length) {
         text_number(text, option_number_of(number), 0);
     }
 }
@@ -181,8 +181,8 @@ static bool parse_report(const struct option_row *row, struct slice text, struct
     uint64_t interval_ms = 0;
     const bool is_form = parse_number(row, slice_cut(&text, ','), value);
     (void)cut_last_number(&text, &interval_ms);
-    invariant(!is_form || value->number < 1 << WORD_SHIFT);
-    value->number |= interval_ms << WORD_SHIFT;
+    invariant(!is_form || value->number < 1 << CHOICE_SHIFT);
+    value->number |= interval_ms << CHOICE_SHIFT;
     value->path = text;
     return is_form && interval_ms <= INTERVAL_MS_MOST;
 }
@@ -199,7 +199,7 @@ static void tell_path(struct text *text, enum option option)
 
 static void tell_report(struct text *text, enum option option, uint64_t number)
 {
-    text_number(text, option_word_of(number), 0);
+    text_number(text, option_choice_of(number), 0);
     tell_path(text, option);
     if (option_number_of(number) != 0) {
         text_string(text, ",");
@@ -247,7 +247,7 @@ static const struct {
     const char *problem;
 } option_kinds[] = {
     [KIND_NUMBER] = { parse_number, tell_number, "not a number" },
-    [KIND_WORD] = { parse_word, tell_word, "unknown value" },
+    [KIND_CHOICE] = { parse_choice, tell_choice, "unknown value" },
     [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
     [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },
     [KIND_REPORT] = { parse_report, tell_report, "not a way to report" },

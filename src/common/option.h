@@ -30,10 +30,10 @@ struct text;
 #define TIB ((uint64_t)1 << 40)
 
 /* How an option's value is written, and what its number then is. KIND_NUMBER: a number in the unit that `values` names.
- * KIND_WORD: one of `values`, by its place; the number that stands for the capital letters is above it. The others are
- * as `values` says: the number of KIND_REPORT is its form with the milliseconds above it, of KIND_LIMITS the length,
- * and the limits are in quota.h. */
-enum option_kind { KIND_NUMBER, KIND_WORD, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_PROFILE, KIND_TRACE };
+ * KIND_CHOICE: one of `values`, by its place; the number that stands for the capital letters is above it. The others
+ * are as `values` says: the number of KIND_REPORT is its form with the milliseconds above it, of KIND_LIMITS the
+ * length, and the limits are in quota.h. */
+enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_PROFILE, KIND_TRACE };
 
 /* When an option is set. FOR_TESTS: at the start, by tests and measurements; users need not know it. */
 enum option_when { ANY_TIME, AT_START, FOR_TESTS };
@@ -47,10 +47,10 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
     X(EPOCH_LIMITS, epoch_limits, KIND_LIMITS, 0, 0, 255,                                                              \
       "LABEL=BYTES:LABEL=BYTES, up to 16 labels of 1 to 31 bytes, 16K to 1024T each, 255 bytes in all", ANY_TIME,      \
       "the memory that all epochs with a label may use together")                                                      \
-    X(EPOCH_POLICY, epoch_policy, KIND_WORD, WORK_NEVER, 0, 86400000,                                                  \
+    X(EPOCH_POLICY, epoch_policy, KIND_CHOICE, WORK_NEVER, 0, 86400000,                                                \
       "never, per-request, batch-N, interval-MS, manual", ANY_TIME,                                                    \
       "when the epoch of a thread's units of work ends, and whether it has one")                                       \
-    X(PURGE, purge, KIND_WORD, PURGE_ADAPTIVE, 0, 0, "adaptive, eager, lazy, never", ANY_TIME,                         \
+    X(PURGE, purge, KIND_CHOICE, PURGE_ADAPTIVE, 0, 0, "adaptive, eager, lazy, never", ANY_TIME,                       \
       "when free memory goes back to the system")                                                                      \
     X(PURGE_DELAY_MS, purge_delay_ms, KIND_NUMBER, 500, 0, 3600000, "ms", ANY_TIME,                                    \
       "how long free memory waits for reuse before its pages go back to the system")                                   \
@@ -63,7 +63,7 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
       "two threads or more, 2 always")                                                                                 \
     X(CACHE_BYTES, cache_bytes, KIND_NUMBER, 0, 0, TIB, "bytes", ANY_TIME,                                             \
       "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more")             \
-    X(HUGE_PAGES, huge_pages, KIND_WORD, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,               \
+    X(HUGE_PAGES, huge_pages, KIND_CHOICE, HUGE_PAGES_ADAPTIVE, 0, 0, "adaptive, always, never", AT_START,             \
       "which memory may have huge pages; adaptive: where a large program grows")                                       \
     X(STATS, stats, KIND_REPORT, 0, 0, 2, "FORM[,FILE][,MS], FORM 0 to 2, FILE up to 255 bytes, MS up to 86400000",    \
       ANY_TIME,                                                                                                        \
@@ -95,28 +95,28 @@ static inline uint64_t option_get(enum option option)
     return load_plain(&option_values[option]);
 }
 
-/* The value of some options is a word, and for some words a number: batch-64 is WORK_BATCH and 64. */
+/* The value of some options is a choice, and for some choices a number: batch-64 is WORK_BATCH and 64. */
 enum work_policy { WORK_NEVER, WORK_PER_REQUEST, WORK_BATCH, WORK_INTERVAL, WORK_MANUAL };
 enum purge_policy { PURGE_ADAPTIVE, PURGE_EAGER, PURGE_LAZY, PURGE_NEVER };
 enum huge_pages { HUGE_PAGES_ADAPTIVE, HUGE_PAGES_ALWAYS, HUGE_PAGES_NEVER };
-enum { WORD_SHIFT = 3, INTERVAL_MS_MOST = 86400000 };
+enum { CHOICE_SHIFT = 3, INTERVAL_MS_MOST = 86400000 };
 
 /* Without a form, statistics are written only while the program runs: by an interval, or a signal. */
 enum stats_form { STATS_NONE, STATS_SUMMARY, STATS_JSON };
 
-static inline unsigned option_word_of(uint64_t value)
+static inline unsigned option_choice_of(uint64_t value)
 {
-    return (unsigned)(value & ((1 << WORD_SHIFT) - 1));
+    return (unsigned)(value & ((1 << CHOICE_SHIFT) - 1));
 }
 
 static inline uint64_t option_number_of(uint64_t value)
 {
-    return value >> WORD_SHIFT;
+    return value >> CHOICE_SHIFT;
 }
 
-static inline unsigned option_word(enum option option)
+static inline unsigned option_choice(enum option option)
 {
-    return option_word_of(option_get(option));
+    return option_choice_of(option_get(option));
 }
 
 /* The file that an option's value names, or an empty string: of stats, profile and trace. One that has none may get one

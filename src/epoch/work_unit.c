@@ -35,7 +35,7 @@ static bool is_due(const struct work_unit *work)
 {
     const uint64_t policy = option_get(OPTION_EPOCH_POLICY); /* it may change at any time */
     const uint64_t number = option_number_of(policy);
-    switch (option_word_of(policy)) {
+    switch (option_choice_of(policy)) {
     case WORK_PER_REQUEST:
         return true;
     case WORK_BATCH:
@@ -57,7 +57,7 @@ static void work_unit_open_epoch(struct thread *thread, const char *label)
     work->rotations = load_relaxed(&rotations);
     work->epoch = scope_open(thread, &options);
     work->units = 0;
-    work->opened_ms = option_word(OPTION_EPOCH_POLICY) == WORK_INTERVAL ? os_now_ms() : 0;
+    work->opened_ms = option_choice(OPTION_EPOCH_POLICY) == WORK_INTERVAL ? os_now_ms() : 0;
 }
 
 int work_unit_begin(struct thread *thread, const char *label)
@@ -68,7 +68,7 @@ int work_unit_begin(struct thread *thread, const char *label)
         return TSLAB_OK;
     }
     work->scopes = scope_count(thread);
-    if (option_word(OPTION_EPOCH_POLICY) == WORK_NEVER) {
+    if (option_choice(OPTION_EPOCH_POLICY) == WORK_NEVER) {
         if (work->epoch != 0) { /* the policy was another one */
             work_unit_close_epoch(thread, work);
         }

@@ -124,7 +124,7 @@ static bool command_dump_stats(struct text *answer, const char *file, uint64_t n
     if (fd < 0) {
         return false;
     }
-    const bool done = option_word(OPTION_STATS) == STATS_JSON ? tslab_stats_json(fd) == TSLAB_OK : summary_print(fd);
+    const bool done = option_choice(OPTION_STATS) == STATS_JSON ? tslab_stats_json(fd) == TSLAB_OK : summary_print(fd);
     sink_close(fd);
     text_string(answer, done ? "" : ", where they could not all be written");
     return done;

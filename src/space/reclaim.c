@@ -60,7 +60,7 @@ static size_t waiting_units(void)
     const size_t used = counter_get(&depot.units[RUN_USED]), below = load_plain(&depot.use.below_peak);
     const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> BESIDES_SHIFT);
     const bool is_kept = load_plain(&reclaim_is_kept) != 0;
-    switch ((enum purge_policy)option_word(OPTION_PURGE)) {
+    switch ((enum purge_policy)option_choice(OPTION_PURGE)) {
     case PURGE_EAGER:
         return 0;
     case PURGE_NEVER:
@@ -122,7 +122,7 @@ static void purge_tables(size_t purged_units, bool all)
  * so their runs are as those that the system refused. */
 static bool offers(void)
 {
-    return option_word(OPTION_PURGE) == PURGE_LAZY && !purger.insists;
+    return option_choice(OPTION_PURGE) == PURGE_LAZY && !purger.insists;
 }
 
 static bool offer_units(uint32_t first, uint32_t end)
@@ -259,7 +259,7 @@ bool reclaim_is_refused(void)
 static uint64_t old_ms(uint64_t now_ms)
 {
     const uint64_t delay_ms = option_get(OPTION_PURGE_DELAY_MS);
-    return option_word(OPTION_PURGE) != PURGE_NEVER && now_ms > delay_ms ? now_ms - delay_ms : 0;
+    return option_choice(OPTION_PURGE) != PURGE_NEVER && now_ms > delay_ms ? now_ms - delay_ms : 0;
 }
 
 /* The same for the program's own looks. A keeper sees to old runs. Where there is none, a program that goes on after a

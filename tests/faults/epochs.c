@@ -270,7 +270,7 @@ static void check_times(tslab_epoch epoch)
 
 static void live_by_a_wrong_clock(void)
 {
-    option_values[OPTION_EPOCH_POLICY] = (uint64_t)1 << WORD_SHIFT | WORK_INTERVAL;
+    option_values[OPTION_EPOCH_POLICY] = (uint64_t)1 << CHOICE_SHIFT | WORK_INTERVAL;
     struct helper helper;
     helper_start(&helper);
     inject(CLOCK, 0, UINT32_MAX);

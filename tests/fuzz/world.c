@@ -61,9 +61,9 @@ static void set_up(const uint8_t *record)
         option_values[OPTION_KEEPER] = 0; /* a case is the same each time that it is run */
         option_values[OPTION_RETAIN_BYTES] = settings.retain_bytes;
         option_values[OPTION_PURGE_DELAY_MS] = settings.purge_delay_ms;
-        option_values[OPTION_EPOCH_POLICY] = settings.mode_number << WORD_SHIFT | policies[settings.mode];
+        option_values[OPTION_EPOCH_POLICY] = settings.mode_number << CHOICE_SHIFT | policies[settings.mode];
     }
-    CHECK(option_word(OPTION_EPOCH_POLICY) == policies[settings.mode]);
+    CHECK(option_choice(OPTION_EPOCH_POLICY) == policies[settings.mode]);
     clock_ms += 1000000;
     os_calls.now_ms = world_now_ms;
 #endif

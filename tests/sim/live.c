@@ -410,7 +410,7 @@ bool live_operate(int actor, char what, int number)
         return true;
     case '^':
         make_ready();
-        option_values[OPTION_STATS] = (uint64_t)number << WORD_SHIFT;
+        option_values[OPTION_STATS] = (uint64_t)number << CHOICE_SHIFT;
         report_timer_arm();
         return true;
     case '*':

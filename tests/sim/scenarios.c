@@ -11,7 +11,7 @@
 #define WORK(policy) false, true, 0, (policy)
 
 #define PER_UNIT WORK_PER_REQUEST
-#define BATCH_2  (2 << WORD_SHIFT | WORK_BATCH)
+#define BATCH_2  (2 << CHOICE_SHIFT | WORK_BATCH)
 
 #define TWO_OF_3    "a3>0 a3>1 e"           /* a full slab of one word, a slot each */
 #define TWO_OF_LAST "a3>1 a3>2 e"           /* the same, for the second and the third thread */

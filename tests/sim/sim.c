@@ -177,7 +177,7 @@ static const char *run_random(uint64_t seed)
     random_start = current->start;
     random_start.magazines = sim_random(2) != 0;
     random_start.retains = sim_random(4) != 0;
-    random_start.policy = (uint64_t)sim_random(3) << WORD_SHIFT | sim_random(WORK_MANUAL + 1);
+    random_start.policy = (uint64_t)sim_random(3) << CHOICE_SHIFT | sim_random(WORK_MANUAL + 1);
     bool forks = sim_random(4) == 0;
     for (int t = 0; t < RANDOM_THREADS; t++) {
         make_random_script(script[t], forks && t == 0);

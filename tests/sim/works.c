@@ -88,8 +88,8 @@ static void check_rotation(int actor, uint64_t value, unsigned rotations)
     if (ledger->unit_epoch[actor] != value) {
         ledger->unit_epoch[actor] = value;
         ledger->rotated[actor] = ledger->rotations;
-    } else if ((option_values[OPTION_EPOCH_POLICY] & ((1 << WORD_SHIFT) - 1)) == WORK_MANUAL && !memory_is_watched() &&
-               ledger->rotated[actor] != rotations) {
+    } else if ((option_values[OPTION_EPOCH_POLICY] & ((1 << CHOICE_SHIFT) - 1)) == WORK_MANUAL &&
+               !memory_is_watched() && ledger->rotated[actor] != rotations) {
         sim_fail("a unit of T%d begins in an epoch from before a rotation", actor);
     }
 }

@@ -112,10 +112,10 @@ static void values_are_read(void **state)
         { { "TSLAB_HUGE_PAGES=never" }, OPTION_HUGE_PAGES, HUGE_PAGES_NEVER, NULL, NULL, NULL },
         { { "TSLAB_EPOCH_POLICY=never" }, OPTION_EPOCH_POLICY, WORK_NEVER, NULL, NULL, NULL },
         { { "TSLAB_EPOCH_POLICY=per-request" }, OPTION_EPOCH_POLICY, WORK_PER_REQUEST, NULL, NULL, NULL },
-        { { "TSLAB_EPOCH_POLICY=batch-1K" }, OPTION_EPOCH_POLICY, 1024 << WORD_SHIFT | WORK_BATCH, NULL, NULL, NULL },
+        { { "TSLAB_EPOCH_POLICY=batch-1K" }, OPTION_EPOCH_POLICY, 1024 << CHOICE_SHIFT | WORK_BATCH, NULL, NULL, NULL },
         { { "TSLAB_EPOCH_POLICY=interval-20" },
           OPTION_EPOCH_POLICY,
-          20 << WORD_SHIFT | WORK_INTERVAL,
+          20 << CHOICE_SHIFT | WORK_INTERVAL,
           NULL,
           NULL,
           NULL },
@@ -246,7 +246,7 @@ static void load_paths(const void *argument)
     load_one("TSLAB_OPTIONS=stats=1,/tmp/q,keeper=2");
     CHECK(strcmp(option_path(OPTION_STATS), "/tmp/q") == 0 && option_get(OPTION_KEEPER) == 2);
     load_one("TSLAB_OPTIONS=stats=0,/tmp/a,b,60000,trace=/t,1M");
-    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/a,b") == 0 && option_word(OPTION_STATS) == STATS_NONE);
+    CHECK(strcmp(option_path(OPTION_STATS), "/tmp/a,b") == 0 && option_choice(OPTION_STATS) == STATS_NONE);
     CHECK(option_number_of(option_get(OPTION_STATS)) == 60000 && strcmp(told(OPTION_STATS), "0,/tmp/a,b,60000") == 0);
     CHECK(strcmp(option_path(OPTION_TRACE), "/t") == 0 && strcmp(told(OPTION_TRACE), "/t,1048576") == 0);
     load_one("TSLAB_STATS=2,5");
