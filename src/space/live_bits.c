@@ -1,11 +1,11 @@
 /* The bits are changed by atomic operations, and a change that finds the bit as it should become is the misuse. */
 #include "space/live_bits.h"
 
+#if TSLAB_CHECKED
+
 #include "common/misuse.h"
 #include "os/fatal.h"
 #include "space/arena.h"
-
-#if TSLAB_CHECKED
 
 static atomic_u64 *live_word(const void *p, uint64_t *mask)
 {
@@ -96,37 +96,6 @@ void live_bits_unmark(void *p)
     uint64_t mask;
     atomic_u64 *word = live_word(p, &mask);
     (void)fetch_and_plain(word, ~mask);
-}
-
-#else
-
-/* uncounted: only checked builds call it */
-uint64_t live_bits_from(const void *start)
-{
-    (void)start;
-    return 0;
-}
-
-void *live_bits_born(void *p)
-{
-    return p;
-}
-
-/* uncounted: only checked builds call it */
-void live_bits_dies(void *p)
-{
-    (void)p;
-}
-
-void live_bits_forget(const void *start, size_t bytes)
-{
-    (void)start;
-    (void)bytes;
-}
-
-void live_bits_check(const void *p)
-{
-    (void)p;
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* Checked builds know which objects live: a bit for each granule of the arena says that an object starts there. So a
- * double, interior or wild free is found at the call itself, wherever the object is. In other builds these functions do
- * nothing.
+ * double, interior or wild free is found at the call itself, wherever the object is. Other builds do nothing.
  *
  * Threads: any. */
 #ifndef TSLAB_SPACE_LIVE_BITS_H
@@ -11,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if TSLAB_CHECKED
 
 /* An object is handed out at p, which may be NULL. Returns p. Ends the program when an object starts there already. */
 void *live_bits_born(void *p);
@@ -35,5 +36,14 @@ void live_bits_unmark(void *p);
 
 /* Ends the program when no object starts at p. */
 void live_bits_check(const void *p);
+
+#else
+#define live_bits_born(p)              (p)
+#define live_bits_dies(p)              ((void)(p))
+#define live_bits_forget(start, bytes) ((void)(start), (void)(bytes))
+#define live_bits_from(start)          ((void)(start), (uint64_t)0)
+#define live_bits_have(p)              ((void)(p), false)
+#define live_bits_check(p)             ((void)(p))
+#endif
 
 #endif
