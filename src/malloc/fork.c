@@ -1,24 +1,6 @@
-/* Three fork handlers, registered once.
- *
- * Before the fork:
- *   1. Block signals. Take the company's lock, and libc's streams where they allocate here.
- *   2. Start the engine, and take its lock and the keeper's.
- *   3. Borrow a record, if the thread has none.
- *   4. Take the last record's lock, the registry's lock, and the gates of all other threads.
- *
- * In the parent:
- *   1. Open the gates, and release the registry and the last record.
- *   2. Release the keeper's and the engine's lock, drop the streams, and release the company's lock.
- *   3. Give the borrowed record back, and unblock signals.
- *
- * In the child, 1, 2, 4 and 6 only if the forking thread is in no operation itself:
- *   1. Recount noted chunks, recover holds and epochs' words, clear scopes and warm epochs, gather FREE records.
- *   2. Close the epochs of vanished threads' units of work.
- *   3. Open the gates, and release the registry and the last record.
- *   4. Recount noted slabs, and close the records of vanished threads.
- *   5. Release the keeper's and the engine's lock, drop the streams, and release the company's. There is no keeper.
- *   6. Complete the closes that only vanished threads delayed.
- *   7. Give the borrowed record back, and unblock signals. Start a keeper, where one thread is enough for it. */
+/* Three fork handlers, registered once. They take their steps in the order of docs/protocols/thread.md. Only if the
+ * forking thread is in no operation itself, the child recovers what other threads were cut in, and closes what they
+ * left. */
 #include "malloc/fork.h"
 
 #include "audit/verify.h"

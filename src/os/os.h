@@ -92,11 +92,6 @@ static inline uint64_t os_ms_since(uint64_t then_ms)
 /* The size of a page. It is asked for once, then remembered. */
 size_t os_page_bytes(void);
 
-static inline unsigned os_page_shift(void)
-{
-    return bit_lowest(os_page_bytes());
-}
-
 /* The size of this process's address space in bytes, a power of two. */
 size_t os_address_space(void);
 

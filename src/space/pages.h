@@ -20,7 +20,7 @@
 
 always_inline unsigned pages_shift(void)
 {
-    return (unsigned)min_size(os_page_shift(), UNIT_SHIFT);
+    return (unsigned)min_size(bit_lowest(os_page_bytes()), UNIT_SHIFT);
 }
 
 /* The bits of the pages of a unit, from the number `first` to `last`. */
