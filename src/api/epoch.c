@@ -2,7 +2,6 @@
  * caller's size. The folder epoch does the work. */
 #include "epoch/ending.h"
 #include "epoch/epoch_alloc.h"
-#include "epoch/instance.h"
 #include "epoch/scope.h"
 #include "epoch/work_unit.h"
 #include "malloc/alloc.h"

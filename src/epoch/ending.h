@@ -1,4 +1,4 @@
-/* The ends of epochs: closing, releasing and finishing.
+/* The ends of epochs: closing, releasing and finishing; and of instances, whose epochs end with their root.
  *
  * A closing thread changes the epoch's word and then empties the idle holds. A thread that leaves a closed epoch
  * empties its hold as the closing thread would have. The thread that brings the word's count to 0 finishes the epoch:
@@ -19,9 +19,6 @@ struct survivors_line;
 /* As tslab_epoch_close and tslab_epoch_release. report may be NULL. They enter the gate. */
 int ending_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 int ending_release(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
-
-/* Adds the report on one of several epochs that end together. */
-void ending_add_report(struct tslab_epoch_report *report, const struct tslab_epoch_report *part);
 
 /* Empties the idle holds of a closed epoch, after a hold of it was made idle. Enters the gate. */
 void ending_help(struct thread *thread, struct epoch *epoch);
@@ -52,5 +49,11 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
 
 /* Empties the idle holds of an epoch that the caller has marked closed, and drops the caller's share. */
 int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report);
+
+/* The root epoch of the instance with this value. NULL: there is no such instance. */
+struct epoch *instance_root(uint64_t value);
+
+/* As tslab_instance_close. report may be NULL. */
+int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 #endif

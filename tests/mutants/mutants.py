@@ -57,7 +57,6 @@ SCHEDULED = {
     "malloc/fork.c": f"fork {EPOCH} instance fork-all",
     "epoch/hold.c": f"{EPOCH} instance fork-all",
     "slab/hot_runs.c": "large fork-all",
-    "epoch/instance.c": "epoch instance",
     "space/depot.c": "depot large slab epoch-free",
     "space/free_runs.c": "depot large slab epoch-free",
     "malloc/handle.c": "epoch-handle epoch-fork",

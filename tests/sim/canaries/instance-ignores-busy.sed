@@ -1,2 +1,2 @@
-# epoch/instance.c: an instance is closed although an epoch in it could not be.
+# epoch/ending.c: an instance is closed although an epoch in it could not be.
 /^int instance_close/,/^}/s/^        if (status == TSLAB_BUSY || /        if (/
