@@ -4,13 +4,55 @@
 
 #if TSLAB_CHECKED > 1
 
-#include "base/memcheck.h"
 #include "common/misuse.h"
 #include "common/size_class.h"
 #include "os/fatal.h"
 #include "os/os.h"
 
 #include <string.h>
+
+/* Tools that watch memory are told what the program may touch, if there is one in the process: AddressSanitizer, when
+ * the program is built with it, and valgrind, where this library was built with its header at hand. A library that is
+ * itself built with AddressSanitizer tells it nothing: its own look at free memory would be a finding. */
+#if defined __has_include
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+
+/* Of AddressSanitizer's interface. They are there in a process that has it. */
+__attribute__((weak)) extern void __asan_poison_memory_region(void const volatile *start, size_t bytes);
+__attribute__((weak)) extern void __asan_unpoison_memory_region(void const volatile *start, size_t bytes);
+
+#if defined __SANITIZE_ADDRESS__
+enum { TELLS_ASAN = 0 };
+#elif defined __has_feature
+enum { TELLS_ASAN = !__has_feature(address_sanitizer) };
+#else
+enum { TELLS_ASAN = 1 };
+#endif
+
+/* The program, or this library, may touch all of it. */
+static void memcheck_open(const void *start, size_t bytes)
+{
+    if (TELLS_ASAN && __asan_unpoison_memory_region != NULL) {
+        __asan_unpoison_memory_region(start, bytes);
+    }
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+    (void)VALGRIND_MAKE_MEM_DEFINED(start, bytes);
+#endif
+}
+
+/* Nobody may, until it is opened again. */
+static void memcheck_close(const void *start, size_t bytes)
+{
+    if (TELLS_ASAN && __asan_poison_memory_region != NULL) {
+        __asan_poison_memory_region(start, bytes);
+    }
+#ifdef VALGRIND_MAKE_MEM_NOACCESS
+    (void)VALGRIND_MAKE_MEM_NOACCESS(start, bytes);
+#endif
+}
 
 /* The low bits of the word come first in memory, so the first byte of an overflow is sure to hit them. */
 enum { PROOF_BITS = 16, FILLING = 0x5e };

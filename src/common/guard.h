@@ -39,7 +39,7 @@ size_t guard_sealed(const void *p, size_t room);
 void guard_clear(void *p, size_t kept, size_t room);
 
 /* Clears the place of an object that is dead. AddressSanitizer and valgrind find whoever touches it before it is handed
- * out again (base/memcheck.h). */
+ * out again. */
 void guard_bury(void *p, size_t room);
 
 /* Ends the program when free memory is not zero. */

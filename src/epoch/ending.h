@@ -50,10 +50,10 @@ void ending_freeze_holds(struct thread *thread, struct epoch *epoch, uint64_t va
 /* Empties the idle holds of an epoch that the caller has marked closed, and drops the caller's share. */
 int ending_complete(struct thread *thread, struct epoch *epoch, struct tslab_epoch_report *report);
 
-/* The root epoch of the instance with this value. NULL: there is no such instance. */
+/* The root epoch of the instance with this value. NULL: there is no such instance. No gate. */
 struct epoch *instance_root(uint64_t value);
 
-/* As tslab_instance_close. report may be NULL. */
+/* As tslab_instance_close. report may be NULL. It enters the gate. */
 int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report);
 
 #endif
