@@ -198,7 +198,7 @@ def _percentiles(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Ans
     means = {
         name: over_all.mean.middle
         for name in page.names
-        if name != ours and (over_all := standings.overall(values, name, ours))
+        if name != ours and _in_most(values, name) and (over_all := standings.overall(values, name, ours))
     }
     texts = [f"{name} {means[name]:.2f}" for name in sorted(means, key=means.__getitem__)]
     what = plots.percentile_name(share)
@@ -210,6 +210,11 @@ def _percentiles(page: Page, found: Mapping[tuple[str, str], Histograms]) -> Ans
     }
     drawn = plots.strips(points, page.names, ours, what)
     return _said(sentence), page.figure("answer", f"{what}, {ours} = 1", alt, drawn, wide=True)
+
+
+def _in_most(values: Mapping[str, Mapping[str, object]], name: str) -> bool:
+    """Who took part in a few alone is not comparable to the others over all."""
+    return sum(name in by_name for by_name in values.values()) * 4 >= len(values) * 3
 
 
 def _rare(found: Mapping[tuple[str, str], Histograms]) -> Iterator[str]:
