@@ -82,7 +82,7 @@ def main():
         said = output_of(command, "run", "--stats", "--", python, "-c", "print(7)")
         expect(said.startswith("7\n") and "tslab statistics" in said, said)
         said = output_of("sh", "-c", f"{command} top --once; echo $?")
-        way = r"Python's rich is not installed\. To install it: \S+/bin/python[\d.]* -m pip install rich\n1\n"
+        way = r"tslab: Python's rich is not installed\. To install it: \S+/bin/python[\d.]* -m pip install rich\n1\n"
         expect(re.fullmatch(way, said), said)
         said = output_of("sh", "-c", f"{python} -m tslab run no-such-program; echo $?")
         expect("there is no program no-such-program" in said and said.endswith("127\n"), said)
