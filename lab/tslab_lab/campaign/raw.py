@@ -48,9 +48,7 @@ class Raw:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="tslab-campaign-") as directory:
             thin = Path(directory) / storage.FILE
-            thin.write_text(
-                "".join(f"{line}\n" for line in thinned(lines.read_text(encoding="utf-8").splitlines()))
-            )
+            thin.write_text("".join(f"{line}\n" for line in thinned(lines.read_text(encoding="utf-8").splitlines())))
             _zstd("-q", "-f", "--ultra", "-22", str(thin), "-o", str(target))
         today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
         self.index[f"{step}:{piece}"] = facts | {"measured": today}

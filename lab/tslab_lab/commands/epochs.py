@@ -133,7 +133,7 @@ def setting_of(found: Results) -> Iterator[tuple[str, str]]:
 
 
 def prepare(
-    arguments: argparse.Namespace
+    arguments: argparse.Namespace,
 ) -> tuple[dict[str, installed.Library], dict[str, Environment], set[str], list[str]]:
     """The libraries, the environment for each, the names of the programs, and what is missing."""
     found = sides.here(sides.with_base(arguments.allocators, arguments.baseline), arguments.library)
@@ -165,7 +165,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise processes.Failure("Nothing of this can be measured on these allocators: name others with --allocators.")
     by_name = {(variant.group, variant.label): variant for variant in variants}
     plan = {group: [one.label for one in variants if one.group == group] for group in arguments.groups}
-    facts: dict[str, CaseFacts] = {group: {"group": NAME, "title": cases.GROUPS[group], "parameters": {}} for group in plan}
+    facts: dict[str, CaseFacts] = {
+        group: {"group": NAME, "title": cases.GROUPS[group], "parameters": {}} for group in plan
+    }
 
     def measure(group: str, label: str) -> Figures:
         variant = by_name[group, label]

@@ -16,8 +16,8 @@ from rich.text import Text
 from tslab_lab.allocators import installed
 from tslab_lab.allocators.catalogue import OURS, SYSTEM
 from tslab_lab.base import places, processes
-from tslab_lab.display import layout, progress
 from tslab_lab.base.shapes import Accounts, Environment, Figures
+from tslab_lab.display import layout, progress
 from tslab_lab.display.progress import Bar
 from tslab_lab.estimates import intervals
 from tslab_lab.estimates.medians import Spread

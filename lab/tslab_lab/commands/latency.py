@@ -70,7 +70,14 @@ def page(found: Results, path: Path) -> str:
     """Of a file of results, in Markdown; its figure goes beside `path`."""
     sentences, picture = make.answer(found, path, "The rare ones of each kind of operation")
     more = layout.keep_tables(path, tables_of(found))
-    parts: list[layout.Part] = [*sentences, *picture, rare_table(found), how_to_read(found), *measurement.remarks(found), more]
+    parts: list[layout.Part] = [
+        *sentences,
+        *picture,
+        rare_table(found),
+        how_to_read(found),
+        *measurement.remarks(found),
+        more,
+    ]
     return layout.markdown_page("How long single operations take", parts, measurement.setting(found))
 
 
@@ -144,9 +151,7 @@ def rare_table(found: Results) -> layout.Table:
         if own is None or own[1] is None:
             continue  # fewer operations than have a percentile
         rest = {
-            name: rare
-            for name, some in values.items()
-            if not sides.is_ours(name) and (rare := some[1]) is not None
+            name: rare for name, some in values.items() if not sides.is_ours(name) and (rare := some[1]) is not None
         }
         least = min(rest, key=rest.__getitem__, default=None)
         best, ratio = ("-", "-") if least is None else (f"{least} {layout.short(rest[least])}", "-")

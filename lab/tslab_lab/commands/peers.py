@@ -40,7 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-Row = tuple[str, str, str, str, str, bool]  # name, version, age, where from, path or why there is none, whether it is here
+Row = tuple[
+    str, str, str, str, str, bool
+]  # name, version, age, where from, path or why there is none, whether it is here
 
 
 def rows(library: Path | None = None) -> Iterator[Row]:

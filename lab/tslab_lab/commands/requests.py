@@ -28,7 +28,13 @@ DESCRIPTION = "Drives a real HTTP server at a fixed rate, on tslab under every e
 POLICIES = ("never", "per-request", "batch-16", "interval-50", "manual", INSIDE)
 POLICY = re.compile(r"never|per-request|batch-[1-9][0-9]*|interval-[1-9][0-9]*|manual|inside")
 SERVER, SCATTERED = outcomes.SERVER, outcomes.SCATTERED
-STUDY: dict[str, Any] = {"requests": 1200, "workers": 4, "session_percent": 0, "policies": ["never"], "scenarios": [SERVER]}
+STUDY: dict[str, Any] = {
+    "requests": 1200,
+    "workers": 4,
+    "session_percent": 0,
+    "policies": ["never"],
+    "scenarios": [SERVER],
+}
 LONGEST_SECONDS = 80  # of one load: what runs longer counts as hung
 PACKAGES = ("nghttp2-client", "libmicrohttpd12")
 ROUNDS = (10, 1)
@@ -66,7 +72,12 @@ def complete(arguments: argparse.Namespace) -> None:
     """What was not said comes from the preset, else from the defaults."""
     preset = STUDY if arguments.preset == "study" else {}
     quick = arguments.quick
-    defaults: dict[str, Any] = {"requests": 1000 if quick else 6000, "workers": 4, "session_percent": 20, "policies": list(POLICIES)}
+    defaults: dict[str, Any] = {
+        "requests": 1000 if quick else 6000,
+        "workers": 4,
+        "session_percent": 20,
+        "policies": list(POLICIES),
+    }
     defaults |= {"scenarios": [SERVER, SCATTERED]} | preset
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
@@ -265,7 +276,9 @@ def run(arguments: argparse.Namespace) -> int:
     if drawn and not arguments.markdown:
         draw(told, arguments.figures or found.path.parent)
     measurement.write_page(
-        arguments, found, lambda found, path: text_of(found, (arguments.figures or path.parent) if drawn else None, path)
+        arguments,
+        found,
+        lambda found, path: text_of(found, (arguments.figures or path.parent) if drawn else None, path),
     )
     for line in told.missed:
         print(f"missed: {line}")

@@ -156,7 +156,9 @@ def run(arguments: argparse.Namespace) -> int:
     given = {"load": plan.load, "seconds": plan.seconds}
     given |= {"after": plan.after, "settle": plan.settle} if plan.load else {}
     given |= {"main_only": True} if plan.alone else {}
-    facts: dict[str, CaseFacts] = {name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}}
+    facts: dict[str, CaseFacts] = {
+        name: {"group": NAME, "title": title, "parameters": {key: v for key, v in given.items() if v is not None}}
+    }
     folder = measurement.folder_of(NAME, arguments)
     measure = measurer(plan, libraries, folder, arguments.littered)
     cases = {name: list(libraries)}

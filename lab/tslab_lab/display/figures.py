@@ -78,7 +78,13 @@ def name_lines(
     axes.set_xlim(left, last + LABEL_ROOM / (1 - LABEL_ROOM) * (last - left))
     heights = spread_labels([y for _, y in ends], least, most)
     for name, end, height, line in zip(names, ends, heights, lines):
-        arrow: dict[str, Any] = {"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
+        arrow: dict[str, Any] = {
+            "arrowstyle": "-",
+            "color": line.get_color(),
+            "linewidth": 0.7,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         arrow["relpos"] = (0, 0.5)
         spot = (last + 0.05 * (last - left), height)
         axes.annotate(name, end, spot, color="black", fontsize=size, va="center", arrowprops=arrow)

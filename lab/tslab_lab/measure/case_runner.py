@@ -51,9 +51,7 @@ class Runner:
             shared = installed.proven_environment(library, self._argv(probe, False), "a workload") if ours else {}
             for case in cases:
                 own = (
-                    shared
-                    if isinstance(case, Case)
-                    else installed.proven_environment(library, case.probe(), case.name)
+                    shared if isinstance(case, Case) else installed.proven_environment(library, case.probe(), case.name)
                 )
                 self.environments[case.name, name] = compiled.littered(own) if littered else own
 

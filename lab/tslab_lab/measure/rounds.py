@@ -12,9 +12,10 @@ from tslab_lab.measure import honesty
 from tslab_lab.results import marks
 from tslab_lab.results.storage import Sink
 
-
 Plan = Mapping[str, Sequence[str]]  # by name of a case, the names of the allocators that run it
-Measure = Callable[[str, str], Figures]  # a run of a case on an allocator, by name; with lists of `latency` and a `series` where it has them
+Measure = Callable[
+    [str, str], Figures
+]  # a run of a case on an allocator, by name; with lists of `latency` and a `series` where it has them
 
 
 class Interrupted(Exception):

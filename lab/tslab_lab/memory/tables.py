@@ -112,7 +112,11 @@ def tables(outcome: Outcome, base: str) -> Iterator[Table]:
 
 def _groups(figures: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     """What belongs together in tables of ratios, with a title."""
-    groups: dict[str, Iterable[str]] = {"RSS": RSS, "Area, PSS and USS": SPACE, "Time": [name for name in figures if name not in RSS + SPACE]}
+    groups: dict[str, Iterable[str]] = {
+        "RSS": RSS,
+        "Area, PSS and USS": SPACE,
+        "Time": [name for name in figures if name not in RSS + SPACE],
+    }
     for what, names in groups.items():
         chosen = [name for name in names if name in figures]
         if chosen:

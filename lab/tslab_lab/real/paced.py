@@ -75,7 +75,5 @@ def postgres_words(quick: bool) -> list[str]:
 
 def postgres(directory: Path) -> Latency:
     """The line, of what pgbench wrote: the third word of a row is the time in microseconds from when the transaction was due."""
-    rows = [
-        row.split() for file in directory.glob("took*") for row in file.read_text(encoding="ascii").splitlines()
-    ]
+    rows = [row.split() for file in directory.glob("took*") for row in file.read_text(encoding="ascii").splitlines()]
     return line_of([int(row[2]) for row in rows])

@@ -127,11 +127,7 @@ def _overall(page: Page, measured: Mapping[str, Cases]) -> Iterator[str]:
     """The geometric means in words, least first. Below 1 is less than ours."""
     ours = page.baseline
     for title, cases in measured.items():
-        found = {
-            name: value
-            for name in page.names
-            if name != ours and (value := standings.overall(cases, name, ours))
-        }
+        found = {name: value for name in page.names if name != ours and (value := standings.overall(cases, name, ours))}
         words = dict(zip((standings.WINS, standings.LEVEL, standings.LOSES), WORDS.get(title, SIZES)))
         parts = []
         for state, word in (words | {None: ""}).items():

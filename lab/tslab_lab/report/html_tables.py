@@ -99,9 +99,7 @@ def _heat_cell(values: Column, leading: Column, text: Text) -> Cell:
     if values is leading:
         return Cell("1.00", 1, "best", (absolute,), "best")
     if standings.verdict(found, len(standings.rounds_together(values, leading))) == standings.LEVEL:
-        return Cell(
-            f"{found.middle:.2f}", found.middle, "level", small, "\N{ALMOST EQUAL TO}", "no difference shown"
-        )
+        return Cell(f"{found.middle:.2f}", found.middle, "level", small, "\N{ALMOST EQUAL TO}", "no difference shown")
     return cell(f"{found.middle:.2f}", found.middle, heat_class(found.middle), small)
 
 

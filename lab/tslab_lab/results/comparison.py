@@ -9,7 +9,11 @@ from tslab_lab.estimates import randomisation
 from tslab_lab.results import measures, standings
 from tslab_lab.results.storage import Results
 
-FIGURES: dict[str, measures.Figure] = {"time": measures.time_ns, "peak RSS": measures.peak_kib, "RSS after": measures.after_kib}
+FIGURES: dict[str, measures.Figure] = {
+    "time": measures.time_ns,
+    "peak RSS": measures.peak_kib,
+    "RSS after": measures.after_kib,
+}
 
 
 @dataclass(frozen=True)

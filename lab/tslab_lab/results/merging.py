@@ -20,8 +20,12 @@ def merged(parts: Sequence[storage.Results]) -> storage.Results:
     header["allocators"] = {name: facts for part in parts for name, facts in part.header["allocators"].items()}
     header["cases"] = {name: facts for part in parts for name, facts in part.header["cases"].items()}
     lists = ("runs", "series", "latency", "failures", "instructions", "accounts")
-    joined: dict[str, list[Any]] = {name: [record for part in parts for record in getattr(part, name)] for name in lists}
-    return storage.Results(parts[0].path, header, **joined, footer=_footer([part.footer for part in parts if part.footer]))
+    joined: dict[str, list[Any]] = {
+        name: [record for part in parts for record in getattr(part, name)] for name in lists
+    }
+    return storage.Results(
+        parts[0].path, header, **joined, footer=_footer([part.footer for part in parts if part.footer])
+    )
 
 
 def _commits(machines: Iterable[MachineFacts]) -> str:

@@ -185,7 +185,12 @@ def read(where: Path | str) -> Results:
     if header.get("format") != FORMAT:
         raise processes.Failure(f"{path} has format {header.get('format')}; this tslab reads format {FORMAT}.")
     found = Results(path, cast(Header, header))
-    lists: dict[str, list[Any]] = {"run": found.runs, "series": found.series, "latency": found.latency, "failure": found.failures}
+    lists: dict[str, list[Any]] = {
+        "run": found.runs,
+        "series": found.series,
+        "latency": found.latency,
+        "failure": found.failures,
+    }
     lists |= {"instructions": found.instructions, "accounts": found.accounts}
     for record in records[1:]:
         if record["kind"] == "footer":
