@@ -157,7 +157,8 @@ def sides_of(found: Results) -> Iterator[tuple[str, str]]:
     """What A and B are: pairs of a name and a text."""
     for name in ("A", "B"):
         facts = found.header["allocators"][name]
-        digest = f", sha256 {facts['sha256'][:12]}" if facts.get("sha256") else ""
+        sha256 = facts.get("sha256")
+        digest = f", sha256 {sha256[:12]}" if sha256 else ""
         yield name, f"{facts['title']} (version {facts['version']}{digest})"
 
 

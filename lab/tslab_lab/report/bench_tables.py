@@ -1,5 +1,6 @@
 """The tables of `lab bench`: one description of each, shown on a terminal (80 columns) or as Markdown."""
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -72,7 +73,7 @@ def _fact_rows(outcome: CaseRuns) -> Iterator[tuple[str, measures.Figure]]:
         yield "RSS / live", measures.over_live
     for name, words in TOLD.items():
         if name in every[0]:
-            yield words, lambda run, name=name: run[name]
+            yield words, operator.itemgetter(name)
     if "shared_lines" in every[0]:
         yield "lines shared, %", lambda run: 100 * run["shared_lines"]
     if outcome.case.live_limit:

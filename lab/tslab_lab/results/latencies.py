@@ -15,10 +15,10 @@ Curve = tuple[list[float], list[float]]  # nanoseconds, and the share of what ta
 
 
 class Pooled(NamedTuple):
-    """Several histograms as one. `most`: the longest time."""
+    """Several histograms as one. `total`: of the counts; `most`: the longest time."""
 
     buckets: list[Bucket]
-    count: int
+    total: int
     most: float
 
 

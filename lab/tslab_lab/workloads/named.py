@@ -48,10 +48,8 @@ def parse(text: str) -> Case:
         return NAMED[name]
     if name not in WORKLOADS:
         if name in NAMED:
-            workload = NAMED[name].workload.name
-            raise processes.Failure(
-                f"{name} is a case with parameters of its own. Name its workload: {workload}:{rest}"
-            )
+            its_own = NAMED[name].workload.name
+            raise processes.Failure(f"{name} is a case with parameters of its own. Name its workload: {its_own}:{rest}")
         raise _unknown(name)
     workload = WORKLOADS[name]
     given: Values = {}
