@@ -19,6 +19,8 @@ COLUMN = (WIDTH - 3 * GAP) / 2
 LABELS = 104  # for names at the ends of lines
 POINTS = 160  # of a line
 LETTER_HEIGHT = 0.085  # of the height of a panel
+MOVES_SECONDS = 6
+STILL = "@media (prefers-reduced-motion: reduce) { .curtain { display: none; } }\n"
 
 Classes = dict[str, str]  # of CSS, by allocator
 Lines = dict[str, tuple[list[Point], bool]]  # by allocator, and whether it was ended
@@ -45,6 +47,19 @@ def _line(points: Sequence[Point], x: Scale, y: Scale) -> str:
     return " ".join(f"{x(ms):.1f},{y(kib):.1f}" for ms, kib in kept)
 
 
+def _curtain(left: float, right: float, top: float) -> str:
+    """Before the curves. It opens once from left to right, as time went, and is open where nothing moves."""
+    moves = ("x", left, right), ("width", right - left, 0)
+    animated = "".join(
+        f'<animate attributeName="{name}" from="{start:.1f}" to="{end:.1f}" dur="{MOVES_SECONDS}s"/>'
+        for name, start, end in moves
+    )
+    return (
+        f'<rect class="ground curtain" stroke-width="0" x="{right:.1f}" y="{top - 4}" width="0" height="{PANEL + 6}">'
+        f"{animated}</rect>"
+    )
+
+
 def _curves(lines: Lines, classes: Classes, left: float, top: float) -> Iterator[str]:
     """A panel of RSS over time. One that was ended has a cross at the end."""
     seconds = max(points[-1][0] for points, _ in lines.values()) / 1000
@@ -64,6 +79,7 @@ def _curves(lines: Lines, classes: Classes, left: float, top: float) -> Iterator
         yield f'<line class="grid" x1="{left}" y1="{y(mib * 1024):.1f}" x2="{right:.1f}" y2="{y(mib * 1024):.1f}"/>'
         yield f'<text class="quiet" x="{left - 6}" y="{y(mib * 1024) + 4:.1f}" text-anchor="end">{mib}</text>'
     order = sorted(lines, key=lambda name: name == OURS)
+    names = []
     heights = spread_labels([lines[name][0][-1][1] / most for name in order], 0, 1, LETTER_HEIGHT)
     for name, height in zip(order, heights):
         points, ended = lines[name]
@@ -79,7 +95,9 @@ def _curves(lines: Lines, classes: Classes, left: float, top: float) -> Iterator
             yield f'<path class="{classes[name]}" stroke="{_colour(name)}" stroke-width="2.5" d="{cross}"/>'
         kind = ' class="ours"' if name == OURS else ""
         told = "ended" if ended else f"{points[-1][1] / 1024:.0f}"
-        yield f'<text{kind} x="{right + 6:.1f}" y="{low - PANEL * height + 4:.1f}">{escape(name)} {told}</text>'
+        names.append(f'<text{kind} x="{right + 6:.1f}" y="{low - PANEL * height + 4:.1f}">{escape(name)} {told}</text>')
+    yield _curtain(left, right + 5, top)
+    yield from names
     yield f'<text class="quiet" x="{right:.1f}" y="{low + 16}" text-anchor="end">{seconds:.0f} s</text>'
 
 
@@ -150,7 +168,7 @@ def of(found: Results) -> str | None:
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
         f"<title>{escape(OURS)} beside other allocators, measured by make demo</title>",
-        f"<style>\n{style(dark)}.bar {{ stroke: none !important; }}\n</style>",
+        f"<style>\n{style(dark)}.bar {{ stroke: none !important; }}\n{STILL}</style>",
         f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
         f'<text class="title" x="{GAP}" y="32">{escape(OURS)} beside {escape(SYSTEM)} and others: RSS in MiB over time, and speed</text>',
     ]
