@@ -60,13 +60,47 @@ void *alloc_aligned(size_t size, size_t alignment)
     return object_begin(object_alloc_ambient(room, alignment, class_of_aligned(room, alignment), &zero), size);
 }
 
+/* Whether an object in a slot of the class stays there: its new size fits, and wastes no more than half, or no other
+ * class has less. */
+always_inline bool fits_slot(unsigned class, size_t size)
+{
+    const size_t slot = class_geometry[class].size;
+    return size <= slot && (size >= slot / 2 || class_of_size(size) == class);
+}
+
+/* The usual resize: p is a slot that the thread's magazine accepts, so it lies where plain malloc lands, and its new
+ * size is that of a slot, too. False: it is not so. *resized: as alloc_resized returns. */
+always_inline bool resize_slot(void *p, size_t size, void **resized)
+{
+    const size_t unit = arena_unit(p);
+    if (TSLAB_CHECKED || size > SMALL_MAX || !arena_has_unit(unit)) {
+        return false;
+    }
+    const uint32_t tag = load_plain(&arena.units[unit].tag);
+    if (tag != front_magazine(front_current, tag_class_scaled(tag))->tag) {
+        return false;
+    }
+    const unsigned class = tag_class(tag);
+    const size_t slot = class_geometry[class].size;
+    (void)slot_of(p, class);
+    *resized = p;
+    if (!fits_slot(class, size)) {
+        void *const moved = fast_alloc(size);
+        if (moved != NULL) {
+            memcpy(moved, p, min_size(slot, size));
+            fast_free(p);
+        }
+        *resized = moved != NULL || size > slot ? moved : p; /* to shrink in place is always possible */
+    }
+    return true;
+}
+
 /* Resizes the object at p, of `usable` bytes, where it is. False: it cannot stay there. */
 static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_t size)
 {
     const unsigned class = tag_class(arena_tag(p));
     if (class != CLASS_NONE) {
-        /* A smaller size stays if it wastes no more than half. */
-        return size <= usable && (size >= usable / 2 || class_of_size(size) == class);
+        return fits_slot(class, size);
     }
     if (arena_tag(p) == TAG_CHUNK) {
         return thread->scope != NULL && chunk_is_own(&thread->scope->real->cursor, p)
@@ -136,7 +170,7 @@ static void *move_pages(struct thread *thread, void *p, size_t size)
     return moved;
 }
 
-void *alloc_resized(void *given, size_t size)
+static noinline void *resize_any(void *given, size_t size)
 {
     struct object_memory room;
     void *const p = GUARDED ? zero_size_object(given) : given;
@@ -174,4 +208,10 @@ void *alloc_resized(void *given, size_t size)
         (void)zero_size_end(given);
     }
     return moved;
+}
+
+void *alloc_resized(void *p, size_t size)
+{
+    void *resized;
+    return likely(resize_slot(p, size, &resized)) ? resized : resize_any(p, size);
 }
