@@ -92,7 +92,7 @@ noinline void heap_use_first(struct heap *heap, unsigned class)
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && heap != &heap_none);
     const uint8_t rank = ++heap->used;
     invariant(rank < CLASS_LIMIT && !heap_uses(heap, class));
-    heap->part[rank].batch = 0;
+    heap->part[rank].quarters = 0;
     heap->part[rank].first.tray.length = TRAY_FIRST; /* it may lie in the next page */
     store_release(&heap->rank[class], rank);
 }
@@ -330,7 +330,7 @@ static void put_trays(struct heap *heap, unsigned class)
     set_magazine(heap, class, magazine_none, 0, 0);
     change_budget(class, hc->outbox_limit, 0);
     hc->outbox_limit = 0;
-    hc->batch = 0;
+    hc->quarters = 0;
 }
 
 /* Giving back. */

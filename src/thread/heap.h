@@ -82,7 +82,7 @@ struct heap_class {
     atomic_u64 claimed;       /* slots taken from one word of the slab's bitmap and not handed out yet */
     char *claimed_start;      /* the address of that word's first slot */
     bool claimed_fresh;       /* the slots of that word were never handed out, and read as zero */
-    uint16_t batch;           /* slots of the next refill */
+    uint16_t quarters;        /* of a slot, that the next refill takes; 0: it is the first one */
     atomic_u32 retired_slots; /* the number of slots in `retired` */
     struct stock_class stock; /* full trays */
     struct tray *spare;       /* an empty tray for the next one that goes to the stock; NULL: none */

@@ -128,13 +128,27 @@ static void take_claimed(struct heap_class *hc, size_t size, void **places, unsi
     store_plain(&hc->claimed, claimed);
 }
 
-/* The slots of the next refill. Many threads, each of which may use little of the class, take one at first. */
-static unsigned batch_of(const struct heap_class *hc, unsigned class)
+static bool is_crowded(void)
 {
-    if (hc->batch != 0) {
-        return hc->batch;
+    return load_relaxed(&heap_live_count) > SHARED_FROM;
+}
+
+/* The quarters of a slot of the next refill. Many threads, each of which may use little of the class, take one slot at
+ * first. */
+static unsigned quarters_of(const struct heap_class *hc, unsigned class)
+{
+    if (hc->quarters != 0) {
+        return hc->quarters;
     }
-    return load_relaxed(&heap_live_count) > SHARED_FROM ? 1 : magazine_batch_first(class);
+    return 4 * (is_crowded() ? 1 : magazine_batch_first(class));
+}
+
+/* And of the one after it. Many threads take little more than what they use, which costs them more refills. */
+static unsigned next_quarters(unsigned quarters, unsigned class)
+{
+    const unsigned more = is_crowded() ? quarters / 4 : quarters;
+    invariant(more != 0);
+    return (unsigned)min_size(quarters + more, 4 * (size_t)magazine_batch_most(class));
 }
 
 /* Fills the empty magazine with a batch of slots from a slab. False: no memory, or the epoch is closed. In the gate. */
@@ -147,7 +161,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     if (load_plain(&hc->claimed) == 0 && !claim_word(heap, class)) {
         return false;
     }
-    const unsigned wanted = batch_of(hc, class);
+    const unsigned quarters = quarters_of(hc, class), wanted = quarters / 4;
     const unsigned there = bit_count(load_plain(&hc->claimed));
     if (wanted > m->limit) {
         heap_lengthen(heap, class, wanted);
@@ -159,8 +173,8 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     magazine_set(m, magazine_places(m), limit, n);
     invariant(n != 0 && n <= limit && magazine_slots(m) == n);
     owned_set(&hc->fresh, hc->claimed_fresh ? heap_served(heap, class) + n : UINT64_MAX);
-    hc->batch = (uint16_t)min_size((size_t)wanted * 2, magazine_batch_most(class));
-    const bool few = limit < wanted || wanted == 1 || load_relaxed(&heap_live_count) > SHARED_FROM;
+    hc->quarters = (uint16_t)next_quarters(quarters, class);
+    const bool few = limit < wanted || wanted == 1 || is_crowded();
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }
