@@ -12,7 +12,11 @@
 
 #include <errno.h>
 
-enum { STACK_BYTES = 128 << 10 };
+enum {
+    STACK_BYTES = 128 << 10,
+    LATELY_MS = 100, /* in such a time */
+    LIVES_MOST = 8,  /* as many keepers may begin and end; then none begins for the rest of it */
+};
 
 struct program_threads company = { .lock = LOCK_INIT(RANK_COMPANY), .create = pthread_create, .join = pthread_join };
 per_thread bool program_threads_counts_me;
@@ -28,6 +32,30 @@ static bool should_be_kept(void)
     const uint32_t least = wanted == KEEPER_ALWAYS ? 1 : 2;
     return wanted != KEEPER_NEVER && load_seq_cst(&company.threads) >= least && load_plain(&company.is_barred) == 0 &&
            load_plain(&company.is_over) == 0 && !TSLAB_SIM;
+}
+
+/* To begin and end a keeper takes longer than to make and join a few threads. Beside threads that come and go so fast,
+ * it would have nothing to do. */
+static bool comes_and_goes(void)
+{
+    return load_plain(&company.lives_lately) >= LIVES_MOST && os_ms_since(load_plain(&company.lately_ms)) < LATELY_MS;
+}
+
+static void count_life(void)
+{
+    invariant(lock_is_held(&company.lock));
+    if (os_ms_since(load_plain(&company.lately_ms)) >= LATELY_MS) {
+        store_plain(&company.lately_ms, os_now_ms());
+        store_plain(&company.lives_lately, 0);
+    }
+    store_plain(&company.lives_lately, load_plain(&company.lives_lately) + 1);
+}
+
+/* Whether the keeper has to begin or to end. */
+static bool has_to_change(void)
+{
+    const bool should = should_be_kept();
+    return should != is_kept() && !(should && comes_and_goes());
 }
 
 static bool create(size_t stack_bytes)
@@ -75,6 +103,7 @@ static void end(void)
     keeper_is_gone();
     (void)pthread_setcancelstate(cancelled, NULL);
     store_seq_cst(&company.is_kept, 0);
+    count_life();
 }
 
 /* A signal handler that forks would wait for the lock of its own thread. The keeper is to have no signals, either. */
@@ -93,7 +122,7 @@ static struct stay enter(void)
 
 static void leave(struct stay stay)
 {
-    while (should_be_kept() != is_kept()) {
+    while (has_to_change()) {
         (is_kept() ? end : start)();
     }
     invariant(lock_is_held(&company.lock));
@@ -104,7 +133,7 @@ static void leave(struct stay stay)
 
 void program_threads_settle(void)
 {
-    if (should_be_kept() != is_kept()) {
+    if (has_to_change()) {
         leave(enter());
     }
 }

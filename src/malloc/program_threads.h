@@ -2,7 +2,8 @@
  *
  * The option `keeper` says how many threads the program must have so that there is a keeper: two (keeper=1) or one (2).
  * With 0 there is never one. The thread that makes the second thread also starts the keeper, outside of malloc. The
- * thread whose end leaves too few threads ends the keeper and waits until it is gone. So a process still ends with the
+ * thread whose end leaves too few threads ends the keeper and waits until it is gone. Where many keepers came and went
+ * lately, the next one waits for a thread that is made or ends later. So a process still ends with the
  * program's last thread. The system also treats the process as single-threaded as soon as the program has one thread.
  *
  * A thread counts from just before it is made until its thread-specific destructor runs. The drop-in reports each
@@ -33,11 +34,13 @@ enum keeper_wanted { KEEPER_NEVER, KEEPER_BESIDE_THREADS, KEEPER_ALWAYS };
 
 struct program_threads {
     struct lock lock;
-    atomic_u32 threads;   /* the number of the program's threads */
-    atomic_u32 is_kept;   /* 1: there is a keeper */
-    atomic_u32 is_barred; /* 1: the system refused a thread, so no keeper starts while the program has threads */
-    atomic_u32 is_over;   /* 1: no keeper will start any more */
-    bool begins_late;     /* the library's constructor cannot make a thread */
+    atomic_u32 threads;      /* the number of the program's threads */
+    atomic_u32 is_kept;      /* 1: there is a keeper */
+    atomic_u32 is_barred;    /* 1: the system refused a thread, so no keeper starts while the program has threads */
+    atomic_u32 is_over;      /* 1: no keeper will start any more */
+    atomic_u64 lately_ms;    /* when the time began in which keepers are counted, */
+    atomic_u32 lives_lately; /* and how many have ended in it */
+    bool begins_late;        /* the library's constructor cannot make a thread */
     pthread_t keeper;
 
     /* libc's functions, where the drop-in's replace them for the program. */
