@@ -1,7 +1,6 @@
 /* Carries the highest generation from one slab with handles to the next, through the records of their units. */
 #include "slab/generation.h"
 
-
 /* Handles have 8 bits for the slot. */
 #define FEW_SLOTS(a, size, units)                                                                                      \
     _Static_assert((size) % PLACE_ALIGN != 0 || (units)*UNIT_BYTES / (size) <= 256, "handles have 8 bits for the "     \
