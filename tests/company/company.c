@@ -436,15 +436,27 @@ static void *make_and_join(void *argument)
     return argument;
 }
 
+/* Whether there is a keeper beside a thread that begins now, as there should be. */
+static bool is_kept_now(void)
+{
+    go_on = 0;
+    const pthread_t thread = made(run_until_told, NULL);
+    const bool is_kept = task_count() == 2u + kept();
+    go_on = 1;
+    joined(thread);
+    return is_kept;
+}
+
 /* All ends and beginnings of the keeper beside forks. */
 static void loop_beside_forks(void)
 {
-    for (int i = 0; i < 1000; i++) { /* one thread: the keeper comes and goes with each */
+    for (int i = 0; i < 1000; i++) { /* one thread: the keeper comes and goes with the first of them */
         joined(made(return_at_once, NULL));
         if (i % 50 == 0) {
             CHECK(keeper() == 0);
         }
     }
+    WAIT_UNTIL(is_kept_now()); /* and none comes for a while */
     const pthread_t thread = made(make_and_join, NULL);
     for (int i = 0; i < 40; i++) {
         const pid_t child = fork();
