@@ -137,7 +137,7 @@ def versions():
 
 
 def page(found, count, seconds, before):
-    facts = {**machine.facts(), "load_at_start": before, "load_at_end": os.getloadavg()[0]}
+    facts = {**machine.facts(), "load_at_start": before}
     facts["compiler"] = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip() + "; " + facts["compiler"]
     head = [
         "# Rust: epochs beside arenas, and crates on four allocators",
@@ -149,7 +149,7 @@ def page(found, count, seconds, before):
         f"To repeat it: `bindings/rust/compare.py --rounds {count} --seconds {seconds:g}`.",
         "",
     ]
-    setting = ["## Measured on", "", *table(("", ""), machine.setting(facts, facts["load_at_end"], versions()))]
+    setting = ["## Measured on", "", *table(("", ""), machine.setting(facts, os.getloadavg()[0], versions()))]
     arenas = ["## Epochs and arenas", "", "Each builds a tree of nodes, or fills vectors, and ends it all. Rows with a * are held to 1.2.", ""]
     crates = ["## Crates, by allocator of the program", "", "tslab is held to 1.0.", ""]
     ends = ("work", "allocator", "time", "/ bumpalo"), ("work", "allocator", "time", "/ mimalloc")

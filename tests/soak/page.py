@@ -101,7 +101,7 @@ def write(lines, series, trends, grown, bound, path):
     text += ["## RSS", "", paragraph(RSS.format(bound=100 * bound, sensitivity=sensitivity)), ""]
     text += table(["", "median, MiB", "growth (95 % interval)"],
                   [[name, f"{trend.median / 1024:.1f}", str(trend)] for name, trend in trends.items()])
-    facts = header["machine"] | {"load_at_end": verdict["load_at_end"]}
-    setting = [[name, value] for name, value in machine.setting(facts, facts["load_at_end"], "") if name != "peers"]
+    told = machine.setting(header["machine"], verdict["load_at_end"], "")
+    setting = [[name, value] for name, value in told if name != "peers"]
     text += ["## Measured on", "", *table(["", ""], setting)]
     path.write_text("\n".join(text), encoding="utf-8")
