@@ -42,9 +42,9 @@ struct depot {
     atomic_size_t purging_units; /* used units that purgers have taken out and will put back */
     atomic_u64 put_backs;        /* total runs that purgers put back */
     /* Under the lock. */
-    _Alignas(CACHE_LINE) struct run_list aged; /* dirty runs, oldest first */
+    struct run_list aged; /* dirty runs, oldest first */
     struct run_list with_tables;
-    struct recent_use use;
+    _Alignas(CACHE_LINE) struct recent_use use;
     struct bins bins;
 };
 
