@@ -249,6 +249,7 @@ void profile_kept(struct kept *by_class)
 static void charge_page(struct kept *kept, const struct page *page)
 {
     if (page_is_sparse(page)) {
+        invariant(page->objects != 0);
         kept->pages += page->bytes / page->objects;
         kept->wasted += (page->bytes - page->live_bytes) / page->objects;
     }
