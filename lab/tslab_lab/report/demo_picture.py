@@ -19,7 +19,7 @@ COLUMN = (WIDTH - 3 * GAP) / 2
 LABELS = 104  # for names at the ends of lines
 POINTS = 160  # of a line
 LETTER_HEIGHT = 0.085  # of the height of a panel
-MOVES_SECONDS = 6
+MOVES_FROM, MOVES_SECONDS = 1, 6  # whoever takes only one look at once sees all
 STILL = "@media (prefers-reduced-motion: reduce) { .curtain { display: none; } }\n"
 
 Classes = dict[str, str]  # of CSS, by allocator
@@ -51,7 +51,7 @@ def _curtain(left: float, right: float, top: float) -> str:
     """Before the curves. It opens once from left to right, as time went, and is open where nothing moves."""
     moves = ("x", left, right), ("width", right - left, 0)
     animated = "".join(
-        f'<animate attributeName="{name}" from="{start:.1f}" to="{end:.1f}" dur="{MOVES_SECONDS}s"/>'
+        f'<animate attributeName="{name}" from="{start:.1f}" to="{end:.1f}" begin="{MOVES_FROM}s" dur="{MOVES_SECONDS}s"/>'
         for name, start, end in moves
     )
     return (
