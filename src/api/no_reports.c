@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define UNUSED __attribute__((unused))
-
 void diagnosis_start(void)
 {
 }
@@ -25,30 +23,59 @@ void stats_totals(struct total_figures *totals)
     memset(totals, 0, sizeof *totals);
 }
 
-bool summary_print(UNUSED int fd)
+bool summary_print(int fd)
 {
+    (void)fd;
     return true;
 }
 
-#define UNSUPPORTED(name, ...)                                                                                         \
-    TSLAB_API enum tslab_status name(__VA_ARGS__)                                                                      \
-    {                                                                                                                  \
-        return TSLAB_UNSUPPORTED;                                                                                      \
-    }
-
-UNSUPPORTED(tslab_stats_get_sized, UNUSED struct tslab_stats *stats, UNUSED size_t size)
-UNSUPPORTED(tslab_stat_get, UNUSED const char *figure, UNUSED uint64_t *value)
-UNSUPPORTED(tslab_epoch_stats_get_sized, UNUSED tslab_epoch epoch, UNUSED struct tslab_epoch_stats *stats,
-            UNUSED size_t size)
-UNSUPPORTED(tslab_stats_print, UNUSED int fd)
-UNSUPPORTED(tslab_stats_json, UNUSED int fd)
-UNSUPPORTED(tslab_profile_write, UNUSED int fd)
-
-TSLAB_API size_t tslab_epoch_list_sized(UNUSED struct tslab_epoch_stats *entries, UNUSED size_t capacity,
-                                        UNUSED size_t size)
+TSLAB_API enum tslab_status tslab_stats_get_sized(struct tslab_stats *stats, size_t size)
 {
+    (void)stats;
+    (void)size;
+    return TSLAB_UNSUPPORTED;
+}
+
+TSLAB_API enum tslab_status tslab_stat_get(const char *name, uint64_t *value)
+{
+    (void)name;
+    (void)value;
+    return TSLAB_UNSUPPORTED;
+}
+
+TSLAB_API enum tslab_status tslab_epoch_stats_get_sized(tslab_epoch epoch, struct tslab_epoch_stats *stats, size_t size)
+{
+    (void)epoch;
+    (void)stats;
+    (void)size;
+    return TSLAB_UNSUPPORTED;
+}
+
+TSLAB_API size_t tslab_epoch_list_sized(struct tslab_epoch_stats *entries, size_t capacity, size_t size)
+{
+    (void)entries;
+    (void)capacity;
+    (void)size;
     errno = ENOSYS;
     return 0;
+}
+
+TSLAB_API enum tslab_status tslab_stats_print(int fd)
+{
+    (void)fd;
+    return TSLAB_UNSUPPORTED;
+}
+
+TSLAB_API enum tslab_status tslab_stats_json(int fd)
+{
+    (void)fd;
+    return TSLAB_UNSUPPORTED;
+}
+
+TSLAB_API enum tslab_status tslab_profile_write(int fd)
+{
+    (void)fd;
+    return TSLAB_UNSUPPORTED;
 }
 
 __attribute__((destructor)) static void check_at_exit(void)

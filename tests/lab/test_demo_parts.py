@@ -213,7 +213,7 @@ class Findings(unittest.TestCase):
                 )
         text = demo_picture.of(found)
         xml.etree.ElementTree.fromstring(text)
-        self.assertEqual((text.count("<polyline"), text.count("<path"), text.count("<rect")), (4, 1, 3))
+        self.assertEqual((text.count("<polyline"), text.count("<path"), text.count("<rect")), (4, 1, 5))
         self.assertIn("glibc ended", text)
         self.assertIn("prefers-color-scheme: dark", text)
         self.assertIsNone(demo_picture.of(results()))
