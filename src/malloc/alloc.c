@@ -72,11 +72,10 @@ always_inline bool fits_slot(unsigned class, size_t size)
  * size is that of a slot, too. False: it is not so. *resized: as alloc_resized returns. */
 always_inline bool resize_slot(void *p, size_t size, void **resized)
 {
-    const size_t unit = arena_unit(p);
-    if (TSLAB_CHECKED || size > SMALL_MAX || !arena_has_unit(unit)) {
+    if (TSLAB_CHECKED || size > SMALL_MAX || !arena_has_unit(arena_unit(p))) {
         return false;
     }
-    const uint32_t tag = load_plain(&arena.units[unit].tag);
+    const uint32_t tag = load_plain(&arena.units[arena_unit(p)].tag);
     if (tag != front_magazine(front_current, tag_class_scaled(tag))->tag) {
         return false;
     }

@@ -232,7 +232,7 @@ void profile_kept(struct kept *by_class)
 {
     memset(by_class, 0, CLASS_LIMIT * sizeof *by_class);
     for (struct census_run run = { .first = 0 }; census_next(&run);) {
-        struct page pages[PAGES_OF_CHUNK];
+        struct page pages[PAGES_OF_CHUNK] = { { .bytes = 0 } };
         if (run.kind == CENSUS_CHUNK) {
             pages_of_chunk(run.first, pages);
             for (size_t i = 0; i < PAGES_OF_CHUNK; i++) {
@@ -264,7 +264,7 @@ struct kept profile_kept_by(const struct sample *sample)
     const size_t from = (size_t)((const char *)sample->address - arena_address(sample->run));
     invariant(from < (size_t)64 << UNIT_SHIFT);
     if (sample->class == CLASS_NONE) {
-        struct page pages[PAGES_OF_CHUNK];
+        struct page pages[PAGES_OF_CHUNK] = { { .bytes = 0 } };
         const size_t bytes = chunk_page_bytes();
         const size_t to = from + size_code_bytes(load_plain(size_code_at((const char *)sample->address)));
         pages_of_chunk(sample->run, pages);
