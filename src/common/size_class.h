@@ -1,11 +1,11 @@
 /* Size classes: the sizes that slots have, and the layout of a slab of each.
  *
  * One table gives everything: the size of a slot and the units of a slab. The steps are 16 bytes up to 128, then eight
- * a doubling up to 2 KiB, then four a doubling up to 256 KiB. From 16 KiB on, powers of two have a cache line more, so
- * that their first bytes do not all meet in one set of the processor's caches. A slab has at least 32 slots of up to
- * 1 KiB, 16 of up to 4 KiB, 8 of up to 128 KiB, and 4 beyond. Its tail waste is below 3 %, 6 % for 16 KiB
- * (docs/decisions/size-classes.md). Class 0 is no class: units without slots (free units, large runs, chunks) have tags
- * of class 0.
+ * a doubling up to 2 KiB, then four a doubling up to 256 KiB. Up to 8 KiB, powers of two are followed by a class for
+ * one with a header. From 16 KiB on, powers of two have a cache line more, so that their first bytes do not all meet in
+ * one set of the processor's caches. A slab has at least 32 slots of up to 1 KiB, 16 of up to 4 KiB, 8 of up to 128
+ * KiB, and 4 beyond. Its tail waste is below 3 %, 6 % for 16 KiB (docs/decisions/size-classes.md). Class 0 is no class:
+ * units without slots (free units, large runs, chunks) have tags of class 0.
  *
  * The simulation build has another table, with few slots and words of two bits, to give bugs a chance.
  *
@@ -36,9 +36,9 @@ enum {
     X(a, 352, 1) X(a, 384, 1) X(a, 416, 1) X(a, 448, 1) X(a, 480, 1) X(a, 512, 1) \
     X(a, 576, 2) X(a, 640, 2) X(a, 704, 2) X(a, 768, 2) X(a, 832, 2) X(a, 896, 2) \
     X(a, 960, 2) X(a, 1024, 2) X(a, 1152, 2) X(a, 1280, 2) X(a, 1408, 2) X(a, 1536, 2) \
-    X(a, 1664, 3) X(a, 1792, 2) X(a, 1920, 2) X(a, 2048, 2) X(a, 2560, 3) X(a, 3072, 3) \
-    X(a, 3584, 4) X(a, 4096, 4) X(a, 5120, 5) X(a, 6144, 3) X(a, 7168, 4) X(a, 8192, 4) \
-    X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16448, 17) X(a, 20480, 10) X(a, 24576, 12) \
+    X(a, 1664, 3) X(a, 1792, 2) X(a, 1920, 2) X(a, 2048, 2) X(a, 2304, 3) X(a, 2560, 3) X(a, 3072, 3) \
+    X(a, 3584, 4) X(a, 4096, 4) X(a, 4608, 4) X(a, 5120, 5) X(a, 6144, 3) X(a, 7168, 4) X(a, 8192, 4) \
+    X(a, 9216, 8) X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16448, 17) X(a, 20480, 10) X(a, 24576, 12) \
     X(a, 28672, 14) X(a, 32832, 33) CLASS_TABLE_ABOVE(X, a)
 #if SLOT_MOST > 32832
 #define CLASS_TABLE_ABOVE(X, a) \
