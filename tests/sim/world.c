@@ -171,8 +171,9 @@ bool object_is_in_use(const struct object *object)
 static void start_engine(void)
 {
     system_start();
-    /* One for each, and one more: three threads that have ended may need two each. */
-    for (int i = 0; i <= ACTORS + 1; i++) {
+    /* Threads that have ended may need two each. Of heaps that rest, one is left each time that a thread begins while
+     * another one empties it. */
+    for (unsigned i = 0; i < RECORDS_MAX; i++) {
         front_current = &front_none;
         struct thread *thread = current_thread_get();
         if (thread == NULL) {
@@ -242,13 +243,14 @@ void world_set_up(const struct world_start *start)
         memset(heap, 0, sizeof *heap);
         heap_start(heap, world_records[i], &world_records[i]->gate, &epoch_process, affinity);
     }
+    for (unsigned i = BUILDER + 1; i < world_record_count; i++) {
+        thread_close(world_records[i]);
+    }
     front_current = world.fronts[BUILDER];
     world_follow(BUILDER, start->setup);
     /* The builder goes; its record waits for whoever needs one. */
     front_current = &front_none;
-    for (unsigned i = BUILDER; i <= BUILDER + 1; i++) {
-        thread_close(world_records[i]);
-    }
+    thread_close(world_records[BUILDER]);
     for (uint32_t unit = 1; unit < UNITS_MAX; unit++) {
         world.seen[unit] = load_plain(&arena.runs[unit].word);
     }
