@@ -288,9 +288,9 @@ static void a_refused_guard(void **state)
 static void a_refused_purge(void **state)
 {
     (void)state;
-    fail_in_turn((struct plan){ .turn = { .call = PURGE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6,
+    fail_in_turn((struct plan){ .turn = { .call = PURGE, .once = true }, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6,
                  3);
-    fail_in_turn((struct plan){ .turn.call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 4, 6, 3);
+    fail_in_turn((struct plan){ .turn.call = PURGE, .arena_bytes = ROOMY, .count = OBJECTS }, 3, 6, 3);
 }
 
 enum { THREADS = 100, EACH = OBJECTS / THREADS };
