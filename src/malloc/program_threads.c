@@ -14,8 +14,8 @@
 
 enum {
     STACK_BYTES = 128 << 10,
-    LATELY_MS = 100, /* in such a time */
-    LIVES_MOST = 8,  /* as many keepers may begin and end; then none begins for the rest of it */
+    LATELY_MS = 100, /* the time over which keepers that end are counted */
+    LIVES_MOST = 8,  /* when so many have ended in that time, none begins for the rest of it */
 };
 
 struct program_threads company = { .lock = LOCK_INIT(RANK_COMPANY), .create = pthread_create, .join = pthread_join };
@@ -103,7 +103,6 @@ static void end(void)
     keeper_is_gone();
     (void)pthread_setcancelstate(cancelled, NULL);
     store_seq_cst(&company.is_kept, 0);
-    count_life();
 }
 
 /* A signal handler that forks would wait for the lock of its own thread. The keeper is to have no signals, either. */
@@ -123,7 +122,12 @@ static struct stay enter(void)
 static void leave(struct stay stay)
 {
     while (has_to_change()) {
-        (is_kept() ? end : start)();
+        if (is_kept()) {
+            end();
+            count_life();
+        } else {
+            start();
+        }
     }
     invariant(lock_is_held(&company.lock));
     lock_release(&company.lock);
@@ -182,6 +186,7 @@ void program_threads_renew_keeper(void)
         const struct stay stay = enter();
         if (is_kept()) {
             end();
+            store_plain(&company.lives_lately, 0); /* the other one begins in any case */
         }
         leave(stay);
     }
@@ -193,5 +198,6 @@ void program_threads_is_gone(void)
     store_plain(&company.threads, program_threads_counts_me);
     store_plain(&company.is_barred, 0);
     store_plain(&company.is_kept, 0);
+    store_plain(&company.lives_lately, 0);
     keeper_is_gone();
 }

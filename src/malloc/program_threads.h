@@ -38,8 +38,8 @@ struct program_threads {
     atomic_u32 is_kept;      /* 1: there is a keeper */
     atomic_u32 is_barred;    /* 1: the system refused a thread, so no keeper starts while the program has threads */
     atomic_u32 is_over;      /* 1: no keeper will start any more */
-    atomic_u64 lately_ms;    /* when the time began in which keepers are counted, */
-    atomic_u32 lives_lately; /* and how many have ended in it */
+    atomic_u64 lately_ms;    /* when the count of keepers that end began */
+    atomic_u32 lives_lately; /* the keepers that have ended since */
     bool begins_late;        /* the library's constructor cannot make a thread */
     pthread_t keeper;
 
