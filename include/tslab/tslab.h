@@ -613,7 +613,7 @@ TSLAB_API enum tslab_status tslab_work_resume(void);
  * its name, tslab_stats_json writes all of them. Figures are bytes unless their name or comment says otherwise. */
 struct tslab_stats {
     uint64_t live_objects;    /* small ones, allocated and not freed; without those in chunks of epochs */
-    uint64_t live_bytes;      /* of these, in their size classes */
+    uint64_t live_bytes;      /* of these objects, each as large as its size class */
     uint64_t large_bytes;     /* bytes of large objects */
     uint64_t cached_bytes;    /* free, in thread caches */
     uint64_t slab_bytes;      /* all slabs */

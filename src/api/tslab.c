@@ -93,7 +93,7 @@ TSLAB_API const char *tslab_version(void)
     X(TSLAB_OK, "success")                                                                                             \
     X(TSLAB_EXPLICIT, "entered, but plain malloc does not land there")                                                 \
     X(TSLAB_PENDING, "closed, but a thread is still inside, and the last to leave completes it")                       \
-    X(TSLAB_STALE, "it does not exist, or not any more")                                                               \
+    X(TSLAB_STALE, "it does not exist any more, or never did")                                                         \
     X(TSLAB_CLOSED, "it is closed")                                                                                    \
     X(TSLAB_NOT_INSIDE, "it is not what this thread began last")                                                       \
     X(TSLAB_BUSY, "a thread is inside")                                                                                \

@@ -468,6 +468,18 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
     (void)exchange_look(now_ms);
 }
 
+/* The memory that a process weighs most is not to be hot runs: where it weighs more than before, they go back, and
+ * serve whatever grows. */
+static void pay_for_growth(struct heap *heap)
+{
+    enum { PAID_UNITS = 32 }; /* half a MiB */
+    const size_t weight = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]);
+    if (unlikely(weight >= heap->paid_units + PAID_UNITS)) {
+        heap->paid_units = weight;
+        hot_runs_flush(&heap->hot);
+    }
+}
+
 void heap_operation_end(struct heap *heap)
 {
     invariant(heap->gate->is_inside);
@@ -478,6 +490,7 @@ void heap_operation_end(struct heap *heap)
             heap_tick(heap, now_ms);
         }
     }
+    pay_for_growth(heap);
     reclaim_step();
     holes_tick();
     gate_unlock(heap->gate);

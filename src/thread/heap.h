@@ -128,6 +128,7 @@ struct heap {
     uint32_t operations;       /* the number of slow operations */
     uint32_t operations_seen;  /* that number when heap_flush_idle looked last */
     uint64_t tick_ms;          /* the time of the last tick */
+    size_t paid_units;         /* what the process weighed when hot runs went last because it grew */
     atomic_u64 rests_since_ms; /* since when the heap rests (resting.h); 0: a thread has it, or it is empty */
     atomic_size_t rests_bytes; /* what it cached then */
     struct stock stock;

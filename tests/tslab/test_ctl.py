@@ -161,7 +161,7 @@ class Commands(Ctl):
         for command, why in (
             ("purg=eager", r"purg: unknown option \(did you mean purge\?\)"),
             ("purge=soon", r"purge=soon: unknown value \(adaptive, eager,"),
-            ("retain_bytes=2T", r"retain_bytes=2T: not a number \(0 to 1T bytes\)"),
+            ("retain_bytes=2T", r"retain_bytes=2T: not a number in its range \(0 to 1T bytes\)"),
             ("keeper=1", "keeper: is read when the program starts"),
             ("", "no such command"),
             ("trim=1", "unknown option"),

@@ -48,7 +48,8 @@ class Options(TslabTest):
     def test_the_library_takes_what_it_is_given(self):
         done = self.tslab("run", "--library", self.library, "--retain-bytes=2T", "--", "true")
         self.assertEqual(
-            (done.returncode, done.stderr), (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number (0 to 1T bytes); ignored\n")
+            (done.returncode, done.stderr),
+            (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number in its range (0 to 1T bytes); ignored\n"),
         )
 
 

@@ -64,7 +64,7 @@ static void line_for(const struct row *row, char *line, size_t capacity)
     if (row->refused != NULL) {
         const char *const unit = options[row->option].values;
         const bool is_bytes = strcmp(unit, "bytes") == 0;
-        snprintf(line, capacity, "tslab: %s: not a number (%s to %s%s%s); ignored\n", row->refused,
+        snprintf(line, capacity, "tslab: %s: not a number in its range (%s to %s%s%s); ignored\n", row->refused,
                  scaled(options[row->option].smallest, is_bytes), scaled(options[row->option].largest, is_bytes),
                  unit[0] == 0 ? "" : " ", unit);
     } else if (row->meant != NULL) {
