@@ -1,7 +1,8 @@
-"""Figures between marks: found in the pages, filled in, and held to them; README has no others. usage: test_quoted.py LIBRARY"""
+"""Figures between marks: found in the pages, filled in, and held to them; pages have no others. usage: test_quoted.py LIBRARY"""
 
 import re
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -11,9 +12,13 @@ from tslab_lab.results import quoted
 
 CSV = 'table,row,column,value\n"Time, ns",a,tslab,1.50\n"Time, ns",a,glibc,2.00\n"Peak, MiB",a,tslab,30.0\n'
 PAGE = "# m\n\nleast in 7 of 32\n\n|  | time / tslab | ns |\n| --- | ---: | ---: |\n| tslab | 1 | 739 |\n| glibc | 1.90 (1.8-2.0) | 3162 |\n| x | 1.15 | 1 |\n| y | 1.52 | 2 |\n"
-# Sizes and shares that README states and nothing measures.
-CONSTANTS = {"300 MiB", "10 %", "503 MiB", "1 MiB", "95 %"}
 FIGURE = re.compile(r"\d[\d.,]* ?(?:%|[KMG]iB\b|us\b|ns\b|ms\b)")
+
+
+def prose(path):
+    """A page without what stands between marks, and without output."""
+    text = re.sub(r"^```.*?^```", "", quoted.unmarked(path.read_text(encoding="utf-8")), flags=re.DOTALL | re.MULTILINE)
+    return "\n".join(line for line in text.split("\n") if not line.startswith("    "))
 
 
 class Quoted(unittest.TestCase):
@@ -57,9 +62,20 @@ class Quoted(unittest.TestCase):
     def test_readme_and_docs_have_the_figures_of_the_pages(self):
         self.assertEqual(list(quoted.wrong()), [])
 
-    def test_readme_has_no_other_figures(self):
-        text = quoted.unmarked((places.ROOT / "README.md").read_text(encoding="utf-8"))
-        self.assertEqual(set(FIGURE.findall(text)) - CONSTANTS, set())
+    def test_pages_have_no_other_figures(self):
+        known = tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))
+        pages = {path.stem: path for path in (places.ROOT / "docs").glob("*.md")} | {"README": places.ROOT / "README.md"}
+        found = {name: set(FIGURE.findall(prose(path))) for name, path in pages.items() if name != "origins"}
+        constants = {name: set(known.get(name, {})) for name in found}
+        self.assertEqual({name: have - constants[name] for name, have in found.items() if have - constants[name]}, {})
+        self.assertEqual({name: no for name, have in found.items() if (no := constants[name] - have)}, {}, "not needed")
+        self.assertLessEqual(set(known), set(pages))
+
+    def test_what_is_prose(self):
+        path = self.root / "page.md"
+        path.write_text("1 ms <!--m; a; tslab; ms-->1.5 ms<!---->\n\n    2 ms\n\n```\n3 ms\n```\n\n| 4 ms |\n")
+        self.assertEqual(FIGURE.findall(prose(path)), ["1 ms", "4 ms"])
+
 
 
 if __name__ == "__main__":
