@@ -887,9 +887,44 @@ static void a_budget_is_for_all_threads(void **state)
     }
 }
 
+static uint32_t hot_units(void)
+{
+    return hot_runs_units(&front_current->heap->hot);
+}
+
+static void grow_beside_hot_runs(const void *unused)
+{
+    enum { BLOCK = 1 << 20, SIZE = 1000, MANY = (2 << 20) / SIZE };
+    static void *objects[MANY];
+    (void)unused;
+    tslab_free(keep(tslab_malloc(BLOCK)));
+    CHECK(hot_units() != 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        objects[i] = keep(tslab_malloc(SIZE));
+    }
+    CHECK_SAY(hot_units() == 0, "%u units are hot in a process that has grown by 2 MiB", hot_units());
+    for (unsigned i = 0; i < MANY; i++) {
+        tslab_free(objects[i]);
+    }
+    tslab_free(keep(tslab_malloc(BLOCK)));
+    for (unsigned i = 0; i < MANY / 4; i++) {
+        objects[i] = keep(tslab_malloc(SIZE));
+    }
+    CHECK_SAY(hot_units() != 0, "%s", "a process that only takes what it had before lost its hot runs");
+}
+
+static void growth_is_paid_by_hot_runs(void **state)
+{
+    (void)state;
+    if (TSLAB_CHECKED < 2) { /* the checked library has none */
+        child_succeeds(grow_beside_hot_runs, NULL, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(growth_is_paid_by_hot_runs),
         cmocka_unit_test(a_budget_is_for_all_threads),
         cmocka_unit_test(bulk_traffic_goes_in_batches),
         cmocka_unit_test(local_traffic_hits_the_magazines),
