@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 UNITS = {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40, "GUARDED": 0}
 ROW = re.compile(r'X\(\w+, (\w+), KIND_(\w+), ([^,]+), ([^,]+), ([^,]+), "([^"]*)", (\w+), ((?:"[^"]*" ?)+)\)')
 OPTIONS_MOST = 16
-NUMBER = r"\d+[KMGTkmgt]?"
 
 
 @dataclasses.dataclass
@@ -54,19 +53,6 @@ class Option:
         if self.kind == "NUMBER":
             return self.values.upper() or "N"
         return {"CHOICE": "WORD", "SIGNAL": "SIGNAL"}.get(self.kind, self.values.partition(", ")[0])
-
-    def pattern(self):
-        """What a value has to match. The library looks at the ranges."""
-        words = [re.sub("[A-Z]+$", lambda _: NUMBER, word) for word in self.words()]
-        return {
-            "NUMBER": NUMBER,
-            "CHOICE": "|".join(words),
-            "SIGNAL": r"[A-Z]+[12]?|\d+",
-            "LIMITS": rf"([^:=,]+={NUMBER}(:|$))*",
-            "REPORT": r"\d(,.+)?",
-            "PROFILE": rf"{NUMBER}(,.+)?",
-            "TRACE": "[^,].*",
-        }[self.kind]
 
 
 def options():
@@ -109,11 +95,11 @@ def flags(rows):
     yield "# ruff: noqa: E501\n# fmt: off\n"
     yield "from typing import NamedTuple\n\n"
     yield "class Option(NamedTuple):"
-    yield "    name: str\n    form: str\n    values: str\n    pattern: str\n    help: str\n\n"
+    yield "    name: str\n    form: str\n    values: str\n    help: str\n\n"
     yield "OPTIONS = ("
     for row in rows:
-        words = [row.name, row.form(), row.range(), row.pattern(), row.doc]
-        yield "    Option(" + ", ".join(f'{"r" if chr(92) in word else ""}"{word}"' for word in words) + "),"
+        words = [row.name, row.form(), row.range(), row.doc]
+        yield "    Option(" + ", ".join(f'"{word}"' for word in words) + "),"
     yield ")"
 
 

@@ -1,7 +1,6 @@
 """`tslab run`: the program in its place, tslab's options as flags, and what cannot be preloaded.
 usage: test_run.py LIBRARY"""
 
-import argparse
 import json
 import os
 import shutil
@@ -12,45 +11,73 @@ import unittest.mock
 from pathlib import Path
 
 from tslab_test import TIMEOUT, TslabTest, main
-from tslab_tools import option_table, preloading
-from tslab_tools.commands import run
+from tslab_tools import preloading
 from tslab_tools.failure import Failure
 
 STATIC = "int main(void) { return 0; }"
 
 
-READERS = {option.name: run.reader_of(option) for option in option_table.OPTIONS}
-
-
 class Options(TslabTest):
-    def takes(self, name, *texts):
-        for text in texts:
-            self.assertEqual(READERS[name](text), text)
+    def run_with(self, *words):
+        return self.tslab("run", "--library", self.library, *words, "--", "echo", "ran")
 
-    def refuses(self, name, *texts):
-        for text in texts:
-            self.assertRaises(argparse.ArgumentTypeError, READERS[name], text)
+    def test_the_library_is_asked_before_the_program_starts(self):
+        for flag, value, why in (
+            ("--limit-bytes", "2000T", "not a number in its range (0 to 1024T bytes)"),
+            ("--retain-bytes", "2T", "not a number in its range (0 to 1T bytes)"),
+            ("--retain-bytes", "1.5M", "not a number in its range"),
+            ("--retain-bytes", "", "not a number in its range"),
+            ("--keeper", "3", "not a number in its range (0 to 2)"),
+            ("--export", "2", "not a number in its range (0 to 1)"),
+            ("--purge", "soon", "unknown value (adaptive, eager"),
+            ("--epoch-policy", "batch-0", "unknown value (never, per-request"),
+            ("--epoch-limits", "a=1K", "not a list of limits (LABEL=BYTES"),
+            ("--stats-signal", "KILL", "not a usable signal (USR1 USR2"),
+            ("--stats", "3", "not a way to report (FORM[,FILE]"),
+            ("--profile", "x" * 300, "not a way to sample (BYTES[,FILE]"),
+            ("--trace", "t,5", "not a file for a timeline (FILE[,BYTES]"),
+            ("--trace", "a: b\n; ignored,5", "not a file for a timeline"),
+        ):
+            with self.subTest(flag=flag, value=value):
+                done = self.run_with(flag, value)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn(f"tslab run: error: {flag} {value!r}: {why}", done.stderr)
+        self.assertEqual(list(self.own.iterdir()), [self.temporary])
 
-    def test_values_look_as_the_option_asks(self):
-        self.takes("retain_bytes", "0", "1G", "64m", "1048576")
-        self.refuses("retain_bytes", "", "-1", "1X", "1 K", "0x10", "1.5M")
-        self.takes("epoch_policy", "never", "per-request", "manual", "batch-64", "batch-1K", "interval-100")
-        self.refuses("epoch_policy", "", "batch-", "batch", "manual2", "Never", "batch-N")
-        self.takes("stats", "1", "2,/a b/%p", "0,/tmp/x,60000", "3,50")
-        self.refuses("stats", "", "/tmp/x", "1,", "json")
-        self.takes("profile", "512K", "512K,/tmp/x")
-        self.takes("trace", "/tmp/x", "x,64K")
-        self.takes("epoch_limits", "a=1M", "a b=1M:c=16K", "")
-        self.refuses("epoch_limits", "a", "a=", "a=1M,b=1M")
-        self.takes("stats_signal", "USR2", "SIGWINCH", "40")
-        self.refuses("stats_signal", "usr2", "", "-9")
+    def test_what_the_library_takes_holds(self):
+        words = ("--epoch-limits", "a b=1M:c=16K", "--stats-signal", "SIGWINCH", "--epoch-policy", "interval-100")
+        done = self.run_with(*words, "--limit-bytes", "64m", "--stats")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+        for option in ("limit_bytes=67108864", "epoch_policy=interval-100", "stats_signal=WINCH"):
+            self.assertIn(option, done.stderr)
 
-    def test_the_library_takes_what_it_is_given(self):
-        done = self.tslab("run", "--library", self.library, "--retain-bytes=2T", "--", "true")
-        self.assertEqual(
-            (done.returncode, done.stderr),
-            (0, "tslab: TSLAB_RETAIN_BYTES=2T: not a number in its range (0 to 1T bytes); ignored\n"),
-        )
+    def test_asking_leaves_no_trace(self):
+        """The files that options name are the program's alone, and a small limit is no matter."""
+        done = self.run_with("--stats=2,stats.%n", "--profile=1,heap.%n", "--trace=trace", "--stats-signal=URG")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ran\n", ""))
+        reports = [json.loads(line) for path in self.own.glob("stats.*") for line in path.read_text().splitlines()]
+        self.assertEqual([report["program"] for report in reports], ["echo"])
+        self.assertEqual(len(list(self.own.glob("heap.*"))), 1)
+        done = self.run_with("--limit-bytes=1", "--keeper=9")
+        self.assertIn("--keeper '9'", done.stderr)
+
+    def test_without_a_program_to_ask_in(self):
+        """The library says it then, in the program."""
+        environment = self.environment | {"PATH": str(self.own)}
+        words = ("run", "--library", self.library, "--keeper=3", "--", "/bin/echo", "ran")
+        done = self.tslab(*words, env=environment)
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assertEqual(done.stderr, "tslab: TSLAB_KEEPER=3: not a number in its range (0 to 2); ignored\n")
+
+    def test_a_library_that_is_not_tslabs(self):
+        for library, why in (
+            ("/usr/bin/true", "is no library of tslab's that can be preloaded: cannot dynamically load"),
+            (self.compiled("int nothing;"), "is no library of tslab's that can be preloaded."),
+        ):
+            done = self.tslab("run", "--library", library, "--", "echo", "ran")
+            self.assertEqual(done.stdout, "", library)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"tslab: {library} {why}", done.stderr)
 
 
 class InItsPlace(TslabTest):
@@ -116,9 +143,9 @@ class Refusals(TslabTest):
     def test_words(self):
         for code, sentence, words in (
             (2, "name a program to run", ""),
-            (2, "'true' does not fit (FORM[,FILE][,MS], ", "--stats true"),
-            (2, "does not fit (never, per-request", "--epoch-policy sometimes -- true"),
-            (2, "'1h' does not fit (0 to 3600000 ms); before a program, write --", "--purge-delay-ms 1h -- true"),
+            (2, "name a program to run behind --", "--stats true"),
+            (2, "--stats 'true': not a way to report (FORM[,FILE][,MS], ", f"--library {self.library} --stats true x"),
+            (2, "MS up to 86400000); before a program, write --", f"--library {self.library} --stats true x"),
             (1, "There is no program nosuch.", f"--library {self.library} -- nosuch"),
             (1, "There is no library /no/such.so", "--library /no/such.so -- true"),
         ):

@@ -3,6 +3,7 @@
 failure, terminal  an error that is a sentence; the terminal
 drop_in            where the library is
 preloading         whether a program takes it
+trial              whether it takes its options
 live               processes that run now: their boards, a screen of them, OpenMetrics
 profiles           heap profiles that the library has written
 doctor             why the memory of a process is as much as it is

@@ -6,11 +6,10 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tslab_tools import drop_in, option_table, preloading
+from tslab_tools import drop_in, option_table, preloading, trial
 
 NAME = "run"
 HELP = "a program on tslab, with tslab's options as flags"
@@ -22,35 +21,31 @@ USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [option
 _ALONE = {"stats": "1", "profile": "512K"}  # what a flag means without a value
 
 
-def reader_of(option: option_table.Option) -> Callable[[str], str]:
-    """The library has the last word: it says on stderr when a number is out of its range."""
-
-    def read(text: str) -> str:
-        if re.fullmatch(option.pattern, text) is None:
-            raise argparse.ArgumentTypeError(f"'{text}' does not fit ({option.values}); before a program, write --")
-        return text
-
-    return read
+def _flag(option: option_table.Option) -> str:
+    return "--" + option.name.replace("_", "-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     for option in option_table.OPTIONS:
         more: dict[str, Any] = {"nargs": "?", "const": _ALONE[option.name]} if option.name in _ALONE else {}
-        flag = "--" + option.name.replace("_", "-")
         text = f"{option.help} ({option.values})" if option.values else option.help
-        parser.add_argument(flag, type=reader_of(option), metavar=option.form, help=text.replace("%", "%%"), **more)
+        parser.add_argument(_flag(option), metavar=option.form, help=text.replace("%", "%%"), **more)
     drop_in.add_option(parser)
     parser.add_argument("--env", action="store_true", help="print the environment, as for a systemd unit; run nothing")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
 
 
-def variables(library: Path, arguments: argparse.Namespace) -> dict[str, str]:
-    """What is put into the environment: the library in front of all others that are preloaded, and tslab's options."""
-    others = [word for word in re.split("[ :]+", os.environ.get("LD_PRELOAD", "")) if word and word != str(library)]
-    found = {"LD_PRELOAD": ":".join([str(library), *others])}
+def options(arguments: argparse.Namespace) -> dict[str, str]:
+    """The variables of the options that were chosen."""
     chosen = ((option.name, getattr(arguments, option.name)) for option in option_table.OPTIONS)
-    return found | {f"TSLAB_{name.upper()}": value for name, value in chosen if value is not None}
+    return {f"TSLAB_{name.upper()}": value for name, value in chosen if value is not None}
+
+
+def preload(library: Path) -> dict[str, str]:
+    """The library in front of all others that are preloaded."""
+    others = [word for word in re.split("[ :]+", os.environ.get("LD_PRELOAD", "")) if word and word != str(library)]
+    return {"LD_PRELOAD": ":".join([str(library), *others])}
 
 
 def environment(added: dict[str, str]) -> dict[str, str]:
@@ -60,12 +55,21 @@ def environment(added: dict[str, str]) -> dict[str, str]:
     return kept | added
 
 
+def _refuse_what_the_library_does_not_take(arguments: argparse.Namespace, library: Path) -> None:
+    unfit = trial.complaints(library, options(arguments))
+    for option in option_table.OPTIONS:
+        if why := unfit.get(f"TSLAB_{option.name.upper()}"):
+            hint = "; before a program, write --" if option.name in _ALONE else ""
+            arguments.error(f"{_flag(option)} {getattr(arguments, option.name)!r}: {why}{hint}")
+
+
 def run(arguments: argparse.Namespace) -> int:
     words = preloading.program_of(arguments)
     if not words and not arguments.env:
-        arguments.error("name a program to run, as in: tslab run -- redis-server")
+        arguments.error("name a program to run behind --, as in: tslab run -- redis-server")
     library, _ = drop_in.locate(arguments.library)
-    added = variables(library, arguments)
+    _refuse_what_the_library_does_not_take(arguments, library)
+    added = preload(library) | options(arguments)
     if words:
         path = preloading.find(words[0])
         preloading.require(path, library)
