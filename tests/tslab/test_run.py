@@ -61,6 +61,19 @@ class Options(TslabTest):
         done = self.run_with("--limit-bytes=1", "--keeper=9")
         self.assertIn("--keeper '9'", done.stderr)
 
+    def test_a_profile_without_a_file_gets_one(self):
+        program = ("/usr/bin/python3", "-c", "print('ran')")
+        for words in (["--profile"], ["--profile", "64K"]):
+            done = self.tslab("run", "--library", self.library, *words, "--", *program)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ran\n", ""))
+            (path,) = self.own.glob("python3*.heap")
+            self.assertRegex(path.name, r"^python3[.\d]*\.\d+\.heap$")
+            self.assertTrue(path.read_text().startswith("tslab-profile 1\n"))
+            path.unlink()
+        for value, wanted in (("0", "0"), ("1,x", "1,x"), ("1,", "1,%e.%p.heap")):
+            done = self.tslab("run", "--library", self.library, "--env", "--profile", value)
+            self.assertIn(f"TSLAB_PROFILE={wanted}\n", done.stdout)
+
     def test_without_a_program_to_ask_in(self):
         """The library says it then, in the program."""
         environment = self.environment | {"PATH": str(self.own)}

@@ -134,7 +134,8 @@ EXAMPLES = """examples:
   tslab top                                the programs that run on tslab, as they go
   tslab ctl 1234 profile=512K --for 60s    samples a running program for a minute
   tslab doctor 1234                        why the memory of one is as much as it is, and the cure
-  tslab profile program.1234.heap          who holds the memory of a program
+  tslab run --profile -- ./program         a heap profile at the end, in program.1234.heap
+  tslab profile program.1234.heap          who holds the memory of that program
 """
 TSLAB = Program(
     "tslab",

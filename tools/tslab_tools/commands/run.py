@@ -19,6 +19,8 @@ DESCRIPTION = (
 )
 USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [options] --env"
 _ALONE = {"stats": "1", "profile": "512K"}  # what a flag means without a value
+PROFILE = "%e.%p.heap"  # the file of a profile for which none is named: without a file there is no profile at exit
+_MORE = {"stats": "alone: 1", "profile": f"alone: 512K; without FILE: {PROFILE}"}
 
 
 def _flag(option: option_table.Option) -> str:
@@ -29,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     for option in option_table.OPTIONS:
         more: dict[str, Any] = {"nargs": "?", "const": _ALONE[option.name]} if option.name in _ALONE else {}
-        text = f"{option.help} ({option.values})" if option.values else option.help
+        text = f"{option.help}; {_MORE[option.name]}" if option.name in _MORE else option.help
+        text += f" ({option.values})" if option.values else ""
         parser.add_argument(_flag(option), metavar=option.form, help=text.replace("%", "%%"), **more)
     drop_in.add_option(parser)
     parser.add_argument("--env", action="store_true", help="print the environment, as for a systemd unit; run nothing")
@@ -38,8 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def options(arguments: argparse.Namespace) -> dict[str, str]:
     """The variables of the options that were chosen."""
-    chosen = ((option.name, getattr(arguments, option.name)) for option in option_table.OPTIONS)
-    return {f"TSLAB_{name.upper()}": value for name, value in chosen if value is not None}
+    chosen = {option.name: getattr(arguments, option.name) for option in option_table.OPTIONS}
+    rate, _, file = (chosen["profile"] or "0").partition(",")
+    if rate != "0" and not file:
+        chosen["profile"] = f"{rate},{PROFILE}"
+    return {f"TSLAB_{name.upper()}": value for name, value in chosen.items() if value is not None}
 
 
 def preload(library: Path) -> dict[str, str]:
