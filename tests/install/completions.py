@@ -23,12 +23,13 @@ LINES = (
     ("tslab profile --kind pe", {"peak"}),
     ("tslab profile heap.", {"heap.1", "heap.2"}),
     ("tslab profile --base heap.", {"heap.1", "heap.2"}),
+    ("tslab run --ch", {"--checked"}),
     ("tslab run -- tslab-helpe", {"tslab-helper"}),
     ("tslab-run --ch", {"--checked"}),
     ("tslab-run tslab-helpe", {"tslab-helper"}),
     ("tslab-run --checked tslab-helpe", {"tslab-helper"}),
 )
-ALONE = {"tslab st", "tslab run --purge-d", "tslab top --sort ep", "tslab-run --ch"}
+ALONE = {"tslab st", "tslab run --ch", "tslab run --purge-d", "tslab top --sort ep", "tslab-run --ch"}
 BASH = """
 source "$1"
 COMP_LINE=$2

@@ -152,6 +152,41 @@ class InItsPlace(TslabTest):
         self.assertEqual((done.returncode, done.stdout.splitlines(), done.stderr), (0, lines, ""))
 
 
+class Checked(TslabTest):
+    """Folders with links to the library that is tested, by the names of an installation."""
+
+    def folder(self, *names):
+        place = self.own / "lib"
+        place.mkdir(exist_ok=True)
+        for name in names:
+            (place / name).symlink_to(self.library)
+        return place
+
+    def preloaded(self, library):
+        done = self.tslab("run", "--checked", "--library", library, "--env")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.strip().removeprefix("LD_PRELOAD=")
+
+    def test_the_twin_lies_beside_the_library(self):
+        place = self.folder("libtslab-malloc.so", "libtslab-malloc-checked.so")
+        checked = str(place / "libtslab-malloc-checked.so")
+        self.assertEqual(self.preloaded(place / "libtslab-malloc.so"), checked)
+        self.assertEqual(self.preloaded(checked), checked)
+        place = self.folder("libtslab-malloc.so.0.3", "libtslab-malloc-checked.so.0.3")
+        self.assertEqual(self.preloaded(place / "libtslab-malloc.so.0.3"), f"{checked}.0.3")
+
+    def test_there_is_none(self):
+        place = self.folder("libtslab-malloc.so", "libours.so")
+        for name, why in (
+            ("libtslab-malloc.so", f"There is no library {place}/libtslab-malloc-checked.so."),
+            ("libours.so", "name it with --library"),
+        ):
+            done = self.tslab("run", "--checked", "--library", place / name, "--", "echo", "ran")
+            self.assertEqual(done.stdout, "")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
+
+
 class Refusals(TslabTest):
     def test_words(self):
         for code, sentence, words in (

@@ -10,6 +10,7 @@ from pathlib import Path
 from tslab_tools.failure import Failure
 
 NAME = "libtslab-malloc.so"
+CHECKED_NAME = "libtslab-malloc-checked.so"
 VARIABLE = "TSLAB_LIBRARY"
 HERE = Path(__file__).resolve().parent
 
@@ -54,6 +55,15 @@ def locate(named: Path | None = None) -> tuple[Path, str]:
     """The library, and who has said so. `named`: with --library."""
     path, source = _nearest(named)
     return checked(path, HINT), source
+
+
+def checked_twin(library: Path) -> Path:
+    """The library that ends the program at misuse of memory. It lies beside the other."""
+    if library.name.startswith(CHECKED_NAME):
+        return library
+    if not library.name.startswith(NAME):
+        raise Failure(f"--checked takes {CHECKED_NAME} beside {NAME}, and not beside {library}: name it with --library.")
+    return checked(library.with_name(CHECKED_NAME + library.name.removeprefix(NAME)), HINT)
 
 
 def _nearest(named: Path | None) -> tuple[Path | str, str]:

@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         text += f" ({option.values})" if option.values else ""
         parser.add_argument(_flag(option), metavar=option.form, help=text.replace("%", "%%"), **more)
     drop_in.add_option(parser)
+    parser.add_argument("--checked", action="store_true", help="end it at double frees, overflows, writes after free")
     parser.add_argument("--env", action="store_true", help="print the environment, as for a systemd unit; run nothing")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program and its arguments")
 
@@ -74,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not words and not arguments.env:
         arguments.error("name a program to run behind --, as in: tslab run -- redis-server")
     library, _ = drop_in.locate(arguments.library)
+    library = drop_in.checked_twin(library) if arguments.checked else library
     _refuse_what_the_library_does_not_take(arguments, library)
     added = preload(library) | options(arguments)
     if words:
