@@ -33,6 +33,17 @@ class Words(TslabTest):
                 self.assertIn(sentence, " ".join(done.stderr.split()))
                 self.assertNotIn("Errno", done.stderr)
 
+    def test_the_usage_is_the_commands(self):
+        for words, usage in (
+            ("run --stas -- true", "usage: tslab run [options] -- PROGRAM"),
+            ("run --stats=1 --nothing", "usage: tslab run [options] -- PROGRAM"),
+            ("stat 1 2", "usage: tslab stat "),
+            ("--nothing", "usage: tslab "),
+        ):
+            done = self.tslab(*words.split())
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertTrue(done.stderr.startswith(usage), done.stderr)
+
     def test_version(self):
         self.assertRegex(self.tslab("--version").stdout, r"^tslab \d+\.\d+\.\d+\n$")
 

@@ -34,15 +34,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         title, _, words = message.partition(": ")
         if title == "unrecognized arguments":
-            message += nearest(words.split()[0], self._flags())
+            message += nearest(words.split()[0], self._option_string_actions)
         super().error(message)
-
-    def _flags(self) -> list[str]:
-        """Its own, and those of the commands that are loaded."""
-        inside = (action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction))
-        return list(self._option_string_actions) + [
-            flag for choices in inside for command in choices.values() for flag in command._option_string_actions
-        ]
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,9 @@ class Program:
         trouble = 1
         try:
             try:
-                arguments = self._loaded(words).parse_args(words)
+                arguments, unknown = self._loaded(words).parse_known_args(words)
+                if unknown:
+                    arguments.error(f"unrecognized arguments: {' '.join(unknown)}")
                 trouble = arguments.trouble
                 code: int = arguments.run(arguments)
                 return code
