@@ -88,8 +88,7 @@ class Options(TslabTest):
             (self.compiled("int nothing;"), "is no library of tslab's that can be preloaded."),
         ):
             done = self.tslab("run", "--library", library, "--", "echo", "ran")
-            self.assertEqual(done.stdout, "", library)
-            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual((done.returncode, done.stdout), (126, ""), library)
             self.assertIn(f"tslab: {library} {why}", done.stderr)
 
 
@@ -177,13 +176,12 @@ class Checked(TslabTest):
 
     def test_there_is_none(self):
         place = self.folder("libtslab-malloc.so", "libours.so")
-        for name, why in (
-            ("libtslab-malloc.so", f"There is no library {place}/libtslab-malloc-checked.so."),
-            ("libours.so", "name it with --library"),
+        for name, code, why in (
+            ("libtslab-malloc.so", 127, f"There is no library {place}/libtslab-malloc-checked.so."),
+            ("libours.so", 126, "name it with --library"),
         ):
             done = self.tslab("run", "--checked", "--library", place / name, "--", "echo", "ran")
-            self.assertEqual(done.stdout, "")
-            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual((done.returncode, done.stdout), (code, ""))
             self.assertIn(why, done.stderr)
 
 
@@ -194,8 +192,10 @@ class Refusals(TslabTest):
             (2, "name a program to run behind --", "--stats true"),
             (2, "--stats 'true': not a way to report (FORM[,FILE][,MS], ", f"--library {self.library} --stats true x"),
             (2, "MS up to 86400000); before a program, write --", f"--library {self.library} --stats true x"),
-            (1, "There is no program nosuch.", f"--library {self.library} -- nosuch"),
-            (1, "There is no library /no/such.so", "--library /no/such.so -- true"),
+            (127, "There is no program nosuch.", f"--library {self.library} -- nosuch"),
+            (127, "There is no program /no/such.", f"--library {self.library} -- /no/such"),
+            (127, "There is no library /no/such.so", "--library /no/such.so -- true"),
+            (126, "/etc/passwd is no shared library", "--library /etc/passwd -- true"),
         ):
             done = self.tslab("run", *words.split())
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
@@ -211,12 +211,12 @@ class Refusals(TslabTest):
         source.write_text(STATIC)
         subprocess.run(["cc", "-static", "-o", self.own / "static", source], check=True)
         cases = (
-            (1, "write ./text", "--", "text"),
-            (1, "./file may not be executed: make it executable", "--", "./file"),
-            (1, "is a directory", "--", "./tmp"),
-            (1, "is neither a program nor a script", "--", "./text"),
-            (1, "its interpreter /no/such/interpreter does not exist", "--", "./orphan"),
-            (1, "is linked statically", "--", "./static"),
+            (127, "write ./text", "--", "text"),
+            (126, "./file may not be executed: make it executable", "--", "./file"),
+            (126, "is a directory", "--", "./tmp"),
+            (126, "is neither a program nor a script", "--", "./text"),
+            (126, "its interpreter /no/such/interpreter does not exist", "--", "./orphan"),
+            (126, "is linked statically", "--", "./static"),
         )
         for code, sentence, *words in cases:
             done = self.tslab("run", "--library", self.library, *words)

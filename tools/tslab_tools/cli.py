@@ -91,7 +91,7 @@ class Program:
             return 128 + signal.SIGPIPE
         except Failure as failure:
             print(f"{self.name}: {failure}", file=sys.stderr)
-            return trouble
+            return failure.status or trouble
         except OSError as failure:
             subject = f"{failure.filename}: " if failure.filename is not None else ""
             print(f"{self.name}: {subject}{failure.strerror or failure}", file=sys.stderr)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tslab_tools.failure import Failure
+from tslab_tools.failure import Absent, Failure
 
 NAME = "libtslab-malloc.so"
 CHECKED_NAME = "libtslab-malloc-checked.so"
@@ -41,7 +41,7 @@ def checked(path: Path | str, hint: str = "") -> Path:
     """The absolute path of a library that can be preloaded. `hint` is added to the error when there is none."""
     path = Path(path)
     if not path.is_file():
-        raise Failure(f"There is no library {path}.{hint}")
+        raise Absent(f"There is no library {path}.{hint}")
     path = Path(os.path.abspath(path))
     if set(str(path)) & set(" :$"):
         raise Failure(f"LD_PRELOAD cannot name {path}: the path must have no space, colon or dollar sign.")
@@ -62,7 +62,7 @@ def checked_twin(library: Path) -> Path:
     if library.name.startswith(CHECKED_NAME):
         return library
     if not library.name.startswith(NAME):
-        raise Failure(f"--checked takes {CHECKED_NAME} beside {NAME}, and not beside {library}: name it with --library.")
+        raise Failure(f"--checked looks for {CHECKED_NAME} beside {NAME}, not beside {library}: name it with --library.")
     return checked(library.with_name(CHECKED_NAME + library.name.removeprefix(NAME)), HINT)
 
 
@@ -75,7 +75,7 @@ def _nearest(named: Path | None) -> tuple[Path | str, str]:
         return BUILT, "the checkout's release build"
     if installed := _beside() or _known_to_the_linker():
         return installed, "installed"
-    raise Failure(f"There is no library {BUILT or NAME}.{HINT}")
+    raise Absent(f"There is no library {BUILT or NAME}.{HINT}")
 
 
 def _beside() -> Path | None:

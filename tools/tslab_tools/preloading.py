@@ -8,7 +8,7 @@ import stat
 import struct
 from pathlib import Path
 
-from tslab_tools.failure import Failure
+from tslab_tools.failure import Absent, Failure
 
 _INTERPRETER = 3  # PT_INTERP: the program asks for a dynamic linker
 _MOST_INTERPRETERS = 4  # a script's interpreter may be a script; the kernel follows as many
@@ -30,7 +30,7 @@ def find(word: str) -> str:
     if "/" in word and os.path.exists(word):
         raise Failure(f"{word} may not be executed: make it executable (chmod +x), or name its interpreter.")
     here = f" To run the file in this directory, write ./{word}" if "/" not in word and os.path.exists(word) else ""
-    raise Failure(f"There is no program {word}.{here}")
+    raise Absent(f"There is no program {word}.{here}")
 
 
 def _elf(path: str | Path) -> tuple[bytes, bool] | None:

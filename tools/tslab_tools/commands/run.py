@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tslab_tools import drop_in, option_table, preloading, trial
+from tslab_tools.failure import Absent
 
 NAME = "run"
 HELP = "a program on tslab, with tslab's options as flags"
 DESCRIPTION = (
     "Runs a program on tslab, by LD_PRELOAD, in its place: signals, exit code and terminal are the program's own, and "
-    "the programs that it starts run on tslab, too. Numbers may end in K, M, G or T."
+    "the programs that it starts run on tslab, too. Numbers may end in K, M, G or T. Where no program runs, the exit "
+    "code is 2 for a wrong call, 127 if the program or the library is not there, and 126 if it cannot be run."
 )
+TROUBLE, ABSENT = 126, 127
 USAGE = "tslab run [options] -- PROGRAM [ARGUMENT ...]\n       tslab run [options] --env"
 _ALONE = {"stats": "1", "profile": "512K"}  # what a flag means without a value
 PROFILE = "%e.%p.heap"  # the file of a profile for which none is named: without a file there is no profile at exit
@@ -71,6 +74,14 @@ def _refuse_what_the_library_does_not_take(arguments: argparse.Namespace, librar
 
 
 def run(arguments: argparse.Namespace) -> int:
+    try:
+        return _become(arguments)
+    except Absent as failure:
+        failure.status = ABSENT
+        raise
+
+
+def _become(arguments: argparse.Namespace) -> int:
     words = preloading.program_of(arguments)
     if not words and not arguments.env:
         arguments.error("name a program to run behind --, as in: tslab run -- redis-server")
