@@ -260,17 +260,26 @@ class Commands(Live):
         self.assertIn("no address", self.tslab("export", "--listen", "nonsense").stderr)
 
     def exporter(self, *words):
-        """The address of one."""
+        """One, and its address."""
         server = subprocess.Popen(
             self.argv("export", "--listen", "127.0.0.1:0", *words),
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env=self.environment,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who runs tests behind & ignores it
         )
+        self.addCleanup(server.stderr.close)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
-        return server.stdout.readline().split()[-1]
+        return server, server.stdout.readline().split()[-1]
+
+    def test_how_an_exporter_ends(self):
+        for number, wanted in ((signal.SIGTERM, (0, "")), (signal.SIGINT, (130, "tslab: interrupted\n"))):
+            server, _ = self.exporter()
+            server.send_signal(number)
+            self.assertEqual((server.wait(PATIENCE), server.stderr.read()), wanted)
 
     def test_exporter(self):
         busy = [self.start(BUSY, TSLAB_KEEPER="2") for _ in range(2)]
@@ -280,7 +289,7 @@ class Commands(Live):
             ((), {("python3", None)}),
             (("--per-process",), {("python3", str(pid)) for pid in pids}),
         ):
-            url = self.exporter(*more, *pids)
+            _, url = self.exporter(*more, *pids)
             for accept, read in (("application/openmetrics-text", openmetrics), ("text/plain", plain_text)):
                 request = urllib.request.Request(url, headers={"Accept": accept})
                 with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

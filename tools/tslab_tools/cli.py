@@ -141,8 +141,8 @@ TSLAB = Program(
 )
 
 
-def _interrupted(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _interrupted(number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 """`tslab export`: the figures of all processes that run on tslab, for Prometheus."""
 
 import argparse
+import signal
 import sys
 
 NAME = "export"
@@ -31,5 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
                 "tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr
             )
         print(f"tslab: {server.url}", flush=True)
-        server.serve_forever()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt as end:
+            if signal.SIGTERM not in end.args:  # which is how a service is to end, and no trouble
+                raise
     return 0
