@@ -62,7 +62,7 @@ def checked_twin(library: Path) -> Path:
     if library.name.startswith(CHECKED_NAME):
         return library
     if not library.name.startswith(NAME):
-        raise Failure(f"--checked looks for {CHECKED_NAME} beside {NAME}, not beside {library}: name it with --library.")
+        raise Failure(f"--checked knows the twin of {NAME}, and not of {library}: name it with --library.")
     return checked(library.with_name(CHECKED_NAME + library.name.removeprefix(NAME)), HINT)
 
 
