@@ -4,6 +4,7 @@ usage: test_top.py LIBRARY"""
 
 import fcntl
 import json
+import mmap
 import os
 import pty
 import shutil
@@ -16,13 +17,14 @@ import termios
 import time
 import unittest
 import urllib.request
+from pathlib import Path
 
 from prometheus_client import parser as plain_text
 from prometheus_client.openmetrics import parser as openmetrics
 
 from live_test import BUSY, IDLE, PATIENCE, Live
 from tslab_test import main
-from tslab_tools.live import board, metrics, processes
+from tslab_tools.live import board, metrics, processes, shared_memory
 
 FORKS = """
 import os, time
@@ -50,6 +52,32 @@ for label in (b"request", b"request", b"session"):
         closes(epoch, 0, None, ctypes.c_size_t(64))
     else:
         allocates(epoch, ctypes.c_size_t(10000000))
+"""
+# The child never allocates. Many mappings come before those of libraries.
+DAEMON = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 200; i++) {
+        mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    for (size_t bytes = 16; bytes < 100000; bytes += 512) {
+        if (malloc(bytes) == NULL) {
+            return 1;
+        }
+    }
+    const pid_t child = fork();
+    if (child != 0) {
+        printf("%d\\n", (int)child);
+        fflush(stdout);
+    }
+    for (;;) {
+        pause();
+    }
+}
 """
 EXECS = "import os\nos.execv('/bin/sleep', ['sleep', '1000'])\n"
 
@@ -113,6 +141,38 @@ class Boards(Live):
             (later,) = self.figures(children, lambda process, seen=child.figures.number: process.figures.number > seen)
             self.assertEqual(later.figures.pid, children[0])
             os.killpg(parent.pid, signal.SIGKILL)
+
+    def daemon(self, **variables):
+        """The child of a program, which has posted nothing."""
+        path = self.own / "daemon"
+        subprocess.run(["cc", "-x", "c", "-", "-o", path, "-O0", "-fno-builtin"], input=DAEMON, text=True, check=True)
+        return int(self.start(f"import os\nos.execv({str(path)!r}, ['daemon'])", **variables).stdout.readline())
+
+    def test_a_child_that_has_posted_nothing(self):
+        for export, said in (
+            ("1", "has posted no figures yet: it does at its next slow allocation"),
+            ("0", "runs on tslab and exports no figures: start it with TSLAB_EXPORT=1. If it was, "),
+        ):
+            child = self.daemon(export=export)
+            for words in (("stat", child), ("doctor", child), ("top", child, "--once")):
+                done = self.tslab(*words)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"tslab: process {child} {said}", done.stderr)
+            if export == "1":
+                self.assertIn("has posted no figures yet", self.tslab("profile", child).stderr)
+
+    def test_a_program_that_does_not_run_on_tslab(self):
+        for export, said in (("1", "has TSLAB_EXPORT=1 and no figures: start it on tslab, or wait"), ("0", "does not")):
+            other = self.start(IDLE, export=export, LD_PRELOAD="")
+            self.assertEqual(other.stdout.readline(), "idle\n")
+            self.assertIn(f"tslab: process {other.pid} {said}", self.tslab("stat", other.pid).stderr)
+
+    def test_long_files_of_the_kernel_are_read_whole(self):
+        self.assertEqual(shared_memory.read("/proc/self/limits"), Path("/proc/self/limits").read_bytes())
+        kept = [mmap.mmap(-1, 4096, prot=[mmap.PROT_READ, mmap.PROT_WRITE][i % 2]) for i in range(300)]
+        self.assertIn(b"[stack]", shared_memory.read("/proc/self/maps"))
+        self.assertEqual(len(shared_memory.read("/proc/self/maps", 5000)), 5000)
+        self.assertEqual(len(kept), 300)
 
     def test_a_program_that_closes_all_descriptors(self):
         """It makes another board when it posts next. One that does not is found by its mapping if it is asked for."""

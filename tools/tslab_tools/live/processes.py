@@ -26,6 +26,7 @@ PATIENCE = 2.5  # seconds: a library that is watched posts each second, if a thr
 _WATCH = struct.pack("hh4xqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
 _F_OFD_SETLK = 37
 _MAPPED = re.compile(rb"^([0-9a-f]+-[0-9a-f]+) \S+ 0+ \S+ \d+ +/memfd:tslab-export \(deleted\)$", re.MULTILINE)
+_LONG_FILE_BYTES = 1 << 24  # as much is read of the mappings or the environment of a process that is asked for
 _STATUS = re.compile(rb"^(Uid|NSpid):(.*)$", re.MULTILINE)
 
 
@@ -82,7 +83,7 @@ def descriptor(pid: int, name: str = FILE) -> str | None:
 
 def _mapped(pid: int) -> str | None:
     """Where root finds the board of a process that has closed its descriptor."""
-    found = _MAPPED.search(read(f"/proc/{pid}/maps"))
+    found = _MAPPED.search(read(f"/proc/{pid}/maps", _LONG_FILE_BYTES))
     return f"/proc/{pid}/map_files/{found[1].decode()}" if found else None
 
 
@@ -187,14 +188,37 @@ class Process:
 TERMS = ("live", "waste", "caches", "retained", "metadata")
 
 
+def options_at_start(pid: int) -> dict[str, str]:
+    """Those in its environment, as it was at the start; none where nobody may look. A program that sets its title
+    overwrites it."""
+    found: dict[str, str] = {}
+    for word in read(f"/proc/{pid}/environ", _LONG_FILE_BYTES).split(b"\0"):
+        name, _, value = word.decode(errors="replace").partition("=")
+        if name == "TSLAB_OPTIONS":
+            options = (item.partition("=") for item in re.split(r",(?=[^,=]*=)", value) if "=" in item)
+            found.update({option: chosen for option, _, chosen in options})
+        elif name.startswith("TSLAB_"):
+            found[name.removeprefix("TSLAB_").lower()] = value
+    return found
+
+
 def why_not(pid: int) -> str:
-    maps = read(f"/proc/{pid}/maps")
+    """Why no figures of it can be read."""
+    maps = read(f"/proc/{pid}/maps", _LONG_FILE_BYTES)
     if not os.path.exists(f"/proc/{pid}"):
         return f"there is no process {pid}"
     if not maps and not os.access(f"/proc/{pid}/fd", os.R_OK | os.X_OK):
         return f"process {pid} belongs to another user, or lets nobody look at it"
+    has_board = FILE.encode() in maps  # its own or, until it posts, its parent's
+    exports = has_board or options_at_start(pid).get("export") == "1"
+    if exports and (has_board or b"/libtslab" in maps):
+        return f"process {pid} has posted no figures yet: it does at its next slow allocation"
+    if exports:
+        how = "start it on tslab, or wait for its next slow allocation"
+        return f"process {pid} has TSLAB_EXPORT=1 and no figures: {how}"
     if b"/libtslab" in maps:
-        return f"process {pid} runs on tslab and exports no figures (yet): start it with TSLAB_EXPORT=1"
+        how = "start it with TSLAB_EXPORT=1. If it was, it posts some at its next slow allocation"
+        return f"process {pid} runs on tslab and exports no figures: {how}"
     return f"process {pid} does not export figures of tslab: start it on tslab with TSLAB_EXPORT=1"
 
 

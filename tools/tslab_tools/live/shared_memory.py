@@ -15,18 +15,21 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FILE_BYTES = 1 << 16  # as much of a file in /proc is read
 
 
-def read(path: str) -> bytes:
-    """A file of /proc, or its beginning; nothing where it cannot be read."""
+def read(path: str, most: int = _FILE_BYTES) -> bytes:
+    """A file of /proc, or its beginning; nothing where it cannot be read. The kernel gives a long one page by page."""
+    found = bytearray()
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(file, _FILE_BYTES)
+        while len(found) < most and (part := os.read(file, most - len(found))):
+            found += part
     except OSError:
         return b""
     finally:
         os.close(file)
+    return bytes(found)
 
 
 def _mount(file: int) -> bytes:

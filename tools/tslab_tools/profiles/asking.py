@@ -24,23 +24,6 @@ def _board(pid: int) -> board.Figures | None:
     return found[0].figures if found and found[0].figures.options else None
 
 
-def _variables(pid: int) -> dict[str, str]:
-    """The options in its environment, as it was at the start. A program that sets its title overwrites it."""
-    try:
-        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError as failure:
-        raise Failure(f"process {pid}: {failure.strerror}") from failure
-    found: dict[str, str] = {}
-    for word in words:
-        name, _, value = word.decode(errors="replace").partition("=")
-        if name == "TSLAB_OPTIONS":
-            options = (item.partition("=") for item in re.split(r",(?=[^,=]*=)", value) if "=" in item)
-            found.update({option: chosen for option, _, chosen in options})
-        elif name.startswith("TSLAB_"):
-            found[name.removeprefix("TSLAB_").lower()] = value
-    return found
-
-
 def _files(pattern: str, pid: int) -> dict[Path, tuple[int, int]]:
     """The files that the process may have written, with the time of each one's last change."""
     program = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").rstrip("\n")
@@ -61,6 +44,8 @@ def _lacks(pid: int, options: Mapping[str, str]) -> Failure:
         missing.append("a file in TSLAB_PROFILE, as TSLAB_PROFILE=512K,FILE")
     if not options.get("stats_signal"):
         missing.append("a signal, as TSLAB_STATS_SIGNAL=USR2")
+    if options.get("export") == "1":
+        return Failure(processes.why_not(pid))
     how = f"start it with TSLAB_EXPORT=1, and `tslab ctl {pid} profile=512K` works at any time"
     if not options:
         return Failure(f"process {pid} has no options of tslab, or has overwritten its environment: {how}")
@@ -68,7 +53,9 @@ def _lacks(pid: int, options: Mapping[str, str]) -> Failure:
 
 
 def _by_signal(pid: int) -> Path:
-    options = _variables(pid)
+    if not os.access(f"/proc/{pid}/environ", os.R_OK):
+        raise Failure(processes.why_not(pid))
+    options = processes.options_at_start(pid)
     pattern = options.get("profile", "").partition(",")[2]
     if not pattern or not options.get("stats_signal"):
         raise _lacks(pid, options)
