@@ -33,6 +33,16 @@ os.setresuid(65534, 65534, 65534)
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 os.execv('/usr/bin/python3', ['python3', '-c', "import time; print('idle', flush=True); time.sleep(1000)"])
 """
+KEEPS_ITS_INBOX = """
+import ctypes, os, time
+kept = [bytearray(3000) for _ in range(1000)]
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+print('idle', flush=True)
+time.sleep(1000)
+"""
 HEAD_AND_REQUEST = 32 + inbox.REQUEST_BYTES
 
 
@@ -235,6 +245,17 @@ class Processes(Ctl):
             )  # fmt: skip
             self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn("belongs to another user", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_a_process_that_has_changed_its_user(self):
+        """Its new user may look at it. The inbox is still root's."""
+        theirs = self.begin(KEEPS_ITS_INBOX)
+        self.assertEqual(self.ask(theirs.pid, "purge=eager"), "purge=eager, was adaptive")
+        new_user = ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        self.assertEqual(self.run_argv([*new_user, *self.argv("stat", theirs.pid)], cwd="/").returncode, 0)
+        done = self.run_argv([*new_user, *self.argv("ctl", theirs.pid, "trim")], cwd="/")
+        said = f"tslab: process {theirs.pid}: only root and the user that started it may ask it\n"
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", said))
 
 
 class Hostile(Ctl):

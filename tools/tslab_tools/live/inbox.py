@@ -83,6 +83,8 @@ class Inbox:
             self._file, status = shared_memory.opened(path, owners, os.O_RDWR)
         except board.Unreadable as problem:
             raise Failure(f"process {self.pid}: {problem}") from problem
+        except PermissionError as problem:  # the process has changed its user, and may be looked at all the same
+            raise Failure(f"process {self.pid}: only root and the user that started it may ask it") from problem
         try:
             if status.st_size < BYTES:
                 raise Failure(f"the inbox of process {self.pid} is cut off")
