@@ -1,4 +1,4 @@
-"""`tslab run`: the program in its place, tslab's options as flags, and what cannot be preloaded.
+"""`tslab run` and tslab-run: the program in its place, tslab's options as flags, and what cannot be preloaded.
 usage: test_run.py LIBRARY"""
 
 import json
@@ -10,7 +10,7 @@ import subprocess
 import unittest.mock
 from pathlib import Path
 
-from tslab_test import TIMEOUT, TslabTest, main
+from tslab_test import TIMEOUT, TOOLS, TslabTest, main
 from tslab_tools import preloading
 from tslab_tools.failure import Failure
 
@@ -183,6 +183,50 @@ class Checked(TslabTest):
             done = self.tslab("run", "--checked", "--library", place / name, "--", "echo", "ran")
             self.assertEqual((done.returncode, done.stdout), (code, ""))
             self.assertIn(why, done.stderr)
+
+
+class Script(TslabTest):
+    """tslab-run, which lies beside the libraries."""
+
+    def setUp(self):
+        super().setUp()
+        text = (TOOLS / "tslab-run.in").read_text()
+        wanted = {"tslab_interface_version": "9", "run_to_libdir": "lib", "PROJECT_VERSION": "9.9"}
+        for name, value in wanted.items():
+            self.assertIn(f"@{name}@", text)
+            text = text.replace(f"@{name}@", value)
+        self.script = self.own / "tslab-run"
+        self.script.write_text(text)
+        self.script.chmod(0o755)
+        (self.own / "lib").mkdir()
+        for name in ("libtslab-malloc.so.9", "libtslab-malloc-checked.so.9"):
+            (self.own / "lib" / name).symlink_to(self.library)
+
+    def says(self, *words, **variables):
+        done = self.run_argv([self.script, *words], env=self.environment | variables)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_programs(self):
+        show = ("sh", "-c", 'echo "$LD_PRELOAD $@"', "sh")
+        for words, name in (
+            ((), "libtslab-malloc.so.9"),
+            (("--",), "libtslab-malloc.so.9"),
+            (("--checked",), "libtslab-malloc-checked.so.9"),
+            (("--checked", "--"), "libtslab-malloc-checked.so.9"),
+        ):
+            said = self.says(*words, *show, "--", "a b")
+            self.assertEqual(said, (0, f"{self.own.resolve()}/lib/{name} -- a b\n", ""))
+
+    def test_the_variable_of_tslab_run_is_none_of_the_library(self):
+        self.assertEqual(self.says("echo", "ran", TSLAB_LIBRARY=self.library), (0, "ran\n", ""))
+
+    def test_usage(self):
+        usage = "usage: tslab-run [--checked] [--] PROGRAM [ARGUMENT...]\n"
+        for words in (("--help",), ("-h",), ("--checked", "--help")):
+            self.assertEqual(self.says(*words), (0, usage, ""))
+        for words in ((), ("--",), ("--checked",), ("--nothing", "true"), ("-x",)):
+            self.assertEqual(self.says(*words), (2, "", usage))
+        self.assertEqual(self.says("--version"), (0, "tslab-run 9.9\n", ""))
 
 
 class Refusals(TslabTest):
