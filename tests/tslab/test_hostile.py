@@ -18,6 +18,7 @@ import unittest.mock
 
 import tslab_test
 from boards import LIES, SEALS, true
+from tslab_tools.failure import Failure
 from tslab_tools.live import exporter, inbox, processes, shared_memory
 
 NOBODY = 65534
@@ -265,6 +266,17 @@ class Requests(unittest.TestCase):
             self.assertIn(" 421 ", status, host)
             self.assertNotIn("tslab_exporter", text)
         self.assertTrue(exporter.is_meant("monitor.example:1", {"monitor.example"}))
+
+    def test_paths(self):
+        for path, wanted in (("/metrics", " 200 "), ("/metrics?a=b", " 200 "), ("/", " 404 "), ("/metrics/x", " 404 ")):
+            status, text = self.answer(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+            self.assertIn(wanted, status, path)
+            self.assertEqual("The figures are at /metrics" in text, "404" in wanted)
+
+    def test_an_address_that_is_taken(self):
+        port = self.server.server_address[1]
+        with self.assertRaisesRegex(Failure, f"^cannot listen at 127.0.0.1:{port}: Address already in use$"):
+            exporter.Server(("127.0.0.1", port))
 
     def test_the_size_of_a_request(self):
         most = b"GET /metrics HTTP/1.1\r\nX: " + b"x" * exporter.HEAD_MOST

@@ -19,6 +19,7 @@ from tslab_tools.failure import Failure
 from tslab_tools.live import metrics, processes
 from tslab_tools.live.processes import now
 
+PATH = "/metrics"
 DEADLINE = 5.0  # seconds in which processes are looked for; Prometheus waits for ten
 CONNECTIONS_MOST, HEAD_MOST = 16, 8192
 REQUEST_SECONDS, ANSWER_SECONDS, ROOM_SECONDS = 2.0, 10.0, 1.0
@@ -30,6 +31,10 @@ def address(text: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise Failure(f"'{text}' is no address to listen at, as 127.0.0.1:9447")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_meant(host: str | None, names: Collection[str]) -> bool:
@@ -74,6 +79,8 @@ class _Handler(MetricsHandler):
             self.send_error(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif not is_meant(self.headers.get("Host"), self.server.names):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "Ask by address, or by the name given to --listen")
+        elif self.path.partition("?")[0] != PATH:
+            self.send_error(HTTPStatus.NOT_FOUND, f"The figures are at {PATH}")
         else:
             return True
         return False
@@ -100,7 +107,10 @@ class Server(ThreadingHTTPServer, Collector):
         self._scraped: tuple[float, list[Metric]] = (float("-inf"), [])  # when that was done, and what was found
         registry = CollectorRegistry()
         registry.register(self)
-        super().__init__(listen, type("Handler", (_Handler,), {"registry": registry}))
+        try:
+            super().__init__(listen, type("Handler", (_Handler,), {"registry": registry}))
+        except OSError as problem:
+            raise Failure(f"cannot listen at {_written(*listen)}: {problem.strerror}") from problem
         self.names = {"localhost", listen[0].lower()}
         if self.is_open_to_others:
             self.names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -108,7 +118,7 @@ class Server(ThreadingHTTPServer, Collector):
     @property
     def url(self) -> str:
         host, port = self.server_address[:2]
-        return f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}/metrics"
+        return f"http://{_written(str(host), port)}{PATH}"
 
     @property
     def is_open_to_others(self) -> bool:
