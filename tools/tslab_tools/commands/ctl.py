@@ -7,6 +7,7 @@ import re
 from tslab_tools.failure import Failure
 from tslab_tools.live import inbox, processes
 from tslab_tools.terminal import plain_text
+from tslab_tools.values import seconds
 
 NAME = "ctl"
 HELP = "change options of a process, have it write its profile, or give memory back"
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("pid", type=int, metavar="PID")
     add("commands", nargs="*", metavar="COMMAND", help="NAME=VALUE, trim, dump, dump-stats[=FILE], dump-profile[=FILE]")
     add("--for", dest="time", type=milliseconds, default=0, metavar="TIME", help="the option holds for 60s, 5m, 1h")
-    add("--wait", type=float, default=inbox.PATIENCE, metavar="SECONDS", help="for the answer (default: 3)")
+    add("--wait", type=seconds(0), default=inbox.PATIENCE, metavar="SECONDS", help="for the answer (default: 3)")
 
 
 def _from_here(command: str) -> str:

@@ -13,6 +13,7 @@ from tslab_tools.doctor import evidence, rules
 from tslab_tools.failure import Failure
 from tslab_tools.live import processes, report
 from tslab_tools.profiles import asking
+from tslab_tools.values import seconds
 
 NAME = "doctor"
 HELP = "why the RSS of a process is what it is, and the cure"
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", metavar="PID|FILE", help="a process, or a report as JSON")
     add("profile", nargs="?", type=Path, metavar="PROFILE", help="a heap profile of that process")
-    add("--watch", type=float, default=2.0, metavar="SECONDS", help="between the two looks (default: 2)")
+    add("--watch", type=seconds(0), default=2.0, metavar="SECONDS", help="between the two looks (default: 2)")
     add("--json", action="store_true", help="JSON, on one line: all that was found")
 
 
@@ -58,7 +59,7 @@ def examine(arguments: argparse.Namespace) -> evidence.Evidence:
         return result
     with processes.Watched([int(arguments.what)]) as watched:
         before = _look(watched, file, None)
-        time.sleep(max(0.0, arguments.watch))
+        time.sleep(arguments.watch)
         return _look(watched, file, before)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tslab_tools import values
 from tslab_tools.failure import Failure
 from tslab_tools.profiles import asking, figures, flame, pprof, symbols, written
 from tslab_tools.profiles.wrappers import Wrappers
@@ -44,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="an earlier profile of the same program, which is subtracted from what lives",
     )
-    add("--top", type=int, default=20, metavar="N", help="how many places a table has (default: 20)")
-    add("--depth", type=int, default=1, metavar="N", help="how many callers a place has, itself included (default: 1)")
+    some = values.whole_number(1)
+    add("--top", type=some, default=20, metavar="N", help="how many places a table has (default: 20)")
+    add("--depth", type=some, default=1, metavar="N", help="how many callers a place has, itself included (default: 1)")
     add("--skip", metavar="REGEX", help="functions that are skipped, too; '': none is, not even malloc's wrappers")
     add("--debuginfod", metavar="URLS", help="servers to ask for missing symbols (default: DEBUGINFOD_URLS, else none)")
     add("--pprof", type=Path, metavar="FILE", help="write it for pprof, gzipped")
@@ -163,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
         wrappers = Wrappers(names, arguments.skip)
     except re.error as wrong:
         raise Failure(f"--skip {arguments.skip} is no regular expression: {wrong}") from wrong
-    site = functools.partial(wrappers.site, depth=max(arguments.depth, 1))
+    site = functools.partial(wrappers.site, depth=arguments.depth)
     console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = UNBROKEN  # lines for other programs

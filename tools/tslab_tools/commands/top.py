@@ -11,6 +11,7 @@ from rich.live import Live
 from tslab_tools import terminal
 from tslab_tools.failure import Failure
 from tslab_tools.live import keys, processes, screen, summary
+from tslab_tools.values import seconds
 
 NAME = "top"
 HELP = "a live view of the processes that run on tslab"
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--once", action="store_true", help="print them once, and end; also where there is no terminal")
     add("--json", action="store_true", help="with --once: JSON, on one line")
     add("--sort", choices=SORTS, default="rss", metavar="COLUMN", help=f"by {', '.join(SORTS)} (default: rss)")
-    add("--interval", type=float, default=2.0, metavar="SECONDS", help="how often (default: 2; at least 0.2)")
+    add("--interval", type=seconds(0.2), default=2.0, metavar="SECONDS", help="how often (default: 2; at least 0.2)")
 
 
 def _once(watched: processes.Watched, arguments: argparse.Namespace) -> int:
@@ -49,12 +50,12 @@ def _live(watched: processes.Watched, arguments: argparse.Namespace) -> int:
     console = Console()
     view = screen.View(watched.look(), sort=arguments.sort)
     watched.require(view.processes)
-    interval, due = max(0.2, arguments.interval), 0.0
+    due = 0.0
     with keys.Keyboard() as keyboard, Live(console=console, screen=True, auto_refresh=False) as live:
         while not view.ended:
             if view.asked or time.monotonic() >= due:
                 view.show(watched.look(), list(watched.unreadable.values()))
-                due = time.monotonic() + interval
+                due = time.monotonic() + arguments.interval
             live.update(Group(*screen.lines(view, *console.size)), refresh=True)
             for key in keyboard.wait(min(0.25, max(0.0, due - time.monotonic()))):
                 view.press(key)
