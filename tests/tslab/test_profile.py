@@ -363,6 +363,13 @@ class Texts(MadeUp):
             self.assertRegex(result.stderr, words)
             self.assertNotIn("Errno", result.stderr)
 
+    def test_files_that_cannot_be_written(self):
+        path = self.own / "no/page"
+        for flag in ("--html", "--pprof"):
+            result = self.tslab("profile", self.written("stack 1 1 4096 1 4096 2000"), flag, path)
+            said = f"tslab: cannot write {path}: No such file or directory\n"
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (1, "", said))
+
     def test_an_expression_that_is_none(self):
         self.assertRegex(
             self.tslab("profile", self.written(), "--skip", "(").stderr, r"--skip \( is no regular expression"

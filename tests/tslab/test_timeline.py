@@ -226,6 +226,9 @@ class Programs(TslabTest):
         document, said = self.page_of(program, "64K", TSLAB_PURGE="eager")
         self.assertIn("older records were overwritten", said)
         self.assertEqual(document["otherData"]["records"], 512)
+        done = self.tslab("timeline", self.own / "trace", "-o", "no/page.json")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "tslab: cannot write no/page.json: No such file or directory\n")
 
     def test_units_of_work(self):
         program = (

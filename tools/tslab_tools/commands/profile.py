@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tslab_tools import values
-from tslab_tools.failure import Failure
+from tslab_tools.failure import Failure, told
 from tslab_tools.profiles import asking, figures, flame, pprof, symbols, written
 from tslab_tools.profiles.wrappers import Wrappers
 from tslab_tools.terminal import plain_text
@@ -174,9 +174,12 @@ def run(arguments: argparse.Namespace) -> int:
     sums = lives if arguments.kind == "live" else figures.by_stack(profile, arguments.kind)
     title = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: {SHOWN[arguments.kind]}".strip()
     if arguments.pprof:
-        pprof.write(arguments.pprof, profile, names, wrappers.dropped(), arguments.kind)
+        with told("write", arguments.pprof):
+            pprof.write(arguments.pprof, profile, names, wrappers.dropped(), arguments.kind)
     if arguments.html:
-        arguments.html.write_text(flame.page(profile, names, wrappers, arguments.kind, grown), encoding="utf-8")
+        page = flame.page(profile, names, wrappers, arguments.kind, grown)
+        with told("write", arguments.html):
+            arguments.html.write_text(page, encoding="utf-8")
     if arguments.pins:
         _pins(console, profile, site, arguments.top)
     if arguments.leaks:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 
+from tslab_tools.failure import told
 from tslab_tools.timeline import ringfile, trace_events
 
 NAME = "timeline"
@@ -47,10 +48,11 @@ def summary(ring: ringfile.Ring) -> Iterator[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    ring = ringfile.read(arguments.file)
+    with told("read", arguments.file):
+        ring = ringfile.read(arguments.file)
     text = json.dumps(trace_events.document(ring), separators=(",", ":"))
     if arguments.output:
-        with open(arguments.output, "w", encoding="utf-8") as file:
+        with told("write", arguments.output), open(arguments.output, "w", encoding="utf-8") as file:
             file.write(text + "\n")
     else:
         print(text)
