@@ -83,7 +83,10 @@ class Options(TslabTest):
         self.assertEqual(done.stderr, "tslab: TSLAB_KEEPER=3: not a number in its range (0 to 2); ignored\n")
 
     def test_a_library_that_is_not_tslabs(self):
+        linked = self.own / "libtslab.so.0.3"
+        linked.symlink_to(self.library)
         for library, why in (
+            (linked, "is for programs that are linked with it. To preload: libtslab-malloc.so, beside it."),
             ("/usr/bin/true", "is no library of tslab's that can be preloaded: cannot dynamically load"),
             (self.compiled("int nothing;"), "is no library of tslab's that can be preloaded."),
         ):

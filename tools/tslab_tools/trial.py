@@ -15,7 +15,7 @@ from tslab_tools.failure import Failure
 # The last that the library reads, so it holds: the trial writes no file, has one thread, and memory enough to start.
 _WITHOUT_EFFECT = "stats=0,profile=0,trace=,export=0,keeper=0,limit_bytes=0"
 _SHOWN_BYTES = 255  # of a value, in what the library says
-_SECONDS = 10
+_SECONDS = 60  # nobody waits for a library that never starts
 
 
 def _complaint(said: bytes, name: str, value: str) -> str | None:
