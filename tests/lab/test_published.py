@@ -17,7 +17,8 @@ from tslab_lab.results import merging, published, storage
 class Plans(unittest.TestCase):
     def test_all_pages_have_a_step_and_an_age(self):
         steps = [*plan.full(), *plan.long()]
-        self.assertEqual(sorted(step.name for step in steps if step.page), sorted(published.CHANGES))
+        by_cargo = ["rust"]  # the page that bindings/rust writes
+        self.assertEqual(sorted([step.name for step in steps if step.page] + by_cargo), sorted(published.CHANGES))
         for step in steps:
             names = [piece.name for piece in step.pieces]
             self.assertEqual(len(set(names)), len(names))

@@ -64,7 +64,9 @@ class Quoted(unittest.TestCase):
 
     def test_pages_have_no_other_figures(self):
         known = tomllib.loads((Path(__file__).parent / "constants.toml").read_text(encoding="utf-8"))
-        pages = {path.stem: path for path in (places.ROOT / "docs").glob("*.md")} | {"README": places.ROOT / "README.md"}
+        pages = {path.stem: path for path in (places.ROOT / "docs").glob("*.md")} | {
+            "README": places.ROOT / "README.md"
+        }
         found = {name: set(FIGURE.findall(prose(path))) for name, path in pages.items() if name != "origins"}
         constants = {name: set(known.get(name, {})) for name in found}
         self.assertEqual({name: have - constants[name] for name, have in found.items() if have - constants[name]}, {})
@@ -75,7 +77,6 @@ class Quoted(unittest.TestCase):
         path = self.root / "page.md"
         path.write_text("1 ms <!--m; a; tslab; ms-->1.5 ms<!---->\n\n    2 ms\n\n```\n3 ms\n```\n\n| 4 ms |\n")
         self.assertEqual(FIGURE.findall(prose(path)), ["1 ms", "4 ms"])
-
 
 
 if __name__ == "__main__":

@@ -895,20 +895,20 @@ static uint32_t hot_units(void)
 static void grow_beside_hot_runs(const void *unused)
 {
     enum { BLOCK = 1 << 20, SIZE = 1000, MANY = (2 << 20) / SIZE };
-    static void *objects[MANY];
+    static void *grown[MANY];
     (void)unused;
     tslab_free(keep(tslab_malloc(BLOCK)));
     CHECK(hot_units() != 0);
     for (unsigned i = 0; i < MANY; i++) {
-        objects[i] = keep(tslab_malloc(SIZE));
+        grown[i] = keep(tslab_malloc(SIZE));
     }
     CHECK_SAY(hot_units() == 0, "%u units are hot in a process that has grown by 2 MiB", hot_units());
     for (unsigned i = 0; i < MANY; i++) {
-        tslab_free(objects[i]);
+        tslab_free(grown[i]);
     }
     tslab_free(keep(tslab_malloc(BLOCK)));
     for (unsigned i = 0; i < MANY / 4; i++) {
-        objects[i] = keep(tslab_malloc(SIZE));
+        grown[i] = keep(tslab_malloc(SIZE));
     }
     CHECK_SAY(hot_units() != 0, "%s", "a process that only takes what it had before lost its hot runs");
 }
