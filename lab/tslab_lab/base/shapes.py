@@ -6,9 +6,8 @@ from typing import Any, TypedDict
 
 Environment = dict[str, str]  # of a program
 Words = Sequence[object]  # of a command: each becomes a text
-Figures = dict[
-    str, Any
-]  # of a run: what the workload printed, and what was found out beside; which, is the workload's affair
+# Of a run: what the workload printed, and what was found out beside; which, is the workload's affair
+Figures = dict[str, Any]
 Run = dict[str, Any]  # the line of a run: its case, allocator and round, and its figures
 Columns = dict[str, list[Any]]  # of a series of samples: by name, each as long as the others, None where none was taken
 Point = tuple[int, int]  # milliseconds since the start, and KiB
