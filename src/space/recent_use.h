@@ -1,10 +1,11 @@
 /* Recent use: how much memory was in use lately, by how much that rose, and how much of what was freed was taken again.
- * The purger lets as much empty memory wait as the program is likely to take (reclaim.h).
+ * The purger lets as much empty memory wait as the program is likely to take (reclaim.h), and a stock keeps as many
+ * slots (stock.h), whose units are bytes.
  *
- * Time is cut into windows of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
+ * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
  * pause.
  *
- * Threads: changed under the depot's lock. Any thread reads the atomic fields. */
+ * Threads: changed by the holder of the depot's lock, or of the heap. Any thread reads the atomic fields. */
 #ifndef TSLAB_SPACE_RECENT_USE_H
 #define TSLAB_SPACE_RECENT_USE_H
 

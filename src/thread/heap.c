@@ -154,6 +154,13 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
 }
 
+bool heap_consumes(const struct heap *heap, unsigned class)
+{
+    const struct traffic traffic = heap_traffic(heap, class);
+    invariant(heap_uses(heap, class));
+    return traffic.frees > traffic.allocs + traffic.slots;
+}
+
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
     return heap_uses(heap, class) ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) : 0;
@@ -341,6 +348,28 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
+static void flush_stock(struct heap *heap, unsigned class)
+{
+    struct heap_class *const hc = heap_part(heap, class);
+    struct tray *tray;
+    while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
+        flush_slots(class, tray_places(tray) + 1, tray->count);
+        count_flush(hc, tray->count);
+        tray_put(tray);
+    }
+}
+
+/* Counts slots that went from the magazine to their slabs. Where the class drains, its full trays follow. */
+static void count_drained(struct heap *heap, unsigned class, size_t bytes)
+{
+    if (stock_drained(&heap->stock, &heap_part(heap, class)->stock, bytes)) {
+        flush_stock(heap, class);
+        if (heap->epoch == &epoch_process && !heap_consumes(heap, class)) {
+            exchange_give_back(class);
+        }
+    }
+}
+
 void heap_flush_magazine(struct heap *heap, unsigned class)
 {
     const struct magazine *const m = &heap->front.magazine[class];
@@ -351,18 +380,7 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
         set_magazine(heap, class, magazine_places(m), m->limit, 0);
         counter_add(&hc->moved, slots);
         count_flush(hc, slots);
-        stock_missed(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size);
-    }
-}
-
-static void flush_stock(struct heap *heap, unsigned class)
-{
-    struct heap_class *const hc = heap_part(heap, class);
-    struct tray *tray;
-    while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
-        flush_slots(class, tray_places(tray) + 1, tray->count);
-        count_flush(hc, tray->count);
-        tray_put(tray);
+        count_drained(heap, class, (size_t)slots * class_geometry[class].size);
     }
 }
 
@@ -464,12 +482,12 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
         hc->idle_operations = sums.allocations + sums.frees;
     }
     hot_runs_flush_idle(&heap->hot);
-    stock_tick(&heap->stock);
+    stock_tick(&heap->stock, now_ms, TICK_MS);
     (void)exchange_look(now_ms);
 }
 
-/* The memory that a process weighs most is not to be hot runs: where it weighs more than before, they go back, and
- * serve whatever grows. */
+/* Where the process weighs more than before, hot runs go back, and slots that keep slabs of a class that drains: other
+ * memory that grows can have them. */
 static void pay_for_growth(struct heap *heap)
 {
     enum { PAID_UNITS = 32 }; /* half a MiB */
@@ -477,6 +495,12 @@ static void pay_for_growth(struct heap *heap)
     if (unlikely(weight >= heap->paid_units + PAID_UNITS)) {
         heap->paid_units = weight;
         hot_runs_flush(&heap->hot);
+        for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+            if (stock_is_draining(&heap->stock, &heap_part(heap, c)->stock)) {
+                heap_flush_magazine(heap, c);
+                heap_detach_slab(heap, c);
+            }
+        }
     }
 }
 

@@ -276,6 +276,9 @@ void heap_empty(struct heap *heap);
 /* Gives back what belongs to others or is long: outboxes and hot runs. In the holder's gate. */
 void heap_rest(struct heap *heap);
 
+/* Whether the heap has freed more objects of a class that it uses than it allocated. The holder. */
+bool heap_consumes(const struct heap *heap, unsigned class);
+
 /* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
 

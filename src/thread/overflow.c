@@ -12,10 +12,12 @@
 
 #include <errno.h>
 
-/* Whether slots of the class may go from thread to thread by way of the exchange. */
+/* Whether slots of the class may go from thread to thread by way of the exchange. Of a class that drains, those of
+ * other threads' objects may. */
 static bool is_exchanged(const struct heap *heap, unsigned class)
 {
-    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads();
+    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads() &&
+           (!stock_is_draining(&heap->stock, &heap_part(heap, class)->stock) || heap_consumes(heap, class));
 }
 
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the

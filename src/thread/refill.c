@@ -178,6 +178,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
     if (min_size(wanted, limit) < ATTACH_FROM && heap->epoch == &epoch_process && few) {
         heap_detach_slab(heap, class);
     }
+    stock_fetched(&heap->stock, (size_t)n * class_geometry[class].size);
     counter_sub(&hc->moved, n);
     counter_add(&hc->counters.refills, 1);
     counter_add(&hc->counters.refilled, n);
@@ -212,16 +213,14 @@ static void *refill(struct heap *heap, unsigned class)
     if (unlikely(option_get(OPTION_MAGAZINES) == 0)) {
         return load_plain(&hc->claimed) != 0 || claim_word(heap, class) ? refill_hand_out(heap, class) : NULL;
     }
+    stock_learn(&heap->stock, &hc->stock, (uint32_t)max_size(load_relaxed(&heap_live_count), 1));
     struct tray *const full = stock_take(&heap->stock, &hc->stock, class);
     if (full != NULL) {
         trace_slow(SLOW_STOCK, class_geometry[class].size);
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_stock, 1);
-    } else {
-        stock_learn(&heap->stock, &hc->stock, (uint32_t)max_size(load_relaxed(&heap_live_count), 1));
-        if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
-            return NULL;
-        }
+    } else if (!load_exchanged(heap, class) && !refill_from_slab(heap, class)) {
+        return NULL;
     }
     return magazine_take(m);
 }

@@ -6,13 +6,22 @@
 #include "space/depot.h"
 #include "thread/cache_budget.h"
 
-/* What a heap's stock may hold at first and at most. */
-enum { STOCK_BYTES_FIRST = 64 * 1024, STOCK_BYTES = 256 * 1024 };
+enum {
+    STOCK_BYTES_FIRST = 64 * 1024, /* what a heap's stock may hold at first */
+    STOCK_TIMES = 4,               /* what a stock so many times as large could not keep either is not worth its room */
+    STOCK_PART = 32,               /* of what is in use, that all stocks may hold in any case */
+    STOCK_PART_MOST = 4            /* and at most, where there are several */
+};
+
+/* A heap may free more than it fetched. */
+#define OUTSIDE_FIRST (SIZE_MAX / 2)
 
 void stock_start(struct stock *stock, bool has_room)
 {
     invariant(stock->bytes == 0);
     stock->limit = has_room ? STOCK_BYTES_FIRST : 0;
+    stock->outside = OUTSIDE_FIRST;
+    recent_use_note(&stock->use, stock->outside, 0, 1);
 }
 
 /* Has so many bytes count in the budget of all caches. False: it has not so many. */
@@ -31,11 +40,17 @@ static bool stock_count(struct stock *stock, size_t bytes)
     return true;
 }
 
+bool stock_is_draining(const struct stock *stock, const struct stock_class *of_class)
+{
+    return of_class->drained_bytes > STOCK_TIMES * stock->limit;
+}
+
 bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, struct tray *tray)
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    if (stock->bytes + bytes > stock->limit || !stock_count(stock, stock->limit)) {
+    if (stock_is_draining(stock, of_class) || stock->bytes + bytes > stock->limit ||
+        !stock_count(stock, stock->limit)) {
         return false;
     }
     tray->next = of_class->trays;
@@ -63,13 +78,6 @@ struct tray *stock_take(struct stock *stock, struct stock_class *of_class, unsig
     return tray;
 }
 
-void stock_missed(struct stock *stock, struct stock_class *of_class, size_t bytes)
-{
-    stock->flushed_bytes += bytes;
-    of_class->flushed_at = stock->flushed_bytes;
-    invariant(of_class->flushed_at >= bytes);
-}
-
 /* Sets the limit, if the budget of all caches allows it. */
 static void set_limit(struct stock *stock, size_t limit)
 {
@@ -79,20 +87,47 @@ static void set_limit(struct stock *stock, size_t limit)
     }
 }
 
-void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps)
+/* The clock is that of the last tick. */
+static void note_outside(struct stock *stock, size_t outside)
 {
-    const size_t again = load_plain(&depot.use.again) << UNIT_SHIFT;
-    const size_t most = max_size(STOCK_BYTES, again / heaps);
-    invariant(of_class->flushed_at <= stock->flushed_bytes);
-    const bool lately = of_class->flushed_at != 0 && stock->flushed_bytes - of_class->flushed_at <= most;
-    if (lately && stock->limit < most) {
-        set_limit(stock, min_size(stock->limit * 2, most));
-    }
-    of_class->flushed_at = 0;
+    stock->outside = outside;
+    recent_use_note(&stock->use, outside, stock->use.since_ms, 1);
 }
 
-void stock_tick(struct stock *stock)
+bool stock_drained(struct stock *stock, struct stock_class *of_class, size_t bytes)
 {
+    invariant(bytes != 0 && bytes <= stock->outside);
+    if (!stock_is_draining(stock, of_class)) {
+        of_class->drained_at = stock->fetched_bytes;
+    }
+    of_class->drained_bytes += bytes;
+    note_outside(stock, stock->outside - bytes);
+    return stock_is_draining(stock, of_class);
+}
+
+void stock_fetched(struct stock *stock, size_t bytes)
+{
+    stock->fetched_bytes += bytes;
+    note_outside(stock, stock->outside + bytes);
+}
+
+void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps)
+{
+    const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
+    const size_t bound = heaps == 1 ? SIZE_MAX : used / STOCK_PART_MOST / heaps;
+    const size_t most = max_size(min_size(load_plain(&stock->use.again), bound), used / STOCK_PART / heaps);
+    invariant(heaps != 0 && of_class->drained_at <= stock->fetched_bytes);
+    const bool lately =
+        of_class->drained_bytes != 0 && stock->fetched_bytes - of_class->drained_at <= STOCK_TIMES * stock->limit;
+    if (lately && stock->limit < most) {
+        set_limit(stock, min_size(stock->limit + max_size(stock->limit, of_class->drained_bytes), most));
+    }
+    of_class->drained_bytes = 0;
+}
+
+void stock_tick(struct stock *stock, uint64_t now_ms, uint64_t tick_ms)
+{
+    recent_use_note(&stock->use, stock->outside, now_ms, tick_ms);
     if (stock->peak == 0 && stock->limit <= STOCK_BYTES_FIRST) {
         stock_reset_limit(stock);
     } else if (stock->peak < stock->limit / 4 && stock->limit > STOCK_BYTES_FIRST) {

@@ -1,10 +1,14 @@
 /* A stock: the full trays that a heap keeps for its next refills, within a limit of bytes for all its classes. A stock
  * takes a tray over whole and gives it back whole.
  *
- * The limit starts small. It doubles when a class refills so soon after a flush that a larger stock would have kept
- * the slots. It halves when little of it was used between two ticks. Its bound gives way to what the program has lately
- * freed and taken again (space/recent_use.h), divided among the heaps, because that memory waits in the process anyway
- * (docs/decisions/magazines.md). What all caches may keep together is bounded, too (cache_budget.h).
+ * The limit starts small. It rises when a class refills so soon after a flush that a larger stock would have kept the
+ * slots, up to what the heap has lately given back to slabs and fetched again, or its part of a 32nd of what is in use,
+ * and where there are several stocks, at most its part of a quarter. It halves when little of it was used between two
+ * ticks. What all caches may keep together is bounded, too (cache_budget.h).
+ *
+ * A class *drains* when it has given back several times what a stock can keep, and fetched nothing since. Slots that
+ * were freed in any order each keep a slab from being empty, so of such a class no tray is kept
+ * (docs/decisions/magazines.md).
  *
  * Invariants: bytes <= peak; after a put, bytes <= limit; `bytes` is the sum over the slots of all classes.
  *
@@ -12,6 +16,7 @@
 #ifndef TSLAB_THREAD_STOCK_H
 #define TSLAB_THREAD_STOCK_H
 
+#include "space/recent_use.h"
 #include "thread/tray.h"
 
 #include <stdbool.h>
@@ -21,13 +26,16 @@ struct stock {
     size_t peak;            /* the largest value of `bytes` since the last tick */
     size_t limit;           /* what it may hold */
     size_t counted;         /* what of that counts in the budget of all caches: nothing, until the stock is used */
-    uint64_t flushed_bytes; /* total bytes that magazines flushed because the stock had no room */
+    uint64_t fetched_bytes; /* the total of what came from slabs */
+    size_t outside;         /* bytes that came from slabs and did not go back, and OUTSIDE_FIRST */
+    struct recent_use use;  /* of `outside`. Its windows are ticks */
 };
 
 struct stock_class {
-    struct tray *trays;  /* the tray that came in last; NULL: none */
-    atomic_u32 slots;    /* the slots in all trays */
-    uint64_t flushed_at; /* flushed_bytes at the last flush of the class; 0: no flush since the last refill */
+    struct tray *trays;     /* the tray that came in last; NULL: none */
+    atomic_u32 slots;       /* the slots in all trays */
+    uint64_t drained_bytes; /* what went back to slabs since the last refill */
+    uint64_t drained_at;    /* fetched_bytes when the first of that went */
 };
 
 /* Starts an empty stock in zeroed memory. */
@@ -39,15 +47,21 @@ bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class
 /* Gives the tray back that came in last. NULL: there is none. */
 struct tray *stock_take(struct stock *stock, struct stock_class *of_class, unsigned class);
 
-/* Records that a magazine was flushed to its slabs. */
-void stock_missed(struct stock *stock, struct stock_class *of_class, size_t bytes);
+/* Records that slots of the class went back to their slabs. Returns whether the class drains. */
+bool stock_drained(struct stock *stock, struct stock_class *of_class, size_t bytes);
 
-/* Records that the class fetches slots from slabs again. If it was flushed a short while ago, the limit grows, up to
- * the share that so many heaps leave it. */
+/* Whether the class drains. */
+bool stock_is_draining(const struct stock *stock, const struct stock_class *of_class);
+
+/* Records that slots came from a slab. */
+void stock_fetched(struct stock *stock, size_t bytes);
+
+/* Records that the class refills. If it gave slots back a short while ago, the limit rises. So many heaps share what
+ * stocks may hold. */
 void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t heaps);
 
 /* A tick: shrinks a limit that was hardly used. */
-void stock_tick(struct stock *stock);
+void stock_tick(struct stock *stock, uint64_t now_ms, uint64_t tick_ms);
 
 /* Shrinks the limit to the first one, which counts no more. The stock is empty. */
 void stock_reset_limit(struct stock *stock);

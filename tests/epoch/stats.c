@@ -777,7 +777,7 @@ static void misses_have_reasons(void)
     enum { OBJECTS = 20000, SIZE = 208 };
     static void *objects[OBJECTS];
     const struct class_figures before = class_of(SIZE);
-    for (size_t round = 0; round < 3; round++) {
+    for (size_t round = 0; round < 5; round++) {
         for (size_t i = 0; i < OBJECTS; i++) {
             objects[i] = tslab_malloc(SIZE);
         }

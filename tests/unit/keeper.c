@@ -76,9 +76,22 @@ static struct {
     pthread_barrier_t bursts, ends;
 } other;
 
+/* Few enough that the stock keeps some. */
+static void fill_stock(void)
+{
+    void *objects[600];
+    for (unsigned i = 0; i < COUNT_OF(objects); i++) {
+        objects[i] = keep(tslab_malloc(OBJECT_BYTES));
+    }
+    for (unsigned i = 0; i < COUNT_OF(objects); i++) {
+        tslab_free(objects[i]);
+    }
+}
+
 static void *be_idle(void *unused)
 {
     burst();
+    fill_stock();
     (void)pthread_barrier_wait(&other.bursts);
     (void)pthread_barrier_wait(&other.ends);
     return unused;
@@ -333,13 +346,7 @@ static void a_look_leaves_busy_heaps(const void *argument)
     (void)keeper_look(false);
     for (unsigned i = 0; i < 10; i++) {
         tslab_free(keep(tslab_malloc(3 * MIB)));
-        void *objects[600];
-        for (unsigned o = 0; o < COUNT_OF(objects); o++) {
-            objects[o] = keep(tslab_malloc(OBJECT_BYTES));
-        }
-        for (unsigned o = 0; o < COUNT_OF(objects); o++) {
-            tslab_free(objects[o]);
-        }
+        fill_stock();
         const size_t bytes = heap->stock.bytes;
         CHECK(bytes != 0 && keeper_look(false) && heap->stock.bytes == bytes);
     }
