@@ -531,6 +531,7 @@ TSLAB_API tslab_epoch tslab_instance_root(tslab_instance instance);
  * when it is opened. An allocation that exceeds the limit is refused with ENOMEM, also for plain malloc inside of such
  * an epoch. A limit below what is in use stops growth and takes nothing away.
  *
+ * Requires: no thread closes the instance meanwhile. (The limit might be that of the next one.)
  * Returns: TSLAB_OK. TSLAB_STALE: there is no such instance.
  * Threads: any. Those that allocate at the same moment may get a few slabs more.
  * Cost: a few loads, and a store. */

@@ -15,7 +15,7 @@
 enum {
     STACK_BYTES = 128 << 10,
     LATELY_MS = 100, /* the time over which keepers that end are counted */
-    LIVES_MOST = 8,  /* when so many have ended in that time, none begins for the rest of it */
+    LIVES_MOST = 8,  /* keepers that may end in that time. After so many, none begins for the rest of it */
 };
 
 struct program_threads company = { .lock = LOCK_INIT(RANK_COMPANY), .create = pthread_create, .join = pthread_join };

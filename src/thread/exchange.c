@@ -131,13 +131,6 @@ static void give_back(unsigned class, bool all)
     }
 }
 
-void exchange_give_back(unsigned class)
-{
-    if (!class_geometry[class].shares_lines && load_relaxed(&exchanges[class].slots) != 0) {
-        give_back(class, true);
-    }
-}
-
 bool exchange_look(uint64_t now_ms)
 {
     enum { LOOK_MS = 250 };

@@ -36,9 +36,6 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty);
  * stays the caller's. */
 struct tray *exchange_take(unsigned class, struct tray *empty);
 
-/* Gives all trays of a class back to their slabs. */
-void exchange_give_back(unsigned class);
-
 /* The slots of a class that are here. */
 uint32_t exchange_slots(unsigned class);
 

@@ -348,25 +348,35 @@ static void count_flush(struct heap_class *hc, uint64_t slots)
     counter_add(&hc->counters.flushed, slots);
 }
 
+static void flush_tray(struct heap *heap, unsigned class, struct tray *tray)
+{
+    flush_slots(class, tray_places(tray) + 1, tray->count);
+    count_flush(heap_part(heap, class), tray->count);
+    tray_put(tray);
+}
+
 static void flush_stock(struct heap *heap, unsigned class)
 {
-    struct heap_class *const hc = heap_part(heap, class);
     struct tray *tray;
-    while ((tray = stock_take(&heap->stock, &hc->stock, class)) != NULL) {
-        flush_slots(class, tray_places(tray) + 1, tray->count);
-        count_flush(hc, tray->count);
-        tray_put(tray);
+    while ((tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class)) != NULL) {
+        flush_tray(heap, class, tray);
     }
 }
 
-/* Counts slots that went from the magazine to their slabs. Where the class drains, its full trays follow. */
-static void count_drained(struct heap *heap, unsigned class, size_t bytes)
+/* Flushes so many trays of a class that drains: of the stock, and then of the exchange, if the heap does not free for
+ * others. */
+static void drain(struct heap *heap, unsigned class, unsigned trays)
 {
-    if (stock_drained(&heap->stock, &heap_part(heap, class)->stock, bytes)) {
-        flush_stock(heap, class);
-        if (heap->epoch == &epoch_process && !heap_consumes(heap, class)) {
-            exchange_give_back(class);
+    const bool is_exchanged = heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
+    for (; trays != 0; trays--) {
+        struct tray *tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class);
+        if (tray == NULL && is_exchanged && !heap_consumes(heap, class)) {
+            tray = exchange_take(class, NULL);
         }
+        if (tray == NULL) {
+            return;
+        }
+        flush_tray(heap, class, tray);
     }
 }
 
@@ -380,7 +390,9 @@ void heap_flush_magazine(struct heap *heap, unsigned class)
         set_magazine(heap, class, magazine_places(m), m->limit, 0);
         counter_add(&hc->moved, slots);
         count_flush(hc, slots);
-        count_drained(heap, class, (size_t)slots * class_geometry[class].size);
+        if (stock_drained(&heap->stock, &hc->stock, (size_t)slots * class_geometry[class].size)) {
+            drain(heap, class, 1);
+        }
     }
 }
 
@@ -487,10 +499,10 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
 }
 
 /* Where the process weighs more than before, hot runs go back, and slots that keep slabs of a class that drains: other
- * memory that grows can have them. */
+ * memory that grows can have them. Some trays at once, so that no call takes long. */
 static void pay_for_growth(struct heap *heap)
 {
-    enum { PAID_UNITS = 32 }; /* half a MiB */
+    enum { PAID_UNITS = 32 /* half a MiB */, PAID_TRAYS = 8 };
     const size_t weight = counter_get(&depot.units[RUN_USED]) + counter_get(&depot.units[RUN_DIRTY]);
     if (unlikely(weight >= heap->paid_units + PAID_UNITS)) {
         heap->paid_units = weight;
@@ -498,6 +510,7 @@ static void pay_for_growth(struct heap *heap)
         for (unsigned c = 1; c < CLASS_LIMIT; c++) {
             if (stock_is_draining(&heap->stock, &heap_part(heap, c)->stock)) {
                 heap_flush_magazine(heap, c);
+                drain(heap, c, PAID_TRAYS);
                 heap_detach_slab(heap, c);
             }
         }
