@@ -363,14 +363,13 @@ static void flush_stock(struct heap *heap, unsigned class)
     }
 }
 
-/* Flushes so many trays of a class that drains: of the stock, and then of the exchange, if the heap does not free for
- * others. */
+/* Flushes so many trays of a class that drains. They come from the stock. When that has none, they come from the
+ * exchange, unless the heap frees what other threads allocate. */
 static void drain(struct heap *heap, unsigned class, unsigned trays)
 {
-    const bool is_exchanged = heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
     for (; trays != 0; trays--) {
         struct tray *tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class);
-        if (tray == NULL && is_exchanged && !heap_consumes(heap, class)) {
+        if (tray == NULL && heap_may_exchange(heap, class) && !heap_consumes(heap, class)) {
             tray = exchange_take(class, NULL);
         }
         if (tray == NULL) {
@@ -498,8 +497,8 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
     (void)exchange_look(now_ms);
 }
 
-/* Where the process weighs more than before, hot runs go back, and slots that keep slabs of a class that drains: other
- * memory that grows can have them. Some trays at once, so that no call takes long. */
+/* When the process weighs more than before, hot runs go back. So do the cached slots of classes that drain, because
+ * they keep slabs that would be empty without them. Only some trays go at once, so that no call takes long. */
 static void pay_for_growth(struct heap *heap)
 {
     enum { PAID_UNITS = 32 /* half a MiB */, PAID_TRAYS = 8 };

@@ -276,6 +276,12 @@ void heap_empty(struct heap *heap);
 /* Gives back what belongs to others or is long: outboxes and hot runs. In the holder's gate. */
 void heap_rest(struct heap *heap);
 
+/* Whether threads may pass slots of the class on by way of the exchange: any thread may adopt them. */
+always_inline bool heap_may_exchange(const struct heap *heap, unsigned class)
+{
+    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
+}
+
 /* Whether the heap has freed more objects of a class that it uses than it allocated. The holder. */
 bool heap_consumes(const struct heap *heap, unsigned class);
 

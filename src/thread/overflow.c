@@ -12,11 +12,11 @@
 
 #include <errno.h>
 
-/* Whether slots of the class may go from thread to thread by way of the exchange. Of a class that drains, those of
- * other threads' objects may. */
+/* Whether a full tray of the class may go to the exchange. When the class drains, it may do so only from a heap that
+ * frees what other threads allocate. */
 static bool is_exchanged(const struct heap *heap, unsigned class)
 {
-    return heap->epoch == &epoch_process && !class_geometry[class].shares_lines && os_has_threads() &&
+    return heap_may_exchange(heap, class) && os_has_threads() &&
            (!stock_is_draining(&heap->stock, &heap_part(heap, class)->stock) || heap_consumes(heap, class));
 }
 

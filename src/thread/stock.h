@@ -2,12 +2,12 @@
  * takes a tray over whole and gives it back whole.
  *
  * The limit starts small. It rises when a class refills so soon after a flush that a larger stock would have kept the
- * slots, up to what the heap has lately given back to slabs and fetched again, or its part of a 32nd of what is in use,
- * and where there are several stocks, at most its part of a quarter. It halves when little of it was used between two
- * ticks. What all caches may keep together is bounded, too (cache_budget.h).
+ * slots. Its bound is what the heap has lately given back to slabs and fetched again, and at least the heap's part of a
+ * 32nd of what is in use. Where there are several heaps, it is at most the heap's part of a quarter of that. The limit
+ * halves when little of it was used between two ticks. A budget bounds what all caches keep together (cache_budget.h).
  *
  * A class *drains* when it has given back several times what a stock can keep, and fetched nothing since. Slots that
- * were freed in any order each keep a slab from being empty, so of such a class no tray is kept
+ * were freed in any order each keep a slab from being empty, so the stock takes no tray of such a class
  * (docs/decisions/magazines.md).
  *
  * Invariants: bytes <= peak; after a put, bytes <= limit; `bytes` is the sum over the slots of all classes.
@@ -35,7 +35,7 @@ struct stock_class {
     struct tray *trays;     /* the tray that came in last; NULL: none */
     atomic_u32 slots;       /* the slots in all trays */
     uint64_t drained_bytes; /* what went back to slabs since the last refill */
-    uint64_t drained_at;    /* fetched_bytes when the first of that went */
+    uint64_t drained_at;    /* fetched_bytes when slots went back last before the class drained */
 };
 
 /* Starts an empty stock in zeroed memory. */
