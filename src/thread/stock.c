@@ -10,7 +10,8 @@ enum {
     STOCK_BYTES_FIRST = 64 * 1024, /* what a heap's stock may hold at first */
     STOCK_TIMES = 4,               /* a class drains when it has given back so many times the limit */
     STOCK_PART = 32,               /* of what is in use, that all stocks may hold in any case */
-    STOCK_PART_MOST = 4            /* and at most, where there are several */
+    STOCK_PART_MOST = 4,           /* and at most, where there are several */
+    ROWS_LOOKED = 32               /* the slots of a tray that are compared with their neighbours */
 };
 
 /* A heap may free more than it fetched. */
@@ -20,6 +21,7 @@ void stock_start(struct stock *stock, bool has_room)
 {
     invariant(stock->bytes == 0);
     stock->limit = has_room ? STOCK_BYTES_FIRST : 0;
+    stock->limit_rows = stock->limit;
     stock->outside = OUTSIDE_FIRST;
     recent_use_note(&stock->use, stock->outside, 0, 1);
 }
@@ -40,16 +42,36 @@ static bool stock_count(struct stock *stock, size_t bytes)
     return true;
 }
 
+/* Whether neighbours in the tray tend to lie in one word of a slab. */
+static bool is_in_rows(struct tray *tray, unsigned class)
+{
+    char *const *const slots = (char *const *)tray_places(tray) + 1;
+    const unsigned looked = (unsigned)min_size(tray->count, ROWS_LOOKED);
+    const ptrdiff_t reach = (ptrdiff_t)class_geometry[class].size * WORD_SLOTS;
+    unsigned near = 0;
+    for (unsigned i = 1; i < looked; i++) {
+        const ptrdiff_t distance = slots[i] - slots[i - 1];
+        near += distance < reach && distance > -reach;
+    }
+    return near * 2 >= looked;
+}
+
+static size_t limit_of(const struct stock *stock, const struct stock_class *of_class)
+{
+    return of_class->is_in_rows ? min_size(stock->limit, stock->limit_rows) : stock->limit;
+}
+
 bool stock_is_draining(const struct stock *stock, const struct stock_class *of_class)
 {
-    return of_class->drained_bytes > STOCK_TIMES * stock->limit;
+    return of_class->drained_bytes > STOCK_TIMES * limit_of(stock, of_class);
 }
 
 bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class, struct tray *tray)
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    if (stock_is_draining(stock, of_class) || stock->bytes + bytes > stock->limit ||
+    of_class->is_in_rows = is_in_rows(tray, class);
+    if (stock_is_draining(stock, of_class) || stock->bytes + bytes > limit_of(stock, of_class) ||
         !stock_count(stock, stock->limit)) {
         return false;
     }
@@ -115,13 +137,16 @@ void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t hea
 {
     const size_t used = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
     const size_t bound = heaps == 1 ? SIZE_MAX : used / STOCK_PART_MOST / heaps;
-    const size_t most = max_size(min_size(load_plain(&stock->use.again), bound), used / STOCK_PART / heaps);
+    const size_t least = used / STOCK_PART / heaps;
+    const size_t most = max_size(min_size(load_plain(&stock->use.again), bound), least);
+    const size_t slabs_again = (load_plain(&depot.use.again) << UNIT_SHIFT) / heaps;
     invariant(heaps != 0 && of_class->drained_at <= stock->fetched_bytes);
     const bool lately =
         of_class->drained_bytes != 0 && stock->fetched_bytes - of_class->drained_at <= STOCK_TIMES * stock->limit;
     if (lately && stock->limit < most) {
         set_limit(stock, min_size(stock->limit + max_size(stock->limit, of_class->drained_bytes), most));
     }
+    stock->limit_rows = max_size(max_size(slabs_again, least), STOCK_BYTES_FIRST);
     of_class->drained_bytes = 0;
 }
 

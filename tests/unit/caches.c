@@ -980,9 +980,39 @@ static void a_size_that_is_done_keeps_no_slabs(void **state)
     child_succeeds(shift_sizes_beside_a_thread, NULL, "");
 }
 
+/* Generations of objects, which are freed in order but for one in ten, and those five generations later. Objects that
+ * are made one after another are to lie together, in the last generation as in the first. */
+static void drop_generations(const void *unused)
+{
+    enum { OBJECTS = 50000, GENERATIONS = 12, KEPT_FOR = 5, SIZE = 64, PAGE = 4096 };
+    static void *kept[KEPT_FOR][OBJECTS / 10];
+    (void)unused;
+    unsigned together = 0;
+    for (unsigned g = 0; g < GENERATIONS; g++) {
+        together = 0;
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            objects[i] = keep(tslab_malloc(SIZE));
+            together += i != 0 && (uintptr_t)objects[i] / PAGE == (uintptr_t)objects[i - 1] / PAGE;
+        }
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            void **const place = i % 10 == 0 ? &kept[g % KEPT_FOR][i / 10] : &objects[i];
+            tslab_free(*place);
+            *place = objects[i];
+        }
+    }
+    CHECK_SAY(together > OBJECTS / 20 * 19, "%u of %d objects lie in the page of the one before", together, OBJECTS);
+}
+
+static void generations_stay_in_order(void **state)
+{
+    (void)state;
+    child_succeeds(drop_generations, NULL, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generations_stay_in_order),
         cmocka_unit_test(a_size_that_is_done_keeps_no_slabs),
         cmocka_unit_test(growth_is_paid_by_hot_runs),
         cmocka_unit_test(a_budget_is_for_all_threads),
