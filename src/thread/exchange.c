@@ -5,8 +5,11 @@
 #include "thread/cache_budget.h"
 #include "thread/flush.h"
 
-/* The bytes of a class that may wait here, and at least so many slots. */
-enum { EXCHANGE_BYTES = 1024 * 1024, EXCHANGE_SLOTS_MIN = 16 };
+enum {
+    EXCHANGE_BYTES = 1024 * 1024, /* of a class may wait here, */
+    EXCHANGE_SLOTS_MIN = 16,      /* and at least so many slots */
+    EXCHANGE_TIMES = 4            /* a class drains when so many times of that found no room */
+};
 
 struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };
 
@@ -38,11 +41,17 @@ static struct tray *pop(struct tray **list)
     return tray;
 }
 
+static bool is_draining(unsigned class)
+{
+    return load_relaxed(&exchanges[class].refused) > (uint64_t)EXCHANGE_TIMES * slots_most(class);
+}
+
 bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
 {
     *empty = NULL;
     invariant(tray->count != 0 && tray->count <= tray->length);
-    if (load_relaxed(&exchanges[class].slots) + tray->count > slots_most(class)) {
+    if (is_draining(class) || load_relaxed(&exchanges[class].slots) + tray->count > slots_most(class)) {
+        (void)fetch_add_relaxed(&exchanges[class].refused, tray->count);
         return false;
     }
     struct exchange *const exchange = exchange_lock(class);
@@ -80,8 +89,22 @@ static struct tray *take_locked(struct exchange *exchange, unsigned class)
     return tray;
 }
 
+struct tray *exchange_drain(unsigned class)
+{
+    if (!is_draining(class) || load_relaxed(&exchanges[class].slots) == 0) {
+        return NULL;
+    }
+    struct exchange *const exchange = exchange_lock(class);
+    struct tray *const tray = take_locked(exchange, class);
+    lock_release(&exchange->lock);
+    return tray;
+}
+
 struct tray *exchange_take(unsigned class, struct tray *empty)
 {
+    if (load_relaxed(&exchanges[class].refused) != 0) {
+        store_relaxed(&exchanges[class].refused, 0);
+    }
     if (load_relaxed(&exchanges[class].slots) == 0) {
         return NULL;
     }

@@ -6,6 +6,9 @@
  * Only classes whose slots every thread may adopt are exchanged (tags, arena.h), and only while there are several
  * threads. What lies here and was not asked for since the last look goes back to the slabs.
  *
+ * A class *drains* when several times what may lie here found no room, and nobody asked for any. As in a stock
+ * (stock.h), its slots only keep slabs from being empty: none comes in, and what is here goes back by and by.
+ *
  * Threads: any, in a gate. Reports read the counts. */
 #ifndef TSLAB_THREAD_EXCHANGE_H
 #define TSLAB_THREAD_EXCHANGE_H
@@ -21,7 +24,8 @@
 struct exchange {
     _Alignas(CACHE_LINE) struct lock lock;
     atomic_u32 slots;
-    uint32_t least;   /* the fewest slots since the last tick: they were not needed */
+    atomic_u64 refused; /* slots that found no room since the class was last asked for */
+    uint32_t least;     /* the fewest slots since the last tick: they were not needed */
     uint32_t counted; /* slots that count in the budget: only where the option sets it, because counting has its cost */
     struct tray *trays;
     struct tray *empties; /* trays that were left for full ones */
@@ -35,6 +39,9 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty);
 /* Gives a tray of the class, and takes the empty one over, if that is not NULL. NULL: there is none, and the empty one
  * stays the caller's. */
 struct tray *exchange_take(unsigned class, struct tray *empty);
+
+/* Gives a tray of a class that drains. NULL: there is none, or the class does not drain. */
+struct tray *exchange_drain(unsigned class);
 
 /* The slots of a class that are here. */
 uint32_t exchange_slots(unsigned class);

@@ -154,13 +154,6 @@ void heap_add_held(const struct heap *heap, unsigned class, struct class_held *h
     held->magazine_untouched += never_touched(class, min_size(left, traffic.slots));
 }
 
-bool heap_consumes(const struct heap *heap, unsigned class)
-{
-    const struct traffic traffic = heap_traffic(heap, class);
-    invariant(heap_uses(heap, class));
-    return traffic.frees > traffic.allocs + traffic.slots;
-}
-
 uint64_t heap_cached(const struct heap *heap, unsigned class)
 {
     return heap_uses(heap, class) ? cached_with(heap_part(heap, class), heap_traffic(heap, class).slots) : 0;
@@ -363,14 +356,13 @@ static void flush_stock(struct heap *heap, unsigned class)
     }
 }
 
-/* Flushes so many trays of a class that drains. They come from the stock. When that has none, they come from the
- * exchange, unless the heap frees what other threads allocate. */
+/* Flushes so many trays of a class that drains. They come from the stock, or else from the exchange. */
 static void drain(struct heap *heap, unsigned class, unsigned trays)
 {
     for (; trays != 0; trays--) {
         struct tray *tray = stock_take(&heap->stock, &heap_part(heap, class)->stock, class);
-        if (tray == NULL && heap_may_exchange(heap, class) && !heap_consumes(heap, class)) {
-            tray = exchange_take(class, NULL);
+        if (tray == NULL && heap_may_exchange(heap, class)) {
+            tray = exchange_drain(class);
         }
         if (tray == NULL) {
             return;

@@ -282,9 +282,6 @@ always_inline bool heap_may_exchange(const struct heap *heap, unsigned class)
     return heap->epoch == &epoch_process && !class_geometry[class].shares_lines;
 }
 
-/* Whether the heap has freed more objects of a class that it uses than it allocated. The holder. */
-bool heap_consumes(const struct heap *heap, unsigned class);
-
 /* The slots in magazine, stock, outbox and claimed word, and the retired ones. Any thread, as with heap_add. */
 uint64_t heap_cached(const struct heap *heap, unsigned class);
 

@@ -12,14 +12,6 @@
 
 #include <errno.h>
 
-/* Whether a full tray of the class may go to the exchange. When the class drains, it may do so only from a heap that
- * frees what other threads allocate. */
-static bool is_exchanged(const struct heap *heap, unsigned class)
-{
-    return heap_may_exchange(heap, class) && os_has_threads() &&
-           (!stock_is_draining(&heap->stock, &heap_part(heap, class)->stock) || heap_consumes(heap, class));
-}
-
 /* Hands the full tray of the magazine over, and gives the magazine an empty one. False: neither the stock nor the
  * exchange takes it, or it is the one that lies in the heap.
  *
@@ -40,8 +32,8 @@ static bool hand_over(struct heap *heap, unsigned class)
     full->count = slots; /* in the exchange the tray is any thread's at once */
     if (stock_put(&heap->stock, &hc->stock, class, full)) {
         counter_add(&hc->counters.stocked, 1);
-    } else if (is_exchanged(heap, class) && !flush_is_mixed(class, tray_places(full) + 1, slots) &&
-               exchange_put(class, full, &empty)) {
+    } else if (heap_may_exchange(heap, class) && os_has_threads() &&
+               !flush_is_mixed(class, tray_places(full) + 1, slots) && exchange_put(class, full, &empty)) {
         counter_add(&hc->counters.exchanged, 1);
     } else {
         return false;

@@ -189,7 +189,7 @@ static bool refill_from_slab(struct heap *heap, unsigned class)
 static bool load_exchanged(struct heap *heap, unsigned class)
 {
     struct heap_class *const hc = heap_part(heap, class);
-    if (!heap_may_exchange(heap, class) || exchange_slots(class) == 0) {
+    if (!heap_may_exchange(heap, class)) {
         return false;
     }
     invariant(magazine_slots(&heap->front.magazine[class]) == 0);

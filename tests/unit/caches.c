@@ -926,23 +926,23 @@ static void growth_is_paid_by_hot_runs(void **state)
     }
 }
 
-/* Frees all objects, in any order. */
-static void free_at_random(unsigned n)
+static void shuffle(unsigned n)
 {
     uint64_t random = 9;
     for (unsigned i = n; i != 0; i--) {
         const size_t at = random_next(&random) % i;
-        tslab_free(objects[at]);
+        void *const object = objects[at];
         objects[at] = objects[i - 1];
+        objects[i - 1] = object;
     }
 }
 
-/* One size after another, as much of each. */
-static void shift_sizes(const void *unused)
+/* One size after another, as much of each, freed in any order: by the thread itself, or by another, whose magazines
+ * wait for its next slow operations. */
+static void shift_sizes_with(struct exchange_of_work *other)
 {
     enum { BYTES = 8 << 20 };
     static const size_t shifted[] = { 64, 96, 128, 192, 256 };
-    (void)unused;
     uint64_t most = 0;
     for (size_t s = 0; s < COUNT_OF(shifted); s++) {
         const unsigned n = (unsigned)(BYTES / shifted[s]);
@@ -950,10 +950,31 @@ static void shift_sizes(const void *unused)
             objects[i] = keep(tslab_malloc(shifted[s]));
         }
         const uint64_t weight = counter_get(&depot.units[RUN_USED]) << UNIT_SHIFT;
-        most = s == 0 ? weight + weight / 4 : most;
+        most = s == 0 ? weight + (other == NULL ? weight / 4 : weight) : most;
         CHECK_SAY(weight <= most, "with objects of %zu bytes, slabs have %zu KiB", shifted[s], (size_t)weight / 1024);
-        free_at_random(n);
+        shuffle(n);
+        for (unsigned i = 0; i < n && other == NULL; i++) {
+            tslab_free(objects[i]);
+        }
+        if (other != NULL) {
+            let_free(other, n);
+        }
     }
+}
+
+static void shift_sizes(const void *unused)
+{
+    (void)unused;
+    shift_sizes_with(NULL);
+}
+
+static void shift_sizes_that_another_frees(const void *unused)
+{
+    struct exchange_of_work work;
+    const pthread_t thread = begin_work(&work, 64);
+    (void)unused;
+    shift_sizes_with(&work);
+    end_work(&work, thread);
 }
 
 static void *wait_for_end(void *end)
@@ -978,6 +999,7 @@ static void a_size_that_is_done_keeps_no_slabs(void **state)
     (void)state;
     child_succeeds(shift_sizes, NULL, "");
     child_succeeds(shift_sizes_beside_a_thread, NULL, "");
+    child_succeeds(shift_sizes_that_another_frees, NULL, "");
 }
 
 /* Generations of objects, which are freed in order but for one in ten, and those five generations later. Objects that
