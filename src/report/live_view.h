@@ -67,7 +67,7 @@ struct board_copy {
  */
 void board_start(void);
 
-/* Posts if it is time to. Returns after how many milliseconds to look again. */
-uint64_t board_post(void);
+/* Posts if it is time to, or at once. Returns after how many milliseconds to look again. */
+uint64_t board_post(bool at_once);
 
 #endif

@@ -60,9 +60,9 @@ static void write_claimed(void)
     invariant(load_plain(&due.is_writing) == 1);
 }
 
-static void post_claimed(void)
+static void post_claimed(bool at_once)
 {
-    const uint64_t pause_ms = due.post();
+    const uint64_t pause_ms = due.post(at_once);
     invariant(load_plain(&due.is_writing) == 1 && pause_ms != 0);
     store_plain(&due.next_ms, os_now_ms() + pause_ms);
 }
@@ -71,14 +71,15 @@ static void write_or_post(uint64_t late_ms)
 {
     const int saved = errno;
     if ((has_to_obey(late_ms) || has_come() || has_to_post(late_ms)) && claim_the_report()) {
-        if (has_to_obey(late_ms)) {
+        const bool obeys = has_to_obey(late_ms);
+        if (obeys) {
             due.do_wanted();
         }
         if (has_come()) {
             write_claimed();
         }
-        if (has_to_post(late_ms)) {
-            post_claimed();
+        if ((obeys && due.post != NULL) || has_to_post(late_ms)) {
+            post_claimed(obeys);
         }
         let_go(saved);
     }
@@ -142,13 +143,13 @@ void report_timer_arm(void)
     store_plain(&trace.is_watched, 1);
 }
 
-void report_timer_post(uint64_t (*post)(void))
+void report_timer_post(uint64_t (*post)(bool at_once))
 {
     invariant(due.post == NULL && post != NULL);
     due.post = post;
     const int saved = errno;
     if (claim_the_report()) {
-        post_claimed();
+        post_claimed(false);
         let_go(saved);
     }
     store_plain(&trace.is_watched, 1);

@@ -33,8 +33,8 @@ struct report_timer {
     atomic_u64 next_ms; /* when to post next */
     atomic_u32 reports; /* how many were written, for %n in paths */
     void (*write)(void);
-    uint64_t (*post)(void);  /* NULL: nothing is posted */
-    bool (*is_wanted)(void); /* whether another process asks for something; NULL: none can */
+    uint64_t (*post)(bool at_once); /* NULL: nothing is posted */
+    bool (*is_wanted)(void);        /* whether another process asks for something; NULL: none can */
     void (*do_wanted)(void);
 };
 
@@ -54,8 +54,9 @@ static inline bool report_is_time(uint64_t ended_ms, uint64_t took_ms, uint64_t 
 void report_timer_start(void (*write)(void));
 
 /* Has figures posted for other processes, from now on: calls the function, and again when the milliseconds are over
- * that it returns. It keeps to what is said of the one that writes reports, and is never called together with it. */
-void report_timer_post(uint64_t (*post)(void));
+ * that it returns, or at once when another process asked for something, so that its effect shows. It keeps to what is
+ * said of the one that writes reports, and is never called together with it. */
+void report_timer_post(uint64_t (*post)(bool at_once));
 
 /* Has it done what other processes ask for, from now on, by functions that keep to the same. */
 void report_timer_obey(bool (*is_wanted)(void), void (*do_wanted)(void));

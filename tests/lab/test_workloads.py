@@ -432,12 +432,9 @@ class Names(unittest.TestCase):
     def test_parameters(self):
         case = named.parse(" mixed-remote: threads=8 ,remote = 50,operations=1_000 ")
         self.assertEqual(case.name, "mixed-remote:operations=1000,threads=8")  # remote=50 is the default
-        self.assertEqual(case.threads, 8)
         argv = case.argv(Path("/there"), quick=False)
         self.assertEqual(argv, ["/there/remote", "1000", "8", "50", "400", "16", "2048", "65536", "0"])
         self.assertEqual(named.parse(case.name), case)
-        self.assertEqual(named.parse("producer-consumer").threads, 2)
-        self.assertEqual(named.parse("pair").threads, 1)
 
     def test_quick_changes_what_was_not_asked_for(self):
         usual, asked = named.parse("replace:live=300"), named.parse("replace:operations=7000000")

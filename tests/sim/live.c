@@ -121,11 +121,11 @@ static const struct board_copy *newest_copy(const char *start)
     return newest;
 }
 
-static uint64_t post(void)
+static uint64_t post(bool at_once)
 {
     ledger()->posting++;
     begin_alone();
-    const uint64_t pause_ms = board_post();
+    const uint64_t pause_ms = board_post(at_once);
     const struct board_copy *const copy = newest_copy(system_board());
     if (copy == NULL || copy->number < ledger()->posted || copy->number >= POSTED_MAX) {
         sim_fail("a posting left nothing");
@@ -180,8 +180,9 @@ static void do_alone(void)
     end_alone();
 }
 
-static uint64_t keep_inbox(void)
+static uint64_t keep_inbox(bool at_once)
 {
+    (void)at_once;
     begin_alone();
     inbox_keep();
     end_alone();

@@ -26,15 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from tslab_tools.live import exporter  # noqa: PLC0415  # the help needs no prometheus_client
 
-    with exporter.Server(exporter.address(arguments.listen), arguments.pids, arguments.per_process) as server:
-        if server.is_open_to_others:
-            print(
-                "tslab: others may read this address: names of programs and labels of epochs are shown", file=sys.stderr
-            )
-        print(f"tslab: {server.url}", flush=True)
-        try:
+    try:
+        with exporter.Server(exporter.address(arguments.listen), arguments.pids, arguments.per_process) as server:
+            if server.is_open_to_others:
+                print(
+                    "tslab: others may read this address: names of programs and labels of epochs are shown",
+                    file=sys.stderr,
+                )
+            print(f"tslab: {server.url}", flush=True)
             server.serve_forever()
-        except KeyboardInterrupt as end:
-            if signal.SIGTERM not in end.args:  # which is how a service is to end, and no trouble
-                raise
+    except KeyboardInterrupt as end:
+        if signal.SIGTERM not in end.args:  # which is how a service is to end, and no trouble
+            raise
     return 0
