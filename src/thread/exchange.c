@@ -6,9 +6,9 @@
 #include "thread/flush.h"
 
 enum {
-    EXCHANGE_BYTES = 1024 * 1024, /* of a class may wait here, */
-    EXCHANGE_SLOTS_MIN = 16,      /* and at least so many slots */
-    EXCHANGE_TIMES = 4            /* a class drains when so many times of that found no room */
+    EXCHANGE_BYTES = 1024 * 1024, /* the bytes of a class that may wait here */
+    EXCHANGE_SLOTS_MIN = 16,      /* a class of large slots may have this many, however many bytes they are */
+    EXCHANGE_TIMES = 4            /* a class drains when the slots without room are this many times what may wait */
 };
 
 struct exchange exchanges[CLASS_LIMIT] = { [0 ... CLASS_LIMIT - 1] = { .lock = LOCK_INIT(RANK_EXCHANGE) } };

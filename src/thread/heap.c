@@ -356,7 +356,7 @@ static void flush_stock(struct heap *heap, unsigned class)
     }
 }
 
-/* Flushes so many trays of a class that drains. They come from the stock, or else from the exchange. */
+/* Flushes at most this many trays of a class that drains. When the stock has none, the exchange gives its own. */
 static void drain(struct heap *heap, unsigned class, unsigned trays)
 {
     for (; trays != 0; trays--) {

@@ -8,7 +8,7 @@
 
 enum {
     STOCK_BYTES_FIRST = 64 * 1024, /* what a heap's stock may hold at first */
-    STOCK_TIMES = 4,               /* a class drains when it has given back so many times the limit */
+    STOCK_TIMES = 4,               /* a class drains when it has given back more than this many times its limit */
     STOCK_PART = 32,               /* of what is in use, that all stocks may hold in any case */
     STOCK_PART_MOST = 4,           /* and at most, where there are several */
     ROWS_LOOKED = 32               /* the slots of a tray that are compared with their neighbours */

@@ -7,8 +7,9 @@
  * halves when little of it was used between two ticks. A budget bounds what all caches keep together (cache_budget.h).
  *
  * Slots that were freed in rows go back to their slabs at little cost, many by one operation, and come out in the order
- * of addresses. A stock would hand them out in that in which they were freed, which mixes them more each time. So it
- * takes them only up to the heap's part of what the process lately gave back in whole slabs and took again.
+ * of addresses. A stock would hand them out in the order in which they were freed, and each round would mix them
+ * more. So the stock takes them only up to the heap's part of what the process lately gave back in whole slabs and took
+ * again.
  *
  * A class *drains* when it has given back several times what a stock can keep of it, and fetched nothing since. Slots
  * that were freed in any order each keep a slab from being empty, so the stock takes no tray of such a class
