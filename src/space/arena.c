@@ -392,12 +392,13 @@ bool arena_leave(uint32_t first, uint32_t n)
 enum arena_returned arena_return(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
-    invariant(n != 0 && first + n <= load_plain(&arena.committed_units));
+    const size_t committed = load_acquire(&arena.committed_units); /* another thread may be about to extend them */
+    invariant(n != 0 && first + n <= committed);
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         const struct table *const table = &tables[long_tables[i]];
         /* The unit behind may become the first of a run that stays absent, and then needs a descriptor, too. */
         const uintptr_t from = table_from(table, first);
-        const uintptr_t to = min_size(table_to(table, first + n + 1), table->end);
+        const uintptr_t to = table_to(table, min_size((size_t)first + n + 1, committed));
         if (!os_commit((void *)from, to - from)) {
             return ARENA_NO_MEMORY;
         }
