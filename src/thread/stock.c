@@ -11,7 +11,8 @@ enum {
     STOCK_TIMES = 4,               /* a class drains when it has given back more than this many times its limit */
     STOCK_PART = 32,               /* of what is in use, that all stocks may hold in any case */
     STOCK_PART_MOST = 4,           /* and at most, where there are several */
-    ROWS_LOOKED = 32               /* the slots of a tray that are compared with their neighbours */
+    SLOTS_LOOKED = 32,             /* the slots of a tray that are compared with their neighbours */
+    TURNS_MOST = 4                 /* with more turns up or down among these, the tray is in no order */
 };
 
 /* A heap may free more than it fetched. */
@@ -21,7 +22,7 @@ void stock_start(struct stock *stock, bool has_room)
 {
     invariant(stock->bytes == 0);
     stock->limit = has_room ? STOCK_BYTES_FIRST : 0;
-    stock->limit_rows = stock->limit;
+    stock->limit_jumbled = stock->limit;
     stock->outside = OUTSIDE_FIRST;
     recent_use_note(&stock->use, stock->outside, 0, 1);
 }
@@ -42,23 +43,26 @@ static bool stock_count(struct stock *stock, size_t bytes)
     return true;
 }
 
-/* Whether neighbours in the tray tend to lie in one word of a slab. */
-static bool is_in_rows(struct tray *tray, unsigned class)
+/* Whether neighbours in the tray tend to lie in one word of a slab, but neither upwards nor downwards. */
+static bool is_jumbled(struct tray *tray, unsigned class)
 {
     char *const *const slots = (char *const *)tray_places(tray) + 1;
-    const unsigned looked = (unsigned)min_size(tray->count, ROWS_LOOKED);
+    const unsigned looked = (unsigned)min_size(tray->count, SLOTS_LOOKED);
     const ptrdiff_t reach = (ptrdiff_t)class_geometry[class].size * WORD_SLOTS;
-    unsigned near = 0;
+    unsigned near = 0, turns = 0;
+    bool was_down = false;
     for (unsigned i = 1; i < looked; i++) {
         const ptrdiff_t distance = slots[i] - slots[i - 1];
         near += distance < reach && distance > -reach;
+        turns += (distance < 0) != was_down;
+        was_down = distance < 0;
     }
-    return near * 2 >= looked;
+    return near * 2 >= looked && turns > TURNS_MOST;
 }
 
 static size_t limit_of(const struct stock *stock, const struct stock_class *of_class)
 {
-    return of_class->is_in_rows ? min_size(stock->limit, stock->limit_rows) : stock->limit;
+    return of_class->is_jumbled ? min_size(stock->limit, stock->limit_jumbled) : stock->limit;
 }
 
 bool stock_is_draining(const struct stock *stock, const struct stock_class *of_class)
@@ -70,7 +74,7 @@ bool stock_put(struct stock *stock, struct stock_class *of_class, unsigned class
 {
     const size_t bytes = (size_t)tray->count * class_geometry[class].size;
     invariant(class != CLASS_NONE && class < CLASS_LIMIT && tray->count != 0 && tray->count <= tray->length);
-    of_class->is_in_rows = is_in_rows(tray, class);
+    of_class->is_jumbled = is_jumbled(tray, class);
     if (stock_is_draining(stock, of_class) || stock->bytes + bytes > limit_of(stock, of_class) ||
         !stock_count(stock, stock->limit)) {
         return false;
@@ -139,14 +143,13 @@ void stock_learn(struct stock *stock, struct stock_class *of_class, uint32_t hea
     const size_t bound = heaps == 1 ? SIZE_MAX : used / STOCK_PART_MOST / heaps;
     const size_t least = used / STOCK_PART / heaps;
     const size_t most = max_size(min_size(load_plain(&stock->use.again), bound), least);
-    const size_t slabs_again = (load_plain(&depot.use.again) << UNIT_SHIFT) / heaps;
     invariant(heaps != 0 && of_class->drained_at <= stock->fetched_bytes);
     const bool lately =
         of_class->drained_bytes != 0 && stock->fetched_bytes - of_class->drained_at <= STOCK_TIMES * stock->limit;
     if (lately && stock->limit < most) {
         set_limit(stock, min_size(stock->limit + max_size(stock->limit, of_class->drained_bytes), most));
     }
-    stock->limit_rows = max_size(max_size(slabs_again, least), STOCK_BYTES_FIRST);
+    stock->limit_jumbled = max_size(least, STOCK_BYTES_FIRST);
     of_class->drained_bytes = 0;
 }
 

@@ -6,10 +6,9 @@
  * 32nd of what is in use. Where there are several heaps, it is at most the heap's part of a quarter of that. The limit
  * halves when little of it was used between two ticks. A budget bounds what all caches keep together (cache_budget.h).
  *
- * Slots that were freed in rows go back to their slabs at little cost, many by one operation, and come out in the order
- * of addresses. A stock would hand them out in the order in which they were freed, and each round would mix them
- * more. So the stock takes them only up to the heap's part of what the process lately gave back in whole slabs and took
- * again.
+ * Slots that lie near each other but were freed in no order go back to their slabs at little cost, many by one
+ * operation, and come out in the order of addresses. A stock would hand them out in the order in which they were freed,
+ * and each round would mix them more. So the stock takes no more of them than the heap's part of the 32nd.
  *
  * A class *drains* when it has given back several times what a stock can keep of it, and fetched nothing since. Slots
  * that were freed in any order each keep a slab from being empty, so the stock takes no tray of such a class
@@ -30,7 +29,7 @@ struct stock {
     size_t bytes;
     size_t peak;            /* the largest value of `bytes` since the last tick */
     size_t limit;           /* what it may hold */
-    size_t limit_rows;      /* and up to which it takes slots that were freed in rows */
+    size_t limit_jumbled;   /* and up to which it takes jumbled slots */
     size_t counted;         /* what of that counts in the budget of all caches: nothing, until the stock is used */
     uint64_t fetched_bytes; /* the total of what came from slabs */
     size_t outside;         /* bytes that came from slabs and did not go back, and OUTSIDE_FIRST */
@@ -40,7 +39,7 @@ struct stock {
 struct stock_class {
     struct tray *trays;     /* the tray that came in last; NULL: none */
     atomic_u32 slots;       /* the slots in all trays */
-    bool is_in_rows;        /* neighbours of the tray that came last lie in one word of a slab */
+    bool is_jumbled;        /* the slots of the tray that came last lie near each other, but in no order */
     uint64_t drained_bytes; /* what went back to slabs since the last refill */
     uint64_t drained_at;    /* fetched_bytes when slots went back last before the class drained */
 };

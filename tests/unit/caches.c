@@ -1025,10 +1025,31 @@ static void drop_generations(const void *unused)
     CHECK_SAY(together > OBJECTS / 20 * 19, "%u of %d objects lie in the page of the one before", together, OBJECTS);
 }
 
+/* Generations of objects, each of which is freed as a whole, in an order that is mixed within a few objects, as that of
+ * a tree is. */
+static void drop_trees(const void *unused)
+{
+    enum { OBJECTS = 50000, GENERATIONS = 12, MIXED = 8, SIZE = 120 };
+    (void)unused;
+    unsigned upwards = 0;
+    for (unsigned g = 0; g < GENERATIONS; g++) {
+        upwards = 0;
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            objects[i] = keep(tslab_malloc(SIZE));
+            upwards += i != 0 && (uintptr_t)objects[i] > (uintptr_t)objects[i - 1];
+        }
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            tslab_free(objects[i / MIXED * MIXED + i * 5 % MIXED]);
+        }
+    }
+    CHECK_SAY(upwards > OBJECTS / 20 * 19, "%u of %d objects lie above the one before", upwards, OBJECTS);
+}
+
 static void generations_stay_in_order(void **state)
 {
     (void)state;
     child_succeeds(drop_generations, NULL, "");
+    child_succeeds(drop_trees, NULL, "");
 }
 
 int main(void)
