@@ -13,6 +13,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     invariant(use->low <= use->top && use->now.peak <= use->top);
     use->peak_before = is_forgotten ? units : use->now.peak;
     use->again_before = is_forgotten ? 0 : use->now.again;
+    use->came_before = is_forgotten ? 0 : use->now.came;
     use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
     if (use->top > use->peak_before) {
@@ -25,6 +26,8 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
 static void note_again(struct recent_use *use, size_t units)
 {
     use->now.again = max_size(use->now.again, min_size(units, use->top) - min_size(use->low, units));
+    use->now.came += max_size(min_size(units, use->top), use->units) - use->units;
+    use->units = units;
     use->low = units > use->top ? units : min_size(use->low, units);
     use->top = max_size(use->top, units);
     invariant(use->low <= units && units <= use->top);
@@ -44,5 +47,6 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     const size_t peak = max_size(now->peak, use->peak_before);
     invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
     store_plain(&use->again, max_size(now->again, use->again_before));
+    store_plain(&use->came, now->came + use->came_before);
     store_plain(&use->below_peak, peak - units);
 }

@@ -1,4 +1,5 @@
-/* Recent use: how much memory was in use lately, by how much that rose, and how much of what was freed was taken again.
+/* Recent use: how much memory was in use lately, by how much that rose, and how much of what was freed was taken again,
+ * at once and in all.
  * The purger lets as much empty memory wait as the program is likely to take (reclaim.h), and a stock keeps as many
  * slots (stock.h), whose units are bytes.
  *
@@ -19,15 +20,18 @@ struct use_window {
     size_t peak;  /* the most */
     size_t rise;  /* the most by which they rose */
     size_t again; /* the most by which they rose after they had fallen by as much */
+    size_t came;  /* the sum of all such rises */
 };
 
 struct recent_use {
     struct use_window now;
-    size_t peak_before, again_before; /* of the window before */
-    uint64_t since_ms;                /* when this window began */
-    size_t top, low;                  /* the most that was in use lately, and the least after that */
+    size_t peak_before, again_before, came_before; /* of the window before */
+    uint64_t since_ms;                             /* when this window began */
+    size_t top, low;                               /* the most that was in use lately, and the least after that */
+    size_t units;                                  /* what is in use */
     /* Of both windows. */
     atomic_size_t again;
+    atomic_size_t came;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 

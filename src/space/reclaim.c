@@ -24,10 +24,11 @@ enum {
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
     BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
-    /* Where there is no keeper: this fraction of what is in use may wait, and so many units, or as many as are in use,
-     * if they came and went lately. */
+    /* Where there is no keeper: this fraction of what is in use may wait, and what came and went lately, but no more
+     * than so many units, or as many as are in use, or this fraction of all that came in that time. */
     UNKEPT_SHIFT = 2,
     AGAIN_UNITS = (64 << 20) / UNIT_BYTES,
+    OFTEN_SHIFT = 3,
 };
 
 struct reclaim_counters reclaim_counters;
@@ -48,7 +49,8 @@ static struct {
  * freed and taken again lately, or a share of what is in use, or a huge page. */
 static size_t unkept_units(size_t used)
 {
-    const size_t again = min_size(load_plain(&depot.use.again), max_size(AGAIN_UNITS, used));
+    const size_t often = load_plain(&depot.use.came) >> OFTEN_SHIFT;
+    const size_t again = min_size(load_plain(&depot.use.again), max_size(max_size(AGAIN_UNITS, used), often));
     return max_size(max_size(HUGE_UNITS, used >> UNKEPT_SHIFT), again);
 }
 

@@ -242,6 +242,47 @@ static void what_grows_again_is_faulted_in_once_more(void **state)
     }
 }
 
+/* Rounds of more than may wait because it came again. What waits after them. */
+static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
+{
+    enum { BLOCKS = 16, BYTES = 8 << 20 };
+    for (unsigned round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < BLOCKS; i++) {
+            large[i] = keep(tslab_malloc(BYTES));
+        }
+        for (size_t i = 0; i < BLOCKS; i++) {
+            tslab_free(large[i]);
+        }
+        clock_ms += apart_ms;
+    }
+    return counter_get(&depot.units[RUN_DIRTY]) * UNIT_BYTES / MIB;
+}
+
+static void take_rounds(const void *argument)
+{
+    enum { OFTEN = 20, SELDOM = 3, ALL = 128, BOUND = 64 };
+    (void)argument;
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
+    clock_ms = real.now_ms();
+    const size_t once = left_of_rounds(1, 10), seldom = left_of_rounds(SELDOM - 1, 10);
+    CHECK_SAY(once < 8 && seldom >= BOUND / 2 && seldom <= BOUND + 8, "%zu MiB, and %zu", once, seldom);
+    const size_t often = left_of_rounds(OFTEN, 10);
+    CHECK_SAY(often >= ALL - 8, "%zu MiB after %d rounds", often, OFTEN);
+    clock_ms += (uint64_t)10 * DELAY_MS; /* what came before is forgotten */
+    const size_t rare = left_of_rounds(OFTEN, DELAY_MS);
+    CHECK_SAY(rare >= BOUND / 2 && rare <= BOUND + 8, "%zu MiB after %d rounds", rare, OFTEN);
+}
+
+static void what_comes_often_waits(void **state)
+{
+    (void)state;
+    if (!GUARDED) {
+        child_succeeds(take_rounds, NULL, "");
+    }
+}
+
 /* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
 static void trim_after_swinging(const void *argument)
 {
@@ -367,15 +408,11 @@ static void many_runs_are_no_longer_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom),
-        cmocka_unit_test(one_locked_page_is_set_apart),
-        cmocka_unit_test(a_trim_tries_all_that_is_stuck),
-        cmocka_unit_test(a_shrinking_realloc_gives_back),
-        cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
-        cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
-        cmocka_unit_test(aligned_blocks_use_their_holes),
-        cmocka_unit_test(an_alignment_is_grown_for_once),
-        cmocka_unit_test(many_runs_are_no_longer_way),
+        cmocka_unit_test(a_kernel_that_refuses_is_asked_seldom),    cmocka_unit_test(one_locked_page_is_set_apart),
+        cmocka_unit_test(a_trim_tries_all_that_is_stuck),           cmocka_unit_test(a_shrinking_realloc_gives_back),
+        cmocka_unit_test(what_grows_again_is_faulted_in_once_more), cmocka_unit_test(what_comes_often_waits),
+        cmocka_unit_test(a_trim_takes_addresses_that_were_kept),    cmocka_unit_test(aligned_blocks_use_their_holes),
+        cmocka_unit_test(an_alignment_is_grown_for_once),           cmocka_unit_test(many_runs_are_no_longer_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
