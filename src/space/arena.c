@@ -392,7 +392,7 @@ bool arena_leave(uint32_t first, uint32_t n)
 enum arena_returned arena_return(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
-    const size_t committed = load_acquire(&arena.committed_units); /* another thread may be about to extend them */
+    const size_t committed = load_plain(&arena.committed_units); /* others extend it and the tables under the lock */
     invariant(n != 0 && first + n <= committed);
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         const struct table *const table = &tables[long_tables[i]];

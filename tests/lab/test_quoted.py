@@ -73,6 +73,15 @@ class Quoted(unittest.TestCase):
         self.assertEqual({name: no for name, have in found.items() if (no := constants[name] - have)}, {}, "not needed")
         self.assertLessEqual(set(known), set(pages))
 
+    def test_the_table_of_losses_has_each_row_above_a_tenth(self):
+        text = (places.ROOT / "docs/results/README.md").read_text(encoding="utf-8")
+        told = re.findall(r"^\| `([\w-]+)` \| <!--matrix; \1; tslab / best-->", text, re.MULTILINE)
+        times = quoted.Pages(places.ROOT).tables("matrix")["Time per operation, ns"]
+        ratios = {row: float(cell.split()[0]) for row, cells in times.items() for head, cell in cells.items() if "/ best" in head}
+        self.assertGreater(len(ratios), 30)
+        self.assertEqual(set(told), {row for row, ratio in ratios.items() if ratio > 1.1})
+        self.assertEqual([ratios[row] for row in told], sorted((ratios[row] for row in told), reverse=True))
+
     def test_what_is_prose(self):
         path = self.root / "page.md"
         path.write_text("1 ms <!--m; a; tslab; ms-->1.5 ms<!---->\n\n    2 ms\n\n```\n3 ms\n```\n\n| 4 ms |\n")
