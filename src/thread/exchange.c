@@ -1,4 +1,5 @@
-/* A stack of trays for each class, each under a lock of its own. */
+/* A stack of trays for each class, each under a lock of its own. Threads that put at the same time may exceed a bound
+ * by a tray each. */
 #include "thread/exchange.h"
 
 #include "os/fatal.h"
@@ -54,22 +55,22 @@ bool exchange_put(unsigned class, struct tray *tray, struct tray **empty)
         (void)fetch_add_relaxed(&exchanges[class].refused, tray->count);
         return false;
     }
+    const uint32_t counting = cache_budget_is_set() ? tray->count : 0;
+    if (counting != 0) {
+        const size_t bytes = (size_t)counting * class_geometry[class].size;
+        if (!cache_budget_has(bytes)) {
+            return false;
+        }
+        cache_budget_take(bytes);
+    }
     struct exchange *const exchange = exchange_lock(class);
     invariant((exchange->trays == NULL) == (counter_get(&exchange->slots) == 0));
-    const size_t bytes = cache_budget_is_set() ? (size_t)tray->count * class_geometry[class].size : 0;
-    const bool fits =
-        counter_get(&exchange->slots) + tray->count <= slots_most(class) && (bytes == 0 || cache_budget_has(bytes));
-    if (fits && bytes != 0) {
-        cache_budget_take(bytes);
-        exchange->counted += tray->count;
-    }
-    if (fits) {
-        push(&exchange->trays, tray);
-        counter_add(&exchange->slots, tray->count);
-        *empty = pop(&exchange->empties);
-    }
+    exchange->counted += counting;
+    push(&exchange->trays, tray);
+    counter_add(&exchange->slots, tray->count);
+    *empty = pop(&exchange->empties);
     lock_release(&exchange->lock);
-    return fits;
+    return true;
 }
 
 static struct tray *take_locked(struct exchange *exchange, unsigned class)
@@ -100,7 +101,16 @@ struct tray *exchange_drain(unsigned class)
     return tray;
 }
 
-struct tray *exchange_take(unsigned class, struct tray *empty)
+/* Leaves an empty tray, if there is one. */
+static void leave_spare(struct exchange *exchange, struct tray **spare)
+{
+    if (*spare != NULL) {
+        push(&exchange->empties, *spare);
+        *spare = NULL;
+    }
+}
+
+struct tray *exchange_take(unsigned class, struct tray **spare)
 {
     if (load_relaxed(&exchanges[class].refused) != 0) {
         store_relaxed(&exchanges[class].refused, 0);
@@ -110,8 +120,8 @@ struct tray *exchange_take(unsigned class, struct tray *empty)
     }
     struct exchange *const exchange = exchange_lock(class);
     struct tray *const tray = take_locked(exchange, class);
-    if (tray != NULL && empty != NULL) {
-        push(&exchange->empties, empty);
+    if (tray != NULL) {
+        leave_spare(exchange, spare);
     }
     lock_release(&exchange->lock);
     return tray;
@@ -119,6 +129,7 @@ struct tray *exchange_take(unsigned class, struct tray *empty)
 
 uint32_t exchange_slots(unsigned class)
 {
+    invariant(class < CLASS_LIMIT);
     return counter_get(&exchanges[class].slots);
 }
 
@@ -164,7 +175,7 @@ bool exchange_look(uint64_t now_ms)
         exchange_tick(false);
     }
     for (unsigned c = 1; c < CLASS_LIMIT && !has_some; c++) {
-        has_some = load_relaxed(&exchanges[c].slots) != 0;
+        has_some = exchange_slots(c) != 0;
     }
     return has_some;
 }

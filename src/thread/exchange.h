@@ -36,9 +36,9 @@ extern struct exchange exchanges[CLASS_LIMIT];
  * empty tray in return, or NULL when none was left here. */
 bool exchange_put(unsigned class, struct tray *tray, struct tray **empty);
 
-/* Gives a tray of the class, and takes the empty one over, if that is not NULL. NULL: there is none, and the empty one
- * stays the caller's. */
-struct tray *exchange_take(unsigned class, struct tray *empty);
+/* Gives a tray of the class, and takes over *spare, an empty one or NULL, which is then NULL. NULL: there is none, and
+ * *spare stays. */
+struct tray *exchange_take(unsigned class, struct tray **spare);
 
 /* Gives a tray of a class that drains. NULL: there is none, or the class does not drain. */
 struct tray *exchange_drain(unsigned class);

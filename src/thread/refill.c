@@ -193,10 +193,9 @@ static bool load_exchanged(struct heap *heap, unsigned class)
         return false;
     }
     invariant(magazine_slots(&heap->front.magazine[class]) == 0);
-    struct tray *const full = exchange_take(class, hc->spare);
+    struct tray *const full = exchange_take(class, &hc->spare);
     if (full != NULL) {
         trace_slow(SLOW_EXCHANGE, class_geometry[class].size);
-        hc->spare = NULL;
         heap_load(heap, class, full);
         counter_add(&hc->counters.from_exchange, 1);
     }

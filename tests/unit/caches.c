@@ -977,6 +977,87 @@ static void shift_sizes_that_another_frees(const void *unused)
     end_work(&work, thread);
 }
 
+/* The exchange by itself: full trays of objects of 256 bytes. */
+
+enum { TRADED = 256, TRAY = 64, TRADED_MOST = EXCHANGE_BYTES / TRADED, TRADED_TIMES = 4 };
+
+static size_t traded;
+
+static struct tray *full_tray(void)
+{
+    struct tray *const tray = tray_take(TRAY);
+    CHECK(tray != NULL && traded + TRAY <= BULK);
+    memcpy(tray_places(tray) + 1, objects + traded, TRAY * sizeof objects[0]);
+    tray->count = TRAY;
+    traded += TRAY;
+    return tray;
+}
+
+/* As many as the exchange takes. The one that it refuses. */
+static struct tray *put_until_refused(unsigned class)
+{
+    for (unsigned i = 0; i < TRADED_MOST + TRAY; i++) {
+        objects[i] = keep(tslab_malloc(TRADED));
+    }
+    struct tray *tray = full_tray(), *empty;
+    while (exchange_put(class, tray, &empty)) {
+        CHECK(empty == NULL);
+        tray = full_tray();
+    }
+    return tray;
+}
+
+static void trade(const void *unused)
+{
+    (void)unused;
+    const unsigned class = class_of_size(TRADED);
+    struct tray *empty = NULL, *spare = NULL, *const tray = put_until_refused(class);
+    CHECK_SAY(exchange_slots(class) == TRADED_MOST, "%u slots", exchange_slots(class));
+    /* A class that is refused often and not asked for drains: it gives, and takes nothing. */
+    for (unsigned refused = TRAY; refused < TRADED_TIMES * TRADED_MOST; refused += TRAY) {
+        CHECK(exchange_drain(class) == NULL && !exchange_put(class, tray, &empty));
+    }
+    CHECK(exchange_drain(class) == NULL && !exchange_put(class, tray, &empty));
+    struct tray *const drained = exchange_drain(class);
+    CHECK(drained != NULL && !exchange_put(class, drained, &empty));
+    /* It is asked for. An empty tray is left for the full one, and goes to who puts next. */
+    spare = tray_take(TRAY);
+    struct tray *const left = spare, *const taken = exchange_take(class, &spare);
+    CHECK(taken != NULL && spare == NULL && exchange_drain(class) == NULL);
+    CHECK(exchange_put(class, drained, &empty) && empty == left);
+    CHECK(exchange_put(class, taken, &empty) && empty == NULL && exchange_slots(class) == TRADED_MOST);
+    /* What nobody asks for between two looks goes back. */
+    const uint64_t now_ms = os_now_ms() + 3600 * 1000;
+    CHECK(exchange_look(now_ms) && exchange_slots(class) == TRADED_MOST);
+    CHECK(exchange_look(now_ms + 249) && exchange_slots(class) == TRADED_MOST);
+    CHECK(!exchange_look(now_ms + 250) && exchange_slots(class) == 0);
+    CHECK(exchange_take(class, &spare) == NULL);
+    /* Empty trays go with all the rest, although there is no slot. */
+    spare = left;
+    CHECK(exchange_put(class, tray, &empty) && exchange_take(class, &spare) == tray);
+    CHECK(exchanges[class].empties == left && exchange_slots(class) == 0);
+    exchange_tick(true);
+    CHECK(exchanges[class].empties == NULL);
+}
+
+static void trade_within_a_budget(const void *unused)
+{
+    (void)unused;
+    const unsigned class = class_of_size(TRADED);
+    option_values[OPTION_CACHE_BYTES] = EXCHANGE_BYTES;
+    (void)put_until_refused(class);
+    CHECK_SAY(exchange_slots(class) >= TRADED_MOST / 4 && exchange_slots(class) <= TRADED_MOST / 4 * 3 &&
+                  cache_budget_taken() <= EXCHANGE_BYTES,
+              "%u slots, %zu bytes are taken", exchange_slots(class), cache_budget_taken());
+}
+
+static void the_exchange_has_bounds(void **state)
+{
+    (void)state;
+    child_succeeds(trade, NULL, "");
+    child_succeeds(trade_within_a_budget, NULL, "");
+}
+
 static void *wait_for_end(void *end)
 {
     pthread_barrier_wait(end);
@@ -1055,6 +1136,7 @@ static void generations_stay_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_exchange_has_bounds),
         cmocka_unit_test(generations_stay_in_order),
         cmocka_unit_test(a_size_that_is_done_keeps_no_slabs),
         cmocka_unit_test(growth_is_paid_by_hot_runs),
