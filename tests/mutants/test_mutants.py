@@ -132,6 +132,9 @@ class Making(unittest.TestCase):
 def entry(by, why="no test fails"):
     return {"by": by, "why": why}
 
+    def test_the_list_names_mutants_that_there_are(self):
+        self.assertEqual(list(mutants.complaints_about_list(mutate.mutants_in(mutants.SOURCES))), [])
+
 
 class Judging(unittest.TestCase):
     @staticmethod

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { TESTS_MAX = 256, CANARY_PREEMPTIONS = 4, RANDOM_THREADS = 3, STALE_READS = 1, WEAK_QUICK = 1, WEAK_FULL = 2 };
+enum { CANARY_PREEMPTIONS = 4, RANDOM_THREADS = 3, STALE_READS = 1, WEAK_QUICK = 1, WEAK_FULL = 2 };
 
 static const struct scenario *current;
 static const char *const *scripts;
@@ -241,7 +241,11 @@ static void test_canary(void **state)
 
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[TESTS_MAX];
+    struct CMUnitTest *const tests = calloc(scenario_count, sizeof *tests);
+    if (tests == NULL) {
+        perror("sim");
+        return 2;
+    }
     size_t count = 0;
     const char *mode = argc > 1 ? argv[1] : "";
     if ((strcmp(mode, "random") == 0 || strcmp(mode, "random-epoch") == 0) && argc == 4) {
