@@ -77,7 +77,12 @@ class Quoted(unittest.TestCase):
         text = (places.ROOT / "docs/results/README.md").read_text(encoding="utf-8")
         told = re.findall(r"^\| `([\w-]+)` \| <!--matrix; \1; tslab / best-->", text, re.MULTILINE)
         times = quoted.Pages(places.ROOT).tables("matrix")["Time per operation, ns"]
-        ratios = {row: float(cell.split()[0]) for row, cells in times.items() for head, cell in cells.items() if "/ best" in head}
+        ratios = {
+            row: float(cell.split()[0])
+            for row, cells in times.items()
+            for head, cell in cells.items()
+            if "/ best" in head
+        }
         self.assertGreater(len(ratios), 30)
         self.assertEqual(set(told), {row for row, ratio in ratios.items() if ratio > 1.1})
         self.assertEqual([ratios[row] for row in told], sorted((ratios[row] for row in told), reverse=True))
