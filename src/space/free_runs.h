@@ -44,7 +44,7 @@ struct depot {
     /* Under the lock. */
     struct run_list aged; /* dirty runs, oldest first */
     struct run_list with_tables;
-    _Alignas(CACHE_LINE) struct recent_use use;
+    struct recent_use use;
     struct bins bins;
 };
 
