@@ -1,7 +1,6 @@
 /* Recent use: how much memory was in use lately, by how much that rose, and how much of what was freed was taken again,
- * at once and in all.
- * The purger lets as much empty memory wait as the program is likely to take (reclaim.h), and a stock keeps as many
- * slots (stock.h), whose units are bytes.
+ * the most at one time and the sum. The purger lets as much empty memory wait as the program is likely to take
+ * (reclaim.h), and a stock keeps as many slots (stock.h), whose units are bytes.
  *
  * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
  * pause.

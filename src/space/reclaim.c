@@ -24,8 +24,9 @@ enum {
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
     BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
-    /* Where there is no keeper: this fraction of what is in use may wait, and what came and went lately, but no more
-     * than so many units, or as many as are in use, or this fraction of all that came in that time. */
+    /* Where there is no keeper. This fraction of what is in use may wait. What the program freed and took again lately
+     * may wait up to the largest of AGAIN_UNITS, what is in use, and this fraction of the sum of all that it took
+     * again. */
     UNKEPT_SHIFT = 2,
     AGAIN_UNITS = (64 << 20) / UNIT_BYTES,
     OFTEN_SHIFT = 3,

@@ -111,6 +111,9 @@ class Making(unittest.TestCase):
             pathlib.Path(directory, "a.c").write_text(EXAMPLE + EXAMPLE)
             mutate.mutants_in(directory)
 
+    def test_the_list_names_mutants_that_there_are(self):
+        self.assertEqual(list(mutants.complaints_about_list(mutate.mutants_in(mutants.SOURCES))), [])
+
     def test_no_order_of_the_engine_is_overlooked(self):
         strong = re.compile(r"(load|store|exchange|cas|fetch_\w+|memory_order)_(acquire|release|acq_rel|seq_cst)")
         for path in mutants.SOURCES.rglob("*.[ch]"):
@@ -131,9 +134,6 @@ class Making(unittest.TestCase):
 
 def entry(by, why="no test fails"):
     return {"by": by, "why": why}
-
-    def test_the_list_names_mutants_that_there_are(self):
-        self.assertEqual(list(mutants.complaints_about_list(mutate.mutants_in(mutants.SOURCES))), [])
 
 
 class Judging(unittest.TestCase):

@@ -993,7 +993,7 @@ static struct tray *full_tray(void)
     return tray;
 }
 
-/* As many as the exchange takes. The one that it refuses. */
+/* Puts trays until the exchange refuses one, which is returned. */
 static struct tray *put_until_refused(unsigned class)
 {
     for (unsigned i = 0; i < TRADED_MOST + TRAY; i++) {
@@ -1020,13 +1020,13 @@ static void trade(const void *unused)
     CHECK(exchange_drain(class) == NULL && !exchange_put(class, tray, &empty));
     struct tray *const drained = exchange_drain(class);
     CHECK(drained != NULL && !exchange_put(class, drained, &empty));
-    /* It is asked for. An empty tray is left for the full one, and goes to who puts next. */
+    /* A thread asks for the class, and leaves an empty tray for the full one. The next thread that puts gets it. */
     spare = tray_take(TRAY);
     struct tray *const left = spare, *const taken = exchange_take(class, &spare);
     CHECK(taken != NULL && spare == NULL && exchange_drain(class) == NULL);
     CHECK(exchange_put(class, drained, &empty) && empty == left);
     CHECK(exchange_put(class, taken, &empty) && empty == NULL && exchange_slots(class) == TRADED_MOST);
-    /* What nobody asks for between two looks goes back. */
+    /* Trays that no thread asks for between two looks go back to their slabs. */
     const uint64_t now_ms = os_now_ms() + 3600 * 1000;
     CHECK(exchange_look(now_ms) && exchange_slots(class) == TRADED_MOST);
     CHECK(exchange_look(now_ms + 249) && exchange_slots(class) == TRADED_MOST);

@@ -242,7 +242,7 @@ static void what_grows_again_is_faulted_in_once_more(void **state)
     }
 }
 
-/* Rounds of more than may wait because it came again. What waits after them. */
+/* Takes and frees 128 MiB so many times. Returns the MiB of free memory that then wait. */
 static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
 {
     enum { BLOCKS = 16, BYTES = 8 << 20 };
