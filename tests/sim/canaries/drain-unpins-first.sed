@@ -1,5 +1,5 @@
 # epoch/ending.c: who finishes drops its pin before the word says DRAINING: the last free retires a record that is not ready.
 /^static void drain_or_retire(/,/^}/{
 s/^    epoch_unpin(epoch);//
-s/^    store_seq_cst(&epoch->word, .*EPOCH_DRAINING);/    epoch_unpin(epoch);\n&/
+s/^    store_seq_cst(&epoch->word, .*EPOCH_DRAINING));/    epoch_unpin(epoch);\n&/
 }
