@@ -223,8 +223,8 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* From the bin `surely` on, each run is long enough for the alignment. Of the runs in lower bins, which may be too
- * short or lie badly, the search looks only at some. */
+/* Takes the shortest of some runs in the first bin that has one. From the bin `surely` on, each run is long enough for
+ * the alignment. Of the runs in lower bins, which may be too short or lie badly, the search looks only at some. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {
     const unsigned surely = bin_of((uint32_t)min_size((size_t)n + (align - 1), ARENA_UNITS_MOST)) + 1;
@@ -235,13 +235,18 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
             bin = surely - 1;
             continue;
         }
-        uint32_t run = bin_first(kind, bin);
+        uint32_t best = 0, run = bin_first(kind, bin);
         for (unsigned i = 0; run != 0 && i < FIT_TRIES; run = arena.runs[run].next, i++, tries++) {
             count_step();
-            if (bin >= surely || run_place(run, n, align) != 0) {
-                invariant(arena.runs[run].kind == kind && arena.runs[run].units >= n);
-                return run;
+            const bool fits = bin >= surely || run_place(run, n, align) != 0;
+            best = fits && (best == 0 || arena.runs[run].units < arena.runs[best].units) ? run : best;
+            if (best != 0 && bin < EXACT_BINS) {
+                break;
             }
+        }
+        if (best != 0) {
+            invariant(arena.runs[best].kind == kind && arena.runs[best].units >= n);
+            return best;
         }
     }
     return 0;
@@ -261,6 +266,7 @@ void run_count_fresh(uint32_t units)
         const size_t mistaken = min_size(units, purged_lately.units);
         purged_lately.units -= mistaken;
         counter_add(&purged_lately.mistaken_units, mistaken);
+        recent_use_miss(&depot.use, units, mistaken);
     }
 }
 

@@ -14,6 +14,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     use->peak_before = is_forgotten ? units : use->now.peak;
     use->again_before = is_forgotten ? 0 : use->now.again;
     use->came_before = is_forgotten ? 0 : use->now.came;
+    use->missed_before = is_forgotten ? 0 : use->now.missed;
     use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
     if (use->top > use->peak_before) {
@@ -48,5 +49,6 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
     store_plain(&use->again, max_size(now->again, use->again_before));
     store_plain(&use->came, now->came + use->came_before);
+    store_plain(&use->missed, now->missed + use->missed_before);
     store_plain(&use->below_peak, peak - units);
 }

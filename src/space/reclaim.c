@@ -23,7 +23,8 @@ enum {
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
+    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case, */
+    MISSED_SHIFT = 3,  /* and this, if so much was purged lately and missed */
     /* Where there is no keeper. This fraction of what is in use may wait. What the program freed and took again lately
      * may wait up to the largest of AGAIN_UNITS, what is in use, and this fraction of the sum of all that it took
      * again. */
@@ -56,12 +57,16 @@ static size_t unkept_units(size_t used)
 }
 
 /* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
- * lately, and a little: the option, or a share, whichever is more. A huge page counts as used when it is taken. */
+ * lately, and a little: the option, a share, or what was missed, whichever is more. Where runs of many lengths come and
+ * go, some always wait that serve nothing, so the purger would take those that the program wants next. A huge page
+ * counts as used when it is taken. */
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;
     const size_t used = counter_get(&depot.units[RUN_USED]), below = load_plain(&depot.use.below_peak);
-    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, used >> BESIDES_SHIFT);
+    const size_t missed = min_size(load_plain(&depot.use.missed), used >> MISSED_SHIFT);
+    const size_t share = max_size(used >> BESIDES_SHIFT, missed);
+    const size_t besides = max_size(option_get(OPTION_RETAIN_BYTES) >> UNIT_SHIFT, share);
     const bool is_kept = load_plain(&reclaim_is_kept) != 0;
     switch ((enum purge_policy)option_choice(OPTION_PURGE)) {
     case PURGE_EAGER:
