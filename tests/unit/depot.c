@@ -421,6 +421,26 @@ static void dirty_runs_serve_before_clean_ones_and_these_before_new_ones(void **
     end();
 }
 
+/* The shortest run of a bin serves, not the one that came last. */
+static void the_shortest_run_serves(void **state)
+{
+    enum { SHORTER = 35, BETWEEN = 64, LONGER = 39, WANTED = 33 };
+    (void)state;
+    end();
+    assert_int_equal(bin_of(WANTED), bin_of(LONGER));
+    assert_true(take(SHORTER, 1) && take(BETWEEN, 1) && take(LONGER, 1));
+    while (take(1, 1)) { /* nothing else is empty */
+    }
+    const uint32_t shorter = runs[0].first, longer = runs[2].first;
+    assert_true(longer != shorter + SHORTER && shorter != longer + LONGER);
+    put(0, false);
+    put(2, false);
+    const unsigned at = run_count;
+    assert_true(take(WANTED, 1));
+    assert_int_equal(runs[at].first, shorter);
+    end();
+}
+
 /* A long run that no single empty run has comes out of a row, dirty or clean in front; so does one that grows. */
 static void rows_serve_long_runs(void **state)
 {
@@ -564,6 +584,7 @@ int main(void)
         cmocka_unit_test(random_operations_keep_to_the_model),
         cmocka_unit_test(an_exhausted_arena_says_so_and_works_again),
         cmocka_unit_test(dirty_runs_serve_before_clean_ones_and_these_before_new_ones),
+        cmocka_unit_test(the_shortest_run_serves),
         cmocka_unit_test(rows_serve_long_runs),
         cmocka_unit_test(no_length_is_too_long_to_ask_for),
         cmocka_unit_test(hot_runs_serve_again),
