@@ -14,7 +14,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     use->peak_before = is_forgotten ? units : use->now.peak;
     use->again_before = is_forgotten ? 0 : use->now.again;
     use->came_before = is_forgotten ? 0 : use->now.came;
-    use->missed_before = is_forgotten ? 0 : use->now.missed;
+    store_plain(&use->missed, is_forgotten ? 0 : load_plain(&use->missed) / 2);
     use->now = (struct use_window){ .low = units, .peak = units };
     use->since_ms = now_ms;
     if (use->top > use->peak_before) {
@@ -23,12 +23,11 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     }
 }
 
-/* What was freed and is taken again. */
-static void note_again(struct recent_use *use, size_t units)
+/* What was freed and is taken again. So many units were in use before. */
+static void note_again(struct recent_use *use, size_t before, size_t units)
 {
     use->now.again = max_size(use->now.again, min_size(units, use->top) - min_size(use->low, units));
-    use->now.came += max_size(min_size(units, use->top), use->units) - use->units;
-    use->units = units;
+    use->now.came += max_size(min_size(units, use->top), before) - before;
     use->low = units > use->top ? units : min_size(use->low, units);
     use->top = max_size(use->top, units);
     invariant(use->low <= units && units <= use->top);
@@ -36,6 +35,7 @@ static void note_again(struct recent_use *use, size_t units)
 
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms)
 {
+    const size_t before = max_size(use->now.peak, use->peak_before) - load_plain(&use->below_peak);
     /* Threads read the clock before they take the lock. */
     if (now_ms > use->since_ms && now_ms - use->since_ms >= window_ms) {
         turn_window(use, units, now_ms, window_ms);
@@ -44,11 +44,10 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
     now->low = min_size(now->low, units);
     now->peak = max_size(now->peak, units);
     now->rise = max_size(now->rise, units - now->low);
-    note_again(use, units);
+    note_again(use, before, units);
     const size_t peak = max_size(now->peak, use->peak_before);
     invariant(now->low <= units && units <= peak && now->rise <= peak && now->again <= peak);
     store_plain(&use->again, max_size(now->again, use->again_before));
     store_plain(&use->came, now->came + use->came_before);
-    store_plain(&use->missed, now->missed + use->missed_before);
     store_plain(&use->below_peak, peak - units);
 }

@@ -15,24 +15,22 @@
 #include <stdint.h>
 
 struct use_window {
-    size_t low;    /* the fewest units that were in use */
-    size_t peak;   /* the most */
-    size_t rise;   /* the most by which they rose */
-    size_t again;  /* the most by which they rose after they had fallen by as much */
-    size_t came;   /* the sum of all such rises */
-    size_t missed; /* the sum of all units that recent_use_miss has got */
+    size_t low;   /* the fewest units that were in use */
+    size_t peak;  /* the most */
+    size_t rise;  /* the most by which they rose */
+    size_t again; /* the most by which they rose after they had fallen by as much */
+    size_t came;  /* the sum of all such rises */
 };
 
 struct recent_use {
     struct use_window now;
-    size_t peak_before, again_before, came_before, missed_before; /* of the window before */
-    uint64_t since_ms;                                            /* when this window began */
-    size_t top, low; /* the most that was in use lately, and the least after that */
-    size_t units;    /* what is in use */
+    size_t peak_before, again_before, came_before; /* of the window before */
+    uint64_t since_ms;                             /* when this window began */
+    size_t top, low;                               /* the most that was in use lately, and the least after that */
+    atomic_size_t missed;                          /* a half counts no more when a window ends */
     /* Of both windows. */
     atomic_size_t again;
     atomic_size_t came;
-    atomic_size_t missed;
     atomic_size_t below_peak; /* by how many units the use is lower than its peak */
 };
 
@@ -43,7 +41,7 @@ void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint
  * grows: memory that waited would have been more than was ever in use. */
 static inline void recent_use_miss(struct recent_use *use, size_t units, size_t given_back)
 {
-    use->now.missed += load_plain(&use->below_peak) >= units ? given_back : 0;
+    counter_add(&use->missed, load_plain(&use->below_peak) >= units ? given_back : 0);
 }
 
 /* Whether the use has doubled in this window, so fast that page faults are a good part of the program's time. */
