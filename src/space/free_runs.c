@@ -7,7 +7,7 @@
 #include "os/os.h"
 
 enum {
-    FIT_TRIES = 8,      /* runs of one bin that a search looks at before it turns to a larger bin */
+    FIT_TRIES = 8,      /* runs of one bin that a search looks at */
     FIT_TRIES_ALL = 32, /* runs that a search looks at in all bins whose runs may be too short */
 };
 
@@ -223,7 +223,7 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
     return start != 0 && before < units && n <= units - before ? run + (uint32_t)before : 0;
 }
 
-/* Takes the shortest of some runs in the first bin that has one. From the bin `surely` on, each run is long enough for
+/* Finds the shortest of some runs in the first bin that has one. From the bin `surely` on, each run is long enough for
  * the alignment. Of the runs in lower bins, which may be too short or lie badly, the search looks only at some. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 {

@@ -3,13 +3,14 @@
  * wait as the program is likely to take (reclaim.h), and a stock keeps as many slots (stock.h), whose units are bytes.
  *
  * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
- * pause.
+ * pause. What was missed fades: of its sum a half is forgotten when a window ends.
  *
  * Threads: changed by the holder of the depot's lock, or of the heap. Any thread reads the atomic fields. */
 #ifndef TSLAB_SPACE_RECENT_USE_H
 #define TSLAB_SPACE_RECENT_USE_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ struct recent_use {
     size_t peak_before, again_before, came_before; /* of the window before */
     uint64_t since_ms;                             /* when this window began */
     size_t top, low;                               /* the most that was in use lately, and the least after that */
-    atomic_size_t missed;                          /* a half counts no more when a window ends */
+    atomic_size_t missed;                          /* what was missed, up to the peak */
     /* Of both windows. */
     atomic_size_t again;
     atomic_size_t came;
@@ -37,11 +38,12 @@ struct recent_use {
 /* So many units are in use now. */
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms);
 
-/* So many units without pages are taken, of which so many were given back lately. That was a mistake unless the use
- * grows: memory that waited would have been more than was ever in use. */
+/* So many units without pages are taken, and so many of them were given back lately. They are missed unless the use
+ * grows beyond its peak: then all that is in use and waits would have been more than ever was. */
 static inline void recent_use_miss(struct recent_use *use, size_t units, size_t given_back)
 {
-    counter_add(&use->missed, load_plain(&use->below_peak) >= units ? given_back : 0);
+    const size_t missed = load_plain(&use->missed) + (load_plain(&use->below_peak) >= units ? given_back : 0);
+    store_plain(&use->missed, min_size(missed, max_size(use->now.peak, use->peak_before)));
 }
 
 /* Whether the use has doubled in this window, so fast that page faults are a good part of the program's time. */

@@ -47,8 +47,8 @@ static struct {
     atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-/* Where there is no keeper, this may be the last time that anybody looks. So only as much waits as the program has
- * freed and taken again lately, or a share of what is in use, or a huge page. */
+/* Where there is no keeper, this may be the last time that anybody looks. So only as much waits, and a
+ * little, as the program has freed and taken again lately, or a share of what is in use, or a huge page. */
 static size_t unkept_units(size_t used)
 {
     const size_t often = load_plain(&depot.use.came) >> OFTEN_SHIFT;

@@ -284,10 +284,10 @@ static void what_comes_often_waits(void **state)
 }
 
 /* Blocks of many lengths, replaced at random: some runs always wait that serve nothing. What was purged for them and
- * missed waits, an eighth of what is in use at most. */
+ * missed waits, an eighth of what is in use at most, until it is forgotten. */
 static void replace_lengths(const void *argument)
 {
-    enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10 };
+    enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
     uint64_t seed = 1, bytes = 0;
     (void)argument;
     begin(real.purge);
@@ -301,11 +301,23 @@ static void replace_lengths(const void *argument)
         *at = keep(tslab_malloc(n));
         bytes += n;
         clock_ms += i % PER_MS == 0;
+        const size_t used = counter_get(&depot.units[RUN_USED]), dirty = counter_get(&depot.units[RUN_DIRTY]);
+        const size_t most = load_plain(&depot.use.below_peak) + used / 8;
+        CHECK_SAY(dirty <= most + STEP_UNITS, "%zu units wait, not %zu at most", dirty, most);
     }
     struct total_figures stats;
     stats_totals(&stats);
     CHECK_SAY(stats.purge_mistakes <= bytes / 30, "of %zu MiB %zu were purged, and %zu of them missed",
               (size_t)bytes >> 20, stats.purged_bytes >> 20, stats.purge_mistakes >> 20);
+    const size_t missed = load_plain(&depot.use.missed);
+    CHECK(missed != 0);
+    clock_ms += DELAY_MS;
+    tslab_free(keep(tslab_malloc(MOST * 2)));
+    const size_t faded = load_plain(&depot.use.missed);
+    CHECK_SAY(faded <= missed / 2 + STEP_UNITS * 4, "of %zu units %zu count a delay later", missed, faded);
+    clock_ms += (uint64_t)10 * DELAY_MS;
+    tslab_free(keep(tslab_malloc(MOST * 2)));
+    CHECK(load_plain(&depot.use.missed) == 0);
     clean_up();
 }
 
