@@ -254,20 +254,21 @@ uint32_t run_find(unsigned kind, uint32_t n, uint32_t align)
 
 struct purged_lately purged_lately;
 
-void run_count_fresh(uint32_t units)
+uint32_t run_count_fresh(uint32_t units)
 {
     enum { LATELY_MS = 1000 };
     invariant(lock_is_held(&depot.lock));
     counter_add(&depot.fresh_units, units);
-    if (purged_lately.units != 0 && units != 0) {
-        if (os_now_ms() - purged_lately.purged_ms > LATELY_MS) {
-            purged_lately.units = 0;
-        }
-        const size_t mistaken = min_size(units, purged_lately.units);
-        purged_lately.units -= mistaken;
-        counter_add(&purged_lately.mistaken_units, mistaken);
-        recent_use_miss(&depot.use, units, mistaken);
+    if (purged_lately.units == 0 || units == 0) {
+        return 0;
     }
+    if (os_now_ms() - purged_lately.purged_ms > LATELY_MS) {
+        purged_lately.units = 0;
+    }
+    const size_t mistaken = min_size(units, purged_lately.units);
+    purged_lately.units -= mistaken;
+    counter_add(&purged_lately.mistaken_units, mistaken);
+    return (uint32_t)mistaken;
 }
 
 void run_count_purged(uint32_t units, uint64_t now_ms)

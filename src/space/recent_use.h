@@ -38,7 +38,7 @@ struct recent_use {
 /* So many units are in use now. */
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms);
 
-/* So many units without pages are taken, and so many of them were given back lately. They are missed unless the use
+/* So many units are taken, and so many of them were given back lately. They are missed unless the use
  * grows beyond its peak: then all that is in use and waits would have been more than ever was. */
 static inline void recent_use_miss(struct recent_use *use, size_t units, size_t given_back)
 {

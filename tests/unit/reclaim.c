@@ -329,6 +329,40 @@ static void what_was_missed_waits(void **state)
     }
 }
 
+/* Longer slots replace shorter ones, and some of these stay. What goes meanwhile is not missed. */
+static void lengthen_slots(const void *argument)
+{
+    enum { SLOTS = 4000, LEAST = 4096, ROUNDS = 10, STAY = 50 };
+    static void *slots[SLOTS];
+    (void)argument;
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
+    clock_ms = real.now_ms();
+    size_t bytes = LEAST;
+    for (size_t round = 0; round < ROUNDS; round++, bytes += bytes / 3) {
+        for (size_t i = 0; i < SLOTS * LEAST / bytes; i++) {
+            if (i % STAY != 0) {
+                tslab_free(slots[i]);
+            }
+            slots[i] = memset(keep(tslab_malloc(bytes)), 1, bytes);
+        }
+        clock_ms += 10;
+    }
+    struct total_figures stats;
+    stats_totals(&stats);
+    CHECK(stats.purge_mistakes != 0);
+    CHECK_SAY(load_plain(&depot.use.missed) == 0, "%zu units are missed", load_plain(&depot.use.missed));
+}
+
+static void longer_slots_miss_nothing(void **state)
+{
+    (void)state;
+    if (!GUARDED) {
+        child_succeeds(lengthen_slots, NULL, "");
+    }
+}
+
 /* Memory that a trim finds clean and mapped loses its addresses, also when it was swept before. */
 static void trim_after_swinging(const void *argument)
 {
@@ -461,6 +495,7 @@ int main(void)
         cmocka_unit_test(what_grows_again_is_faulted_in_once_more),
         cmocka_unit_test(what_comes_often_waits),
         cmocka_unit_test(what_was_missed_waits),
+        cmocka_unit_test(longer_slots_miss_nothing),
         cmocka_unit_test(a_trim_takes_addresses_that_were_kept),
         cmocka_unit_test(aligned_blocks_use_their_holes),
         cmocka_unit_test(an_alignment_is_grown_for_once),
