@@ -96,8 +96,8 @@ uint32_t run_place(uint32_t run, uint32_t n, uint32_t align);
 /* A run of the kind that has n aligned units. It stays linked. 0 when there is none. */
 uint32_t run_find(unsigned kind, uint32_t n, uint32_t align);
 
-/* Counts units that are wanted and have no pages. What was purged less than a second ago was purged by mistake. Returns
- * so many of them. */
+/* Counts units that are taken and have no pages. Returns how many of them were purged by mistake, that is, less than a
+ * second ago. */
 uint32_t run_count_fresh(uint32_t units);
 
 /* Counts units that were just purged. */

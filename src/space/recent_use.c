@@ -23,7 +23,7 @@ static void turn_window(struct recent_use *use, size_t units, uint64_t now_ms, u
     }
 }
 
-/* What was freed and is taken again. So many units were in use before. */
+/* Notes what was freed and is taken again, when the use changes from `before` to `units`. */
 static void note_again(struct recent_use *use, size_t before, size_t units)
 {
     use->now.again = max_size(use->now.again, min_size(units, use->top) - min_size(use->low, units));

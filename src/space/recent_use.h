@@ -3,7 +3,7 @@
  * wait as the program is likely to take (reclaim.h), and a stock keeps as many slots (stock.h), whose units are bytes.
  *
  * Time is cut into windows, here of purge_delay_ms. "Lately" is this window and the one before, unless there was a long
- * pause. What was missed fades: of its sum a half is forgotten when a window ends.
+ * pause. When a window ends, a half of what was missed is forgotten.
  *
  * Threads: changed by the holder of the depot's lock, or of the heap. Any thread reads the atomic fields. */
 #ifndef TSLAB_SPACE_RECENT_USE_H
@@ -38,8 +38,8 @@ struct recent_use {
 /* So many units are in use now. */
 void recent_use_note(struct recent_use *use, size_t units, uint64_t now_ms, uint64_t window_ms);
 
-/* So many units are taken, and so many of them were given back lately. They are missed unless the use
- * grows beyond its peak: then all that is in use and waits would have been more than ever was. */
+/* `units` are taken. Of these, `given_back` were given back lately. They are missed, unless the use grows beyond its
+ * peak: had they waited, then the sum of what was in use and what waited would have been larger than any peak. */
 static inline void recent_use_miss(struct recent_use *use, size_t units, size_t given_back)
 {
     const size_t missed = load_plain(&use->missed) + (load_plain(&use->below_peak) >= units ? given_back : 0);

@@ -23,8 +23,8 @@ enum {
     LEAVE_UNITS_MIN = (4 << 20) / UNIT_BYTES,
     LEAVE_SHIFT = 6,
     PAUSE_MS_MIN = 10, /* the shortest pause after a refusal */
-    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case, */
-    MISSED_SHIFT = 3,  /* and this, if so much was purged lately and missed */
+    BESIDES_SHIFT = 5, /* this fraction of what is in use may wait in any case */
+    MISSED_SHIFT = 3,  /* what was missed may wait, up to this fraction of what is in use */
     /* Where there is no keeper. This fraction of what is in use may wait. What the program freed and took again lately
      * may wait up to the largest of AGAIN_UNITS, what is in use, and this fraction of the sum of all that it took
      * again. */
@@ -47,8 +47,9 @@ static struct {
     atomic_u64 paused_until_ms;   /* end of the pause after a refusal; 0: the system has not refused */
 } purger = { .lock = LOCK_INIT(RANK_PURGE) };
 
-/* Where there is no keeper, this may be the last time that anybody looks. So only as much waits, and a
- * little, as the program has freed and taken again lately, or a share of what is in use, or a huge page. */
+/* Where there is no keeper, this may be the last time that anybody looks. So beside
+ * a little only so much waits: what the program has freed and taken again lately, a share of what is in use, or a huge
+ * page, whichever is most. */
 static size_t unkept_units(size_t used)
 {
     const size_t often = load_plain(&depot.use.came) >> OFTEN_SHIFT;
@@ -57,9 +58,9 @@ static size_t unkept_units(size_t used)
 }
 
 /* The dirty units that may wait for reuse. What is in use and what waits are together no more than what was in use
- * lately, and a little: the option, a share, or what was missed, whichever is more. Where runs of many lengths come and
- * go, some always wait that serve nothing, so the purger would take those that the program wants next. A huge page
- * counts as used when it is taken. */
+ * lately, and a little: the option, a share, or what was missed, whichever is most. The last is for programs whose
+ * large blocks have many lengths: they always have empty runs that no request fits, and without more room the purger
+ * takes the runs that they want next. A huge page counts as used when it is taken. */
 static size_t waiting_units(void)
 {
     const size_t most = limit_presses() ? 0 : option_get(OPTION_RETAIN_LIMIT_BYTES) >> UNIT_SHIFT;

@@ -242,7 +242,7 @@ static void what_grows_again_is_faulted_in_once_more(void **state)
     }
 }
 
-/* Takes and frees 128 MiB so many times. Returns the MiB of free memory that then wait. */
+/* Takes and frees 128 MiB `rounds` times. Returns how many MiB of free memory wait then. */
 static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
 {
     enum { BLOCKS = 16, BYTES = 8 << 20 };
@@ -283,8 +283,8 @@ static void what_comes_often_waits(void **state)
     }
 }
 
-/* Blocks of many lengths, replaced at random: some runs always wait that serve nothing. What was purged for them and
- * missed waits, an eighth of what is in use at most, until it is forgotten. */
+/* Large blocks of many lengths replace each other at random. What the program missed may wait, up to an eighth of what
+ * is in use, so little more is purged by mistake. What was missed is forgotten in time. */
 static void replace_lengths(const void *argument)
 {
     enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
@@ -329,7 +329,7 @@ static void what_was_missed_waits(void **state)
     }
 }
 
-/* Longer slots replace shorter ones, and some of these stay. What goes meanwhile is not missed. */
+/* Longer slots replace shorter ones, some of which stay. The program does not miss the slabs that go meanwhile. */
 static void lengthen_slots(const void *argument)
 {
     enum { SLOTS = 4000, LEAST = 4096, ROUNDS = 10, STAY = 50 };
