@@ -70,23 +70,25 @@ bool resting_place(struct heap *heap, struct heap **emptied)
 struct heap *resting_take(void)
 {
     _Atomic(struct heap *) *place = NULL;
-    uint64_t since_ms = 0;
+    struct heap *last = NULL;
     for (unsigned i = 0; i < RESTING; i++) {
         struct heap *const heap = load_plain(&resting_places[i]);
-        if (heap != NULL && rests_since(heap) >= since_ms) {
-            since_ms = rests_since(heap);
+        const bool is_later = heap != NULL && (last == NULL || rests_since(heap) >= rests_since(last));
+        if (is_later && lock_try(&heap->gate->lock)) { /* nobody empties it now */
+            if (last != NULL) {
+                lock_release(&last->gate->lock);
+            }
+            last = heap;
             place = &resting_places[i];
         }
     }
-    struct heap *const heap = place == NULL ? NULL : load_plain(place);
-    if (heap == NULL || !lock_try(&heap->gate->lock)) {
-        return NULL; /* somebody empties it now */
+    if (last != NULL) {
+        invariant(rests_since(last) == 0 || last->epoch == &epoch_process);
+        store_release(&last->rests_since_ms, 0);
+        store_release(place, NULL);
+        lock_release(&last->gate->lock);
     }
-    invariant(since_ms == 0 || heap->epoch == &epoch_process);
-    store_release(&heap->rests_since_ms, 0);
-    store_release(place, NULL);
-    lock_release(&heap->gate->lock);
-    return heap;
+    return last;
 }
 
 /* Empties a heap in its gate, if it still rests: a thread may have taken it meanwhile, and may have ended, too. */

@@ -24,8 +24,8 @@ bool resting_begin(struct heap *heap);
  * False: there is no place. Under the registry's lock. */
 bool resting_place(struct heap *heap, struct heap **emptied);
 
-/* Takes a heap out of its place, that which came last, for a thread that begins. NULL: there is none. Under the
- * registry's lock. */
+/* Takes a heap out of its place, that which came last of those that nobody empties now, for a thread that begins. NULL:
+ * there is none. Under the registry's lock. */
 struct heap *resting_take(void);
 
 /* Empties the heaps that have rested since a time. Returns whether others still rest. In a gate, or with the keeper's

@@ -159,7 +159,10 @@ int main(int argc, char **argv)
     check_all_is_back(1);
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    CHECK_SAY(figure("thread_records") <= WORKERS + 4, "%zu records for %d threads at once",
-              (size_t)figure("thread_records"), WORKERS + 3);
+    /* A thread that begins passes over a record that somebody empties, who may be the thread that trims or the keeper.
+     */
+    enum { THREADS = WORKERS + 3, EMPTIED = 2 };
+    CHECK_SAY(figure("thread_records") <= THREADS + EMPTIED, "%zu records for %d threads at once",
+              (size_t)figure("thread_records"), THREADS);
     return 0;
 }

@@ -373,6 +373,55 @@ static void rest_of_a_heap(const void *argument)
     CHECK(!resting_tick(os_now_ms() + 2000) && !resting_look(0));
 }
 
+/* What two threads at once do has two records. */
+struct pair_of_threads {
+    pthread_barrier_t turn;
+    struct heap *heaps[2];
+};
+
+static void *allocate_beside_another(void *argument)
+{
+    struct pair_of_threads *const pair = argument;
+    tslab_free(keep(tslab_malloc(100)));
+    pair->heaps[pthread_barrier_wait(&pair->turn) == PTHREAD_BARRIER_SERIAL_THREAD] = front_current->heap;
+    return NULL;
+}
+
+static void *tell_heap(void *argument)
+{
+    tslab_free(keep(tslab_malloc(100)));
+    *(struct heap **)argument = front_current->heap;
+    return NULL;
+}
+
+/* The heap that somebody empties is passed over, and another one is taken. */
+static void take_beside_one_who_empties(const void *argument)
+{
+    (void)argument;
+    struct pair_of_threads pair;
+    CHECK(pthread_barrier_init(&pair.turn, NULL, 2) == 0);
+    pthread_t threads[2], thread;
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_create(&threads[i], NULL, allocate_beside_another, &pair) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct heap *taken;
+        lock_acquire(&pair.heaps[i]->gate->lock);
+        CHECK(pthread_create(&thread, NULL, tell_heap, &taken) == 0 && pthread_join(thread, NULL) == 0);
+        lock_release(&pair.heaps[i]->gate->lock);
+        CHECK(taken == pair.heaps[1 - i]);
+    }
+}
+
+static void a_heap_that_is_emptied_is_passed_over(void **state)
+{
+    (void)state;
+    child_succeeds(take_beside_one_who_empties, NULL, "");
+}
+
 static void a_heap_rests_between_two_threads(void **state)
 {
     (void)state;
@@ -1147,6 +1196,7 @@ int main(void)
         cmocka_unit_test(what_is_cached_is_bounded),
         cmocka_unit_test(an_exit_empties_the_caches),
         cmocka_unit_test(a_heap_rests_between_two_threads),
+        cmocka_unit_test(a_heap_that_is_emptied_is_passed_over),
         cmocka_unit_test(a_slab_finds_a_new_home),
         cmocka_unit_test(remote_frees_wait_in_an_outbox_and_come_back),
         cmocka_unit_test(the_exchange_passes_slots_and_gives_back),

@@ -1,5 +1,5 @@
 # thread/resting.c: a thread that begins takes a heap that another is about to empty.
 /^struct heap \*resting_take/,/^}/{
-s/ || !lock_try(&heap->gate->lock)//
+s/is_later && lock_try(&heap->gate->lock)/is_later/
 /lock_release/d
 }
