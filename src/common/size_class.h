@@ -3,9 +3,11 @@
  * One table gives everything: the size of a slot and the units of a slab. The steps are 16 bytes up to 128, then eight
  * a doubling up to 2 KiB, then four a doubling up to 256 KiB. Up to 8 KiB, powers of two are followed by a class for
  * one with a header. From 16 KiB on, powers of two have a cache line more, so that their first bytes do not all meet in
- * one set of the processor's caches. A slab has at least 32 slots of up to 1 KiB, 16 of up to 4 KiB, 8 of up to 128
- * KiB, and 4 beyond. Its tail waste is below 3 %, 6 % for 16 KiB (docs/decisions/size-classes.md). Class 0 is no class:
- * units without slots (free units, large runs, chunks) have tags of class 0.
+ * one set of the processor's caches. A slab has at least 32 slots of up to 1 KiB, 16 of up to 4 KiB, and 8 of up to 16
+ * KiB, and its tail waste is below 3 %. Larger slots have the shortest slab without a tail, which is empty soon and
+ * whose units then serve any class; those of powers of two have at least two slots, and tails below 6 %
+ * (docs/decisions/size-classes.md). Class 0 is no class: units without slots (free units, large runs, chunks) have tags
+ * of class 0.
  *
  * The simulation build has another table, with few slots and words of two bits, to give bugs a chance.
  *
@@ -38,12 +40,12 @@ enum {
     X(a, 960, 2) X(a, 1024, 2) X(a, 1152, 2) X(a, 1280, 2) X(a, 1408, 2) X(a, 1536, 2) \
     X(a, 1664, 3) X(a, 1792, 2) X(a, 1920, 2) X(a, 2048, 2) X(a, 2304, 3) X(a, 2560, 3) X(a, 3072, 3) \
     X(a, 3584, 4) X(a, 4096, 4) X(a, 4608, 4) X(a, 5120, 5) X(a, 6144, 3) X(a, 7168, 4) X(a, 8192, 4) \
-    X(a, 9216, 8) X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16448, 17) X(a, 20480, 10) X(a, 24576, 12) \
-    X(a, 28672, 14) X(a, 32832, 33) CLASS_TABLE_ABOVE(X, a)
+    X(a, 9216, 8) X(a, 10240, 5) X(a, 12288, 6) X(a, 14336, 7) X(a, 16448, 17) X(a, 20480, 5) X(a, 24576, 3) \
+    X(a, 28672, 7) X(a, 32832, 17) CLASS_TABLE_ABOVE(X, a)
 #if SLOT_MOST > 32832
 #define CLASS_TABLE_ABOVE(X, a) \
-    X(a, 40960, 20) X(a, 49152, 24) X(a, 57344, 28) X(a, 65600, 33) X(a, 81920, 40) X(a, 98304, 48) \
-    X(a, 114688, 56) X(a, 131136, 65) X(a, 163840, 40) X(a, 196608, 48) X(a, 229376, 56) X(a, 262208, 65)
+    X(a, 40960, 5) X(a, 49152, 3) X(a, 57344, 7) X(a, 65600, 17) X(a, 81920, 5) X(a, 98304, 6) \
+    X(a, 114688, 7) X(a, 131136, 17) X(a, 163840, 10) X(a, 196608, 12) X(a, 229376, 14) X(a, 262208, 33)
 #else
 #define CLASS_TABLE_ABOVE(X, a)
 #endif

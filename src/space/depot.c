@@ -119,12 +119,10 @@ static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
            limit_allows(HUGE_UNITS) && huge_claim();
 }
 
-/* Slabs miss nothing: where slabs of longer slots follow those of shorter ones, what waits hardly serves them. When
- * their misses counted, the lab's `buffers` had 1.2 times the peak RSS. */
-static void note_miss(uint32_t n, bool fills, uint32_t given_back)
+static void note_miss(uint32_t n, uint32_t given_back)
 {
     invariant(lock_is_held(&depot.lock) && given_back <= n);
-    recent_use_miss(&depot.use, n, fills ? 0 : given_back);
+    recent_use_miss(&depot.use, n, given_back);
 }
 
 static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *clean)
@@ -143,7 +141,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
         const uint32_t fresh = row_fresh(run, n);
         const bool fits = fresh == 0 || limit_allows(fresh);
         invariant(fresh <= n && row_behind(run, n) >= n);
-        note_miss(n, fills, run_count_fresh(fits ? row_cut(run, n) : 0));
+        note_miss(n, run_count_fresh(fits ? row_cut(run, n) : 0));
         *clean = false;
         depot_note_use(now_ms);
         depot_unlock();
@@ -155,7 +153,7 @@ static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *cle
     const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n, now_ms);
     const uint32_t units = huge ? HUGE_UNITS : n;
     const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
-    note_miss(units, fills, run_count_fresh(first != 0 && *clean ? units : 0));
+    note_miss(units, run_count_fresh(first != 0 && *clean ? units : 0));
     invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
     invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
     depot_note_use(now_ms);
@@ -272,7 +270,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;
     if (run != 0) {
         *clean = arena.runs[run].kind == RUN_CLEAN && arena.runs[run].units >= more;
-        note_miss(more, false, run_count_fresh(row_cut(run, more)));
+        note_miss(more, run_count_fresh(row_cut(run, more)));
         run_unmark(behind);
         run_unmark(first);
         run_mark(first, wanted, RUN_USED);
