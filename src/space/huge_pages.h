@@ -16,7 +16,7 @@
 #include "space/arena.h"
 
 enum {
-    HUGE_RUN_UNITS = 5 /* the longest run that is soon filled: slots of up to 8 KiB, and of 10 */
+    HUGE_RUN_UNITS = 5 /* the longest slab that is soon filled */
 };
 
 /* Whether the process may ask for huge pages in its arena. */

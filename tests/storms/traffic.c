@@ -159,8 +159,7 @@ int main(int argc, char **argv)
     check_all_is_back(1);
     struct tslab_stats stats;
     tslab_stats_get(&stats);
-    /* A thread that begins passes over a record that somebody empties, who may be the thread that trims or the keeper.
-     */
+    /* A thread that begins passes over a record that is emptied just then, by the thread that trims or the keeper. */
     enum { THREADS = WORKERS + 3, EMPTIED = 2 };
     CHECK_SAY(figure("thread_records") <= THREADS + EMPTIED, "%zu records for %d threads at once",
               (size_t)figure("thread_records"), THREADS);

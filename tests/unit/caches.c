@@ -373,7 +373,7 @@ static void rest_of_a_heap(const void *argument)
     CHECK(!resting_tick(os_now_ms() + 2000) && !resting_look(0));
 }
 
-/* What two threads at once do has two records. */
+/* Two threads that wait for each other, so that each has a heap of its own. */
 struct pair_of_threads {
     pthread_barrier_t turn;
     struct heap *heaps[2];

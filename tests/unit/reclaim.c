@@ -242,6 +242,16 @@ static void what_grows_again_is_faulted_in_once_more(void **state)
     }
 }
 
+/* Begins with purges that the system carries out, with the policy that users have, and with a clock that the test
+ * moves. */
+static void begin_adaptive(void)
+{
+    begin(real.purge);
+    os_calls.purge = real.purge;
+    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
+    clock_ms = real.now_ms();
+}
+
 /* Takes and frees 128 MiB `rounds` times. Returns how many MiB of free memory wait then. */
 static size_t left_of_rounds(unsigned rounds, uint64_t apart_ms)
 {
@@ -262,10 +272,7 @@ static void take_rounds(const void *argument)
 {
     enum { OFTEN = 20, SELDOM = 3, ALL = 128, BOUND = 64 };
     (void)argument;
-    begin(real.purge);
-    os_calls.purge = real.purge;
-    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
-    clock_ms = real.now_ms();
+    begin_adaptive();
     const size_t once = left_of_rounds(1, 10), seldom = left_of_rounds(SELDOM - 1, 10);
     CHECK_SAY(once < 8 && seldom >= BOUND / 2 && seldom <= BOUND + 8, "%zu MiB, and %zu", once, seldom);
     const size_t often = left_of_rounds(OFTEN, 10);
@@ -283,17 +290,14 @@ static void what_comes_often_waits(void **state)
     }
 }
 
-/* Large blocks of many lengths replace each other at random. What the program missed may wait, up to an eighth of what
- * is in use, so little more is purged by mistake. What was missed is forgotten in time. */
+/* Large blocks of many lengths replace each other at random. The program takes again what was purged, so that as much
+ * memory may wait, up to an eighth of what is in use. Then little is purged by mistake. After a pause no more waits. */
 static void replace_lengths(const void *argument)
 {
     enum { BLOCKS = 30, LEAST = 262145, MOST = 2 << 20, ROUNDS = 5000, PER_MS = 10, STEP_UNITS = MIB / UNIT_BYTES };
     uint64_t seed = 1, bytes = 0;
     (void)argument;
-    begin(real.purge);
-    os_calls.purge = real.purge;
-    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
-    clock_ms = real.now_ms();
+    begin_adaptive();
     for (size_t i = 0; i < ROUNDS; i++) {
         void **const at = &large[random_next(&seed) % BLOCKS];
         const size_t n = LEAST + random_next(&seed) % (MOST - LEAST);
@@ -338,10 +342,7 @@ static void replace_wide(const void *argument)
     uint64_t seed = 1;
     size_t live = 0, live_peak = 0, peak = 0;
     (void)argument;
-    begin(real.purge);
-    os_calls.purge = real.purge;
-    option_values[OPTION_PURGE] = PURGE_ADAPTIVE;
-    clock_ms = real.now_ms();
+    begin_adaptive();
     for (size_t i = 0; i < ROUNDS; i++) {
         const size_t at = random_next(&seed) % BLOCKS, n = 16 + random_next(&seed) % MOST;
         tslab_free(blocks[at]);
