@@ -100,8 +100,9 @@ struct use_tally {
     uint64_t used_slot_bytes; /* of slabs: not in the bitmap */
     uint64_t open_live_bytes; /* in chunks that have a cursor */
     uint64_t claimed_gone_bytes;
-    uint64_t there_bytes;     /* of all runs, on pages that are there */
-    uint64_t bare_slab_bytes; /* of slabs, on pages that were handed out and not touched */
+    uint64_t there_bytes;             /* of all runs, on pages that are there */
+    uint64_t free_bytes[CLASS_LIMIT]; /* in the bitmaps of a class, on pages that were handed out */
+    uint64_t bare_bytes[CLASS_LIMIT]; /* of its slabs, on pages that were handed out and not touched */
     uint64_t slab_units, chunk_units, large_units;
     uint64_t handle_units; /* of slabs with handles */
     uint64_t large_runs;
@@ -116,6 +117,7 @@ static void add_slab(struct accounts *accounts, struct use_tally *tally, const s
     const bool held = word_state(run->word) == SLAB_ATTACHED;
     account_add(held ? &accounts->attached_slabs : &accounts->partial_slabs, free, slab.free_gone_bytes);
     account_add(&accounts->slab_tails, tail, slab.tail_gone_bytes);
+    tally->free_bytes[run->class] += not_below_zero(free, slab.free_gone_bytes);
     tally->claimed_gone_bytes += slab.claimed_gone_bytes;
     tally->used_slot_bytes += (uint64_t)(geometry->slots - slab.free_slots) * geometry->size;
     tally->slab_units += run->units;
@@ -163,7 +165,7 @@ static void add_runs(struct accounts *accounts, struct use_tally *tally, struct 
         switch (run.kind) {
         case CENSUS_SLAB:
             add_slab(accounts, tally, &run);
-            tally->bare_slab_bytes += bare;
+            tally->bare_bytes[run.class] += bare;
             break;
         case CENSUS_CHUNK:
             add_chunk(accounts, tally, &run);
@@ -254,22 +256,36 @@ static uint64_t hot_runs_bytes(void)
     return units << UNIT_SHIFT;
 }
 
+/* Which slots of a class lie on its untouched pages is not known, but for fresh ones in magazines. Cached slots and
+ * then free ones are taken to, as far as they go, as many were never handed to the program. Objects have the rest. */
+
+/* Adds slots of which *bare bytes are untouched, as far as they go, and takes these out. */
+static uint64_t add_bare(struct account *account, uint64_t bytes, uint64_t *bare)
+{
+    const uint64_t untouched = min_size(bytes, *bare);
+    account_add(account, bytes, untouched);
+    *bare -= untouched;
+    return bytes;
+}
+
 /* Returns the bytes of all cached slots. */
-static uint64_t add_cached(struct accounts *accounts)
+static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
 {
     uint64_t cached = 0;
     for (unsigned c = 1; c < CLASS_LIMIT; c++) {
         const uint64_t size = class_geometry[c].size, exchanged = exchange_slots(c);
+        uint64_t *const bare = &tally->bare_bytes[c];
         struct class_held held;
         accounts_held(c, &held);
         invariant(!class_geometry[c].shares_lines || exchanged == 0);
-        account_add(&accounts->magazines, held.magazine * size, held.magazine_untouched);
-        account_add(&accounts->stocks, held.stock * size, 0);
-        account_add(&accounts->outboxes, held.outbox * size, 0);
-        account_add(&accounts->exchange, exchanged * size, 0);
+        *bare = max_size(*bare, held.magazine_untouched);
+        cached += add_bare(&accounts->magazines, held.magazine * size, bare);
+        cached += add_bare(&accounts->stocks, held.stock * size, bare);
+        cached += add_bare(&accounts->exchange, exchanged * size, bare);
+        cached += add_bare(&accounts->outboxes, held.outbox * size, bare);
+        cached += add_bare(&accounts->retired, held.retired * size, bare);
         account_add(&accounts->claimed, held.claimed * size, 0);
-        account_add(&accounts->retired, held.retired * size, 0);
-        cached += (held.magazine + held.stock + held.outbox + exchanged + held.claimed + held.retired) * size;
+        cached += held.claimed * size;
     }
     return cached;
 }
@@ -349,6 +365,21 @@ static uint64_t sum_of(const struct accounts *accounts, uint64_t *untouched)
     return sum;
 }
 
+static void add_live_slots(struct accounts *accounts, const struct use_tally *tally, uint64_t live)
+{
+    struct account *const partial = &accounts->partial_slabs, *const attached = &accounts->attached_slabs;
+    uint64_t free = 0, bare = 0;
+    for (unsigned c = 1; c < CLASS_LIMIT; c++) {
+        const uint64_t of_free = min_size(tally->bare_bytes[c], tally->free_bytes[c]);
+        free += of_free;
+        bare += tally->bare_bytes[c] - of_free;
+    }
+    const uint64_t of_partial = min_size(free, partial->bytes - partial->untouched_bytes);
+    partial->untouched_bytes += of_partial;
+    attached->untouched_bytes += free - of_partial;
+    accounts->live_slots = (struct account){ live, min_size(bare, live) };
+}
+
 static uint64_t kind_bytes(enum run_kind kind)
 {
     return (uint64_t)counter_get(&depot.units[kind]) << UNIT_SHIFT;
@@ -368,13 +399,12 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
 {
     struct use_tally tally = { .slab_units = 0 };
     memset(accounts, 0, sizeof *accounts);
-    const uint64_t cached = add_cached(accounts);
     add_runs(accounts, &tally, resident);
+    const uint64_t cached = add_cached(accounts, &tally);
     add_cursors(accounts, &tally);
     accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
     const uint64_t live = not_below_zero(tally.used_slot_bytes, cached);
-    const uint64_t bare = not_below_zero(tally.bare_slab_bytes, accounts->magazines.untouched_bytes);
-    accounts->live_slots = (struct account){ live, min_size(bare, live) };
+    add_live_slots(accounts, &tally, live);
     accounts->trapped_runs = all_of((uint64_t)counter_get(&trap_units) << UNIT_SHIFT);
     const uint64_t there = there_bytes(resident, 1, load_acquire(&arena.committed_units) - 1);
     uint64_t idle = not_below_zero(there, tally.there_bytes);

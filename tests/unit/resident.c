@@ -255,6 +255,29 @@ static void half_touched(const void *unused)
     check_not_ours("half touched and trimmed", before);
 }
 
+/* Objects that live are written, and those that were freed were written at their start alone. */
+static void half_touched_and_freed(const void *unused)
+{
+    (void)unused;
+    enum { WAITING = 200, ROUNDS = 20, LIVING = 10000, LIVING_BYTES = 112 };
+    for (size_t i = 0; i < LIVING; i++) {
+        keep(written(LIVING_BYTES));
+    }
+    for (size_t i = 0; i < (size_t)WAITING * ROUNDS; i++) {
+        char **const place = &objects[i % WAITING];
+        *place = tslab_malloc(1024 + i * 53 % 7000);
+        CHECK(*place != NULL);
+        (*place)[0] = 1;
+        for (size_t at = 0; i % WAITING == WAITING - 1 && at < WAITING; at++) {
+            tslab_free(objects[at]);
+        }
+    }
+    struct process_figures sums;
+    stats_process_get(&sums);
+    CHECK(sums.live >= (uint64_t)LIVING * LIVING_BYTES && sums.caches != 0);
+    CHECK(not_ours() >= 0);
+}
+
 /* Objects die at random, in the process and in epochs that stay or are closed, while the program trims now and then,
  * and others take their places. */
 static void any_history(const void *seed)
@@ -322,6 +345,12 @@ static void what_the_program_left_untouched_is_not_resident(void **state)
     run(half_touched);
 }
 
+static void what_lives_and_is_written_is_live(void **state)
+{
+    (void)state;
+    run(half_touched_and_freed);
+}
+
 static void histories_agree_with_the_kernel(void **state)
 {
     (void)state;
@@ -355,6 +384,7 @@ int main(void)
         cmocka_unit_test(what_nobody_had_is_not_resident),
         cmocka_unit_test(what_epochs_that_drain_have_is_resident),
         cmocka_unit_test(what_the_program_left_untouched_is_not_resident),
+        cmocka_unit_test(what_lives_and_is_written_is_live),
         cmocka_unit_test(histories_agree_with_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
