@@ -99,7 +99,7 @@ def main():
             check_dropin(compilers[0], "-O1")
             check_poor_headers(compilers[0])
             make_amalgamation("--without-reports")
-            check_library(compilers[0], "-O2")
+            check_library(compilers[0], "-O2", "-fPIC")
             check_dropin(compilers[0], "-O0")
             return
         for cc in compilers[1:]:
