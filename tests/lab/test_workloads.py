@@ -45,6 +45,7 @@ FIGURES = ("operations", "seconds", "hash", "peak_kib", "base_kib", "live_kib", 
 FIGURES += ("pss_kib", "private_kib", "huge_kib", "system_seconds", "faults")
 FACTS = {
     "mixed-remote": ("remote_share",),
+    "blocks": ("remote_share",),
     "cache-scratch": ("shared_lines",),
     "cache-thrash": ("shared_lines",),
     "larson": ("inherited_share", "threads_started"),
@@ -433,7 +434,7 @@ class Names(unittest.TestCase):
         case = named.parse(" mixed-remote: threads=8 ,remote = 50,operations=1_000 ")
         self.assertEqual(case.name, "mixed-remote:operations=1000,threads=8")  # remote=50 is the default
         argv = case.argv(Path("/there"), quick=False)
-        self.assertEqual(argv, ["/there/remote", "1000", "8", "50", "400", "16", "2048", "65536", "0"])
+        self.assertEqual(argv, ["/there/remote", "1000", "8", "50", "400", "16", "2048", "65536", "0", "0"])
         self.assertEqual(named.parse(case.name), case)
 
     def test_quick_changes_what_was_not_asked_for(self):

@@ -65,7 +65,7 @@ def _remote() -> Iterator[Case]:
     for threads in (2, 8):
         for percent, operations, limit in ((0, 8_000_000, None), (50, 3_000_000, 1.0), (90, 3_000_000, 1.0)):
             values = {"operations": operations, "threads": threads, "remote": percent}
-            values |= {"live": 400, "min": 16, "max": 2048, "ring": 65_536}
+            values |= {"live": 400, "min": 16, "max": 2048, "ring": 65_536, "written": 0}
             yield _case(f"remote-{threads}t-{percent}", "remote", "mixed-remote", limit, **values)
 
 

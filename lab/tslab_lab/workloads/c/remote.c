@@ -2,7 +2,7 @@
 // them. Where its ring is full, the thread frees the object itself: the share that was freed by another is reported.
 // Each takes at most twice as many objects from its ring as it replaces meanwhile: so who is behind catches up, but
 // goes on replacing, and the share stays near what was asked for, however fast the allocator is at one side or the
-// other.
+// other. Each byte of an object is written, or only its ends.
 
 #include "ring.h"
 
@@ -21,6 +21,18 @@ static unsigned thread_count;
 static uint32_t remote_percent;
 static uint32_t live_count;
 static uint32_t sizes[2];
+static int all_is_written;
+
+static void *make(actor *a, uint64_t random)
+{
+    uint32_t size = low_between(random, sizes[0], sizes[1]);
+    void *object = timed_malloc(a, size);
+    if (all_is_written) {
+        memset(object, (int)size, size);
+    }
+    object_mark(a, object, size);
+    return object;
+}
 
 static void drain(actor *a, uint32_t most)
 {
@@ -41,7 +53,7 @@ static void replace(actor *a, void **live, ring *out, uint64_t times)
             object_drop(a, *place);
             a->local_frees++;
         }
-        *place = object_make(a, low_between(random, sizes[0], sizes[1]));
+        *place = make(a, random);
         if (i % LOOK_INTERVAL == 0) {
             drain(a, TAKE_MOST);
         }
@@ -57,7 +69,7 @@ static void *work(void *argument)
     void **live = tables[a->index];
     ring *out = &rings[(a->index + 1) % thread_count];
     for (uint32_t i = 0; i < live_count; i++) {
-        live[i] = object_make(a, low_between(random_next(a), sizes[0], sizes[1]));
+        live[i] = make(a, random_next(a));
     }
     replace(a, live, out, operations / 10);
     a->local_frees = 0;
@@ -75,13 +87,14 @@ static void *work(void *argument)
 
 int main(int count, char **words)
 {
-    uint64_t values[7];
-    arguments_read(count, words, "OPERATIONS THREADS REMOTE_PERCENT LIVE LEAST MOST RING", values, 7);
+    uint64_t values[8];
+    arguments_read(count, words, "OPERATIONS THREADS REMOTE_PERCENT LIVE LEAST MOST RING WRITTEN", values, 8);
     thread_count = (unsigned)values[1];
     remote_percent = (uint32_t)values[2];
     live_count = (uint32_t)values[3];
     sizes[0] = (uint32_t)values[4];
     sizes[1] = (uint32_t)values[5];
+    all_is_written = values[7] != 0;
     sizes_check(sizes[0], sizes[1]);
     threads_check(values[1]);
     require(live_count != 0, "each thread must have live objects");
