@@ -39,7 +39,7 @@ install-strip: ## The same without debug information
 	@$(MAKE) --no-print-directory install STRIP=--strip
 
 uninstall: ## Remove what the last install has put there, below the same DESTDIR
-	@DESTDIR="$(DESTDIR)" cmake --build build/release --target uninstall
+	@DESTDIR="$(DESTDIR)" PREFIX="$(if $(filter file,$(origin PREFIX)),,$(PREFIX))" cmake --build build/release --target uninstall
 
 amalgamation: ## Make one C file and one header of the library, in build/amalgamation (docs/install.md)
 	@tools/amalgamate.py build/amalgamation

@@ -1,11 +1,19 @@
 # Removes what the last `cmake --install` of a build has put in place.
 #
-# usage: [DESTDIR=...] cmake -D manifest=FILE -P TslabUninstall.cmake
+# usage: [DESTDIR=...] [PREFIX=...] cmake -D manifest=FILE -P TslabUninstall.cmake
+#
+# With a PREFIX, it removes nothing if the last installation went elsewhere.
 
 if(NOT EXISTS "${manifest}")
     message(FATAL_ERROR "tslab: there is no ${manifest}: nothing was installed from this build.")
 endif()
 file(STRINGS "${manifest}" files)
+list(GET files 0 first)
+string(FIND "${first}" "$ENV{PREFIX}" at)
+if(NOT at EQUAL 0)
+    message(FATAL_ERROR "tslab: the last installation from this build has ${first}, and nothing in $ENV{PREFIX}. "
+                        "Nothing was removed. Install there again first, or leave PREFIX out.")
+endif()
 foreach(file IN LISTS files)
     set(file "$ENV{DESTDIR}${file}")
     if(EXISTS "${file}" OR IS_SYMLINK "${file}")
