@@ -246,7 +246,7 @@ static const struct {
     void (*tell)(struct text *text, enum option option, uint64_t number);
     const char *problem;
 } option_kinds[] = {
-    [KIND_NUMBER] = { parse_number, tell_number, "not a number in its range" },
+    [KIND_NUMBER] = { parse_number, tell_number, "not a number like 64 or 64M in its range" },
     [KIND_CHOICE] = { parse_choice, tell_choice, "unknown value" },
     [KIND_SIGNAL] = { parse_signal, tell_signal, "not a usable signal" },
     [KIND_LIMITS] = { parse_limits, tell_limits, "not a list of limits" },

@@ -316,7 +316,7 @@ class Sides(LabTest):
         cases = {
             "tslab@purge": "write options as NAME=VALUE, separated by commas, as in tslab@purge_delay_ms=0",
             "tslab@colour=1": "knows no option colour",
-            "tslab@purge_delay_ms=soon": "tslab@purge_delay_ms=soon: TSLAB_PURGE_DELAY_MS=soon: not a number in its range (0 to 3600000 ms); ignored",
+            "tslab@purge_delay_ms=soon": "tslab@purge_delay_ms=soon: TSLAB_PURGE_DELAY_MS=soon: not a number like 64 or 64M in its range (0 to 3600000 ms); ignored",
             "tslab@TSLAB_COLOUR=1": "TSLAB_COLOUR: unknown option",
             "tslab@stats=1,TSLAB_STATS=2": "is given TSLAB_STATS twice",
             "tslab@LD_PRELOAD=x": "for the dynamic linker",

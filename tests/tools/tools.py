@@ -87,7 +87,7 @@ def sanitizer(compiler, kind, starts, folder, shared, archive):
         first = subprocess.run(("gcc", f"-print-file-name={FIRST_OF_GCC[kind]}"), check=True, capture_output=True, text=True).stdout
         preload = f"{first.strip()} {preload}"
     # A wrong option: the library complains before the sanitizer has started.
-    wrong = "tslab: TSLAB_KEEPER=x: not a number in its range"
+    wrong = "tslab: TSLAB_KEEPER=x: not a number like 64 or 64M in its range"
     for way, environment in (("plain", {"LD_PRELOAD": preload}), ("linked", {}), ("archive", {})):
         yield from complaints(f"{compiler} {kind} {way}", (), folder / way, plugin, MISTAKES[kind], starts, environment)
         code, said = run([str(folder / way), str(plugin)], TSLAB_KEEPER="x", **environment)

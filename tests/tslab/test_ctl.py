@@ -171,7 +171,7 @@ class Commands(Ctl):
         for command, why in (
             ("purg=eager", r"purg: unknown option \(did you mean purge\?\)"),
             ("purge=soon", r"purge=soon: unknown value \(adaptive, eager,"),
-            ("retain_bytes=2T", r"retain_bytes=2T: not a number in its range \(0 to 1T bytes\)"),
+            ("retain_bytes=2T", r"retain_bytes=2T: not a number like 64 or 64M in its range \(0 to 1T bytes\)"),
             ("keeper=1", "keeper: is read when the program starts"),
             ("", "no such command"),
             ("trim=1", "unknown option"),
@@ -186,6 +186,7 @@ class Commands(Ctl):
         done = self.tslab("ctl", idle.pid, "purge=soon", "trim")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(f"tslab: process {idle.pid}: purge=soon: unknown value", done.stderr)
+        self.assertIn("dump has no value. Those with a file are dump-stats=", self.tslab("ctl", idle.pid, "dump=x").stderr)
         self.assertIn("no process 4194305", self.tslab("ctl", 4194305, "trim").stderr)
         off = self.begin(TSLAB_EXPORT="0")
         self.assertIn("start it with TSLAB_EXPORT=1", self.tslab("ctl", off.pid, "trim").stderr)

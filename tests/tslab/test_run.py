@@ -23,12 +23,12 @@ class Options(TslabTest):
 
     def test_the_library_is_asked_before_the_program_starts(self):
         for flag, value, why in (
-            ("--limit-bytes", "2000T", "not a number in its range (0 to 1024T bytes)"),
-            ("--retain-bytes", "2T", "not a number in its range (0 to 1T bytes)"),
-            ("--retain-bytes", "1.5M", "not a number in its range"),
-            ("--retain-bytes", "", "not a number in its range"),
-            ("--keeper", "3", "not a number in its range (0 to 2)"),
-            ("--export", "2", "not a number in its range (0 to 1)"),
+            ("--limit-bytes", "2000T", "not a number like 64 or 64M in its range (0 to 1024T bytes)"),
+            ("--retain-bytes", "2T", "not a number like 64 or 64M in its range (0 to 1T bytes)"),
+            ("--retain-bytes", "1.5M", "not a number like 64 or 64M in its range"),
+            ("--retain-bytes", "", "not a number like 64 or 64M in its range"),
+            ("--keeper", "3", "not a number like 64 or 64M in its range (0 to 2)"),
+            ("--export", "2", "not a number like 64 or 64M in its range (0 to 1)"),
             ("--purge", "soon", "unknown value (adaptive, eager"),
             ("--epoch-policy", "batch-0", "unknown value (never, per-request"),
             ("--epoch-limits", "a=1K", "not a list of limits (LABEL=BYTES"),
@@ -80,7 +80,7 @@ class Options(TslabTest):
         words = ("run", "--library", self.library, "--keeper=3", "--", "/bin/echo", "ran")
         done = self.tslab(*words, env=environment)
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
-        self.assertEqual(done.stderr, "tslab: TSLAB_KEEPER=3: not a number in its range (0 to 2); ignored\n")
+        self.assertEqual(done.stderr, "tslab: TSLAB_KEEPER=3: not a number like 64 or 64M in its range (0 to 2); ignored\n")
 
     def test_a_library_that_is_not_tslabs(self):
         linked = self.own / "libtslab.so.0.3"
@@ -225,10 +225,13 @@ class Script(TslabTest):
 
     def test_usage(self):
         usage = "usage: tslab-run [--checked] [--] PROGRAM [ARGUMENT...]\n"
+        options = "Its options are variables, as TSLAB_STATS=1: see man tslab-run, or tslab run --help.\n"
         for words in (("--help",), ("-h",), ("--checked", "--help")):
-            self.assertEqual(self.says(*words), (0, usage, ""))
-        for words in ((), ("--",), ("--checked",), ("--nothing", "true"), ("-x",)):
+            self.assertEqual(self.says(*words), (0, usage + options, ""))
+        for words in ((), ("--",), ("--checked",)):
             self.assertEqual(self.says(*words), (2, "", usage))
+        for words in (("--nothing", "true"), ("--checked", "--nothing")):
+            self.assertEqual(self.says(*words), (2, "", f"tslab-run: there is no option --nothing\n{usage}"))
         self.assertEqual(self.says("--version"), (0, "tslab-run 9.9\n", ""))
 
 

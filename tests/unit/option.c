@@ -64,9 +64,9 @@ static void line_for(const struct row *row, char *line, size_t capacity)
     if (row->refused != NULL) {
         const char *const unit = options[row->option].values;
         const bool is_bytes = strcmp(unit, "bytes") == 0;
-        snprintf(line, capacity, "tslab: %s: not a number in its range (%s to %s%s%s); ignored\n", row->refused,
-                 scaled(options[row->option].smallest, is_bytes), scaled(options[row->option].largest, is_bytes),
-                 unit[0] == 0 ? "" : " ", unit);
+        snprintf(line, capacity, "tslab: %s: not a number like 64 or 64M in its range (%s to %s%s%s); ignored\n",
+                 row->refused, scaled(options[row->option].smallest, is_bytes),
+                 scaled(options[row->option].largest, is_bytes), unit[0] == 0 ? "" : " ", unit);
     } else if (row->meant != NULL) {
         snprintf(line, capacity, "tslab: %s: unknown option (did you mean %s?); ignored\n", row->unknown, row->meant);
     } else if (row->unknown != NULL) {

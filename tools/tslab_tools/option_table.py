@@ -22,7 +22,7 @@ OPTIONS = (
     Option("purge_delay_ms", "MS", "0 to 3600000 ms", "how long free memory waits for reuse before its pages go back to the system"),
     Option("retain_bytes", "BYTES", "0 to 1T bytes", "free memory that may wait for reuse in any case; more may where the program took as much lately"),
     Option("retain_limit_bytes", "BYTES", "0 to 1T bytes", "the most free memory that may wait for reuse, whatever the program does"),
-    Option("keeper", "N", "0 to 2", "a thread of the library gives memory back while the program is idle: 0 never, 1 when the program has two threads or more, 2 always"),
+    Option("keeper", "N", "0 to 2", "a thread of the library gives memory back while the program is idle: 0 never, 1 when a program on the drop-in has two threads or more, 2 always"),
     Option("cache_bytes", "BYTES", "0 to 1T bytes", "limit on all thread caches together; 0: 64 MiB, or an eighth of the memory in use if that is more"),
     Option("huge_pages", "WORD", "adaptive, always, never", "which memory may have huge pages; adaptive: where a large program grows"),
     Option("stats", "FORM[,FILE][,MS]", "FORM[,FILE][,MS], FORM 0 to 2, FILE up to 255 bytes, MS up to 86400000", "statistics at exit (0: none, 1: a summary, 2: JSON) and every MS milliseconds, on stderr or in FILE, where %p is the process, %e the program, %n a count"),
