@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _from_here(command: str) -> str:
     """A file to dump to is named as this command sees it."""
     name, equals, file = command.partition("=")
+    if equals and name in ("trim", "dump"):
+        raise Failure(f"{name} has no value. Those with a file are dump-stats=FILE and dump-profile=FILE")
     return f"{name}={os.path.abspath(file)}" if name.startswith("dump-") and equals and file else command
 
 

@@ -88,7 +88,7 @@ def _table(console: Console, title: str, sites: list[tuple[str, figures.Sum]], t
     console.print(table)
 
 
-def _pins(console: Console, profile: written.Written, site: Site, top: int) -> None:
+def _pins(console: Console, profile: written.Written, site: Site, who: str, top: int) -> None:
     sites = figures.by_site(figures.kept(profile), site)
     few, total = figures.few_of(sites), sum(found.bytes for _, found in sites)
     if total == 0:
@@ -101,7 +101,7 @@ def _pins(console: Console, profile: written.Written, site: Site, top: int) -> N
         console.print(f"{subject} {100 * sum(found.bytes for found in few) / total:.0f} % {of_all}{rough}")
     else:
         console.print(f"No sample tells who keeps any {of_all}. A lower rate takes more samples.")
-    _table(console, "kept pages: at most half of each is in use", sites, top, "pages")
+    _table(console, f"{who}kept pages: at most half of each is in use", sites, top, "pages")
     draining = [epoch for epoch in profile.epochs.values() if epoch.state != "open"]
     for epoch in sorted(draining, key=lambda epoch: -epoch.memory)[:top]:
         name = f"'{plain_text(epoch.label)}'" if epoch.label else "without a label"
@@ -172,7 +172,7 @@ def run(arguments: argparse.Namespace) -> int:
     grown = None if before is None else figures.growth(profile, names, before, symbols.Symbols(before, servers))
     lives = figures.live(profile) if grown is None else grown
     sums = lives if arguments.kind == "live" else figures.by_stack(profile, arguments.kind)
-    title = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: {SHOWN[arguments.kind]}".strip()
+    who = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: ".lstrip()
     if arguments.pprof:
         with told("write", arguments.pprof):
             pprof.write(arguments.pprof, profile, names, wrappers.dropped(), arguments.kind)
@@ -181,13 +181,13 @@ def run(arguments: argparse.Namespace) -> int:
         with told("write", arguments.html):
             arguments.html.write_text(page, encoding="utf-8")
     if arguments.pins:
-        _pins(console, profile, site, arguments.top)
+        _pins(console, profile, site, who, arguments.top)
     if arguments.leaks:
         since = f"what lives now and did not in {arguments.base}"
-        _leaks(console, profile, lives, site, "what lives" if before is None else since, arguments.top)
+        _leaks(console, profile, lives, site, who + ("what lives" if before is None else since), arguments.top)
     if not (arguments.pprof or arguments.html or arguments.pins or arguments.leaks):
         objects = "pages" if arguments.kind == "kept" else "objects"
-        _table(console, title, figures.by_site(sums, site), arguments.top, objects)
+        _table(console, who + SHOWN[arguments.kind], figures.by_site(sums, site), arguments.top, objects)
     if sums is lives and grown is None:
         _note_rest(console, sums, asked.live)
     _notes(console, profile, names, wrappers)
