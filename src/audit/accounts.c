@@ -41,12 +41,12 @@ static void account_add(struct account *account, uint64_t bytes, uint64_t untouc
 
 /* Which pages of the arena have memory, as the kernel tells in /proc/self/pagemap, by an entry for each page, whose
  * highest bit says so. The engine knows which pages it handed out (pages.h); a program may have written to fewer of
- * them. To ask takes system calls, one for each MiB, so only reports do. Where the kernel does not tell, all pages that
- * were handed out count. */
+ * them. To ask takes system calls, one for each half MiB, so only reports do. Where the kernel does not tell, all pages
+ * that were handed out count. */
 struct resident {
     int file;              /* -1: the kernel does not tell */
     size_t first, count;   /* the pages that were read last, by their numbers */
-    uint64_t entries[256]; /* what the kernel tells of these */
+    uint64_t entries[128]; /* what the kernel tells of these */
 };
 
 static bool page_has_memory(struct resident *resident, size_t page)
