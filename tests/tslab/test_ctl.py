@@ -186,7 +186,9 @@ class Commands(Ctl):
         done = self.tslab("ctl", idle.pid, "purge=soon", "trim")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(f"tslab: process {idle.pid}: purge=soon: unknown value", done.stderr)
-        self.assertIn("dump has no value. Those with a file are dump-stats=", self.tslab("ctl", idle.pid, "dump=x").stderr)
+        self.assertIn(
+            "dump has no value. Those with a file are dump-stats=", self.tslab("ctl", idle.pid, "dump=x").stderr
+        )
         self.assertIn("no process 4194305", self.tslab("ctl", 4194305, "trim").stderr)
         off = self.begin(TSLAB_EXPORT="0")
         self.assertIn("start it with TSLAB_EXPORT=1", self.tslab("ctl", off.pid, "trim").stderr)

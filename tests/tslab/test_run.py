@@ -80,7 +80,9 @@ class Options(TslabTest):
         words = ("run", "--library", self.library, "--keeper=3", "--", "/bin/echo", "ran")
         done = self.tslab(*words, env=environment)
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
-        self.assertEqual(done.stderr, "tslab: TSLAB_KEEPER=3: not a number like 64 or 64M in its range (0 to 2); ignored\n")
+        self.assertEqual(
+            done.stderr, "tslab: TSLAB_KEEPER=3: not a number like 64 or 64M in its range (0 to 2); ignored\n"
+        )
 
     def test_a_library_that_is_not_tslabs(self):
         linked = self.own / "libtslab.so.0.3"
