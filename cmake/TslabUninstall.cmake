@@ -9,9 +9,10 @@ if(NOT EXISTS "${manifest}")
 endif()
 file(STRINGS "${manifest}" files)
 list(GET files 0 first)
-string(FIND "${first}" "$ENV{PREFIX}" at)
+string(REGEX REPLACE "/+$" "" prefix "$ENV{PREFIX}")
+string(FIND "${first}" "${prefix}/" at)
 if(NOT at EQUAL 0)
-    message(FATAL_ERROR "tslab: the last installation from this build has ${first}, and nothing in $ENV{PREFIX}. "
+    message(FATAL_ERROR "tslab: the last installation from this build has ${first}, and nothing in ${prefix}. "
                         "Nothing was removed. Install there again first, or leave PREFIX out.")
 endif()
 foreach(file IN LISTS files)

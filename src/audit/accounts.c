@@ -365,6 +365,7 @@ static uint64_t sum_of(const struct accounts *accounts, uint64_t *untouched)
     return sum;
 }
 
+/* Takes the untouched pages that cached slots left, class by class, to be under free slots, then under objects. */
 static void add_live_slots(struct accounts *accounts, const struct use_tally *tally, uint64_t live)
 {
     struct account *const partial = &accounts->partial_slabs, *const attached = &accounts->attached_slabs;
