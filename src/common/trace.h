@@ -20,8 +20,7 @@ struct trace {
     void (*after_slow)(void);
     void (*from_keeper)(void);
     void (*in_child)(void); /* set also where is_watched is 0 */
-    atomic_u32
-        *_Atomic bell; /* other processes ring it when they ask for something (report/inbox.h). NULL: they cannot */
+    int keeps;              /* the descriptor of the standard error for reports, which the keeper keeps */
 };
 
 extern struct trace trace;

@@ -224,28 +224,6 @@ def stats_signal(runner):
 
 
 @entry
-def stats_interval(runner):
-    """A report each so many milliseconds, by whom allocates, or by the keeper."""
-    works = "while not select.select([0], [], [], 0)[0]:\n x = [bytes(700) for i in range(100)]\n time.sleep(0.001)\nos._exit(0)"
-    idle = ("t = threading.Thread(target=lambda: [bytes(600) for i in range(9000)])\nt.start()\nt.join()\n"
-            "t = threading.Thread(target=lambda: [[bytes(600) for i in range(9000)], threading.Event().wait()])\nt.start()\n" + ALLOCATES +
-            "os.read(0, 1)\nos._exit(0)")
-    for program, milliseconds in ((works, 200), (idle, 300)):
-        count, seconds = reports_meanwhile(runner, program, 4, TSLAB_STATS=f"0,{milliseconds}")
-        expect(count <= 1 + 1000 * seconds / milliseconds, f"{count} reports in {seconds} s, one each {milliseconds} ms is wanted")
-
-
-@entry
-def stats_pace(runner):
-    """However short the interval, reports take a hundredth of the time: each takes a millisecond or more, as it is counted."""
-    start = time.monotonic()
-    works = "end = time.monotonic() + 1\nwhile time.monotonic() < end: x = [bytes(700) for i in range(3000)]\nos._exit(0)"
-    count = reports_of(runner, works, TSLAB_STATS="0,1")
-    seconds = time.monotonic() - start
-    expect(1 <= count <= 1 + 10 * seconds, f"{count} reports in {seconds} s")
-
-
-@entry
 def profile_floats(runner):
     """Samples and reports compute inside of malloc, and the program's floating point environment does not notice."""
     program = compiled(runner, "floats.c", "-lm")

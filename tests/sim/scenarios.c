@@ -114,25 +114,9 @@ const struct scenario scenarios[] = {
     { "due", "two come by", { "#", DIRECT }, { "%#", "#", "#" }, 4, 5 },
     { "due", "a signal comes in a report", { "#", DIRECT }, { "% # #", "% #", "%" }, 3, 5 },
     { "due", "the keeper comes by, too", { "#", DIRECT }, { "% #", "% ;", "#" }, 3, 5 },
-    { "due", "time goes by", { "^10", DIRECT }, { ":10 #", "#", ";" }, 3, 5 },
-    { "due", "time goes by in a report", { "^10", DIRECT }, { ":10 #", ":10 #", ": 1 #" }, 3, 5 },
     { "due", "a slow operation comes by", { "#", DIRECT }, { "% B2", "% B2 f" }, 2, 3 },
     { "due", "fork in a report", { "#", DIRECT }, { "% #", "k % #" }, 4, 6 },
     { "due", "the parent goes on", { "#", DIRECT }, { "% #", "K % #", "%" }, 2, 3 },
-
-    /* Requests of other processes. */
-    { "inbox", "one asks, two come by", { "]", DIRECT }, { "{1 {2", "# #", "#" }, 3, 4 },
-    { "inbox", "the keeper comes by, too", { "]", DIRECT }, { "{1 # {2", "; ;", "#" }, 3, 4 },
-    { "inbox", "time goes by in a request", { "]", DIRECT }, { "{1 {2", ":4 #", ":4 #" }, 2, 3 },
-    { "inbox", "fork in a request", { "]", DIRECT }, { "{1 {2", "k # {3 #", "#" }, 3, 4 },
-    { "inbox", "the parent goes on", { "]", DIRECT }, { "{1 {2", "K # {3 #", "#" }, 2, 3 },
-
-    /* Figures for other processes. */
-    { "board", "one posts, one reads", { "*", DIRECT }, { ":4 #", "&" }, 2, 3 },
-    { "board", "two postings beside a read", { "a2>0 *", DIRECT }, { ":4 # f :4 #", "&" }, 1, 2 },
-    { "board", "two post", { "*", DIRECT }, { ":4 #", ":4 % #", "&" }, 1, 2 },
-    { "board", "fork in a posting", { "*", DIRECT }, { ":4 #", "k :4 # &" }, 2, 3 },
-    { "board", "the parent goes on", { "*", DIRECT }, { ":4 # &", "K :4 # &" }, 1, 2 },
 
     /* Samples of objects, while these begin and end. */
     { "sample", "two allocate", { "[1", DIRECT }, { "a3 f a3", "a2 a3" }, 2, 3 },

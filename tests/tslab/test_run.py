@@ -33,8 +33,8 @@ class Options(TslabTest):
             ("--epoch-policy", "batch-0", "unknown value (never, per-request"),
             ("--epoch-limits", "a=1K", "not a list of limits (LABEL=BYTES"),
             ("--stats-signal", "KILL", "not a usable signal (USR1 USR2"),
-            ("--stats", "3", "not a way to report (FORM[,FILE]"),
-            ("--profile", "x" * 300, "not a way to sample (BYTES[,FILE]"),
+            ("--stats", "3", "not a number, and a file (FORM[,FILE]"),
+            ("--profile", "x" * 300, "not a number, and a file (BYTES[,FILE]"),
             ("--trace", "t,5", "not a file for a timeline (FILE[,BYTES]"),
             ("--trace", "a: b\n; ignored,5", "not a file for a timeline"),
         ):
@@ -242,8 +242,8 @@ class Refusals(TslabTest):
         for code, sentence, words in (
             (2, "name a program to run", ""),
             (2, "name a program to run behind --", "--stats true"),
-            (2, "--stats 'true': not a way to report (FORM[,FILE][,MS], ", f"--library {self.library} --stats true x"),
-            (2, "MS up to 86400000); before a program, write --", f"--library {self.library} --stats true x"),
+            (2, "--stats 'true': not a number, and a file (FORM[,FILE], ", f"--library {self.library} --stats true x"),
+            (2, "FILE up to 255 bytes); before a program, write --", f"--library {self.library} --stats true x"),
             (127, "There is no program nosuch.", f"--library {self.library} -- nosuch"),
             (127, "There is no program /no/such.", f"--library {self.library} -- /no/such"),
             (127, "There is no library /no/such.so", "--library /no/such.so -- true"),

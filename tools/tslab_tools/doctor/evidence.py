@@ -188,7 +188,7 @@ def of_process(process: Process) -> Evidence:
     accounts = {name: known[name] - known.get(f"{name}_untouched", 0) for name in ACCOUNTS if name in known}
     return Evidence(
         process.pid, process.program, process.rss, Counter(now.process), Counter(accounts), now.classes, now.labels,
-        now.limits, now.options, processes.now(), now.written, process.age, smaps(process.pid),
+        now.limits, now.options, processes.now(), now.taken, 0.0, smaps(process.pid),
         work=_work(process.pid),
     )  # fmt: skip
 

@@ -97,7 +97,7 @@ class Server(ThreadingHTTPServer, Collector):
         listen: tuple[str, int],
         pids: Sequence[int] = (),
         per_process: bool = False,
-        patience: float = processes.PATIENCE,
+        patience: float = processes.PATIENCE_WITH_ALL,
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
         self._pids, self._patience = pids, patience
@@ -163,6 +163,6 @@ class Server(ThreadingHTTPServer, Collector):
     def _scrape(self) -> list[Metric]:
         first = self._sums.pids if self._sums else ()
         with processes.Watched(self._pids, first) as watched:
-            found = watched.look_afresh(self._patience, DEADLINE)
+            found = watched.look(DEADLINE, self._patience)
             each = self._sums.metrics(found) if self._sums else metrics.of_each(found)
             return [*each, *metrics.of_exporter(len(found), len(watched.unreadable), watched.unseen)]

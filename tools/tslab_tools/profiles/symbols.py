@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tslab_tools.live import processes
+from tslab_tools.live import kernel
 from tslab_tools.profiles import elf
 from tslab_tools.profiles.written import Mapping, Written
 
@@ -87,7 +87,7 @@ def _file(mapping: Mapping, pid: int | None) -> str:
     if pid is None:
         return mapping.path
     if not mapping.path.endswith(_GONE):
-        return processes.root_of(pid) + mapping.path
+        return kernel.root_of(pid) + mapping.path
     exe, of_root = f"/proc/{pid}/exe", f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}"
     try:
         return exe if os.readlink(exe) == mapping.path else of_root
