@@ -11,7 +11,7 @@ import xml.etree.ElementTree as xml
 
 LIST = pathlib.Path(__file__).with_name("skipped.txt")
 # How programs say it: ours and Python's by tslab_test.py, cmocka's, other tests in Python.
-SAID = re.compile(r"^SKIP: (.*)|^\[  SKIPPED \] (?!\d)(.*)|\b(skipped=\d+)\b", re.MULTILINE)
+SAID = re.compile(r"^(?:SKIP|skipped): (.*)|^\[  SKIPPED \] (?!\d)(.*)|\b(skipped=\d+)\b", re.MULTILINE)
 
 
 def skips(text):
