@@ -11,7 +11,7 @@ SOAK_PAGE ?= docs/results/soak.md
 QUESTION ?= remote
 
 LAB := lab/lab
-CTEST := ctest -j $(JOBS)
+CTEST := ctest -j $(JOBS) --output-junit junit.xml --test-output-size-passed 10000000
 TEST_PRESETS := asan tsan release
 
 .PHONY: build help setup test test-more test-slow test-aarch64 coverage test-all demo lab bench requests epochs fuzz soak storms mutants \

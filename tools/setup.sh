@@ -19,10 +19,12 @@ figures="python3-numpy python3-matplotlib"
 tslab="python3-rich python3-prometheus-client"
 # What names the functions of a profile.
 symbols="llvm debuginfod"
+# What checks the rules for alerts: promtool.
+alerts="prometheus"
 demo="python3 python3-rich postgresql redis-server libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 programs="redis-server redis-tools nginx wrk sqlite3 perl git lua5.4 g++ clang rocksdb-tools postgresql"
 lab="python3 $tslab python3-jinja2 binutils patch valgrind zstd postgresql $programs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 $requests $pools $figures"
-test="$build $demo python3-jinja2 $requests $tslab $symbols $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
+test="$build $demo python3-jinja2 $requests $tslab $symbols $alerts $pools $figures $programs binutils libcmocka-dev libjansson-dev libexpat1-dev glibc-source patch valgrind curl chromium chromium-driver python3-selenium python3-hypothesis python3-yaml clang clang-format clang-tidy libclang-rt-14-dev mandoc systemtap-sdt-dev gdb strace zstd"
 # Tools under which programs are tested.
 watchers="ltrace qemu-user"
 # Other ways to get tslab: other compilers and C libraries, packages.
@@ -54,7 +56,7 @@ case "${1-}" in
     coverage) wanted="$build libcmocka-dev python3 clang libclang-rt-14-dev llvm lcov" ;;
     aarch64) wanted="$build gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
     test-all)
-        wanted="$test $ways $watchers $cpython $uml $kernels prometheus buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
+        wanted="$test $ways $watchers $cpython $uml $kernels buildah mmdebstrap $(language nodejs node) $(language default-jdk-headless java javac) $(language golang-go go)"
         wanted="$wanted $(language rustc-web rustc) $(language cargo-web cargo)"
         ;;
     *) echo "usage: tools/setup.sh [--only-say] build|test|test-slow|demo|lab|docs|coverage|aarch64|test-all" >&2; exit 2 ;;
@@ -100,7 +102,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# The tests want the programs of redis, nginx and PostgreSQL, not services of this machine: none is started while we install
+# The tests want the programs of redis, nginx, PostgreSQL and Prometheus, not services of this machine: none is started while we install
 # (an existing guard is the administrator's and stays), and those that came with us are disabled after.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     guard=/usr/sbin/policy-rc.d
@@ -124,6 +126,6 @@ fi
 
 for package in $missing; do
     case $package in
-        redis-server | nginx | postgresql) update-rc.d "$package" disable >"$log" 2>&1 || cat "$log" >&2 ;;
+        redis-server | nginx | postgresql | prometheus) update-rc.d "$package" disable >"$log" 2>&1 || cat "$log" >&2 ;;
     esac
 done

@@ -233,7 +233,7 @@ static void the_kernel_enforces_it(void **state)
 /* Says why there is nothing to test, and undoes what was done. */
 static int give_up(const char *why)
 {
-    printf("skipped: %s\n", why);
+    printf("SKIP: %s\n", why);
     if (group[0] != 0) {
         (void)rmdir(group);
     }

@@ -45,6 +45,16 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void check_failed(
 #define CHECK_SAY(condition, ...) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, __VA_ARGS__))
 #define COUNT_OF(array)           (sizeof(array) / sizeof(array)[0])
 
+/* A word of a command line that says how much is to be done. No number, or 0, is a mistake of the caller's: a test that
+ * does nothing would pass. */
+static inline size_t check_count(const char *word)
+{
+    char *end;
+    const unsigned long long count = strtoull(word, &end, 10);
+    CHECK_SAY(*end == 0 && count > 0 && count <= INT32_MAX, "%s is no number of 1 or more", word);
+    return (size_t)count;
+}
+
 /* The compiler must not see that a block is never used, or it removes the call that is under test. */
 static inline void *keep(void *pointer)
 {

@@ -807,5 +807,6 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    return argc == 1 ? 0 : 2;
+    CHECK_SAY(argc == 1, "there is no case %s", argv[1]);
+    return 0;
 }

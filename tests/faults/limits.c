@@ -20,7 +20,7 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 
 static __attribute__((noreturn)) void skip(const char *sentence)
 {
-    fprintf(stderr, "limits: %s\n", sentence);
+    fprintf(stderr, "SKIP: %s\n", sentence);
     _exit(CHECK_SKIPPED);
 }
 

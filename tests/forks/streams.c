@@ -181,6 +181,9 @@ static void holder_of_a_stream_allocates(void)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
+    const bool is_known = strcmp(argv[1], "getline") == 0 || strcmp(argv[1], "one") == 0 ||
+                          strcmp(argv[1], "ended") == 0 || strcmp(argv[1], "threads") == 0;
+    CHECK_SAY(is_known, "there is no case %s", argv[1]);
     alarm(HANG_SECONDS);
     if (strcmp(argv[1], "getline") == 0) {
         holder_of_a_stream_allocates();

@@ -59,6 +59,10 @@ int main(int argc, char **argv)
     char *unit;
     const uint64_t amount = strtoull(argv[2], &unit, 10);
     const bool by_time = strcmp(unit, "s") == 0;
+    if (amount == 0 || (*unit != 0 && !by_time)) {
+        fprintf(stderr, "fuzz: %s is no amount of work\n", argv[2]);
+        return 2;
+    }
     const time_t end = time(NULL) + (time_t)amount;
     for (const size_t count = by_time ? SIZE_MAX : amount; done < count && (!by_time || time(NULL) < end); seed++) {
         const size_t most = seed % 8 == 0 ? LONG_CASE : SHORT_CASE;

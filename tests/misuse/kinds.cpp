@@ -512,6 +512,8 @@ const char *ended(const kind &kind, char *said, size_t capacity)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
+    CHECK_SAY(strcmp(argv[1], "release") == 0 || strcmp(argv[1], "checked") == 0 || strcmp(argv[1], "system") == 0,
+              "there is no malloc %s", argv[1]);
     int wrong = 0;
     for (const kind &kind : kinds) {
         char said[512];

@@ -472,8 +472,9 @@ int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 5, "usage: scribble keep|purge FIRST_SEED SEEDS OPERATIONS");
     keeps = strcmp(argv[1], "keep") == 0;
-    operations = strtoul(argv[4], NULL, 10);
-    const uint64_t first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
+    CHECK_SAY(keeps || strcmp(argv[1], "purge") == 0, "there is no way to %s", argv[1]);
+    operations = check_count(argv[4]);
+    const uint64_t first = strtoull(argv[2], NULL, 10), count = check_count(argv[3]);
     for (uint64_t seed = first; seed < first + count; seed++) {
         const pid_t child = fork();
         CHECK(child >= 0);

@@ -201,10 +201,10 @@ int main(int argc, char **argv)
         }
     }
     CHECK_SAY(mix != NULL, "there is no mix %s", argv[1]);
-    const uint64_t first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
+    const uint64_t first = strtoull(argv[2], NULL, 10), count = check_count(argv[3]), operations = check_count(argv[4]);
     for (uint64_t seed = first; seed < first + count; seed++) {
         fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
-        run(seed, strtoull(argv[4], NULL, 10));
+        run(seed, operations);
     }
     fprintf(stderr, "refused: %zu\n", refused);
     free(shadow.objects);

@@ -345,6 +345,8 @@ def do_run(mutants, arguments):
     chosen = selected(mutants, arguments.pattern)
     if arguments.kind:
         chosen = {name: mutant for name, mutant in chosen.items() if mutant.kind == arguments.kind}
+        if not chosen:
+            sys.exit(f"mutants.py: none of these mutants is of the kind {arguments.kind}")
     known = Results(arguments.results)
     make_programs(plan_of(mutant) for mutant in chosen.values() if known.of(mutant) is None)
     entries = run_all(chosen, plan_of, arguments.jobs, known)
@@ -357,6 +359,8 @@ def do_sample(mutants, arguments):
     builds["release"] = rig.Build(arguments.build)
     excepted = set(survivors().names())
     candidates = sorted(name for name, mutant in mutants.items() if mutant.kind == "order" and name not in excepted)
+    if arguments.count < 1:
+        sys.exit("mutants.py: a sample has 1 mutant or more")
     chosen = random.Random(digest_of_rig()).sample(candidates, arguments.count)
     with tempfile.TemporaryDirectory() as directory:
         known = Results(pathlib.Path(directory) / "results.json")

@@ -216,6 +216,22 @@ static bool is_named(const struct scenario *scenario, int count, char **groups)
     return count == 0;
 }
 
+/* A name of no group is a mistake: a test of nothing would pass. */
+static bool are_groups(int count, char **groups)
+{
+    for (int i = 0; i < count; i++) {
+        unsigned number = 0;
+        while (number < scenario_count && !is_named(&scenarios[number], 1, &groups[i])) {
+            number++;
+        }
+        if (number == scenario_count) {
+            fprintf(stderr, "sim: there is no group %s\n", groups[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 static int canary_group_count;
 static char **canary_groups;
 
@@ -252,7 +268,13 @@ int main(int argc, char **argv)
         random_epochs = strcmp(mode, "random-epoch") == 0;
         random_first = strtoull(argv[2], NULL, 10);
         random_count = strtoull(argv[3], NULL, 10);
+        if (random_count == 0) {
+            fprintf(stderr, "sim: %s is no number of 1 or more\n", argv[3]);
+            return 2;
+        }
         tests[count++] = (struct CMUnitTest)cmocka_unit_test(test_random);
+    } else if (argc > 2 && !are_groups(argc - 2, argv + 2)) {
+        return 2;
     } else if (strcmp(mode, "canary") == 0) {
         canary_group_count = argc - 2;
         canary_groups = argv + 2;

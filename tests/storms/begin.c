@@ -65,7 +65,7 @@ static void begin(void)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 2, "usage: begin <processes>");
-    for (int i = atoi(argv[1]); i > 0; i--) {
+    for (int i = (int)check_count(argv[1]); i > 0; i--) {
         const pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {

@@ -35,8 +35,8 @@ static void *work(void *argument)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 3, "usage: contend <rounds> <size>");
-    rounds = strtoul(argv[1], NULL, 10);
-    size = strtoul(argv[2], NULL, 10);
+    rounds = check_count(argv[1]);
+    size = check_count(argv[2]);
     CHECK(size >= WRITTEN);
     CHECK(pthread_barrier_init(&barrier, NULL, THREADS) == 0);
     pthread_t threads[THREADS];

@@ -225,7 +225,7 @@ static void fork_while_another_is_inside(void)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 2, "usage: ambient-fork <forks>");
-    const uint64_t forks = strtoull(argv[1], NULL, 10);
+    const uint64_t forks = check_count(argv[1]);
     uint64_t random = 7;
     ours = malloc_is_ours();
     fork_while_another_is_inside();

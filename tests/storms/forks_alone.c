@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     for (uintptr_t i = 0; i < WORKERS; i++) {
         CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
     }
-    const int forks = atoi(argv[1]);
+    const int forks = (int)check_count(argv[1]);
     for (int i = 0; i < forks; i++) {
         fork_once(i);
         struct message **const at = &own[below(&random, OWN)];

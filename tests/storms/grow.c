@@ -24,7 +24,7 @@ static void *grow(void *argument)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 2, "usage: grow <blocks>");
-    blocks = strtoul(argv[1], NULL, 10);
+    blocks = check_count(argv[1]);
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++) {
         CHECK(pthread_create(&threads[i], NULL, grow, (void *)i) == 0);

@@ -290,8 +290,8 @@ static int policy_of_name(const char *name)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 3 || argc == 4, "usage: stress <threads> <requests> [drain|release|report|trap]");
-    const size_t count = strtoull(argv[1], NULL, 10);
-    atomic_store(&requests_left, strtoull(argv[2], NULL, 10));
+    const size_t count = check_count(argv[1]);
+    atomic_store(&requests_left, check_count(argv[2]));
     wanted_policy = argc == 4 ? policy_of_name(argv[3]) : -1;
     struct worker *const workers = calloc(count, sizeof *workers);
     pthread_t *const threads = calloc(count, sizeof *threads);

@@ -127,8 +127,8 @@ static void start(pthread_t *thread, void *(*body)(void *), void *argument)
 int main(int argc, char **argv)
 {
     CHECK_SAY(argc == 3, "usage: traffic <generations> <operations>");
-    const int generations = atoi(argv[1]);
-    operations = strtoul(argv[2], NULL, 10);
+    const int generations = (int)check_count(argv[1]);
+    operations = check_count(argv[2]);
     pthread_t others[2], threads[WORKERS];
     start(&others[0], ask_for_statistics, NULL);
     start(&others[1], trim, NULL);

@@ -229,11 +229,13 @@ static void stand_again(size_t count)
 int main(int argc, char **argv)
 {
     const int count = argc == 3 ? atoi(argv[2]) : 0;
-    CHECK_SAY(count >= 10 * WAVE, "usage: waves come|stand THREADS (at least %d)", 10 * WAVE);
+    const bool comes = count > 0 && strcmp(argv[1], "come") == 0;
+    CHECK_SAY(count >= 10 * WAVE && (comes || strcmp(argv[1], "stand") == 0),
+              "usage: waves come|stand THREADS (at least %d)", 10 * WAVE);
     common = tslab_epoch_open(NULL);
     tslab_free(tslab_malloc(1));
     threads_at_rest = storm_stats().threads;
-    if (strcmp(argv[1], "come") == 0) {
+    if (comes) {
         come(count);
     } else {
         stand_again((size_t)count);

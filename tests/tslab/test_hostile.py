@@ -4,6 +4,7 @@ usage: test_hostile.py [LIBRARY]"""
 
 import collections
 import contextlib
+import gzip
 import json
 import os
 import resource
@@ -15,6 +16,8 @@ import threading
 import time
 import unittest
 import unittest.mock
+
+import prometheus_client
 
 import tslab_test
 from boards import LIES, SEALS, true
@@ -301,6 +304,133 @@ class Requests(unittest.TestCase):
                 self.assertEqual(half.recv(1), b"")
             for half in halves:
                 half.close()
+
+    def whole(self, request=b"GET /metrics HTTP/1.0\r\n\r\n"):
+        """An honest scrape: as many bytes as there are."""
+        status, text = self.answer(request)
+        self.assertIn(" 200 ", status)
+        return len(text)
+
+    def test_those_who_ask_and_never_read_keep_nobody_out(self):
+        """More than there is room for. Their answers are longer than the system takes for them, and their time is not
+        over: they make room."""
+        metric = prometheus_client.Metric("tslab_long", "x" * (1 << 23), "gauge")
+        metric.add_sample("tslab_long", {}, 1)
+        with (
+            unittest.mock.patch.object(self.server, "_scrape", lambda: [metric]),
+            unittest.mock.patch.object(exporter, "ANSWER_SECONDS", 10000),
+            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 16),
+        ):
+            silent = []
+            for turn in range(8):
+                for _ in range(40):
+                    connection = socket.socket()
+                    self.addCleanup(connection.close)
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    connection.settimeout(60)
+                    connection.connect(self.server.server_address)
+                    connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+                    silent.append(connection)
+                self.assertGreater(self.whole(), 1 << 23, turn)
+            self.assertLessEqual(len(self.server._connections), 16)
+
+    def test_those_who_ask_and_go_keep_nobody_out(self):
+        scrapes, go = [], threading.Event()
+
+        def scrape():
+            scrapes.append(1)
+            go.wait(60)
+            return []
+
+        with (
+            unittest.mock.patch.object(self.server, "_scrape", scrape),
+            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 16),
+        ):
+            for _ in range(400):
+                with socket.create_connection(self.server.server_address, timeout=60) as connection:
+                    connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            with self.send(b"GET /metrics HTTP/1.0\r\n\r\n") as honest, honest.makefile("rb") as file:
+                threading.Timer(0.2, go.set).start()
+                self.assertIn(b" 200 ", file.readline())
+        self.assertLessEqual(len(scrapes), 400)
+
+    def test_when_all_wait_the_next_wait_in_turn(self):
+        scrapes, go = [], threading.Event()
+
+        def scrape():
+            scrapes.append(1)
+            go.wait(60)
+            return []
+
+        with (
+            unittest.mock.patch.object(self.server, "_scrape", scrape),
+            unittest.mock.patch.object(exporter, "CONNECTIONS_MOST", 4),
+        ):
+            all_of_them = [self.send(b"GET /metrics HTTP/1.0\r\n\r\n") for _ in range(30)]
+            threading.Timer(0.2, go.set).start()
+            for connection in all_of_them:
+                with connection.makefile("rb") as file:
+                    self.assertIn(b" 200 ", file.readline())
+        self.assertLess(len(scrapes), 30)
+
+    def test_who_reads_slowly_has_a_time_for_all_of_it(self):
+        metric = prometheus_client.Metric("tslab_long", "x" * (1 << 23), "gauge")
+        metric.add_sample("tslab_long", {}, 1)
+        with (
+            unittest.mock.patch.object(self.server, "_scrape", lambda: [metric]),
+            unittest.mock.patch.object(exporter, "ANSWER_SECONDS", 0.3),
+        ):
+            slow = self.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+            self.assertEqual(len(slow.recv(1)), 1)
+            while self.server._connections:  # the test would time out
+                slow.recv(100)
+                time.sleep(0.01)
+
+    def test_one_scrape_is_written_once_in_each_form(self):
+        calls = collections.Counter()
+        real = exporter.choose_encoder
+
+        def counting(accept):
+            encoder, kind = real(accept)
+
+            def write(found):
+                calls[kind] += 1
+                return encoder(found)
+
+            return write, kind
+
+        go = threading.Event()
+        with (
+            unittest.mock.patch.object(self.server, "_scrape", lambda: [] if go.wait(60) else []),
+            unittest.mock.patch.object(exporter, "choose_encoder", counting),
+        ):
+            first = self.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+            time.sleep(0.1)  # it has a scrape of its own
+            some = [self.send(b"GET /metrics HTTP/1.0\r\nAccept: a/%d\r\n\r\n" % number) for number in range(50)]
+            time.sleep(0.3)
+            go.set()
+            for connection in (first, *some):
+                with connection.makefile("rb") as file:
+                    self.assertIn(b" 200 ", file.readline())
+        self.assertLess(sum(calls.values()), 25)
+
+    def test_gzip_and_openmetrics(self):
+        with (
+            self.send(
+                b"GET /metrics HTTP/1.1\r\nAccept-Encoding: gzip\r\nAccept: application/openmetrics-text\r\n\r\n"
+            ) as connection,
+            connection.makefile("rb") as file,
+        ):
+            head, _, body = file.read().partition(b"\r\n\r\n")
+        self.assertIn(b"Content-Encoding: gzip", head)
+        self.assertIn(b"application/openmetrics-text", head)
+        self.assertTrue(gzip.decompress(body).endswith(b"# EOF\n"))
+
+    def test_other_methods(self):
+        for method in (b"POST", b"HEAD", b"DELETE", b"\x00"):
+            status, text = self.answer(method + b" /metrics HTTP/1.1\r\n\r\n")
+            self.assertRegex(status, " (400|501) ")
+            self.assertNotIn("tslab_exporter", text)
 
     def test_those_who_come_together_get_the_same(self):
         scrapes, go = [], threading.Event()

@@ -80,7 +80,19 @@ class TslabTest(unittest.TestCase):
         self.assertNotIn("\N{HORIZONTAL ELLIPSIS}", text)
 
 
+class Result(unittest.TextTestResult):
+    """Says why a test is skipped, for tests/skipped.py."""
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        print(f"SKIP: {test.id().removeprefix('__main__.')}: {reason}", flush=True)
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Result
+
+
 def main():
     if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
         TslabTest.library = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    unittest.main(testRunner=Runner)

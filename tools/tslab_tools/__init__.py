@@ -1,6 +1,7 @@
 """The command `tslab`, for who runs programs on tslab. It needs no checkout, and imports nothing of the lab's.
 
 failure, terminal  an error that is a sentence; the terminal
+files              what others wrote: how it is opened, and numbers in it
 values             numbers in the words of a command
 drop_in            where the library is
 preloading         whether a program takes it

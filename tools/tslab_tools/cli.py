@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from tslab_tools import VERSION
 from tslab_tools.failure import Failure
+from tslab_tools.terminal import plain_lines
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -35,7 +36,7 @@ class Parser(argparse.ArgumentParser):
         title, _, words = message.partition(": ")
         if title == "unrecognized arguments":
             message += nearest(words.split()[0], self._option_string_actions)
-        super().error(message)
+        super().error(plain_lines(message))
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,14 @@ class Program:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except Failure as failure:
-            print(f"{self.name}: {failure}", file=sys.stderr)
+            self._say(str(failure))
             return failure.status or trouble
         except OSError as failure:
             subject = f"{failure.filename}: " if failure.filename is not None else ""
-            print(f"{self.name}: {subject}{failure.strerror or failure}", file=sys.stderr)
+            self._say(f"{subject}{failure.strerror or failure}")
+            return trouble
+        except MemoryError:
+            self._say("there is not enough memory for this")
             return trouble
         except ModuleNotFoundError as missing:
             package = PACKAGES.get((missing.name or "").partition(".")[0])
@@ -103,14 +107,15 @@ class Program:
             # In an environment of Python's own, Debian's packages are of no use.
             way = "apt-get" if sys.prefix == sys.base_prefix else f"{sys.executable} -m pip"
             name = package if way == "apt-get" else package.removeprefix("python3-")
-            print(
-                f"{self.name}: Python's {missing.name} is not installed. To install it: {way} install {name}",
-                file=sys.stderr,
-            )
+            self._say(f"Python's {missing.name} is not installed. To install it: {way} install {name}")
             return trouble
         except KeyboardInterrupt:
-            print(f"{self.name}: interrupted", file=sys.stderr)
+            self._say("interrupted")
             return 130
+
+    def _say(self, message: str) -> None:
+        """It may quote what others wrote."""
+        print(plain_lines(f"{self.name}: {message}"), file=sys.stderr)
 
     def _loaded(self, words: list[str]) -> argparse.ArgumentParser:
         """What is not asked for is not loaded."""

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tslab_tools import files
 from tslab_tools.failure import Absent, Failure
 
 NAME = "libtslab-malloc.so"
@@ -45,8 +46,8 @@ def checked(path: Path | str, hint: str = "") -> Path:
     path = Path(os.path.abspath(path))
     if set(str(path)) & set(" :$"):
         raise Failure(f"LD_PRELOAD cannot name {path}: the path must have no space, colon or dollar sign.")
-    with path.open("rb") as file:
-        if file.read(4) != b"\x7fELF":
+    with files.opened(path) as file:
+        if files.part(file, 0, 4) != b"\x7fELF":
             raise Failure(f"{path} is no shared library.")
     return path
 

@@ -8,9 +8,11 @@ import stat
 import struct
 from pathlib import Path
 
+from tslab_tools import files
 from tslab_tools.failure import Absent, Failure
 
 _INTERPRETER = 3  # PT_INTERP: the program asks for a dynamic linker
+_TABLE_MOST = 1 << 16  # bytes
 _MOST_INTERPRETERS = 4  # a script's interpreter may be a script; the kernel follows as many
 
 
@@ -35,15 +37,14 @@ def find(word: str) -> str:
 
 def _elf(path: str | Path) -> tuple[bytes, bool] | None:
     """(kind of machine, whether there is a dynamic linker) of a program; None for what is none."""
-    with open(path, "rb") as file:
-        head = file.read(64)
+    with files.opened(path) as file:
+        head = files.part(file, 0, 64)
         if len(head) < 64 or head[:4] != b"\x7fELF":
             return None
         order, wide = "<" if head[5] == 1 else ">", head[4] == 2
         (offset,) = struct.unpack_from(order + "Q", head, 32) if wide else struct.unpack_from(order + "I", head, 28)
         size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-        file.seek(offset)
-        table = file.read(size * count)
+        table = files.part(file, offset, min(size * count, _TABLE_MOST))
     kinds = [struct.unpack_from(order + "I", table, at)[0] for at in range(0, len(table) - 3, size)] if size else []
     return head[4:6] + head[18:20], _INTERPRETER in kinds
 
@@ -64,8 +65,8 @@ def _runs_with_more_rights(path: str) -> bool:
 
 def _interpreter_of(path: str) -> str | None:
     """The program that runs this script; None where it is no script."""
-    with open(path, "rb") as file:
-        line = file.read(256).partition(b"\n")[0]
+    with files.opened(path) as file:
+        line = files.part(file, 0, 256).partition(b"\n")[0]
     words = line[2:].split() if line.startswith(b"#!") else []
     return os.fsdecode(words[0]) if words else None
 

@@ -65,7 +65,7 @@ def examine(arguments: argparse.Namespace) -> evidence.Evidence:
 
 def _head(of: evidence.Evidence) -> str:
     peak = max(of.rss, of.figures["peak_rss_bytes"])
-    return f"{of.program}, process {of.pid}: RSS {rules.size(of.rss)}, at most {rules.size(peak)}"
+    return f"{of.program}, process {of.pid}: RSS {terminal.size(of.rss)}, at most {terminal.size(peak)}"
 
 
 def _rest(of: evidence.Evidence, told: list[rules.Finding]) -> str:
@@ -73,9 +73,9 @@ def _rest(of: evidence.Evidence, told: list[rules.Finding]) -> str:
     missing = rules.unexplained(of)
     text = f"The figures explain {rules.percent(min(1.0, 1 - of.part(missing)))} of the RSS"
     if missing > rules.MUCH * of.rss:
-        text += f"; what the other {rules.size(missing)} are, they do not tell"
+        text += f"; what the other {terminal.size(missing)} are, they do not tell"
     terms = {term: of.figures[term] for term in processes.TERMS} | {rules.Others.term: rules.Others().bytes(of)}
-    left = [f"{term} {rules.size(held)}" for term, held in terms.items() if held and term not in _terms(told)]
+    left = [f"{term} {terminal.size(held)}" for term, held in terms.items() if held and term not in _terms(told)]
     return f"{text}. Besides: {', '.join(left)}." if left else f"{text}."
 
 
@@ -97,7 +97,7 @@ def _print(of: evidence.Evidence, found: list[rules.Finding]) -> None:
         console.print()
         say(finding.says, first=f"{number}. ")
         for held, what in finding.rows:
-            say(what, first=f"{rules.size(held):>14}  ")
+            say(what, first=f"{terminal.size(held):>14}  ")
         say(f"Cure: {finding.cure}", "green", first="   ")
     console.print()
     say(_rest(of, told))
@@ -132,7 +132,7 @@ def _diagnosed(arguments: argparse.Namespace) -> tuple[evidence.Evidence, list[r
     try:
         of = examine(arguments)
         return of, rules.diagnose(of)
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+    except report.WRONG as problem:
         if arguments.what.isdecimal():
             raise
         raise Failure(f"{arguments.what}: the report lacks what reports have: {problem}") from problem

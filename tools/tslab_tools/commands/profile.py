@@ -16,7 +16,7 @@ from tslab_tools import values
 from tslab_tools.failure import Failure, told
 from tslab_tools.profiles import asking, figures, flame, pprof, symbols, written
 from tslab_tools.profiles.wrappers import Wrappers
-from tslab_tools.terminal import plain_text
+from tslab_tools.terminal import plain_text, size
 
 NAME = "profile"
 HELP = "who holds memory: heap profiles as tables, for pprof, as flame graphs"
@@ -30,7 +30,6 @@ SKIPPED_SHOWN = 8
 UNBROKEN = 10_000
 UNTOLD = 0.1  # a part of what lives
 Site = Callable[[int], str]
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +93,7 @@ def _pins(console: Console, profile: written.Written, site: Site, who: str, top:
     if total == 0:
         console.print("No pages are kept by few objects.")
         return
-    of_all = f"of {_size(total)} of retained pages"
+    of_all = f"of {size(total)} of retained pages"
     if few:
         subject = "1 site keeps" if len(few) == 1 else f"{len(few)} sites keep"
         rough = " (too few samples)" if any(found.is_rough for found in few) else ""
@@ -106,14 +105,9 @@ def _pins(console: Console, profile: written.Written, site: Site, who: str, top:
     for epoch in sorted(draining, key=lambda epoch: -epoch.memory)[:top]:
         name = f"'{plain_text(epoch.label)}'" if epoch.label else "without a label"
         console.print(
-            f"An epoch {name} is {epoch.state}: {epoch.objects} objects of {_size(epoch.bytes)} "
-            f"keep {_size(epoch.memory)}"
+            f"An epoch {name} is {plain_text(epoch.state)}: {epoch.objects} objects of {size(epoch.bytes)} "
+            f"keep {size(epoch.memory)}"
         )
-
-
-def _size(size: float) -> str:
-    power = next(power for power in range(len(_UNITS)) if size < 1024 ** (power + 1))
-    return f"{size / 1024**power:.{0 if power == 0 else 1}f} {_UNITS[power]}"
 
 
 def _leaks(console: Console, profile: written.Written, sums: figures.Sums, site: Site, title: str, top: int) -> None:
@@ -124,11 +118,11 @@ def _leaks(console: Console, profile: written.Written, sums: figures.Sums, site:
         name = (
             "the process"
             if epoch == 0
-            else f"epoch '{plain_text(named.label)}' ({named.state})"
+            else f"epoch '{plain_text(named.label)}' ({plain_text(named.state)})"
             if named and named.label
             else f"epoch {epoch}"
         )
-        console.print(f"{_size(found.bytes)} in {name}{' (too few samples)' if found.is_rough else ''}")
+        console.print(f"{size(found.bytes)} in {name}{' (too few samples)' if found.is_rough else ''}")
 
 
 def _note_rest(console: Console, sums: figures.Sums, live: int) -> None:
@@ -136,7 +130,7 @@ def _note_rest(console: Console, sums: figures.Sums, live: int) -> None:
     told, variance = (sum(getattr(of, what) for of in sums.values()) for what in ("bytes", "variance"))
     if live - told > max(live * UNTOLD, 3 * math.sqrt(variance)):
         console.print(
-            f"{_size(live)} live in the process. What the samples do not tell of was allocated before they began."
+            f"{size(live)} live in the process. What the samples do not tell of was allocated before they began."
         )
 
 
@@ -172,7 +166,7 @@ def run(arguments: argparse.Namespace) -> int:
     grown = None if before is None else figures.growth(profile, names, before, symbols.Symbols(before, servers))
     lives = figures.live(profile) if grown is None else grown
     sums = lives if arguments.kind == "live" else figures.by_stack(profile, arguments.kind)
-    who = f"{profile.head.get('program', '')} {profile.head.get('process', '')}: ".lstrip()
+    who = f"{profile.title}: " if profile.title else ""
     if arguments.pprof:
         with told("write", arguments.pprof):
             pprof.write(arguments.pprof, profile, names, wrappers.dropped(), arguments.kind)

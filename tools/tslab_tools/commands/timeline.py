@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from tslab_tools.failure import told
+from tslab_tools.terminal import plain_text
 from tslab_tools.timeline import ringfile, trace_events
 
 NAME = "timeline"
@@ -36,7 +37,7 @@ def summary(ring: ringfile.Ring) -> Iterator[str]:
     lost = ring.written - ring.dropped - len(ring.records) - ring.torn
     parts = [f"{counts[kind]:,} {name}" for kind, name in _KINDS.items() if counts[kind]]
     yield (
-        f"{ring.program}, process {ring.process}: {len(ring.records):,} records of {seconds:.1f} s"
+        f"{plain_text(ring.program)}, process {ring.process}: {len(ring.records):,} records of {seconds:.1f} s"
         + (": " if parts else "")
         + ", ".join(parts)
     )

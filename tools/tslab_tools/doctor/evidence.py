@@ -8,16 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tslab_tools import files
 from tslab_tools.failure import Failure
 from tslab_tools.live import processes
 from tslab_tools.live.figures import ACCOUNTS
 from tslab_tools.live.processes import TERMS, Process
+from tslab_tools.live.shared_memory import read
 from tslab_tools.profiles import figures, written
 from tslab_tools.profiles.symbols import Symbols
 from tslab_tools.profiles.wrappers import Wrappers
 
 Row = dict[str, Any]
 Sites = list[tuple[str, figures.Sum]]
+_SMAPS_MOST = 1 << 27  # bytes: some 100,000 mappings
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)")
 
 
@@ -137,10 +140,7 @@ def number(text: str) -> int:
 
 def smaps(pid: int) -> list[Mapping] | None:
     """All mappings with their memory. None: the system does not tell, or the library's are not where we look."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
+    lines = read(f"/proc/{pid}/smaps", _SMAPS_MOST).decode(errors="replace").split("\n")
     heads: list[re.Match[str]] = []
     sizes: list[Counter[str]] = []
     for line in lines:
@@ -148,9 +148,9 @@ def smaps(pid: int) -> list[Mapping] | None:
         if head:
             heads.append(head)
             sizes.append(Counter())
-        elif line.endswith(" kB"):
+        elif heads and line.endswith(" kB"):
             word, _, rest = line.partition(":")
-            sizes[-1][word] = int(rest[:-3]) << 10
+            sizes[-1][word] = files.number(rest[:-3].strip()) << 10
     arena = _arena(heads)
     found = [_mapping(head, of, arena) for head, of in zip(heads, sizes)]
     return found if any(mapping.is_ours for mapping in found) else None
@@ -174,7 +174,7 @@ def _work(pid: int) -> dict[int, int]:
     found = {}
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
-            words = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text(encoding="ascii").split()
+            words = read(f"/proc/{pid}/task/{thread}/schedstat").split()
             found[int(thread)] = int(words[0])
     except (OSError, IndexError, ValueError):  # one has ended, or the kernel does not count it
         pass

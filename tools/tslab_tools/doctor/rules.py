@@ -7,7 +7,7 @@ from typing import Any
 from tslab_tools.doctor.evidence import Evidence, Sites, number
 from tslab_tools.live.processes import TERMS
 from tslab_tools.profiles import figures
-from tslab_tools.terminal import plain_text
+from tslab_tools.terminal import plain_text, size
 
 MUCH = 0.1  # of the RSS: less is not worth a sentence
 NEAR = 0.9  # of a limit
@@ -16,13 +16,7 @@ ROWS_MOST = 5
 OTHERS_LEAST = 8 << 20
 IDLE_SECONDS = 3
 SINCE_LEAST = 1 << 20
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 Row = tuple[float, str]  # bytes, and of what
-
-
-def size(count: float) -> str:
-    power = next(power for power in range(len(_UNITS)) if abs(count) < 1024 ** (power + 1) or power == len(_UNITS) - 1)
-    return f"{count / 1024**power:,.{0 if power == 0 else 1}f} {_UNITS[power]}"
 
 
 def percent(part: float) -> str:

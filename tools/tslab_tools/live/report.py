@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tslab_tools import files
 from tslab_tools.failure import Failure
 from tslab_tools.terminal import Table, plain_text
 
 Report = dict[str, Any]
 START = '{"schema":"tslab-statistics"'
+BYTES_MOST = 1 << 26  # of a file, its end: a report has some 60 KiB
 CLASSES_MOST = 12
 # Of a size class: what its objects did, and who keeps its pages.
 TRAFFIC = (
@@ -20,6 +22,7 @@ PAGES = (
     *("pages", "pages_free", "pages_kept_1", "pages_kept_2", "pages_kept_4"),
 )
 LABEL = ("label", "epochs", "open", "closing", "draining", "oldest_ms", "live_objects", "live_bytes", "memory_bytes")
+WRONG = (LookupError, TypeError, ValueError, AttributeError)  # what a report raises that has other things in its places
 WANTED = (
     "Name a file that a program has written with TSLAB_STATS=2,FILE, "
     "or the number of a process that runs with TSLAB_EXPORT=1."
@@ -29,16 +32,21 @@ WANTED = (
 def last_in(path: str) -> Report:
     """The newest report of a file: there may be several, and lines of the program's own."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = [line for line in file if line.startswith(START)]
+        text = files.text_tail(path, BYTES_MOST)
     except FileNotFoundError as problem:
         raise Failure(f"There is no file {path}. {WANTED}") from problem
     except OSError as problem:
         raise Failure(f"{path}: {problem.strerror}") from problem
+    start = text.rfind(f"\n{START}") + 1
+    line = text[start:].partition("\n")[0]
     try:
-        report: Report = json.loads(lines[-1])
+        if not line.startswith(START):
+            raise ValueError("no report")
+        report: Report = json.loads(
+            line, parse_int=files.number, parse_float=files.no_number, parse_constant=files.no_number
+        )
         return report
-    except (IndexError, ValueError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise Failure(f"{path} has no whole report of statistics as JSON. {WANTED}") from problem
 
 
@@ -47,14 +55,14 @@ def shown(path: str) -> tuple[str, list[Table]]:
     report = last_in(path)
     try:
         return title(report), tables(report)
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise Failure(f"{path}: the report lacks what reports have: {plain_text(str(problem))}") from problem
+    except WRONG as problem:
+        raise Failure(f"{path}: the report lacks what reports have: {problem}") from problem
 
 
 def title(report: Report) -> str:
-    head = f"{plain_text(report['program'])}, process {report['pid']}, tslab {plain_text(report['library'])}"
+    head = f"{report['program']}, process {report['pid']}, tslab {report['library']}"
     head += f", up {report['uptime_ms'] / 1000:.1f} s"
-    return f"{head}, RSS {report['rss_bytes']:,} bytes, at most {report['peak_rss_bytes']:,}"
+    return plain_text(f"{head}, RSS {report['rss_bytes']:,} bytes, at most {report['peak_rss_bytes']:,}")
 
 
 def _table(name: str, heads: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[Table]:

@@ -32,9 +32,12 @@ def page(written: Written, names: Symbols, wrappers: Wrappers, kind: str, grown:
     kinds = dict(KINDS)
     if grown is not None:
         sums[GROWN], kinds[GROWN] = grown, "what grew"
-    title = f"{written.head.get('program', '')} {written.head.get('process', '')}".strip()
     shown = GROWN if grown is not None and kind == "live" else kind
-    data = _stacks(written, names, wrappers, sums) | {"title": title, "kinds": list(kinds.items()), "shown": shown}
+    data = _stacks(written, names, wrappers, sums) | {
+        "title": written.title,
+        "kinds": list(kinds.items()),
+        "shown": shown,
+    }
     parts = resources.files(__package__) / "page"
     text = (parts / "page.html").read_text(encoding="utf-8")
     library = (parts / "d3-flame-graph.js").read_text(encoding="utf-8")

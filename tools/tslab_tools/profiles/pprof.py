@@ -9,6 +9,7 @@ from pathlib import Path
 from tslab_tools.profiles import elf, figures, symbols
 from tslab_tools.profiles.symbols import Symbols
 from tslab_tools.profiles.written import Mapping, Written
+from tslab_tools.terminal import plain_text
 
 _TYPES = (
     ("alloc_objects", "count"),
@@ -63,7 +64,7 @@ class _Writer:
         self.out += _field(number, value)
 
     def string(self, text: str) -> int:
-        return self.strings.setdefault(text, len(self.strings))
+        return self.strings.setdefault(plain_text(text), len(self.strings))
 
     def mapping(self, frame: int) -> int:
         """0: the address is in no file."""

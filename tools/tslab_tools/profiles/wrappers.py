@@ -20,17 +20,30 @@ _STANDARD = re.compile(
 )
 _WORDS = re.compile(r"(?i:alloc)(?!a(?![a-z]))|(?i:memalign|(str|mem|wcs)n?_?dup|operator new)")  # alloca is none
 _OPERATORS = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|[<>]=?)")
+_BRACKETS = re.compile("([<>])")
+LEARNED_MOST = 100  # functions that a profile shows to be wrappers
 CALLERS, CALLERS_OF_MANY, MANY, SIZES = 5, 3, 16, 3
 SHARE, MOST = 0.9, 0.8
+
+
+def _without_templates(name: str) -> str:
+    """Without what stands in pairs of <>, in one pass."""
+    kept: list[str] = []
+    open_at: list[int] = []
+    for part in _BRACKETS.split(name):
+        if part == ">" and open_at:
+            del kept[open_at.pop() :]
+        else:
+            if part == "<":
+                open_at.append(len(kept))
+            kept.append(part)
+    return "".join(kept)
 
 
 def plain(name: str) -> str:
     """A function's name without its result, its arguments and those of its template."""
     name = _OPERATORS.sub("operator", name.replace("(anonymous namespace)", "{anonymous}"))
-    inner = re.compile(r"<[^<>]*>")
-    while inner.search(name):
-        name = inner.sub("", name)
-    name = name.partition("(")[0].strip()
+    name = _without_templates(name).partition("(")[0].strip()
     return name if "operator " in name else name.rpartition(" ")[2]
 
 
@@ -88,7 +101,7 @@ class Wrappers:
         for number, at in self.at.items():
             for place in self.names.trace(number)[at : at + 1]:
                 innermost[place.key].add(number)
-        while True:
+        while len(self.learned) < LEARNED_MOST:
             callers = {
                 found: self._callers(numbers)
                 for found, numbers in innermost.items()

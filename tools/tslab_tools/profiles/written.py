@@ -2,11 +2,20 @@
 
 import bisect
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from tslab_tools import files
 from tslab_tools.failure import Failure
+from tslab_tools.files import number
+
+BYTES_MOST = 1 << 28  # of a profile
+NUMBERS = ("tslab-profile", "process", "period", "page", "lost", "stackless")  # words of the head
+START = "tslab-profile "
+FRAMES_MOST = 1024  # of a stack; the library keeps 64
+_QUOTED_MOST = 200  # characters of a line that is none
 
 
 class Stack(NamedTuple):
@@ -55,7 +64,8 @@ class Mapping(NamedTuple):
 @dataclass
 class Written:
     path: Path | str
-    head: dict[str, str] = field(default_factory=dict)
+    program: str = ""
+    numbers: dict[str, int] = field(default_factory=dict)
     stacks: dict[int, Stack] = field(default_factory=dict)
     live: list[Live] = field(default_factory=list)
     kept: dict[int, Kept] = field(default_factory=dict)  # by size of slot; 0: chunks
@@ -63,8 +73,14 @@ class Written:
     threads: dict[int, str] = field(default_factory=dict)
     maps: list[Mapping] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """Whose profile it is."""
+        return f"{self.program} {self.numbers.get('process', '')}".strip()
+
     def number(self, word: str) -> int:
-        return int(self.head.get(word, 0))
+        """0: the profile does not tell."""
+        return self.numbers.get(word, 0)
 
     def mapping_of(self, address: int) -> Mapping | None:
         """The mapping that an address lies in; None: none has it."""
@@ -74,39 +90,49 @@ class Written:
 
 def _mapping(line: str) -> Mapping:
     words = line.split(maxsplit=5)
-    start, end = (int(part, 16) for part in words[0].split("-"))
-    return Mapping(start, end, int(words[2], 16), words[5] if len(words) == 6 else "", "x" in words[1])
+    start, end = (number(part, 16) for part in words[0].split("-"))
+    return Mapping(start, end, number(words[2], 16), words[5] if len(words) == 6 else "", "x" in words[1])
 
 
 def _line(written: Written, line: str) -> None:
     word, _, rest = line.partition(" ")
     words = rest.split()
     if word == "stack":
-        number, objects, size, peak_objects, peak = map(int, words[:5])
-        frames = tuple(int(frame, 16) for frame in words[5:])
-        written.stacks[number] = Stack(objects, size, peak_objects, peak, frames)
+        key, objects, size, peak_objects, peak = map(number, words[:5])
+        frames = tuple(number(frame, 16) for frame in words[5 : 5 + FRAMES_MOST])
+        written.stacks[key] = Stack(objects, size, peak_objects, peak, frames)
     elif word == "live":
-        stack, weight, *numbers = map(int, words[:-1])
+        stack, weight, *numbers = map(number, words[:-1])
         size, slot, epoch, thread, age_ms, kept, wasted = numbers
-        written.live.append(Live(stack, weight / 1000, size, slot, epoch, thread, age_ms, kept, wasted, words[-1]))
+        stands_for = max(1.0, weight / 1000)
+        written.live.append(Live(stack, stands_for, size, slot, epoch, thread, age_ms, kept, wasted, words[-1]))
     elif word == "kept":
-        size, pages, wasted = map(int, words)
+        size, pages, wasted = map(number, words)
         written.kept[size] = Kept(pages, wasted)
     elif word == "epoch":
-        epoch, objects, size, memory, age_ms = map(int, words[:5])
+        epoch, objects, size, memory, age_ms = map(number, words[:5])
         label = "".join(rest.split(" ", 6)[6:])
         written.epochs[epoch] = Epoch(objects, size, memory, age_ms, words[5], label)
     elif word == "thread":
-        written.threads[int(words[0])] = rest.partition(" ")[2]
-    else:
-        written.head[word] = rest
+        written.threads[number(words[0])] = rest.partition(" ")[2]
+    elif word in NUMBERS:
+        written.numbers[word] = number(rest)
+    elif word == "program":
+        written.program = rest
+
+
+def _lines(text: str, start: int) -> Iterator[str]:
+    while start < len(text):
+        end = text.find("\n", start)
+        end = end if end >= 0 else len(text)
+        yield text[start:end]
+        start = end + 1
 
 
 def read(path: Path | str) -> Written:
     """Reads a profile. Of a file with several, the last one."""
     try:
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            lines = file.read().removesuffix("\n").split("\n")
+        text = files.text_tail(path, BYTES_MOST)
     except FileNotFoundError:
         raise Failure(
             f"there is no file {path}. A program writes its profile when it ends, to the file that its option profile "
@@ -114,13 +140,14 @@ def read(path: Path | str) -> Written:
         ) from None
     except OSError as failure:
         raise Failure(f"{path} cannot be read: {failure.strerror}") from failure
-    starts = [i for i, line in enumerate(lines) if line.startswith("tslab-profile ")]
-    if not starts:
+    start = text.rfind(f"\n{START}") + 1
+    if not text.startswith(START, start):
         raise Failure(f"{path} is no profile of tslab")
     written = Written(path)
     in_maps = False
+    line = ""
     try:
-        for line in lines[starts[-1] :]:
+        for line in _lines(text, start):
             if in_maps:
                 written.maps.append(_mapping(line))
             elif line == "maps":
@@ -128,9 +155,9 @@ def read(path: Path | str) -> Written:
             else:
                 _line(written, line)
     except (ValueError, IndexError, TypeError) as wrong:
-        raise Failure(f"{path}: this line is none of a profile: {line}") from wrong
+        raise Failure(f"{path}: this line is none of a profile: {line[:_QUOTED_MOST]}") from wrong
     if written.number("tslab-profile") != 1:
-        raise Failure(f"{path} has a form that this version does not know: {written.head['tslab-profile']}")
+        raise Failure(f"{path} has a form that this version does not know: {written.number('tslab-profile')}")
     return written
 
 

@@ -1,11 +1,14 @@
 """The file of the option trace: records that the library has written, the newest of them
 (src/common/record_ring.h, timeline.h)."""
 
+import os
 import struct
 from dataclasses import dataclass
 
+from tslab_tools import files
 from tslab_tools.failure import Failure
 
+BYTES_MOST = (1 << 30) + (1 << 16)  # the largest that the option trace takes, with its head
 MAGIC, VERSION, RECORD_BYTES, WORDS = b"tslabrng", 1, 64, 5
 EPOCH_OPEN, EPOCH_CLOSE, EPOCH_END, PURGE, LONG, MEMORY, NUMBERS, NAME, LIMIT = range(1, 10)
 OPERATIONS = {1: "malloc", 2: "free", 3: "realloc", 4: "close", 5: "trim"}
@@ -69,15 +72,18 @@ def parse(raw: bytes, again: bytes, name: str = "the file") -> Ring:
     _, version, begin, record_bytes, count, process, started, real, program, names = _HEADER.unpack_from(raw)
     if (version, record_bytes) != (VERSION, RECORD_BYTES):
         raise Failure(f"{name} is a timeline of version {version}; this is version {VERSION}")
-    if len(raw) < begin + count * RECORD_BYTES or len(again) != len(raw):
+    counts = (_HEADER.size + _LINE - 1) // _LINE * _LINE
+    if not counts + _COUNTS.size <= begin <= begin + count * RECORD_BYTES <= len(raw) == len(again):
         raise Failure(f"{name} is cut off")
-    written, dropped = _COUNTS.unpack_from(raw, (_HEADER.size + _LINE - 1) // _LINE * _LINE)
+    written, dropped = _COUNTS.unpack_from(raw, counts)
     records, torn = _entries(raw, again, begin, count)
     return Ring(process, text_of(program), text_of(names).split(), started, real, written, dropped, torn, records)
 
 
 def read(path: str) -> Ring:
-    with open(path, "rb") as file:
-        raw = file.read()
-        file.seek(0)
-        return parse(raw, file.read(), path)
+    with files.opened(path) as file:
+        size = os.fstat(file).st_size
+        if size > BYTES_MOST:
+            raise Failure(f"{path} is no timeline of tslab: it is too large")
+        raw = files.part(file, 0, size)
+        return parse(raw, files.part(file, 0, size), path)
