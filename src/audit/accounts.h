@@ -64,8 +64,4 @@ void accounts_take_resident(struct accounts *accounts, enum resident_by by);
 /* The slots of a class that all heaps have. */
 void accounts_held(unsigned class, struct class_held *held);
 
-/* Notes how much memory there is in the timeline, if an option asks for one: what is resident and what the depot counts
- * each time, and all accounts as often as their walks take little of the time. Before other threads run. */
-void accounts_start_timeline(void);
-
 #endif
