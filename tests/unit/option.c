@@ -267,8 +267,8 @@ static void load_wrong_parts(const void *argument)
 {
     (void)argument;
     static char *const wrong[] = {
-        "TSLAB_STATS=",     "TSLAB_STATS=3",       "TSLAB_STATS=/a",  "TSLAB_STATS=,/a",    "TSLAB_PROFILE=,/a",
-        "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a",
+        "TSLAB_STATS=",      "TSLAB_STATS=3",    "TSLAB_STATS=/a",      "TSLAB_STATS=,/a",
+        "TSLAB_PROFILE=,/a", "TSLAB_PROFILE=/a", "TSLAB_PROFILE=2T,/a",
     };
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         load_one(wrong[i]);
