@@ -86,7 +86,6 @@ __attribute__((constructor(102))) static void prepare_reports(void)
         trace.keeps = sink_keep_stderr();
     }
     report_timer_start(write_report);
-    accounts_start_timeline();
     if (option_get(OPTION_EXPORT) != 0) {
         channel_start();
     }

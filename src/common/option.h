@@ -33,7 +33,7 @@ struct text;
  * KIND_CHOICE: one of `values`, by its place; the number that stands for the capital letters is above it. The others
  * are as `values` says: KIND_REPORT is a number and a file, and the number of KIND_LIMITS is the length, for the limits
  * are in quota.h. */
-enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT, KIND_TRACE };
+enum option_kind { KIND_NUMBER, KIND_CHOICE, KIND_SIGNAL, KIND_LIMITS, KIND_REPORT };
 
 /* When an option is set. FOR_TESTS: at the start, by tests and measurements; users need not know it. */
 enum option_when { ANY_TIME, AT_START, FOR_TESTS };
@@ -73,8 +73,6 @@ enum option_when { ANY_TIME, AT_START, FOR_TESTS };
     X(PROFILE, profile, KIND_REPORT, 0, 0, TIB, "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", ANY_TIME,         \
       "heap profiler: mean bytes between samples, such as 512K, and the file that gets the "                           \
       "profile at exit and with each report; 0: off")                                                                  \
-    X(TRACE, trace, KIND_TRACE, 4 * MIB, 64 * KIB, GIB, "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G",         \
-      ANY_TIME, "the file that gets a timeline of the newest events, in 4M or so many BYTES")                          \
     X(EXPORT, export, KIND_NUMBER, 0, 0, 1, "", AT_START,                                                              \
       "1: processes of the same user can read live statistics (tslab top)")                                            \
     X(MAGAZINES, magazines, KIND_NUMBER, !GUARDED, 0, !GUARDED, "", FOR_TESTS, "0 turns the thread caches off")        \
@@ -118,7 +116,7 @@ static inline unsigned option_choice(enum option option)
     return option_choice_of(option_get(option));
 }
 
-/* The file that an option's value names, or an empty string: of stats, profile and trace. One that has none may get one
+/* The file that an option's value names, or an empty string: of stats and profile. One that has none may get one
  * while the program runs, and keeps it. */
 enum { OPTION_PATH_MOST = 255 };
 const char *option_path(enum option option);

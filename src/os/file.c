@@ -1,4 +1,4 @@
-/* Files. A failing write raises no signal, and room for a mapping is reserved before it is mapped. */
+/* Files. A failing write raises no signal. */
 #include "os/file.h"
 
 #include "base/bits.h"
@@ -169,41 +169,6 @@ void os_close(int fd)
     const int saved = errno;
     (void)syscall(SYS_close, fd);
     errno = saved;
-}
-
-static bool reserve(int fd, size_t bytes)
-{
-    struct rlimit most;
-    long done;
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) {
-        errno = EFBIG; /* the kernel would send a signal, too */
-        return false;
-    }
-    do {
-        done = syscall(SYS_fallocate, fd, 0, 0L, (off_t)bytes);
-    } while (done != 0 && errno == EINTR);
-    return done == 0;
-}
-
-/* With all its room at once: a page of a mapping that the disk has no room for would end the program. */
-void *os_new_shared_file(const char *path, size_t bytes, int *why)
-{
-    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
-    const int saved = errno;
-    void *start = MAP_FAILED;
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
-    if (fd >= 0 && reserve(fd, bytes)) {
-        start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
-    *why = start == MAP_FAILED ? errno : 0;
-    if (fd >= 0) {
-        if (start == MAP_FAILED) {
-            (void)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-        }
-        os_close(fd);
-    }
-    errno = saved;
-    return start == MAP_FAILED ? NULL : start;
 }
 
 per_thread bool os_never_waits;

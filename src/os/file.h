@@ -51,11 +51,6 @@ enum { OS_NOT_OURS = -1 };
 int os_open_to_append(const char *path, int *why);
 void os_close(int fd);
 
-/* Makes a new file with room for so many bytes, for this user alone, and maps it to be shared with whoever reads it.
- * Never touches a file that is there. *why says what went wrong, by the number of an error: EEXIST when the file is
- * there. */
-void *os_new_shared_file(const char *path, size_t bytes, int *why);
-
 /* What such a number means. */
 const char *os_why(int why);
 

@@ -50,6 +50,7 @@ static void tell_on_stderr(const struct text *answer, bool is_asked, uint32_t pr
     struct text line = { .buffer = buffer, .capacity = sizeof buffer - 1 };
     const int fd = sink_open(SINK_STATISTICS, "", 0);
     uint32_t user;
+    invariant(answer->length != 0 && (is_asked || process == 0));
     text_string(&line, "tslab: ");
     text_part(&line, answer->buffer, answer->length);
     if (is_asked && process == 0) {
@@ -152,10 +153,6 @@ static bool set_option(struct text *answer, const char *name, const char *value,
                                                  " holds for a time already, and only one option at once may", NULL });
         return false;
     }
-    if (ms != 0 && option == OPTION_TRACE) {
-        text_string(answer, "trace has no end: its file keeps the newest events");
-        return false;
-    }
     if (option < OPTION_COUNT) {
         (void)tslab_option_get(name, before, sizeof before);
     }
@@ -163,12 +160,7 @@ static bool set_option(struct text *answer, const char *name, const char *value,
     invariant(status != TSLAB_OK || option_may_change(option));
     if (status != TSLAB_OK) {
         text_string(answer, status == TSLAB_NO_MEMORY ? "there is no memory for it: " : "");
-        if (option == OPTION_TRACE && option_path(option)[0] != 0) {
-            text_string(answer, "trace: its file stays, or cannot be written: ");
-            text_foreign(answer, option_path(option));
-        } else {
-            option_explain(answer, name, value);
-        }
+        option_explain(answer, name, value);
         return false;
     }
     note_until(option, before, ms);
@@ -224,6 +216,7 @@ static bool run_command(struct text *answer, unsigned command, struct channel_he
 static bool execute(struct text *answer, char *asked, uint64_t ms, struct channel_head *head, bool *changes)
 {
     char *const equals = strchr(asked, '=');
+    invariant(head->body_bytes == 0 && own.fd_and_1 != 0);
     for (unsigned i = 0; i < COMMANDS; i++) {
         if (equals == NULL && ms == 0 && is_command(commands[i].name, asked)) {
             *changes = !commands[i].has_body;
@@ -269,6 +262,7 @@ static bool take(struct text *answer, char *request, struct channel_head *head)
         text_string(answer, "nobody holds a lock on the file");
         return false;
     }
+    invariant(rest.start >= request && rest.start + rest.length < request + REQUEST_BYTES);
     static char asked[REQUEST_BYTES];
     memcpy(asked, rest.start, rest.length + 1);
     invariant(asked[rest.length] == 0 && rest.length < sizeof asked);
@@ -303,6 +297,7 @@ static void answer_request(struct channel_head *head)
 static void drop_body(void)
 {
     uint32_t process;
+    invariant(own.fd_and_1 > 0);
     if (own.has_body && !request_file_is_locked(own.fd_and_1 - 1, &process)) {
         own.has_body = !request_file_cut(own.fd_and_1 - 1, sizeof(struct channel_head));
     }
@@ -317,6 +312,7 @@ static bool make_file(void)
         "descriptors of its own (Linux 5.9), or no memfd\n";
     static bool is_said;
     const struct channel_head head = { .magic = CHANNEL_MAGIC, .version = CHANNEL_VERSION, .pid = os_process_id() };
+    invariant(own.fd_and_1 == 0 && !own.has_body);
     const int fd = helper_thread_is_apart() ? request_file_make(CHANNEL_NAME) : -1;
     if (fd >= 0 && request_file_put(fd, 0, &head, sizeof head)) {
         own.fd_and_1 = fd + 1;

@@ -12,6 +12,7 @@
 #include "common/size_class.h"
 #include "malloc/current_thread.h"
 #include "os/fatal.h"
+#include "os/helper_thread.h"
 #include "os/os.h"
 #include "os/text.h"
 #include "report/epoch_list.h"
@@ -314,7 +315,7 @@ static noinline bool json_report(int fd, const struct accounts *accounts, enum s
 static bool write_scope(int fd, enum scope scope)
 {
     struct accounts accounts;
-    accounts_take_resident(&accounts);
+    accounts_take_resident(&accounts, helper_thread_is_apart() ? RESIDENT_BY_CALL : RESIDENT_BY_FILE);
     return json_report(fd, &accounts, scope);
 }
 

@@ -174,7 +174,7 @@ void stats_process(struct process_figures *figures, const struct accounts *accou
 noinline void stats_process_get(struct process_figures *figures)
 {
     struct accounts accounts;
-    accounts_take_resident(&accounts);
+    accounts_take_resident(&accounts, RESIDENT_BY_FILE);
     stats_process(figures, &accounts);
 }
 

@@ -114,6 +114,7 @@ void keeper_look_last(void)
 
 static bool nap(uint32_t most_ms)
 {
+    invariant(most_ms != 0 && front_current->thread == NULL);
     os_futex_wait(&keeper.is_asked_to_end, 0, most_ms);
     return !is_to_end();
 }

@@ -38,7 +38,6 @@ static void options_are_set_and_read(void)
     set_to("stats", "0", "0");
     check_value("arena_bytes", "17592186044416");
     check_value("profile", "0");
-    check_value("trace", "");
     check_value("stats_signal", "0");
     check_value("keeper", "1");
 }

@@ -63,7 +63,6 @@ ELSEWHERE = {
     ("now_ms", "report/channel.c"): "a clock that fails has the time of an option end at another time, and nothing else",
     ("now_ms", "report/statistics.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
     ("now_ms", "report/summary.c"): "a clock that fails makes the uptime in reports wrong, and nothing else",
-    ("now_ms", "common/timeline.c"): "a clock that fails has memory looked at at another time, and nothing else",
     ("now_ms", "thread/sampling.c"): "a clock that fails makes the age of a sample wrong, and nothing else",
     ("now_ms", "report/profile.c"): "a clock that fails makes ages in the profile wrong, and nothing else",
     ("now_ms", "space/depot.c"): "a clock that fails makes a run old, and nothing else; half of these need pages larger than a unit",

@@ -100,9 +100,9 @@ def stats_file(runner):
 @entry
 def stats_file_of_others(runner):
     """Files are for this user alone, and nothing is appended to what others may have put in their place."""
-    options = {"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": "1,profile", "TSLAB_TRACE": "trace"}
+    options = {"TSLAB_STATS": "1,statistics", "TSLAB_PROFILE": "1,profile"}
     runner.run(["ls", "/"], extra=options)
-    for name in ("statistics", "profile", "trace"):
+    for name in ("statistics", "profile"):
         mode = os.stat(runner.path(name)).st_mode & 0o777
         expect(mode == 0o600, f"{name} has mode {mode:o}")
     with open(runner.path("target"), "w", encoding="utf-8") as file:
@@ -145,9 +145,9 @@ def stats_title(runner):
     program = compiled(runner, "title.c")
     name = runner.path("a long name of a program")
     os.rename(program, name)
-    runner.run([name, "some", "arguments"], extra={"TSLAB_STATS": "2,%e.statistics", "TSLAB_PROFILE": "1,%e.profile", "TSLAB_TRACE": "%e.trace"})
+    runner.run([name, "some", "arguments"], extra={"TSLAB_STATS": "2,%e.statistics", "TSLAB_PROFILE": "1,%e.profile"})
     kept = "a_long_name_of_a_program"
-    expect({found for found in os.listdir(runner.directory) if "." in found} == {f"{kept}.{kind}" for kind in ("statistics", "profile", "trace")},
+    expect({found for found in os.listdir(runner.directory) if "." in found} == {f"{kept}.{kind}" for kind in ("statistics", "profile")},
            f"{os.listdir(runner.directory)}")
     with open(runner.path(kept + ".statistics"), encoding="utf-8") as file:
         expect(json.load(file)["program"] == kept, "the title is in the report")

@@ -105,11 +105,6 @@ const struct scenario scenarios[] = {
     { "trays", "a look beside a magazine that grows", { "@0 " EXCHANGED " $ @1 a3 a3 a3 a3 f f", MAGAZINES }, { "$", "f f" }, 4, 5 },
     { "trays", "two exits, and one that grows", { "@0 " TWO_FULL " @1 " TWO_FULL, MAGAZINES }, { "x", "x", "a3 a3 a3 f f f" }, 1, 2 },
 
-    /* Records of the timeline overwrite each other in a ring of two. */
-    { "ring", "one writes, one reads", { "=1 =2", MAGAZINES }, { "=3", "?" }, 4, 6 },
-    { "ring", "two write in one place", { "=1 =2", MAGAZINES }, { "=3 =4 =5", "=6 =7", "?" }, 2, 3 },
-    { "ring", "a writer is overtaken", { "=1", MAGAZINES }, { "=2 ?", "=3 =4 =5 =6 ?" }, 3, 4 },
-
     /* Reports that are due: whoever comes by writes them. */
     { "due", "two come by", { "#", DIRECT }, { "%#", "#", "#" }, 4, 5 },
     { "due", "a signal comes in a report", { "#", DIRECT }, { "% # #", "% #", "%" }, 3, 5 },

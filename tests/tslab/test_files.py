@@ -9,15 +9,13 @@ import unittest
 from pathlib import Path
 
 from test_board_fuzz import report_of
-from test_timeline import file_of, label, record
 from tslab_test import TOOLS, TslabTest, main
 from tslab_tools import files
 from tslab_tools.profiles import elf, symbols
 from tslab_tools.profiles.written import Mapping
-from tslab_tools.timeline import ringfile
 
 EVIL = "\x1b]0;owned\x07\x9b2J\u202e[/bold]\u2028"
-READERS = (("stat",), ("doctor",), ("profile",), ("timeline",), ("doctor", "report"), ("profile", "whole", "--base"))
+READERS = (("stat",), ("doctor",), ("profile",), ("doctor", "report"), ("profile", "whole", "--base"))
 PROFILE = ("tslab-profile 1", "program a", "process 1", "period 1", "page 4096")
 
 
@@ -73,20 +71,12 @@ class Texts(TslabTest):
             yield "doctor", report
             yield "doctor", report, whole
             yield "doctor", report, "--json"
-        raw = file_of(
-            [record(0, 2000, ringfile.EPOCH_OPEN, 1, *label(EVIL[:14])), record(1, 2, ringfile.NAME, *label(EVIL[:14]))]
-        )
-        trace = self.write(
-            "trace", raw.replace(b"server", EVIL.encode()[:6]).replace(b"live_slots", EVIL.encode()[:10])
-        )
-        yield "timeline", trace
-        yield "timeline", trace, "-o", self.own / "page"
-        for command in ("stat", "doctor", "profile", "timeline"):
+        for command in ("stat", "doctor", "profile"):
             for name in (EVIL, self.write("x" + EVIL.replace("/", "|"), "")):
                 yield command, name
         yield "run", "--", EVIL
         yield "run", "--library", EVIL, "--", "true"
-        yield "stat", trace, EVIL
+        yield "stat", "report0", EVIL
         yield "export", "--listen", EVIL
         yield "top", "--sort", EVIL
 

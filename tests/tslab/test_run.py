@@ -35,8 +35,6 @@ class Options(TslabTest):
             ("--stats-signal", "KILL", "not a usable signal (USR1 USR2"),
             ("--stats", "3", "not a number, and a file (FORM[,FILE]"),
             ("--profile", "x" * 300, "not a number, and a file (BYTES[,FILE]"),
-            ("--trace", "t,5", "not a file for a timeline (FILE[,BYTES]"),
-            ("--trace", "a: b\n; ignored,5", "not a file for a timeline"),
         ):
             with self.subTest(flag=flag, value=value):
                 done = self.run_with(flag, value)
@@ -53,7 +51,7 @@ class Options(TslabTest):
 
     def test_asking_leaves_no_trace(self):
         """The files that options name are the program's alone, and a small limit is no matter."""
-        done = self.run_with("--stats=2,stats.%n", "--profile=1,heap.%n", "--trace=trace", "--stats-signal=URG")
+        done = self.run_with("--stats=2,stats.%n", "--profile=1,heap.%n", "--stats-signal=URG")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ran\n", ""))
         reports = [json.loads(line) for path in self.own.glob("stats.*") for line in path.read_text().splitlines()]
         self.assertEqual([report["program"] for report in reports], ["echo"])

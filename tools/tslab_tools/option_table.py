@@ -29,6 +29,5 @@ OPTIONS = (
     Option("stats", "FORM[,FILE]", "FORM[,FILE], FORM 0 to 2, FILE up to 255 bytes", "statistics at exit (0: none, 1: a summary, 2: JSON), on stderr or in FILE, where %p is the process, %e the program, %n a count", True),
     Option("stats_signal", "SIGNAL", "USR1 USR2 URG IO WINCH, or 34-64", "signal that triggers a report; 0: none", False),
     Option("profile", "BYTES[,FILE]", "BYTES[,FILE], BYTES 0 to 1T, FILE up to 255 bytes", "heap profiler: mean bytes between samples, such as 512K, and the file that gets the profile at exit and with each report; 0: off", True),
-    Option("trace", "FILE[,BYTES]", "FILE[,BYTES], FILE up to 255 bytes, BYTES 64K to 1G", "the file that gets a timeline of the newest events, in 4M or so many BYTES", True),
     Option("export", "N", "0 to 1", "1: processes of the same user can read live statistics (tslab top)", False),
 )

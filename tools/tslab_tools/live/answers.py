@@ -1,5 +1,5 @@
-"""What a process answers (docs/export.md): from JSON to figures, or why they are none. The bytes may be a stranger's: all
-that is taken from them is a whole number of 64 bits or a short text, and the work is linear in the bytes."""
+"""What a process answers (docs/export.md): from JSON to figures, or why they are none. The bytes may be a stranger's:
+all that is taken from them is whole numbers of 64 bits and short texts, and the work is linear in the bytes."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,9 @@ _TOTALS = frozenset(row[0] for row in TOTAL_FIGURES)
 _REQUIRED = frozenset(["uptime_ms", "rss_bytes", "peak_rss_bytes", "live", "waste", "caches", "retained", "metadata"])
 _REQUIRED |= frozenset(["hard_limit_bytes", "soft_limit_bytes", "soft_pressure", "container_pressure", "keeper_looks"])
 _REQUIRED |= frozenset(["allocations", "frees", "refills", "flushes", "remote_frees", "threads", "purge_calls"])
-_REQUIRED |= frozenset(["purged_bytes", "purge_mistakes", "epochs_opened", "epochs_closed", "epoch_bytes", "work_units"])
+_REQUIRED |= frozenset(
+    ["purged_bytes", "purge_mistakes", "epochs_opened", "epochs_closed", "epoch_bytes", "work_units"]
+)
 Row = dict[str, Any]  # numbers by name, and under `label` a text
 
 
@@ -69,7 +71,7 @@ def _rows(found: Any, required: Iterable[str], labelled: bool) -> list[Row]:
 def _accounts(found: Any) -> Row:
     if not isinstance(found, dict) or len(found) > _ROWS_MOST:
         raise Unreadable("its figures have another form")
-    flat = {}
+    flat: Row = {}
     for name, of in found.items():
         if isinstance(of, dict) and _is_number(of.get("bytes")) and _is_number(of.get("untouched_bytes")):
             flat |= {_text(name): of["bytes"], f"{_text(name)}_untouched": of["untouched_bytes"]}

@@ -1,7 +1,8 @@
-"""Asks a process that runs on tslab with TSLAB_EXPORT=1 (docs/export.md). The library's thread has a file without a name
-open, in its own table of descriptors: requests and answers lie in it. The process may be anybody's. It can put a link of
-any text in the file's place, to a FIFO, a device, or a file on a file system that never answers. So what is no such file
-of the kernel's is not opened, nothing here waits for long, and nothing is looked for or made in the mounts of a process."""
+"""Asks a process that runs on tslab with TSLAB_EXPORT=1 (docs/export.md). The library's thread has a file without a
+name open, in its own table of descriptors: requests and answers lie in it. The process may be anybody's. It can put a
+link of any text in the file's place, to a FIFO, a device, or a file on a file system that never answers. So what is no
+such file of the kernel's is not opened, nothing here waits for long, and nothing is looked for or made in the mounts of
+a process."""
 
 import contextlib
 import fcntl
@@ -225,6 +226,8 @@ class Channel:
                 time.sleep(_LOOK_SECONDS)
             while not self.is_answered():
                 if time.monotonic() > deadline:
-                    raise Failure(f"process {self.pid} did not answer within {patience:g} s{kernel.why_silent(self.pid)}")
+                    raise Failure(
+                        f"process {self.pid} did not answer within {patience:g} s{kernel.why_silent(self.pid)}"
+                    )
                 time.sleep(_LOOK_SECONDS)
             return self.said()

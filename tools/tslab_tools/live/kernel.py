@@ -84,7 +84,8 @@ def why_not(pid: int) -> str:
     if b"/libtslab" not in maps:
         return f"process {pid} does not export figures of tslab: start it on tslab with TSLAB_EXPORT=1"
     if options_at_start(pid).get("export") == "1":
-        return f"process {pid} has TSLAB_EXPORT=1, and the system refused what that takes: its first lines on stderr say so"
+        why = "the system refused what that takes: its first lines on stderr say so"
+        return f"process {pid} has TSLAB_EXPORT=1, and {why}"
     return f"process {pid} runs on tslab and exports no figures: start it with TSLAB_EXPORT=1"
 
 

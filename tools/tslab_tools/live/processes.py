@@ -1,6 +1,5 @@
 """The processes that can be asked (docs/export.md): how they are found, and how all are asked at once."""
 
-import contextlib
 import errno
 import os
 import resource
@@ -11,7 +10,7 @@ from typing import Self
 from tslab_tools.failure import Failure
 from tslab_tools.live import answers, kernel, units
 from tslab_tools.live.channel import PATIENCE, Channel
-from tslab_tools.live.kernel import user_of, why_not
+from tslab_tools.live.kernel import why_not
 
 RATE_SECONDS = 0.25
 PATIENCE_WITH_ALL = 0.75  # seconds, where nobody has named the processes: strangers may never answer
@@ -173,7 +172,7 @@ class Watched:
         except Failure as problem:
             why, keeps = str(problem).removeprefix(f"process {process.pid}: "), False
         except OSError as problem:  # it has ended, or is another user's, but where we have no descriptor left
-            why, keeps = problem.strerror if problem.errno == errno.EMFILE else "", False
+            why, keeps = (problem.strerror or "") if problem.errno == errno.EMFILE else "", False
         if not keeps:
             self._drop(process, why)
         return False

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
-from tslab_tools.live import graph, processes, requests, summary
+from tslab_tools.live import graph, kernel, processes, requests, summary
 from tslab_tools.live.processes import Process
 from tslab_tools.terminal import plain_text
 
@@ -236,7 +236,7 @@ def _row(process: Process, chosen: bool, width: int) -> Text:
         cell = column.cell(process)[: column.width]
         cells.append(cell.ljust(column.width) if column.left else cell.rjust(column.width))
     style = "reverse" if chosen else "bold red" if summary.pressure(process) else ""
-    whose = _whose(processes.user_of(process.pid), process.unit) if width >= _WIDE else ""
+    whose = _whose(kernel.user_of(process.pid), process.unit) if width >= _WIDE else ""
     return Text(" ".join(cells) + whose, style)
 
 
