@@ -88,6 +88,7 @@ class Evidence:
     posted: float = 0.0  # when the figures are of
     age: float = 0.0
     mappings: list[Mapping] | None = None  # None: nobody tells
+    never_touched: int = 0  # bytes that large objects of the accounts had, and have no longer here: nobody touched them
     pool: str = ""  # what large anonymous mappings of such a program are
     work: dict[int, int] = field(default_factory=dict)  # ns that each thread has had of a processor
     profile: Profile | None = None
@@ -97,7 +98,7 @@ class Evidence:
     @property
     def ours(self) -> int:
         """What the library has in memory, as its accounts tell it."""
-        return sum(self.figures[term] for term in TERMS)
+        return sum(self.figures[term] for term in TERMS) + self.never_touched
 
     @property
     def since(self) -> int:
@@ -108,6 +109,12 @@ class Evidence:
     def untouched(self) -> int:
         """What the accounts tell of and is not resident. (The live view does not ask the kernel.)"""
         return max(0, -self.since)
+
+    def take_out_untouched(self) -> None:
+        """What is not resident is parts of large objects, as far as there are such."""
+        self.never_touched = min(self.untouched, self.accounts["live_large"], self.figures["live"])
+        self.accounts["live_large"] -= self.never_touched
+        self.figures["live"] -= self.never_touched
 
     def has(self, *accounts: str) -> int:
         return sum(self.accounts[account] for account in accounts)
@@ -175,11 +182,13 @@ def of_process(process: Process) -> Evidence:
     known = now.accounts
     accounts = {name: known[name] - known.get(f"{name}_untouched", 0) for name in ACCOUNTS if name in known}
     mapped = smaps(process.pid)
-    return Evidence(
+    found = Evidence(
         process.pid, process.program, process.rss, Counter(now.process), Counter(accounts), now.classes, now.labels,
         now.limits, now.options, processes.now(), now.written, process.age, mapped,
-        pool_of(process.pid, mapped or []), _work(process.pid),
+        0, pool_of(process.pid, mapped or []), _work(process.pid),
     )  # fmt: skip
+    found.take_out_untouched()
+    return found
 
 
 def of_report(report: Row) -> Evidence:

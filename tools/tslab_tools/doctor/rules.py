@@ -77,7 +77,7 @@ class Rule:
         return []
 
     def much(self, of: Evidence) -> str:
-        if self.term in TERMS and of.part(of.untouched) >= MUCH:
+        if self.term in TERMS and of.part(of.untouched - of.never_touched) >= MUCH:
             return f"Up to {size(self.bytes(of))}"
         return f"{size(self.bytes(of))} ({percent(of.part(self.bytes(of)))} of the RSS)"
 
