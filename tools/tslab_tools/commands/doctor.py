@@ -75,6 +75,8 @@ def _rest(of: evidence.Evidence, told: list[rules.Finding]) -> str:
     if missing > rules.MUCH * of.rss:
         text += f"; what the other {terminal.size(missing)} are, they do not tell"
     terms = {term: of.figures[term] for term in processes.TERMS} | {rules.Others.term: rules.Others().bytes(of)}
+    if any(isinstance(finding.rule, rules.Draining) for finding in told):  # that has told of it
+        terms["metadata"] -= min(terms["metadata"], of.has("code_table"))
     left = [f"{term} {terminal.size(held)}" for term, held in terms.items() if held and term not in _terms(told)]
     return f"{text}. Besides: {', '.join(left)}." if left else f"{text}."
 
