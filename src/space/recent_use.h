@@ -49,7 +49,7 @@ static inline void recent_use_miss(struct recent_use *use, size_t units, size_t 
 /* Whether the use has doubled in this window, so fast that page faults are a good part of the program's time. */
 static inline bool recent_use_soars(const struct recent_use *use, uint64_t now_ms)
 {
-    enum { SOARS_UNITS = 32 }; /* that it rises by in a millisecond: half a MiB, for which the faults take 0.2 */
+    enum { SOARS_UNITS = 32 }; /* that it rises by in a millisecond: half a MiB */
     const uint64_t passed_ms = now_ms > use->since_ms ? now_ms - use->since_ms : 0;
     return use->now.rise >= use->now.peak / 2 && use->now.rise >= passed_ms * SOARS_UNITS;
 }

@@ -1,7 +1,7 @@
-/* The cache budget: how many bytes magazines, stocks, outboxes and the exchange may hold together. A heap takes bytes
- * from the budget when a class needs more, and puts them back when the class is idle or the heap ends. So busy threads
- * get most of it. Once half of the budget is taken, a class that a thread begins to use gets a share of it. The more
- * threads there are, the smaller the share. When the budget is used up, a magazine holds one slot.
+/* The cache budget: how many bytes magazines, stocks and outboxes may hold together. A heap takes bytes from the budget
+ * when a class needs more, and puts them back when the class is idle or the heap ends. So busy threads get most of it.
+ * Once half of the budget is taken, a class that a thread begins to use gets a share of it. The more threads there are,
+ * the smaller the share. When the budget is used up, a magazine holds one slot.
  *
  * The option cache_bytes sets the budget. The default is 64 MiB, or an eighth of the memory in use, if that is more.
  *

@@ -490,7 +490,7 @@ static noinline void heap_tick(struct heap *heap, uint64_t now_ms)
 }
 
 /* When the process weighs more than before, hot runs go back. So do the cached slots of classes that drain, because
- * they keep slabs that would be empty without them. Only some trays go at once, so that no call takes long. */
+ * they keep slabs that would be empty without them. Of each class, only some trays go at once. */
 static void pay_for_growth(struct heap *heap)
 {
     enum { PAID_UNITS = 32 /* half a MiB */, PAID_TRAYS = 8 };

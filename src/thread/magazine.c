@@ -6,8 +6,8 @@
 void *magazine_none[1];
 
 /* The bounds, by bytes and by slots. A magazine starts with TRAY_FIRST slots and doubles each time it overflows, a
- * refill starts with one or as many and doubles each time. Both start anew when the class was idle between two ticks
- * (docs/decisions/magazines.md). */
+ * refill starts with one or as many and doubles each time, or grows by a quarter beside many threads. Both start anew
+ * when the class was idle between two ticks (docs/decisions/magazines.md). */
 enum {
     LIMIT_BYTES_SMALL = 32 * 1024, /* slots up to 512 bytes: as many as fit */
     LIMIT_SLOTS = 64,              /* larger ones: so many, up to LIMIT_BYTES */

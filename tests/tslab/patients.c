@@ -42,6 +42,33 @@ static void scattered(void)
     }
 }
 
+/* The same where all of them come from one place. */
+static void same_place(void)
+{
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = import_rows(EACH);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i % 8 != 0) {
+            free(objects[i]);
+        }
+    }
+}
+
+/* The cure of both: what lives long is in an epoch of its own. */
+static void apart(void)
+{
+    const tslab_epoch epoch = tslab_epoch_open(NULL);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        objects[i] = i % 8 == 0 ? memset(keep(tslab_epoch_malloc(epoch, EACH)), 1, EACH) : parse_rows(EACH);
+    }
+    for (size_t i = 0; i < OBJECTS; i++) {
+        if (i % 8 != 0) {
+            free(objects[i]);
+        }
+    }
+}
+
 static void holds(void)
 {
     for (size_t i = 0; i < OBJECTS; i++) {
@@ -76,19 +103,29 @@ static void frees_all(void)
     allocates_and_frees(128, LARGE);
 }
 
-/* The system takes no page of this memory. */
-static void locked(void)
+/* The system takes no page of locked memory. */
+static void lock_and_free(int lock)
 {
     enum { COUNT = 12 };
     for (size_t i = 0; i < COUNT; i++) {
         objects[i] = memset(keep(malloc(LARGE)), 1, LARGE);
-        if (mlock(objects[i], LARGE) != 0) {
+        if (lock && mlock(objects[i], LARGE) != 0) {
             exit(CHECK_SKIPPED);
         }
     }
     for (size_t i = 0; i < COUNT; i++) {
         free(objects[i]);
     }
+}
+
+static void locked(void)
+{
+    lock_and_free(1);
+}
+
+static void not_locked(void)
+{
+    lock_and_free(0);
 }
 
 static char *mapped;
@@ -99,6 +136,16 @@ static void maps_itself(void)
     CHECK(mapped != MAP_FAILED);
     memset(mapped, 1, 48 * MIB);
     mapped += 48 * MIB;
+}
+
+/* With a page of another kind between them, so that the kernel keeps them apart. */
+static void maps_many(void)
+{
+    for (int i = 0; i < 60; i++) {
+        char *const one = mmap(NULL, MIB + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(one != MAP_FAILED && mprotect(one, 4096, PROT_READ) == 0);
+        memset(one + 4096, 1, MIB);
+    }
 }
 
 /* One step of it: 64 KiB. */
@@ -122,18 +169,43 @@ static void *works_once(void *unused)
     return unused;
 }
 
-static void idle_threads(void)
+static void start_threads(unsigned count, void *(*body)(void *))
 {
-    enum { THREADS = 60 };
-    CHECK(pthread_barrier_init(&all_have_worked, NULL, THREADS + 1) == 0);
-    for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_barrier_init(&all_have_worked, NULL, count + 1) == 0);
+    for (unsigned i = 0; i < count; i++) {
         pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, works_once, NULL) == 0);
+        CHECK(pthread_create(&thread, NULL, body, NULL) == 0);
     }
     (void)pthread_barrier_wait(&all_have_worked);
 }
 
-/* An epoch of 100 objects, of which one in so many lives. */
+static void idle_threads(void)
+{
+    start_threads(60, works_once);
+}
+
+static void few_threads(void)
+{
+    start_threads(3, works_once);
+}
+
+static void *recurses_once(void *unused)
+{
+    volatile char deep[600 << 10];
+    for (size_t i = 0; i < sizeof deep; i += 4096) {
+        deep[i] = 1;
+    }
+    (void)pthread_barrier_wait(&all_have_worked);
+    (void)pause();
+    return unused;
+}
+
+static void deep_stacks(void)
+{
+    start_threads(60, recurses_once);
+}
+
+/* An epoch of 100 objects, of which one in so many lives; 0: none. */
 static tslab_epoch one_epoch(const char *label, int of)
 {
     const struct tslab_epoch_options options = { .label = label };
@@ -144,12 +216,21 @@ static tslab_epoch one_epoch(const char *label, int of)
         some[i] = parse_rows(EACH);
     }
     for (int i = 0; i < (int)COUNT_OF(some); i++) {
-        if (i % of != 0) {
+        if (of == 0 || i % of != 0) {
             free(some[i]);
         }
     }
     CHECK(tslab_epoch_leave(epoch) >= 0);
     return epoch;
+}
+
+/* The survivors are outside. */
+static void drained(void)
+{
+    for (int i = 0; i < 600; i++) {
+        objects[i] = parse_rows(EACH);
+        CHECK(tslab_epoch_close(one_epoch("request", 0), 0, NULL) == TSLAB_OK);
+    }
 }
 
 static void draining(void)
@@ -163,6 +244,13 @@ static void left_open(void)
 {
     for (int i = 0; i < 600; i++) {
         (void)one_epoch("session", 50);
+    }
+}
+
+static void closed(void)
+{
+    for (int i = 0; i < 600; i++) {
+        CHECK(tslab_epoch_close(one_epoch("session", 0), 0, NULL) == TSLAB_OK);
     }
 }
 
@@ -215,17 +303,25 @@ static const struct {
     void (*again)(void); /* every 20 ms */
 } illnesses[] = {
     { "scattered", scattered, rests },
+    { "same_place", same_place, rests },
+    { "apart", apart, rests },
     { "holds", holds, rests },
     { "grows", holds, grows },
     { "frees_all", frees_all, rests },
     { "frees_all_and_sleeps", frees_all, falls_asleep },
     { "leaves_untouched", leaves_untouched, rests },
     { "locked", locked, rests },
+    { "not_locked", not_locked, rests },
+    { "maps_many", maps_many, rests },
+    { "deep_stacks", deep_stacks, rests },
     { "maps_itself", maps_itself, rests },
     { "maps_ever_more", maps_itself, touches_more },
     { "idle_threads", idle_threads, rests },
+    { "few_threads", few_threads, rests },
     { "draining", draining, rests },
+    { "drained", drained, rests },
     { "left_open", left_open, rests },
+    { "closed", closed, rests },
     { "thin_epochs", thin_epochs, rests },
     { "refused", refused, rests },
     { "refused_by_label", refused_by_label, rests },

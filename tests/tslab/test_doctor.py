@@ -38,6 +38,7 @@ CASES = (
     Case("scattered", "", "pins", 26, r"slabs for 512 bytes: objects use 1[123] % of these"),
     Case("scattered", SAMPLED, "pins", 26, r"own for what import_rows \(.*\) allocates would return about 2[78]\.. MiB"),
     Case("scattered", SAMPLED.replace("16K", "1T"), "pins", 26, r"slabs for 512 bytes"),
+    Case("same_place", SAMPLED, "pins", 26, r"What died came from there, too"),
     Case("holds", "", "live", 32, r"32\.0 MiB.*objects of up to 512 bytes"),
     Case("holds", SAMPLED, "live", 32, r"import_rows"),
     Case("grows", "", "grows", 32, r"objects of up to 1,024 bytes", 1),
@@ -49,6 +50,8 @@ CASES = (
     Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "old-figures", 0, r"The figures are \S+ s old"),
     Case("locked", "", "refused", 1.5, r"it refused [\d,]+ times?; \S+ MiB of the library's memory are locked"),
     Case("maps_itself", "", "others", 48, r"anonymous, at 7"),
+    Case("maps_many", "", "others", 60, r"60 anonymous mappings of 1\.0 MiB each"),
+    Case("deep_stacks", "", "others", 35, r"stacks of 6[01] threads"),
     Case("maps_ever_more", "", "others", 48, r"and it grew by \S+ MiB in \S+ s", 1),
     Case("idle_threads", "", "caches", 40, r"of 61 threads, of which \d\d did not run"),
     Case("draining", "", "draining", 2, r"label request there are 600"),
@@ -60,6 +63,28 @@ CASES = (
     Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"tslab ctl \d+ epoch_limits=request=N"),
     Case("holds", "soft_limit_bytes=16M", "pressure", 0, r"soft limit \(16\.0 MiB\)"),
 )  # fmt: skip
+# Each illness that has a cure, and its cure: a command of the doctor's own, with numbers for N; other options at the start;
+# or another program that does as it is told.
+CURES = (
+    (CASES[0], "apart"),
+    (CASES[1], "apart"),
+    (Case("same_place", SAMPLED, "pins", 26, ""), "apart"),
+    (Case("frees_all", "purge_delay_ms=600000", "retained", 30, "purge=eager"), "ctl"),
+    (Case("frees_all", "purge=never", "never-returns", 30, ""), "ctl"),
+    (Case("frees_all", "purge=lazy", "offered", 30, ""), "ctl"),
+    (Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "idle", 10, "TSLAB_KEEPER=2"), "keeper=2"),
+    (Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "old-figures", 0, "TSLAB_KEEPER=2"), "keeper=2"),
+    (Case("locked", "", "refused", 1.5, ""), "not_locked"),
+    (Case("idle_threads", "", "caches", 40, "TSLAB_CACHE_BYTES=N"), "cache_bytes=1M"),
+    (Case("idle_threads", "", "caches", 40, "Fewer threads"), "few_threads"),
+    (Case("draining", "", "draining", 2, ""), "drained"),
+    (Case("left_open", "", "open-epochs", 28, ""), "closed"),
+    (Case("thin_epochs", "huge_pages=always", "huge-pages", 20, "TSLAB_HUGE_PAGES=adaptive"), "huge_pages=adaptive"),
+    (Case("refused", "limit_bytes=16M", "limit", 0, ""), "ctl"),
+    (Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, ""), "ctl"),
+    (Case("holds", "soft_limit_bytes=16M", "pressure", 0, ""), "ctl"),
+)  # fmt: skip
+OF_PYTHON = "import time\nkept = [[i, str(i)] for i in range(300000)]\nprint('idle', flush=True)\ntime.sleep(1000)\n"
 OF_REPORTS = (
     Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"label request, of 8\.0 MiB: \d+ refusals"),
     Case("scattered", "", "pins", 26, r"and of 8,\d\d\d pages [78],\d\d\d have one object each"),
@@ -114,12 +139,71 @@ class Doctor(tslab_test.TslabTest):
     def test_each_illness_is_found(self):
         """And each rule has a program that shows it."""
         self.assertEqual({case.finding for case in CASES + OF_REPORTS}, {rule.name for rule in rules.RULES})
+        cured = {case.finding for case, _ in CURES} | {"others"}  # its test is the next but one
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for case, document in zip(CASES, pool.map(self.examine, CASES)):
                 with self.subTest(case):
                     if document and case.finding not in ("huge-pages", "untouched", "old-figures", "idle"):
                         self.assertEqual(document["findings"][0]["name"], case.finding)
                         self.assertLess(abs(document["unexplained_bytes"]), 0.1 * document["rss_bytes"] + MIB)
+                    if case.finding == "untouched":
+                        self.assertNotIn("live", [finding["name"] for finding in document["findings"]])
+                    for finding in document["findings"] if document else ():
+                        self.assertTrue(finding["cure"] == "" or finding["name"] in cured, finding)
+
+    def cure(self, pid, document, case, way):
+        """Takes the cure, and returns the process that had it."""
+        if way != "ctl":
+            changed = case._replace(options=f"{case.options} {way}") if "=" in way else case._replace(illness=way)
+            return self.start(changed).pid
+        (finding,) = [finding for finding in document["findings"] if finding["name"] == case.finding]
+        words = (
+            re.search(r"tslab (ctl \d+ [a-z_]+=[A-Za-z=]+( trim)?)", finding["cure"])[1].replace("=N", "=1G").split()
+        )
+        done = self.tslab(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+        return pid
+
+    def cured(self, row):
+        case, way = row
+        patient = self.start(case)
+        if patient is None:
+            return None
+        end = time.monotonic() + PATIENCE
+        document = self.found(patient.pid, "--watch", case.seconds)
+        while not self.is_in(document, case):
+            if case.finding == "huge-pages" and not any(mapping.huge for mapping in evidence.smaps(patient.pid)):
+                return None  # the system has none
+            self.assertLess(time.monotonic(), end, (case, document))
+            document = self.found(patient.pid, "--watch", case.seconds)
+        (finding,) = [finding for finding in document["findings"] if finding["name"] == case.finding]
+        self.assertNotEqual(finding["cure"], "", case)
+        pid = self.cure(patient.pid, document, case, way)
+        end = time.monotonic() + PATIENCE
+        while case.finding in [one["name"] for one in document["findings"]]:
+            self.assertLess(time.monotonic(), end, (case, way, document))
+            time.sleep(0.1)
+            document = self.found(pid, "--watch", case.seconds)
+        return document
+
+    def test_each_cure_helps(self):
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(self.cured, CURES))
+
+    def test_the_pool_of_python(self):
+        """The cure names the option that has malloc serve its objects, which is then not advised again."""
+        for given, finding in (({}, "others"), ({"PYTHONMALLOC": "malloc"}, "live")):
+            program = subprocess.Popen(
+                ["/usr/bin/python3", "-c", OF_PYTHON], env=self.environment | given | {"LD_PRELOAD": self.library, "TSLAB_EXPORT": "1", "TSLAB_KEEPER": "2"},
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+            for cleanup in (program.stdout.close, program.wait, program.kill):
+                self.addCleanup(cleanup)
+            self.assertEqual(program.stdout.readline(), "idle\n")
+            found = self.found(program.pid)["findings"]
+            self.assertEqual(found[0]["name"], finding)
+            self.assertEqual("PYTHONMALLOC=malloc" in found[0]["cure"], not given)
+            self.assertEqual("Python's own allocator" in found[0]["rows"][0]["what"], not given)
 
     def test_of_a_report(self):
         for case in OF_REPORTS:
@@ -143,7 +227,10 @@ class Doctor(tslab_test.TslabTest):
 
     def test_a_process_that_is_well(self):
         document = self.found(self.start(Case("well", "", "", 0, "")).pid)
-        self.assertEqual([finding["name"] for finding in document["findings"]], ["others"])
+        self.assertEqual([finding["name"] for finding in document["findings"]], [])
+        self.assertTrue(document["is_well"])
+        patient = self.start(Case("well", "", "", 0, ""))
+        self.assertIn("\n\nNothing is wrong.\n\nThe figures explain ", self.tslab("doctor", patient.pid).stdout)
 
     def test_text(self):
         patient = self.start(CASES[0])

@@ -221,14 +221,17 @@ class Symbolizer(TslabTest):
         there = self.own / "who"
         there.mkdir()
         there.chmod(0o777)
-        done = self.tslab(
-            "profile",
-            self.profile(),
-            env=self.tool(f'id -u >{there}/id; id -G >>{there}/id; head -c 4 "${{2#--obj=}}" >{there}/elf'),
+        script = (
+            f"cd {there}; id -u >id; id -G >>id; head -c 4 \"${{2#--obj=}}\" >elf; env >env; cut -d' ' -f5,6,7 /proc/$$/stat >tty\n"
+            f"echo $$ >>tty"
         )
+        environment = self.tool(f"PATH=/usr/bin:/bin; {script}") | {"SECRET": "ours"}
+        done = self.tslab("profile", self.profile(), env=environment)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual((there / "id").read_text(), "65534\n65534\n")
         self.assertEqual((there / "elf").read_bytes(), b"\x7fELF")
+        self.assertNotIn("SECRET", (there / "env").read_text())
+        self.assertRegex((there / "tty").read_text(), r"^(\d+) \1 0\n\1\n$")  # group, session, no terminal; its number
 
     @unittest.skipUnless(os.geteuid() == 0, "only root is led there by the kernel")
     def test_root_follows_no_name_of_a_process(self):

@@ -75,6 +75,8 @@ def _rest(of: evidence.Evidence, told: list[rules.Finding]) -> str:
     if missing > rules.MUCH * of.rss:
         text += f"; what the other {terminal.size(missing)} are, they do not tell"
     terms = {term: of.figures[term] for term in processes.TERMS} | {rules.Others.term: rules.Others().bytes(of)}
+    if any(isinstance(finding.rule, rules.Draining) for finding in told):  # that has told of it
+        terms["metadata"] -= min(terms["metadata"], of.has("code_table"))
     left = [f"{term} {terminal.size(held)}" for term, held in terms.items() if held and term not in _terms(told)]
     return f"{text}. Besides: {', '.join(left)}." if left else f"{text}."
 
@@ -93,15 +95,19 @@ def _print(of: evidence.Evidence, found: list[rules.Finding]) -> None:
         console.print(Text("\n".join(lines), style))
 
     say(_head(of), "bold")
+    if rules.is_well(found):
+        console.print()
+        say("Nothing is wrong.", "green")
     for number, finding in enumerate(told, 1):
         console.print()
         say(finding.says, first=f"{number}. ")
         for held, what in finding.rows:
             say(what, first=f"{terminal.size(held):>14}  ")
-        say(f"Cure: {finding.cure}", "green", first="   ")
+        if finding.cure:
+            say(f"Cure: {finding.cure}", "green", first="   ")
     console.print()
     say(_rest(of, told))
-    if of.profile is None and any(finding.rule.has_sites for finding in told):
+    if of.profile is None and not rules.is_well(found) and any(finding.rule.has_sites for finding in told):
         say(f"A heap profile would name the places in the program: {of.why_no_profile}")
 
 
@@ -113,6 +119,7 @@ def _document(of: evidence.Evidence, found: list[rules.Finding]) -> dict[str, ob
         "program": of.program,
         "rss_bytes": of.rss,
         "watched_ms": round(of.seconds * 1000),
+        "is_well": rules.is_well(found),
         "has_profile": of.profile is not None,
         "unexplained_bytes": rules.unexplained(of),
         "findings": [

@@ -1,14 +1,14 @@
 """What is known of a process: its figures (of a board or of a report), its mappings, its threads, its heap profile."""
 
+import math
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tslab_tools import files
+from tslab_tools.doctor.mappings import Mapping, pool_of, smaps
 from tslab_tools.failure import Failure
 from tslab_tools.live import processes
 from tslab_tools.live.figures import ACCOUNTS
@@ -20,18 +20,6 @@ from tslab_tools.profiles.wrappers import Wrappers
 
 Row = dict[str, Any]
 Sites = list[tuple[str, figures.Sum]]
-_SMAPS_MOST = 1 << 27  # bytes: some 100,000 mappings
-_HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)")
-
-
-class Mapping(NamedTuple):
-    name: str  # of the file, or of what the kernel says it is for; "": anonymous
-    start: int
-    rss: int
-    huge: int  # bytes in transparent huge pages
-    locked: int
-    swapped: int
-    is_ours: bool  # objects of the library, and its tables
 
 
 @dataclass
@@ -58,6 +46,22 @@ class Profile:
         whole = {slot: written.Kept(of.wasted, of.wasted) for slot, of in self.written.kept.items() if slot}
         return figures.by_site(figures.kept(replace(self.written, live=samples, kept=whole)), self.site)
 
+    def part_of_dead(self, site: str) -> float:
+        """The share of a site in what died since sampling began: of all sizes, or of those that the site allocates, if
+        that is more."""
+        dead: dict[str, float] = {}
+        of_sizes: dict[str, float] = {}
+        live = figures.live(self.written)
+        stacks = {number: (self.site(number), of) for number, of in self.written.stacks.items() if of.objects}
+        sizes = {_step(of.bytes / of.objects) for name, of in stacks.values() if name == site}
+        for number, (name, of) in stacks.items():
+            died = max(0.0, of.bytes - (live[number].bytes if number in live else 0))
+            for sums in (dead, of_sizes) if _step(of.bytes / of.objects) in sizes else (dead,):
+                sums[name] = sums.get(name, 0.0) + died
+        return max(
+            (sums.get(site, 0.0) / whole for sums in (dead, of_sizes) if (whole := sum(sums.values()))), default=0.0
+        )
+
     def pinning(self) -> float:
         """The share of all objects that keep pages which nobody else uses."""
         every = sum(sample.weight for sample in self.written.live)
@@ -81,9 +85,8 @@ class Evidence:
     label_limits: list[Row] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)  # by name; empty: not known
     looked: float = 0.0  # when, in seconds
-    posted: float = 0.0  # when the figures are of
-    age: float = 0.0
     mappings: list[Mapping] | None = None  # None: nobody tells
+    pool: str = ""  # what large anonymous mappings of such a program are
     work: dict[int, int] = field(default_factory=dict)  # ns that each thread has had of a processor
     profile: Profile | None = None
     why_no_profile: str = ""
@@ -99,11 +102,6 @@ class Evidence:
         """By how much more of the library's memory is resident than its accounts tell."""
         return sum(one.rss for one in self.mapped(ours=True)) - self.ours if self.mappings is not None else 0
 
-    @property
-    def untouched(self) -> int:
-        """What the accounts tell of and is not resident. (The live view does not ask the kernel.)"""
-        return max(0, -self.since)
-
     def has(self, *accounts: str) -> int:
         return sum(self.accounts[account] for account in accounts)
 
@@ -116,10 +114,20 @@ class Evidence:
     @property
     def seconds(self) -> float:
         """Between the figures of two looks. 0: there are no two."""
-        return self.posted - self.before.posted if self.before else 0.0
+        return self.looked - self.before.looked if self.before else 0.0
 
     def grown(self, name: str) -> int:
+        """Between two looks."""
         return self.figures[name] - self.before.figures[name] if self.before else 0
+
+    def lately(self, name: str) -> int:
+        """What a counter counted between two looks; or ever, where there are no two."""
+        return self.grown(name) if self.before else self.figures[name]
+
+    def is_set(self, option: str) -> bool:
+        """Whether an option, as NAME=VALUE, has that value already."""
+        name, _, value = option.partition("=")
+        return self.options.get(name) == value
 
     @property
     def idle_threads(self) -> int:
@@ -131,43 +139,16 @@ class Evidence:
         return [mapping for mapping in self.mappings or [] if mapping.is_ours == ours]
 
 
+def _step(size: float) -> int:
+    """Size classes are a quarter apart at most."""
+    return round(math.log(size, 1.25)) if size >= 1 else 0
+
+
 def number(text: str) -> int:
     """Of an option: 512K."""
     power = "KMGT".find(text[-1:].upper()) + 1 if text else 0
     digits = text[:-1] if power else text
     return int(digits) << 10 * power if digits.isdecimal() else 0
-
-
-def smaps(pid: int) -> list[Mapping] | None:
-    """All mappings with their memory. None: the system does not tell, or the library's are not where we look."""
-    lines = read(f"/proc/{pid}/smaps", _SMAPS_MOST).decode(errors="replace").split("\n")
-    heads: list[re.Match[str]] = []
-    sizes: list[Counter[str]] = []
-    for line in lines:
-        head = _HEAD.match(line)
-        if head:
-            heads.append(head)
-            sizes.append(Counter())
-        elif heads and line.endswith(" kB"):
-            word, _, rest = line.partition(":")
-            sizes[-1][word] = files.number(rest[:-3].strip()) << 10
-    arena = _arena(heads)
-    found = [_mapping(head, of, arena) for head, of in zip(heads, sizes)]
-    return found if any(mapping.is_ours for mapping in found) else None
-
-
-def _arena(heads: list[re.Match[str]]) -> range:
-    """Where the library's memory lies: in the middle half of the addresses (docs/decisions/addresses.md), whose end is
-    that of the stack."""
-    end = next((int(head[2], 16) for head in heads if head[4] == "[stack]"), 0)
-    part = (1 << end.bit_length()) >> 3
-    return range(part, 5 * part)
-
-
-def _mapping(head: re.Match[str], sizes: Counter[str], arena: range) -> Mapping:
-    start, name = int(head[1], 16), head[4]
-    ours = not name and head[3].endswith("p") and start in arena
-    return Mapping(name, start, sizes["Rss"], sizes["AnonHugePages"], sizes["Locked"], sizes["Swap"], ours)
 
 
 def _work(pid: int) -> dict[int, int]:
@@ -186,10 +167,10 @@ def of_process(process: Process) -> Evidence:
     now = process.figures
     known = now.accounts
     accounts = {name: known[name] - known.get(f"{name}_untouched", 0) for name in ACCOUNTS if name in known}
+    mapped = smaps(process.pid)
     return Evidence(
         process.pid, process.program, process.rss, Counter(now.process), Counter(accounts), now.classes, now.labels,
-        now.limits, now.options, processes.now(), now.taken, 0.0, smaps(process.pid),
-        work=_work(process.pid),
+        now.limits, now.options, now.taken, mapped, pool_of(process.pid, mapped or []), _work(process.pid),
     )  # fmt: skip
 
 

@@ -1,11 +1,12 @@
-"""The illnesses that `tslab doctor` knows, a row of RULES each: a condition in figures, a sentence, a cure."""
+"""What `tslab doctor` knows, a row of RULES each: a condition in figures, a sentence, and a cure where one is known to
+help: for each, a program of the tests has the illness, and has it no more after the cure."""
 
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from tslab_tools.doctor import mappings
 from tslab_tools.doctor.evidence import Evidence, Sites, number
-from tslab_tools.live.processes import TERMS
 from tslab_tools.profiles import figures
 from tslab_tools.terminal import plain_text, size
 
@@ -13,9 +14,7 @@ MUCH = 0.1  # of the RSS: less is not worth a sentence
 NEAR = 0.9  # of a limit
 GROWTH_LEAST = 64 << 10  # bytes between two looks; and a 200th of what lives
 ROWS_MOST = 5
-OTHERS_LEAST = 8 << 20
-IDLE_SECONDS = 3
-SINCE_LEAST = 1 << 20
+CACHES_LEAST, OTHERS_LEAST = 4 << 20, 8 << 20
 Row = tuple[float, str]  # bytes, and of what
 
 
@@ -53,6 +52,7 @@ class Rule:
     """`bytes` is how much of the RSS it explains."""
 
     name: str
+    is_ill = True  # else it is as it should be
     term = ""  # of the sum that is the RSS
     has_sites = False  # a heap profile would tell the sites
     is_urgent = False  # told first
@@ -67,34 +67,14 @@ class Rule:
         raise NotImplementedError
 
     def cure(self, of: Evidence) -> str:
-        raise NotImplementedError
+        """ "": none is known to help, or it has been taken."""
+        return ""
 
     def rows(self, of: Evidence) -> list[Row]:
         return []
 
     def much(self, of: Evidence) -> str:
-        if self.term in TERMS and of.part(of.untouched) >= MUCH:
-            return f"Up to {size(self.bytes(of))}"
         return f"{size(self.bytes(of))} ({percent(of.part(self.bytes(of)))} of the RSS)"
-
-
-class Stale(Rule):
-    """Idle programs with one thread post nothing."""
-
-    name, is_urgent = "old-figures", True
-
-    def holds(self, of: Evidence) -> bool:
-        return of.age >= IDLE_SECONDS
-
-    def says(self, of: Evidence) -> str:
-        text = f"The figures are {span(of.age)} old: the program has not come by since, so this is how it was then."
-        more = of.since
-        if abs(more) < max(SINCE_LEAST, of.rss / 20):
-            return text
-        return f"{text} Since then the library's memory has {'grown' if more > 0 else 'shrunk'} by {size(abs(more))}."
-
-    def cure(self, of: Evidence) -> str:
-        return "TSLAB_KEEPER=2 has them posted while the program is idle."
 
 
 class Limit(Rule):
@@ -107,7 +87,7 @@ class Limit(Rule):
 
     def holds(self, of: Evidence) -> bool:
         limit = of.figures["hard_limit_bytes"]
-        return bool(limit and (self._used(of) >= NEAR * limit or of.figures["limit_refusals"]))
+        return bool(limit and (self._used(of) >= NEAR * limit or of.lately("limit_refusals")))
 
     def says(self, of: Evidence) -> str:
         used, limit = self._used(of), of.figures["hard_limit_bytes"]
@@ -122,7 +102,14 @@ class LabelLimit(Rule):
     name, is_urgent = "label-limit", True
 
     def _refusing(self, of: Evidence) -> list[dict[str, Any]]:
-        return [row for row in of.label_limits if row["refusals"]]
+        """Labels at their limits; or that were, where there are no two looks."""
+        old = {row["label"]: row["refusals"] for row in of.before.label_limits} if of.before else {}
+        return [
+            row
+            for row in of.label_limits
+            if row["refusals"] > old.get(row["label"], 0)
+            or (row["refusals"] and row["used_bytes"] >= NEAR * row["limit_bytes"] > 0)
+        ]
 
     def holds(self, of: Evidence) -> bool:
         return bool(self._refusing(of))
@@ -155,7 +142,9 @@ class Pressure(Rule):
         return f"It is close to {limit}: the library keeps nothing for reuse, and its caches are small."
 
     def cure(self, of: Evidence) -> str:
-        return "Raise the limit, or hold less. The rest of this says what takes the memory."
+        if of.figures["soft_pressure"]:
+            return f"Raise it ({_to_set(of, 'soft_limit_bytes=N')}), or hold less. The rest of this says what it holds."
+        return "Raise the limit, or hold less. The rest of this says what it holds."
 
 
 class Pins(Rule):
@@ -192,11 +181,18 @@ class Pins(Rule):
 
     def cure(self, of: Evidence) -> str:
         sites = [(site, found) for site, found in self._sites(of) if site != figures.UNSAMPLED]
-        if sites:
-            site, found = sites[0]
-            returned = size(min(found.bytes, self.bytes(of)))
+        if not sites:
+            return "An epoch for what dies together (docs/guide.md)."
+        assert of.profile
+        site, found = sites[0]
+        others = 1 - of.profile.part_of_dead(site)
+        if others >= 0.5:
+            returned = size(min(found.bytes, self.bytes(of)) * others)
             return f"An epoch of its own for what {site} allocates would return about {returned}."
-        return "An epoch for what dies together (docs/guide.md)."
+        return (
+            "What died came from there, too, so an epoch for all of it would change nothing. An epoch for what lives "
+            "long would return it (docs/guide.md)."
+        )
 
 
 class Grows(Rule):
@@ -211,7 +207,7 @@ class Grows(Rule):
     def says(self, of: Evidence) -> str:
         minute = of.grown("live") / of.seconds * 60
         text = f"{self.much(of)} is live: the program holds it, and it grew by {size(of.grown('live'))}"
-        return f"{text} in {of.seconds:.1f} s, {size(minute)} a minute."
+        return f"{text} in {of.seconds:.1f} s, {size(minute)} a minute. If this is no cache that fills, it is a leak."
 
     def rows(self, of: Evidence) -> list[Row]:
         assert of.before
@@ -221,12 +217,9 @@ class Grows(Rule):
         more = [((row["live"] - old.get(row["size"], 0)) * row["size"], row["size"]) for row in of.classes]
         return [(float(held), _objects(slot)) for held, slot in sorted(more, reverse=True)[:ROWS_MOST] if held > 0]
 
-    def cure(self, of: Evidence) -> str:
-        return "If this is no cache that fills, it is a leak. A longer --watch tells more."
-
 
 class Live(Grows):
-    name = "live"
+    name, is_ill = "live", False
 
     def holds(self, of: Evidence) -> bool:
         return Rule.holds(self, of) and not super().holds(of)
@@ -236,7 +229,7 @@ class Live(Grows):
         if of.seconds:
             grown = of.grown("live")
             text += f", {f'only {size(grown)} more' if grown > 0 else 'no more'} than it did {of.seconds:.1f} s before"
-        return f"{text}."
+        return f"{text}. No malloc makes it less."
 
     def rows(self, of: Evidence) -> list[Row]:
         if of.profile and of.profile.live():
@@ -246,14 +239,11 @@ class Live(Grows):
         large = of.has("live_large")
         return sorted([*rows, *([(float(large), "large objects")] if large else [])], reverse=True)[:ROWS_MOST]
 
-    def cure(self, of: Evidence) -> str:
-        return "No malloc makes it less: hold less."
-
 
 class Retained(Rule):
     """What was freed lately, and waits for reuse. The rules below are about what waits longer."""
 
-    name, term = "retained", "retained"
+    name, term, is_ill = "retained", "retained", False
 
     def bytes(self, of: Evidence) -> int:
         return 0 if of.figures["purge_refusals"] else of.has("dirty_runs")
@@ -262,7 +252,7 @@ class Retained(Rule):
         return number(of.option("purge_delay_ms", "500")) / 1000
 
     def holds(self, of: Evidence) -> bool:
-        others = (Never(), Idle()) if type(self) is Retained else ()
+        others = (Never(),) if type(self) is Retained else ()
         return super().holds(of) and not any(other.holds(of) for other in others)
 
     def says(self, of: Evidence) -> str:
@@ -275,7 +265,7 @@ class Retained(Rule):
 
 
 class Never(Retained):
-    name = "never-returns"
+    name, is_ill = "never-returns", True
 
     def holds(self, of: Evidence) -> bool:
         return super().holds(of) and of.option("purge", "") == "never"
@@ -287,25 +277,8 @@ class Never(Retained):
         return f"{_to_set(of, 'purge=adaptive')} (the default), or tslab_trim in the program."
 
 
-class Idle(Retained):
-    """No thread of the library, and none of the program comes by."""
-
-    name = "idle"
-
-    def holds(self, of: Evidence) -> bool:
-        idle = of.age >= IDLE_SECONDS and of.figures["keeper_looks"] == 0
-        return super().holds(of) and idle and not Never().holds(of)
-
-    def says(self, of: Evidence) -> str:
-        text = f"{self.much(of)} is empty memory that waits for the program to come by and give it back"
-        return f"{text}: the library has no thread of its own in it."
-
-    def cure(self, of: Evidence) -> str:
-        return "TSLAB_KEEPER=2, or tslab_trim (malloc_trim) before it rests."
-
-
 class Offered(Rule):
-    name, term = "offered", "retained"
+    name, term, is_ill = "offered", "retained", False
 
     def bytes(self, of: Evidence) -> int:
         return of.has("stuck_runs") if of.figures["offered_bytes"] and not of.figures["purge_refusals"] else 0
@@ -314,7 +287,8 @@ class Offered(Rule):
         return f"{self.much(of)} is empty and offered to the kernel, which takes it when it needs memory (purge=lazy)."
 
     def cure(self, of: Evidence) -> str:
-        return f"Nothing is wrong. To see it go: {_to_set(of, 'purge=adaptive')}."
+        how = f"tslab ctl {of.pid} purge=adaptive trim" if of.looked else "TSLAB_PURGE=adaptive (the default)"
+        return f"None is needed. To see it go: {how}"
 
 
 class Refused(Rule):
@@ -344,6 +318,9 @@ class Caches(Rule):
         names = ("magazines", "stocks", "outboxes", "exchange", "claimed", "retired", "warm_chunks", "hot_runs")
         return Counter({name: of.has(name) for name in names if of.has(name)})
 
+    def holds(self, of: Evidence) -> bool:
+        return super().holds(of) and self.bytes(of) >= CACHES_LEAST
+
     def bytes(self, of: Evidence) -> int:
         return self._accounts(of).total()
 
@@ -356,9 +333,11 @@ class Caches(Rule):
         return [(float(held), name) for name, held in self._accounts(of).most_common(ROWS_MOST)]
 
     def cure(self, of: Evidence) -> str:
-        limit = of.option("cache_bytes", "0")
-        now = "64M, or an eighth of the memory in use" if number(limit) == 0 else size(number(limit))
-        return f"{_to_set(of, 'cache_bytes=N')} ({'now' if of.options else 'by default'} {now}), or fewer threads."
+        fewer = "Fewer threads" if of.figures["threads"] > 1 else ""
+        if number(of.option("cache_bytes", "0")):
+            return fewer and f"{fewer}: cache_bytes is set, and threads that sleep take no notice of it."
+        option = "TSLAB_CACHE_BYTES=N at its start: threads that sleep take no notice of it later."
+        return f"{fewer}, or {option}" if fewer else option
 
 
 def _label(row: dict[str, Any]) -> str:
@@ -417,8 +396,6 @@ class HugePages(Rule):
     name = "huge-pages"
 
     def bytes(self, of: Evidence) -> int:
-        if of.age >= IDLE_SECONDS:  # or it came since
-            return 0
         return max(0, min(of.since, sum(one.huge for one in of.mapped(ours=True))))
 
     def says(self, of: Evidence) -> str:
@@ -427,30 +404,23 @@ class HugePages(Rule):
         return f"{text} huge pages, of which the program touched parts."
 
     def cure(self, of: Evidence) -> str:
-        return "TSLAB_HUGE_PAGES=adaptive (the default) or never."
-
-
-class Untouched(Rule):
-    name = "untouched"
-
-    def bytes(self, of: Evidence) -> int:
-        return of.untouched if of.age < IDLE_SECONDS else 0  # or it was given back since
-
-    def says(self, of: Evidence) -> str:
-        swapped = sum(one.swapped for one in of.mapped(ours=True))
-        text = f"{size(of.untouched)} that the accounts tell of is not resident: the program has not touched it"
-        return f"{text}, or it is swapped out ({size(swapped)})." if swapped else f"{text}."
-
-    def cure(self, of: Evidence) -> str:
-        return "None: what is not touched costs nothing. A report (TSLAB_STATS=2) asks the kernel, and tells it apart."
+        return (
+            "TSLAB_HUGE_PAGES=adaptive (the default)." if of.is_set("huge_pages=always") else "TSLAB_HUGE_PAGES=never."
+        )
 
 
 class Others(Rule):
     name, term = "others", "not malloc's"
 
     def holds(self, of: Evidence) -> bool:
-        """Each program has its code and libc."""
-        return super().holds(of) and self.bytes(of) >= min(OTHERS_LEAST, of.rss / 2)
+        """Each program has its files, which other processes share or the system can read again."""
+        own = self._own(of)
+        return own >= OTHERS_LEAST and of.part(own) >= MUCH
+
+    def _own(self, of: Evidence) -> int:
+        if of.mappings is None:
+            return self.bytes(of)
+        return sum(one.rss for one in of.mapped(ours=False) if not one.is_file or one.locked)
 
     def bytes(self, of: Evidence) -> int:
         return sum(one.rss for one in of.mapped(ours=False)) if of.mappings is not None else max(0, of.rss - of.ours)
@@ -460,23 +430,25 @@ class Others(Rule):
         grown = self.bytes(of) - self.bytes(of.before) if of.before else 0
         if of.before and grown >= max(GROWTH_LEAST, self.bytes(of) / 200):
             text += f", and it grew by {size(grown)} in {span(of.looked - of.before.looked)}"
+        if of.mappings is None:
+            text += ". /proc/PID/smaps lists them while the process runs"
         return f"{text}."
 
     def rows(self, of: Evidence) -> list[Row]:
-        sums: Counter[str] = Counter()
-        for one in of.mapped(ours=False):
-            sums[plain_text(one.name) or f"anonymous, at {one.start:x}"] += one.rss
-        return [(float(held), name) for name, held in sums.most_common(ROWS_MOST) if held]
+        uses = mappings.by_use(of.mapped(ours=False), of.pool)
+        return [(float(held), name) for name, held in uses.most_common(ROWS_MOST)]
 
     def cure(self, of: Evidence) -> str:
-        text = "malloc has no part in it: look for who maps it (mmap, shared memory, stacks of threads)."
-        return text if of.mappings is not None else f"{text} /proc/PID/smaps lists it while the process runs."
+        rows = self.rows(of)
+        if rows and rows[0][1].endswith(mappings.PYTHON):
+            return "PYTHONMALLOC=malloc at its start: then malloc has what Python's own allocator has."
+        return ""
 
 
 RULES: tuple[Rule, ...] = (
-    *(Stale(), Limit(), LabelLimit(), Pressure()),
-    *(Pins(), Grows(), Live(), Retained(), Never(), Idle(), Offered(), Refused(), Caches(), Draining(), Open()),
-    *(HugePages(), Untouched(), Others()),
+    *(Limit(), LabelLimit(), Pressure()),
+    *(Pins(), Grows(), Live(), Retained(), Never(), Offered(), Refused(), Caches(), Draining(), Open()),
+    *(HugePages(), Others()),
 )
 
 
@@ -490,6 +462,10 @@ class Finding:
     rule: Rule
 
 
+def is_well(found: list[Finding]) -> bool:
+    return not any(finding.rule.is_ill for finding in found)
+
+
 def diagnose(of: Evidence) -> list[Finding]:
     """What is so, the most urgent first, then by bytes."""
     found = sorted((rule for rule in RULES if rule.holds(of)), key=lambda rule: (not rule.is_urgent, -rule.bytes(of)))
@@ -498,4 +474,4 @@ def diagnose(of: Evidence) -> list[Finding]:
 
 def unexplained(of: Evidence) -> int:
     """What of the RSS no figure tells. It may be a little below 0: looks take time."""
-    return of.rss - (of.ours - of.untouched) - Others().bytes(of) - HugePages().bytes(of)
+    return of.rss - of.ours - Others().bytes(of) - HugePages().bytes(of)

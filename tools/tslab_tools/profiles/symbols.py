@@ -28,6 +28,7 @@ SYMBOLIZER, FETCHER = "llvm-symbolizer", "debuginfod-find"
 SECONDS, FETCH_SECONDS = 120, 600  # for the names of all files, for the symbols of one from a network
 FILES_MOST, NAME_MOST = 512, 8192  # files that a process maps, characters of a name
 _MEMORY_MOST, _OUTPUT_MOST = 1 << 34, 1 << 28  # bytes of what names them: it maps large files
+_NO_GROUP = 65534
 _DEFAULTS_MOST = 16  # arguments of templates in each other
 
 
@@ -133,16 +134,16 @@ def _limit() -> None:
 
 def _said(argv: list[str], file: int, words: str, environment: Map[str, str], seconds: float) -> str:
     """What a program that reads this open file says to these words, up to where it was ended."""
-    of = os.fstat(file)
-    rights: dict[str, Any] = {}
-    if os.geteuid() == 0 != of.st_uid:
-        rights = {"user": of.st_uid, "group": of.st_gid, "extra_groups": []}
+    rights: dict[str, Any] = {"env": environment}
+    if os.geteuid() == 0 != (owner := os.fstat(file).st_uid):
+        # The owner may command it then: it gets nothing of ours, and the terminal is none of its session.
+        rights = {"user": owner, "group": _NO_GROUP, "extra_groups": [], "start_new_session": True, "env": {}}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         given.write(words.encode())
         given.seek(0)
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                argv, stdin=given, stdout=said, stderr=subprocess.DEVNULL, env=environment, pass_fds=[file], cwd="/",
+                argv, stdin=given, stdout=said, stderr=subprocess.DEVNULL, pass_fds=[file], cwd="/",
                 preexec_fn=_limit, timeout=max(0.0, seconds), check=False, **rights,
             )  # fmt: skip
         said.seek(0)
