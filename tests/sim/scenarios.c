@@ -442,6 +442,7 @@ const struct scenario scenarios[] = {
     { "instance", "close beside close of a member", { "I X10 @0 E1 a2 L1", DIRECT }, { "Q", "C1 I2" }, 3, 4 },
     { "instance", "close beside a leave", { "I X10 X20 @1 E1 a2", DIRECT }, { "Q", "L1", "C2" }, 2, 3 },
     { "instance", "close, and the root's next life", { "I X10 A02", DIRECT }, { "Q", "Q O2 E2 a2 L2 f C2" }, 2, 3 },
+    { "instance", "close, and another thread takes a warm record that was in it", { "I @1 X40 C4 @0 X10 X20 X30", DIRECT }, { "Q", "O4 C4" }, 2, 3 },
     { "instance", "handles in it", { "I H", DIRECT }, { "Q", "H J", "J" }, 2, 3 },
     { "instance", "statistics beside close", { "I X10 @0 E1 a2 L1", DIRECT }, { "Q", "i" }, 2, 3 },
 
