@@ -242,7 +242,7 @@ static void free_large(struct thread *thread, void *p)
 static bool is_in_sampled_unit(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) && (load_plain(&arena.units[unit].tag) & TAG_SAMPLED) != 0;
+    return arena_has_unit(unit) && unit_is_sampled(unit);
 }
 
 /* Decides where p is. */

@@ -581,7 +581,7 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
 
 void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
 {
-    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
+    invariant(unit_tag(first) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
     arena_untag(first, CHUNK_UNITS);
     epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);

@@ -147,6 +147,8 @@ const struct scenario scenarios[] = {
     { "sample", "sampling ends and begins", { "[1 a3>0", DIRECT }, { "a3 [1", "[0", "a3" }, 2, 2 },
     { "sample", "a block grows in its place", { "[1 @0 B1", DIRECT }, { "Z2 Z3", "B1" }, 2, 3 },
     { "sample", "an object in a chunk shrinks", { "[1 O @1 E", DIRECT }, { "|", "a2 Z0 a1 |" }, 1, 2 },
+    { "sample", "an object shrinks in a chunk from before", { "P @1 E a2", DIRECT }, { "|", "[1 Z0 a1 a1 | L R" }, 1, 2 },
+    { "sample", "a chunk from before serves again", { "P @1 E a1", DIRECT }, { "[1", "f a1 Z0 a1 f f a1 | L R" }, 2, 3 },
     { "sample-fork", "the cut thread's record serves again", { "[1 a3>0", DIRECT }, { "a2 B2 f j t x Z3 |", "a3" }, 1, 2 },
     { "sample-fork", "beside a sample", { "[1 a3>0", DIRECT }, { "k a3 | f", "a3 f a2" }, 2, 3 },
     { "sample-fork", "while sampling ends", { "[1 a3>0", DIRECT }, { "k [1 a3 |", "[0", "a3" }, 2, 2 },
