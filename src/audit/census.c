@@ -35,7 +35,7 @@ bool census_next(struct census_run *run)
 {
     const size_t end = load_acquire(&arena.committed_units);
     for (size_t at = run->first == 0 ? 1 : (size_t)run->first + run->units; at < end; at++) {
-        const uint32_t tag = load_acquire(&arena.units[at].tag);
+        const uint32_t tag = load_acquire(&arena.units[at].tag) & ~(uint32_t)TAG_SAMPLED;
         if (tag != TAG_NONE && run_begins(run, (uint32_t)at, tag)) {
             invariant(run->first == at && run->units != 0);
             return true;

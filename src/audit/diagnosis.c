@@ -23,8 +23,7 @@ static size_t large_run_around(const void *p)
     while (first > 0 && load_plain(&arena.units[first].tag) == TAG_NONE) {
         first--;
     }
-    const bool covers =
-        load_plain(&arena.units[first].tag) == TAG_LARGE && arena_unit(p) - first < arena.runs[first].units;
+    const bool covers = unit_tag(first) == TAG_LARGE && arena_unit(p) - first < arena.runs[first].units;
     return covers ? first : 0;
 }
 

@@ -24,10 +24,10 @@ void verify_slab(const struct run *slab)
     invariant(word_state(word) != SLAB_EMPTY && class != CLASS_NONE && class < CLASS_LIMIT);
     const struct class_geometry *geometry = &class_geometry[class];
     invariant(slab->kind == RUN_USED && slab->units == geometry->units);
-    const uint32_t tag = load_plain(&arena.units[first].tag) | TAG_SAMPLED;
+    const uint32_t tag = unit_tag(first);
     invariant(tag_class(tag) == class);
     for (uint32_t unit = first; unit < first + geometry->units; unit++) {
-        invariant((load_plain(&arena.units[unit].tag) | TAG_SAMPLED) == tag);
+        invariant(unit_tag(unit) == tag);
         invariant(arena.units[unit].first == first);
     }
     for (unsigned w = 0; w < geometry->words; w++) {
@@ -279,7 +279,7 @@ static void verify_chunk_run(uint32_t first)
     invariant(run->kind == RUN_USED && run->units == CHUNK_UNITS);
     invariant(word_state(word) == SLAB_ATTACHED && word_class(word) == CLASS_NONE);
     for (uint32_t unit = first; unit < first + CHUNK_UNITS; unit++) {
-        invariant(load_plain(&arena.units[unit].tag) == TAG_CHUNK && arena.units[unit].first == first);
+        invariant(unit_tag(unit) == TAG_CHUNK && !unit_is_sampled(unit) && arena.units[unit].first == first);
     }
 }
 
@@ -346,7 +346,7 @@ void verify_epoch(struct epoch *epoch)
 static void verify_closed_chunks(const struct epoch *epoch)
 {
     for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
-        if (load_plain(&arena.units[at].tag) == TAG_CHUNK) {
+        if (unit_tag(at) == TAG_CHUNK) {
             verify_chunk_run(at);
             const uint64_t granules = verify_codes(at, CHUNK_GRANULES);
             invariant(granules != 0 && granules == load_plain(&arena.runs[at].live));
@@ -476,7 +476,7 @@ static size_t verify_objects(void)
     size_t lost = 0;
     for (uint32_t at = 1; at < end;) {
         const struct run *run = &arena.runs[at];
-        const uint32_t tag = load_plain(&arena.units[at].tag);
+        const uint32_t tag = unit_tag(at);
         if (arena.units[at].first != at) {
             at++; /* a gap */
             continue;

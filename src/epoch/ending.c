@@ -477,30 +477,15 @@ static uint64_t member_value(const struct epoch *epoch, uint64_t instance)
     return is_member ? epoch_generation(word) | epoch->id : 0;
 }
 
-/* A first look whether a thread is inside of any epoch of the instance. Then nothing is released. In the gate. */
-static bool is_busy(struct epoch *root, uint64_t instance)
+/* A first look whether a thread is inside of any epoch of the instance. Then nothing is released. */
+static bool is_busy(const struct epoch *root, uint64_t instance)
 {
     bool busy = epoch_threads_inside(root) > 0;
-    for (uint32_t n = epoch_member_count(root); n > 0 && !busy; n--) {
-        const struct epoch *const epoch = epoch_next_member(root);
-        busy = epoch != NULL && member_value(epoch, instance) != 0 && epoch_threads_inside(epoch) > 0;
+    uint32_t at = 0;
+    for (const struct epoch *epoch; !busy && (epoch = epoch_next(&at)) != NULL;) {
+        busy = member_value(epoch, instance) != 0 && epoch_threads_inside(epoch) > 0;
     }
     return busy;
-}
-
-/* The value of the next epoch of the instance, of at most *n records of its list that are left to look at. 0: there are
- * no more. In the gate. */
-static uint64_t next_member(struct epoch *root, uint64_t instance, uint32_t *n)
-{
-    for (; *n > 0; --*n) {
-        const struct epoch *const epoch = epoch_next_member(root);
-        const uint64_t value = epoch == NULL ? 0 : member_value(epoch, instance);
-        if (value != 0) {
-            --*n;
-            return value;
-        }
-    }
-    return 0;
 }
 
 int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct tslab_epoch_report *report)
@@ -509,20 +494,15 @@ int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct 
     if (root == NULL) {
         return TSLAB_STALE;
     }
-    gate_lock(&thread->gate);
-    const bool busy = is_busy(root, value);
-    uint32_t left = epoch_member_count(root);
-    gate_unlock(&thread->gate);
-    if (busy) {
+    if (is_busy(root, value)) {
         return TSLAB_BUSY;
     }
     struct tslab_epoch_report sum = { 0 };
-    for (;;) {
-        gate_lock(&thread->gate);
-        const uint64_t member = next_member(root, value, &left);
-        gate_unlock(&thread->gate);
+    uint32_t at = 0;
+    for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
+        const uint64_t member = member_value(epoch, value);
         if (member == 0) {
-            break;
+            continue;
         }
         invariant(member != value); /* an instance is in no other one */
         struct tslab_epoch_report part = { 0 };

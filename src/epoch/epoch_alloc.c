@@ -146,12 +146,12 @@ static void *alloc_run(struct thread *thread, struct hold *hold, size_t size, si
 
 noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero)
 {
-    *zero = false;
     invariant(load_plain(&hold->holder) == thread && is_power_of_two(alignment));
     if (hold->heap != NULL && !epoch_is_open(hold->epoch)) {
         return NULL;
     }
     if (hold->heap == NULL && size <= CHUNK_OBJECT_MOST && alignment <= CHUNK_ALIGN_MOST) {
+        *zero = false;
         void *p = alloc_from_chunk(thread, hold, size, alignment);
         if (p != NULL) {
             return p;
@@ -168,6 +168,7 @@ noinline void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size
         }
     }
     if (hold->heap != NULL && size <= MIDDLE_MAX && class_of_aligned(size, alignment) != CLASS_NONE) {
+        *zero = false;
         return alloc_from_slab(hold, size, alignment);
     }
     return alloc_run(thread, hold, size, alignment, zero);

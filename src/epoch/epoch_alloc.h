@@ -11,8 +11,8 @@
 
 #include "thread/thread.h"
 
-/* Allocates from a hold that the thread has. *zero: the object reads as zero. NULL: no memory, or the epoch is closed.
- */
+/* Allocates from a hold that the thread has. *zero says whether the object reads as zero. NULL: no memory, or the epoch
+ * is closed, and *zero says nothing. */
 void *epoch_alloc(struct thread *thread, struct hold *hold, size_t size, size_t alignment, bool *zero);
 
 /* Allocates a slot of a slab of the hold's epoch, aligned to a power of two of at most UNIT_BYTES. */

@@ -74,7 +74,7 @@ noinline struct hold *hold_find(struct thread *thread, struct epoch *epoch, uint
 void hold_close_chunk(struct epoch *epoch, struct cursor *cursor)
 {
     const uint32_t first = (uint32_t)arena_unit(cursor_start(cursor));
-    invariant(cursor_start(cursor) != NULL && load_plain(&arena.units[first].tag) == TAG_CHUNK);
+    invariant(cursor_start(cursor) != NULL && unit_tag(first) == TAG_CHUNK);
     epoch_link_run(epoch, first);
     if (chunk_close(cursor)) {
         epoch_recycle_chunk(epoch, first);

@@ -16,11 +16,10 @@
 /* An epoch that serves handles shares the quotas of the one that it serves. */
 static void set_quotas(struct epoch *epoch, const struct scope_options *options)
 {
-    struct epoch *const root = options->is_instance ? epoch : epoch_by_value(options->instance);
+    struct epoch *const root = options->is_instance ? epoch : epoch->root;
     const struct epoch *const owner = options->serves;
     epoch->quota = owner != NULL ? owner->quota : root != NULL ? &root->own_quota : NULL;
     epoch->label_quota = owner != NULL ? owner->label_quota : label_quota_of(options->label);
-    invariant(root == NULL || options->is_instance || load_plain(&root->is_instance) != 0);
     if (options->is_instance) {
         store_plain(&epoch->own_quota.limit_units, 0);
     }
@@ -63,7 +62,6 @@ static uint64_t open_record(struct epoch *epoch, const struct scope_options *opt
 
 uint64_t scope_open(struct thread *thread, const struct scope_options *options)
 {
-    struct epoch *const root = options->instance == 0 ? NULL : epoch_by_value(options->instance);
     struct epoch *epoch = thread_take_warm(thread);
     if (epoch == NULL) {
         gate_lock(&thread->gate);
@@ -77,9 +75,9 @@ uint64_t scope_open(struct thread *thread, const struct scope_options *options)
     if (epoch == NULL) {
         return 0;
     }
-    if (epoch->root != root) {
+    if (epoch->root != epoch_by_value(options->instance)) {
         gate_lock(&thread->gate);
-        epoch_set_root(epoch, root);
+        epoch_set_root(epoch, options->instance);
         gate_unlock(&thread->gate);
     }
     counter_add(&thread->counters.epochs_opened, 1);

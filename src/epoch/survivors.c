@@ -35,7 +35,7 @@ static void count_chunk(uint32_t first, struct survivors *sum)
 static void count_run(uint32_t first, struct survivors *sum)
 {
     const struct run *run = &arena.runs[first];
-    const uint32_t tag = load_plain(&arena.units[first].tag);
+    const uint32_t tag = unit_tag(first);
     if (tag == TAG_CHUNK) {
         count_chunk(first, sum);
     } else if (tag == TAG_LARGE) {
@@ -134,7 +134,7 @@ uint64_t survivors_kept_bytes(struct epoch *epoch)
 static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
     invariant(first != 0 && units == arena.runs[first].units);
-    const uint32_t tag = load_plain(&arena.units[first].tag);
+    const uint32_t tag = unit_tag(first);
     if (tag == TAG_CHUNK) {
         epoch_drop_chunk(epoch);
         size_code_clear_run(first, units);
@@ -213,7 +213,7 @@ static void name_object(struct naming *naming, const void *p, size_t bytes)
 
 static void name_run(struct naming *naming, uint32_t first)
 {
-    const uint32_t tag = load_plain(&arena.units[first].tag);
+    const uint32_t tag = unit_tag(first);
     char *const start = arena_address(first);
     if (tag == TAG_LARGE) {
         name_object(naming, start, arena.runs[first].large_bytes);

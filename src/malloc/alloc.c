@@ -35,7 +35,7 @@ void alloc_clear(void *p, size_t size)
 
 void *alloc_zero(size_t size)
 {
-    bool zero = false;
+    bool zero;
     void *p;
     if (size <= SMALL_MAX) {
         p = fast_alloc(size);
@@ -130,7 +130,7 @@ static void *alloc_beside(struct thread *thread, const void *p, size_t size)
     if (epoch == (hold == NULL ? &epoch_process : hold->epoch)) {
         return fast_alloc(size);
     }
-    bool zero = false;
+    bool zero;
     int status = TSLAB_OK;
     const size_t room = guard_room(size);
     void *moved;

@@ -103,7 +103,7 @@ static void recount_noted(const struct thread *thread)
 {
     const uint32_t noted = load_plain(&thread->gate.noted);
     /* An old note may be a unit inside of a run that is a chunk by now. */
-    if (noted == 0 || load_plain(&arena.units[noted].tag) != TAG_CHUNK || arena.units[noted].first != noted) {
+    if (noted == 0 || unit_tag(noted) != TAG_CHUNK || arena.units[noted].first != noted) {
         return;
     }
     struct run *chunk = &arena.runs[noted];

@@ -81,7 +81,7 @@ static struct hold *borrow_serving(struct thread *thread, uint64_t value, struct
 
 static void end_if_sampled(struct gate *gate, const void *p)
 {
-    if (unlikely((load_plain(&arena.units[arena_unit(p)].tag) & TAG_SAMPLED) != 0)) {
+    if (unlikely(unit_is_sampled(arena_unit(p)))) {
         sampling_end(gate, p);
     }
 }
@@ -91,8 +91,8 @@ static void end_if_sampled(struct gate *gate, const void *p)
 static uint64_t handle_lend(struct hold *hold, void **object)
 {
     void *const p = *object;
-    invariant(hold->heap != NULL && tag_has_handles(load_plain(&arena.units[arena_unit(p)].tag)));
-    const unsigned class = tag_class(load_plain(&arena.units[arena_unit(p)].tag));
+    invariant(hold->heap != NULL && tag_has_handles(unit_tag(arena_unit(p))));
+    const unsigned class = tag_class(unit_tag(arena_unit(p)));
     const struct slot slot = slot_of(p, class);
     const uint32_t generation = place_next(p, slot.slab);
     if (unlikely(generation == 0)) {
@@ -148,8 +148,7 @@ static void *named_place(uint64_t value, struct name name, unsigned *class)
     const struct epoch *epoch = epoch_by_value(value);
     const struct epoch *handles = epoch == NULL ? NULL : epoch_serving(epoch);
     /* A unit whose tag has no class is in no slab. If it lies in a gap of the arena, it has no descriptor either. */
-    if (handles == NULL || !arena_has_unit(name.unit) ||
-        tag_class(load_plain(&arena.units[name.unit].tag)) == CLASS_NONE) {
+    if (handles == NULL || !arena_has_unit(name.unit) || tag_class(unit_tag(name.unit)) == CLASS_NONE) {
         return NULL;
     }
     /* A slab of that epoch starts at the unit, or it has just been recycled, and then none of its slots is lent. */

@@ -51,7 +51,9 @@ void *object_alloc_large(struct thread *thread, size_t size, size_t alignment, b
         return NULL;
     }
     void *p = large_alloc_hot(&thread->heap.hot, size, alignment);
-    if (p == NULL) {
+    if (p != NULL) {
+        *zero = false;
+    } else {
         gate_lock(&thread->gate);
         p = large_alloc(0, max_size(size, 1), alignment, zero);
         if (unlikely(reclaim_has_too_much())) {
@@ -78,7 +80,6 @@ static void give_back_caches(struct thread *thread)
 static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size, size_t alignment, unsigned class,
                            bool *zero)
 {
-    *zero = false;
     if (unlikely(hold != NULL)) {
         void *const p = epoch_alloc(thread, hold, size, alignment, zero);
         /* A closed epoch allocates no more. Until the thread leaves it, plain malloc lands in the process. */
@@ -86,7 +87,11 @@ static void *alloc_ambient(struct thread *thread, struct hold *hold, size_t size
             return p;
         }
     }
-    return class != CLASS_NONE ? object_alloc_slot(thread, class) : object_alloc_large(thread, size, alignment, zero);
+    if (class == CLASS_NONE) {
+        return object_alloc_large(thread, size, alignment, zero);
+    }
+    *zero = false;
+    return object_alloc_slot(thread, class);
 }
 
 noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero)
@@ -240,7 +245,7 @@ static void free_large(struct thread *thread, void *p)
 static bool is_in_sampled_unit(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) && (load_plain(&arena.units[unit].tag) & TAG_SAMPLED) != 0;
+    return arena_has_unit(unit) && unit_is_sampled(unit);
 }
 
 /* Decides where p is. */

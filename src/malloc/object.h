@@ -29,7 +29,8 @@ always_inline void *object_begin(void *p, size_t size)
 }
 
 /* Serves plain malloc wherever it lands, in an epoch or in the process. `class` is the class of size and alignment,
- * CLASS_NONE for a large block. *zero: the object reads as zero. */
+ * CLASS_NONE for a large block. *zero says whether the object reads as zero; whoever hands memory over sets it, and
+ * where NULL is returned it says nothing. */
 void *object_alloc_ambient(size_t size, size_t alignment, unsigned class, bool *zero);
 
 /* Allocate outside of epochs, from the heap of the thread's record: a slot of the class, or a large block. */

@@ -63,11 +63,9 @@ static void chunk_begin(struct cursor *cursor)
 {
     struct run *const chunk = &arena.runs[arena_unit(cursor_start(cursor))];
     invariant(load_plain(&cursor->at) == load_plain(&cursor->start));
-    const bool is_sampled = samples_are_on();
-    chunk_cut(cursor, is_sampled ? random_cut(0) : CHUNK_GRANULES);
-    if (is_sampled) {
-        owned_store(&chunk->life, samples_life());
-    }
+    const uint32_t life = samples_life();
+    owned_store(&chunk->life, life);
+    chunk_cut(cursor, life != 0 ? random_cut(0) : CHUNK_GRANULES);
 }
 
 /* Notes which pages the cursor has reached. */
@@ -123,7 +121,7 @@ bool chunk_pass_cut(struct cursor *cursor, size_t size, size_t alignment)
     const uint64_t start = load_plain(&cursor->start), granules = size_code_granules(size_code_of_size(size));
     const uint64_t place = round_up(load_plain(&cursor->at), max_size(alignment >> GRANULE_SHIFT, 1)) - start;
     bool is_sampled = false;
-    invariant(chunk_is_cut(cursor) && size <= CHUNK_OBJECT_MOST);
+    invariant(chunk_is_cut(cursor) && owned_load(&chunk->life) != 0 && size <= CHUNK_OBJECT_MOST);
     if (!samples_are_on() || place + granules > CHUNK_GRANULES) {
         owned_store(&chunk->cut, CHUNK_GRANULES);
     } else {
@@ -180,7 +178,8 @@ bool chunk_resize(struct cursor *cursor, void *p, size_t size)
         cursor_touch(cursor);
         store_relaxed(size_code_at(p), (uint8_t)code);
         store_relaxed(&cursor->at, end);
-        if (samples_are_on()) { /* what is allocated in the same granules next may be sampled, too */
+        /* What is allocated in the same granules next may be sampled, too; but nothing in a chunk without a life. */
+        if (samples_are_on() && owned_load(&chunk_of(cursor)->life) != 0) {
             chunk_cut(cursor, random_cut(end - load_plain(&cursor->start)));
         }
     } else {
@@ -232,7 +231,7 @@ bool chunk_pin(uint32_t first)
             return false;
         }
     } while (!cas_seq_cst(&chunk->live, &live, live + 1));
-    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && chunk->units == CHUNK_UNITS);
+    invariant(unit_tag(first) == TAG_CHUNK && chunk->units == CHUNK_UNITS);
     owned_store(&chunk->swept_live, live);
     return true;
 }
@@ -255,7 +254,7 @@ size_t chunk_purge(uint32_t first)
     char *const start = arena_address(first);
     const atomic_u64 *const codes = (const atomic_u64 *)(uintptr_t)size_code_at(start);
     size_t purged = 0, gap = 0; /* where the present gap between objects begins */
-    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK);
+    invariant(unit_tag(first) == TAG_CHUNK);
     /* A code that is 0 was cleared by a free, and what its thread wrote to the object came before. */
     for (size_t at = 0; at < CHUNK_GRANULES;) {
         if (at % sizeof *codes == 0 && load_acquire(&codes[at / sizeof *codes]) == 0) {

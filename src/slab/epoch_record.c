@@ -36,7 +36,7 @@ static struct {
     uint64_t generation;                  /* no record whose pages were given back had a later one */
     atomic_u64 blocks_out[BLOCK_WORDS];   /* bit set: that block has records that are out of the pool */
     atomic_u64 blocks_idle[BLOCK_WORDS];  /* it has records that are in the pool */
-    atomic_u64 blocks_there[BLOCK_WORDS]; /* records went to the pool since pages of the block were given back */
+    atomic_u64 blocks_there[BLOCK_WORDS]; /* records that may go came since the block's pages were given back */
 } epochs = { .lock = LOCK_INIT(RANK_EPOCHS), .limit = EPOCH_PROCESS + 1 };
 
 void epoch_start(void)
@@ -192,63 +192,28 @@ struct epoch *epoch_take_record(void)
     return epoch;
 }
 
-/* Members of instances. */
+/* Instances. */
 
 /* Under the lock. */
-static void root_link(struct epoch *epoch, struct epoch *root)
+static void record_set_root(struct epoch *epoch, struct epoch *root)
 {
-    struct epoch *const first = root->members == NULL ? epoch : root->members;
-    struct epoch *const last = root->members == NULL ? epoch : first->prev_member;
-    invariant(lock_is_held(&epochs.lock) && epoch->root == NULL && epoch != root);
-    epoch->next_member = first;
-    epoch->prev_member = last;
-    last->next_member = first->prev_member = epoch;
+    invariant(lock_is_held(&epochs.lock) && epoch != root);
+    if (epoch->root != NULL) {
+        invariant(epoch->root->quota_users != 0);
+        epoch->root->quota_users--;
+        set_bit(epochs.blocks_there, epoch->root->id >> EPOCH_BLOCK_SHIFT, true); /* it may go now */
+    }
     epoch->root = root;
-    root->members = first;
-    root->member_count++;
-}
-
-/* Under the lock. */
-static void root_unlink(struct epoch *epoch)
-{
-    struct epoch *const root = epoch->root;
     if (root != NULL) {
-        invariant(root->member_count != 0 && epoch->next_member->prev_member == epoch);
-        epoch->prev_member->next_member = epoch->next_member;
-        epoch->next_member->prev_member = epoch->prev_member;
-        root->members = --root->member_count == 0 ? NULL : epoch->next_member;
-        epoch->root = epoch->next_member = epoch->prev_member = NULL;
+        root->quota_users++;
     }
 }
 
-void epoch_set_root(struct epoch *epoch, struct epoch *root)
+void epoch_set_root(struct epoch *epoch, uint64_t instance)
 {
     lock_acquire(&epochs.lock);
-    root_unlink(epoch);
-    if (root != NULL) {
-        root_link(epoch, root);
-    }
+    record_set_root(epoch, epoch_by_value(instance)); /* it is out of the pool now, and is asked again before it goes */
     lock_release(&epochs.lock);
-}
-
-uint32_t epoch_member_count(const struct epoch *root)
-{
-    lock_acquire(&epochs.lock);
-    const uint32_t count = root->member_count;
-    lock_release(&epochs.lock);
-    return count;
-}
-
-struct epoch *epoch_next_member(struct epoch *root)
-{
-    lock_acquire(&epochs.lock);
-    struct epoch *const member = root->members;
-    root->members = member == NULL ? NULL : member->next_member;
-    lock_release(&epochs.lock);
-    if (TSLAB_CHECKED) {
-        counter_add_shared(&epoch_visits, member != NULL);
-    }
-    return member;
 }
 
 /* Idle records without pages. They read as zero, which is a FREE record of generation 0, whose hold is TAKEN. */
@@ -260,8 +225,8 @@ static bool record_may_go(struct epoch_block *block, uint32_t at)
     const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
     invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
     return idle && ((block->gone[at / 64] >> at % 64 & 1) != 0 ||
-                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL && epoch->members == NULL &&
-                     load_plain(&epoch->first.kept_heap) == NULL && epoch->root == NULL));
+                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL && epoch->quota_users == 0 &&
+                     load_plain(&epoch->first.kept_heap) == NULL));
 }
 
 /* Gives back the whole pages of n records from the place `at` of a block on. Under the lock. */
@@ -337,7 +302,7 @@ void epoch_put_record(struct epoch *epoch)
     invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && cursor_start(&epoch->first.cursor) == NULL);
     lock_acquire(&epochs.lock);
     record_take_counts(epoch);
-    root_unlink(epoch);
+    record_set_root(epoch, NULL);
     record_set_out(load_plain(&epoch_blocks[epoch->id >> EPOCH_BLOCK_SHIFT]), epoch->id, false);
     lock_release(&epochs.lock);
 }
@@ -616,7 +581,7 @@ void epoch_recycle_run(struct epoch *epoch, uint32_t first)
 
 void epoch_recycle_chunk(struct epoch *epoch, uint32_t first)
 {
-    invariant(load_plain(&arena.units[first].tag) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
+    invariant(unit_tag(first) == TAG_CHUNK && load_plain(&arena.runs[first].live) == 0);
     arena_untag(first, CHUNK_UNITS);
     epoch_drop_chunk(epoch);
     epoch_recycle_run(epoch, first);

@@ -112,7 +112,7 @@ struct epoch {
     atomic_u32 reclaims;    /* 1: its end gives empty memory back to the system */
     atomic_u32 is_instance; /* 1: it is the root of an instance */
     atomic_u32 drains;      /* 1: it had survivors when it was closed */
-    uint32_t member_count;  /* of a root: the length of the list `members` */
+    uint32_t quota_users;   /* of a root: the records whose `root` it is. Under the pool's lock */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];
@@ -120,11 +120,8 @@ struct epoch {
     _Atomic(struct epoch *) owner;   /* in an epoch that serves handles: the epoch that it serves and pins */
 
     struct epoch *next_idle; /* links warm records, and, in the child of a fork, closed epochs for a moment */
-
-    /* The list of an instance: a ring of its members, and of warm records that were members. Under the pool's lock. */
-    struct epoch *root; /* whose list the record is in; NULL: none. Written by the thread that has the record */
-    struct epoch *next_member, *prev_member;
-    struct epoch *members; /* of a root: any of the list; NULL: there are none */
+    struct epoch *root; /* the record with the quota of its instance, also while it is warm; NULL: it has none. Written
+                           by the thread that has the record */
 };
 
 _Static_assert(offsetof(struct epoch, first) == CACHE_LINE, "threads that come and go read one line");
@@ -341,14 +338,9 @@ bool epoch_is_hidden(uint64_t value);
  * process is none of them. A record that is taken or put back meanwhile may be found or not. No gate. */
 struct epoch *epoch_next(uint32_t *at);
 
-/* Makes a record a member of the instance with this root. NULL: of none. In the gate of the thread that has the record.
- */
-void epoch_set_root(struct epoch *epoch, struct epoch *root);
-
-/* The records in the list of a root, and the next of them: so many calls find each once that stays. NULL: there is
- * none. In the gate. */
-uint32_t epoch_member_count(const struct epoch *root);
-struct epoch *epoch_next_member(struct epoch *root);
+/* Makes the record of an instance's root the `root` of another one, and keeps its pages meanwhile. 0: there is none, as
+ * for an instance that is over. In the gate of the thread that has the record. */
+void epoch_set_root(struct epoch *epoch, uint64_t instance);
 
 /* Gives pages of some idle records back to the system. Returns whether there are more. In a gate, or with the keeper's
  * lock. */

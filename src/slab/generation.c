@@ -44,7 +44,7 @@ void generation_end(uint32_t first, unsigned class)
 {
     const struct class_geometry *geometry = &class_geometry[class];
     const char *const start = arena_address(first);
-    invariant(tag_has_handles(load_plain(&arena.units[first].tag)) && arena.runs[first].units == geometry->units);
+    invariant(tag_has_handles(unit_tag(first)) && arena.runs[first].units == geometry->units);
     uint32_t highest = highest_of_units(first, geometry->units);
     for (unsigned slot = 0; slot < geometry->slots; slot++) {
         const uint32_t word = load_plain(place_word(start + (size_t)slot * geometry->size));

@@ -98,7 +98,7 @@ static unsigned pin_chunks(struct epoch *epoch, uint32_t chunks[SWEEP_STEP_SLABS
     unsigned n = 0;
     lock_acquire(epoch_lock(epoch));
     for (uint32_t run = epoch->runs; run != 0 && n < SWEEP_STEP_SLABS; run = arena.runs[run].of_epoch.next) {
-        if (load_plain(&arena.units[run].tag) == TAG_CHUNK && chunk_pin(run)) {
+        if (unit_tag(run) == TAG_CHUNK && chunk_pin(run)) {
             chunks[n++] = run;
         }
     }

@@ -119,12 +119,14 @@ void *large_alloc(uint32_t epoch, size_t bytes, size_t alignment, bool *zero)
     const uint32_t units = large_units(bytes);
     const uint32_t align = whole_units(max_size(alignment, UNIT_BYTES));
     uint32_t first = 0;
+    bool clean;
     if (units != 0 && align != 0 && align <= UINT32_MAX - units) {
-        first = reclaim_take(units, align, zero);
+        first = reclaim_take(units, align, &clean);
     }
     if (first == 0) {
         return NULL;
     }
+    *zero = clean;
     invariant(word_state(load_plain(&arena.runs[first].word)) == SLAB_EMPTY);
     if (epoch != 0) {
         store_relaxed(&arena.runs[first].word, slab_word(SLAB_ATTACHED, CLASS_NONE, epoch));

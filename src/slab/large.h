@@ -20,7 +20,8 @@ struct hot_runs;
 uint32_t large_units(size_t bytes);
 
 /* A block of at least `bytes` (above 0, at most PTRDIFF_MAX), aligned to a power of two, of the epoch with this id, to
- * which the caller links it, or, for 0, of the process. *zero: it reads as zero. NULL: no memory. */
+ * which the caller links it, or, for 0, of the process. *zero says whether it reads as zero. NULL: no memory, and *zero
+ * is as it was. */
 void *large_alloc(uint32_t epoch, size_t bytes, size_t alignment, bool *zero);
 
 /* The id of the epoch that the large block at p belongs to. 0 when it belongs to the process, or there is none at p. */

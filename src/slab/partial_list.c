@@ -201,7 +201,7 @@ static void partial_settle(struct afterwards *after)
             invariant(word_state(word) == SLAB_EMPTY && slab->units == class_geometry[word_class(word)].units);
             invariant(load_plain(&slab->full) == class_geometry[word_class(word)].words);
             struct epoch *epoch = epoch_existing(word_epoch(word));
-            if (tag_has_handles(load_plain(&arena.units[run_index(slab)].tag))) {
+            if (tag_has_handles(unit_tag(run_index(slab)))) {
                 generation_end(run_index(slab), word_class(word));
             }
             slab_untag(slab, word_class(word));

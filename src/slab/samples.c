@@ -258,15 +258,17 @@ static void count_live(const struct sample *sample, double sign)
     }
 }
 
-/* Counts a record that begins (1) or ends (-1) in the unit of its slot, whose tag is to have frees come here. */
+/* Counts a record that begins (1) or ends (-1) in the unit of its slot, if it is one's, whose tag is to have frees come
+ * here. */
 static void count_in_unit(const struct sample *sample, int by)
 {
-    if (sample->run == 0 || sample->life != 0) {
+    if (sample->class == CLASS_NONE) {
         return;
     }
     const size_t unit = arena_unit((const void *)(uintptr_t)sample->address);
     const uint32_t count = arena.revisits[unit].samples += (uint32_t)by;
     invariant(lock_is_held(&samples_lock) && count <= UNIT_BYTES / GRANULE_BYTES);
+    invariant(tag_class(unit_tag(unit)) == sample->class);
     if (by > 0 && count == 1) {
         (void)fetch_or_plain(&arena.units[unit].tag, TAG_SAMPLED);
     } else if (count == 0) {
@@ -361,6 +363,7 @@ static void add_record(uint32_t number, const struct sample *of)
     struct sample *const sample = sample_made(number);
     invariant(lock_is_held(&samples_lock) && sample != NULL && sample->address == 0);
     invariant(of->address % GRANULE_BYTES == 0 && of->address >> 48 == 0 && of->weight >= 1);
+    invariant((of->life != 0) == (of->run != 0 && of->class == CLASS_NONE));
     *sample = *of;
     count_in_unit(sample, 1);
     sample_table_put(load_plain(&known_samples->table), of->address, number);
@@ -452,7 +455,7 @@ void samples_end(uint64_t address)
 
 void samples_end_run(uint32_t first)
 {
-    const uint32_t tag = load_plain(&arena.units[first].tag), units = arena.runs[first].units;
+    const uint32_t tag = unit_tag(first), units = arena.runs[first].units;
     if (!samples_are_on() || tag == TAG_CHUNK) {
         return; /* all records end, or have ended */
     }
@@ -460,8 +463,7 @@ void samples_end_run(uint32_t first)
     const char *const start = arena_address(first), *const end = start + ((size_t)units << UNIT_SHIFT);
     invariant(step != 0);
     for (const char *p = start; p < end; p += step) {
-        if ((tag == TAG_LARGE || (load_plain(&arena.units[arena_unit(p)].tag) & TAG_SAMPLED) != 0) &&
-            samples_find((uintptr_t)p) != 0) {
+        if ((tag == TAG_LARGE || unit_is_sampled(arena_unit(p))) && samples_find((uintptr_t)p) != 0) {
             samples_end((uintptr_t)p);
         }
     }

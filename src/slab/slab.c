@@ -44,7 +44,7 @@ void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
     }
     /* TAG_SAMPLED may come and go meanwhile, and is not touched. */
     for (uint32_t i = 0; i < units; i++) {
-        const uint32_t before = load_plain(&arena.units[first + i].tag) & ~(uint32_t)TAG_SAMPLED;
+        const uint32_t before = unit_tag(first + i);
         (void)fetch_add_plain(&arena.units[first + i].tag, tag - before);
     }
 }
@@ -52,7 +52,7 @@ void slab_set_affinity(struct run *slab, unsigned class, uint32_t affinity)
 void slab_untag(struct run *slab, unsigned class)
 {
     invariant(word_state(load_plain(&slab->word)) == SLAB_EMPTY);
-    invariant(tag_class(load_plain(&arena.units[run_index(slab)].tag)) == class);
+    invariant(tag_class(unit_tag(run_index(slab))) == class);
     set_tags(run_index(slab), class_geometry[class].units, TAG_NONE);
 }
 

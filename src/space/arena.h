@@ -104,7 +104,7 @@ struct run {
         uint64_t swept_live;   /* chunk: `live` when its free pages were given back; 0: they never were (holes.h) */
         size_t unpurged_bytes; /* trapped run: the bytes that still have pages (trap.h) */
     };
-    uint32_t life;   /* chunk: the number of its present life, while allocations are sampled (samples.h) */
+    uint32_t life;   /* chunk: the number of its present life, if it began while allocations were sampled; else 0 */
     atomic_u32 live; /* chunk: granules that live, as counted by chunk.h */
     union {
         uint16_t fresh_words; /* slab: the words whose slots were never handed out, and read as zero (slab_open) */
@@ -251,11 +251,23 @@ always_inline size_t tag_class_scaled(uint32_t tag)
     return (size_t)(uint8_t)tag << (CLASS_SCALE - 1);
 }
 
+/* The tag of a unit of the arena without TAG_SAMPLED, and that bit. Only who tells slots of a magazine apart, so that
+ * sampled ones are none, reads the tag as it is. */
+always_inline uint32_t unit_tag(size_t unit)
+{
+    return load_plain(&arena.units[unit].tag) & ~(uint32_t)TAG_SAMPLED;
+}
+
+always_inline bool unit_is_sampled(size_t unit)
+{
+    return (load_plain(&arena.units[unit].tag) & TAG_SAMPLED) != 0;
+}
+
 /* The tag of the unit that p lies in, without TAG_SAMPLED; TAG_NONE outside of the arena. */
 always_inline uint32_t arena_tag(const void *p)
 {
     const size_t unit = arena_unit(p);
-    return arena_has_unit(unit) ? load_plain(&arena.units[unit].tag) & ~(uint32_t)TAG_SAMPLED : TAG_NONE;
+    return arena_has_unit(unit) ? unit_tag(unit) : TAG_NONE;
 }
 
 /* Whether the tag is that of a slab whose objects have handles. */

@@ -24,7 +24,7 @@ static void flush_rows(unsigned class, void *const *slots, size_t n)
     void *const *const end = slots + n;
     while (slots != end) {
         struct slot group = slot_of(*slots, class);
-        invariant(tag_class(load_plain(&arena.units[run_index(group.slab)].tag)) == class);
+        invariant(tag_class(unit_tag(run_index(group.slab))) == class);
         /* The slots that share the word. */
         const unsigned first = group.word * WORD_SLOTS;
         const char *const start = arena_address(run_index(group.slab)) + first * size;
@@ -77,7 +77,7 @@ static noinline void flush_mixed(unsigned class, void *const *slots, size_t n)
         const struct slot slot = slot_of(slots[i], class);
         const uint32_t first = run_index(slot.slab);
         struct word_slots *const place = &words[mixed_place(first, slot.word)];
-        invariant(first != 0 && tag_class(load_plain(&arena.units[first].tag)) == class);
+        invariant(first != 0 && tag_class(unit_tag(first)) == class);
         if (place->first != first || place->word != slot.word) {
             flush_gathered(class, place);
             *place = (struct word_slots){ .first = first, .word = slot.word };

@@ -204,6 +204,6 @@ noinline void sampling_in_chunk(struct thread *thread, const struct epoch *epoch
                              .run = run_of(p),
                              .life = owned_load(&arena.runs[run_of(p)].life),
                              .epoch = epoch_of_users(epoch) };
-    invariant(arena_tag(p) == TAG_CHUNK);
+    invariant(arena_tag(p) == TAG_CHUNK && sample.life != 0);
     take_sample(thread, &sample);
 }

@@ -8,6 +8,8 @@
 #include "space/arena.h"
 #include "space/trap.h"
 
+#include <sched.h>
+
 /* The work: epochs of every policy, in and beside an instance, with objects of every kind, on two threads. */
 
 enum { EPOCHS = 12, EACH = 150 };
@@ -384,6 +386,77 @@ static void end_no_trap(void)
     check_nothing_is_lost();
 }
 
+/* An allocation fails in the epoch that is about to be closed, and is served outside of it: by another block, of which
+ * nothing is known that was known of the first. */
+
+enum { RACE_BYTES = 1 << 20, RACES = 4096 };
+
+static tslab_epoch raced;
+static atomic_int race; /* 1: the arena wants to grow; 2: the epoch is closed; 3: the other thread may end */
+
+static void await_race(int step)
+{
+    while (atomic_load(&race) != step) {
+        (void)sched_yield();
+    }
+}
+
+static void *close_when_it_grows(void *unused)
+{
+    await_race(1);
+    STATUS(tslab_epoch_close(raced, 0, NULL), TSLAB_PENDING);
+    atomic_store(&race, 2);
+    await_race(3);
+    return unused;
+}
+
+static enum os_placed place_nothing(void *start, size_t bytes, enum os_access access)
+{
+    (void)start;
+    (void)bytes;
+    (void)access;
+    note_site(PLACE, SITE);
+    if (atomic_load(&race) == 0) {
+        atomic_store(&race, 1);
+        await_race(2);
+    }
+    errno = ENOMEM;
+    return OS_NO_MEMORY;
+}
+
+static void clear_after_a_failure(void)
+{
+    pthread_t closer;
+    CHECK(pthread_create(&closer, NULL, close_when_it_grows, NULL) == 0);
+    inject_nothing();
+    char *const hot = tslab_malloc(RACE_BYTES);
+    CHECK(hot != NULL);
+    memset(hot, 0xaa, RACE_BYTES);
+    raced = opened_as(NULL, TSLAB_POLICY_DRAIN);
+    CHECK(tslab_epoch_enter(raced) >= 0);
+    tslab_free(hot);
+    os_calls.place = place_nothing;
+    static char *blocks[RACES];
+    size_t n = 0;
+    while (atomic_load(&race) == 0) {
+        CHECK(n < RACES);
+        blocks[n++] = tslab_calloc(1, RACE_BYTES);
+    }
+    const char *const last = blocks[n - 1];
+    CHECK(atomic_load(&race) == 2 && (GUARDED || last != NULL));
+    for (size_t i = 0; last != NULL && i < RACE_BYTES; i++) {
+        CHECK_SAY(last[i] == 0, "byte %zu is %#x", i, (unsigned)last[i]);
+    }
+    inject_nothing();
+    while (n > 0) {
+        tslab_free(blocks[--n]);
+    }
+    STATUS(tslab_epoch_leave(raced), TSLAB_OK);
+    atomic_store(&race, 3);
+    CHECK(pthread_join(closer, NULL) == 0);
+    check_nothing_is_lost();
+}
+
 /* Records that the system does not take stay as they are. */
 static void keep_records(void)
 {
@@ -420,6 +493,7 @@ int main(int argc, char **argv)
         CASE(forbid_by_halves),
         CASE(traps_end_in_their_order),
         CASE(end_no_trap),
+        CASE(clear_after_a_failure),
         CASE(keep_records),
     };
     return cases_run(cases, COUNT_OF(cases), argc, argv);

@@ -1,7 +1,7 @@
 /* Epochs in the world of the simulation: the operations of scripts that are about them, and what the oracle asks of
  * them.
  *
- *   O<n>     open epoch n (0 to 3), drained when it is closed; its objects stay until they are freed
+ *   O<n>     open epoch n (0 to 4), drained when it is closed; its objects stay until they are freed
  *   N<n>     the same, and who survives is told
  *   P<n>     the same, released: its objects end with it
  *   T<n>     the same, trapped: and may not be touched any more
@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 enum {
-    EPOCHS_MAX = 4,
+    EPOCHS_MAX = 5,
     EPOCH_RECORDS = 1 << EPOCH_BLOCK_SHIFT,
     INSIDERS = 5,
     INSIDE_MAX = 16,

@@ -99,11 +99,14 @@ void live_take_off(struct flight *flight)
 void live_born(struct object *object, const struct flight *flight)
 {
     const bool is_known = flight->switches == ledger()->switches;
-    /* A chunk that is filled goes on by what was drawn when it was begun. */
-    const bool is_old = object->tag == TAG_CHUNK && ledger()->switches > 2;
+    /* A chunk that is filled goes on by what was drawn when it was begun. Without a life, nothing was. */
+    const bool is_in_chunk = object->tag == TAG_CHUNK, is_old = is_in_chunk && ledger()->switches > 2;
     const bool is_blind = flight->sampling == SAMPLING_BLIND;
     object->serial = flight->serial;
     object->sampling = is_blind || (is_known && !is_old) ? flight->sampling : SAMPLING_UNKNOWN;
+    if (is_in_chunk && arena.runs[arena.units[arena_unit(object->address)].first].life == 0) {
+        object->sampling = SAMPLING_NONE;
+    }
 }
 
 static void set_sampling(int number)
@@ -198,6 +201,9 @@ static void look_at_samples(void)
                            now->serial == before[i].serial && !now->leaves && now->handle == 0;
         if (stays && !told[i] && before[i].sampling == SAMPLING_ALL && now->sampling == SAMPLING_ALL) {
             sim_fail("a sampled object lives, and is not told");
+        }
+        if (stays && told[i] && before[i].sampling == SAMPLING_NONE && now->sampling == SAMPLING_NONE) {
+            sim_fail("an object is told that was not to be sampled");
         }
     }
 }

@@ -126,6 +126,8 @@ const struct scenario scenarios[] = {
     { "sample", "sampling ends and begins", { "[1 a3>0", DIRECT }, { "a3 [1", "[0", "a3" }, 2, 2 },
     { "sample", "a block grows in its place", { "[1 @0 B1", DIRECT }, { "Z2 Z3", "B1" }, 2, 3 },
     { "sample", "an object in a chunk shrinks", { "[1 O @1 E", DIRECT }, { "|", "a2 Z0 a1 |" }, 1, 2 },
+    { "sample", "an object shrinks in a chunk from before", { "P @1 E a2", DIRECT }, { "|", "[1 Z0 a1 a1 | L R" }, 1, 2 },
+    { "sample", "a chunk from before serves again", { "P @1 E a1", DIRECT }, { "[1", "f a1 Z0 a1 f f a1 | L R" }, 2, 3 },
     { "sample-fork", "the cut thread's record serves again", { "[1 a3>0", DIRECT }, { "a2 B2 f j t x Z3 |", "a3" }, 1, 2 },
     { "sample-fork", "beside a sample", { "[1 a3>0", DIRECT }, { "k a3 | f", "a3 f a2" }, 2, 3 },
     { "sample-fork", "while sampling ends", { "[1 a3>0", DIRECT }, { "k [1 a3 |", "[0", "a3" }, 2, 2 },
@@ -421,6 +423,7 @@ const struct scenario scenarios[] = {
     { "instance", "close beside close of a member", { "I X10 @0 E1 a2 L1", DIRECT }, { "Q", "C1 I2" }, 3, 4 },
     { "instance", "close beside a leave", { "I X10 X20 @1 E1 a2", DIRECT }, { "Q", "L1", "C2" }, 2, 3 },
     { "instance", "close, and the root's next life", { "I X10 A02", DIRECT }, { "Q", "Q O2 E2 a2 L2 f C2" }, 2, 3 },
+    { "instance", "close, and another thread takes a warm record that was in it", { "I @1 X40 C4 @0 X10 X20 X30", DIRECT }, { "Q", "O4 C4" }, 2, 3 },
     { "instance", "handles in it", { "I H", DIRECT }, { "Q", "H J", "J" }, 2, 3 },
     { "instance", "statistics beside close", { "I X10 @0 E1 a2 L1", DIRECT }, { "Q", "i" }, 2, 3 },
 

@@ -1,2 +1,2 @@
 # slab/chunk.c: after an object shrank in its chunk, the next sample stays where it was.
-s/if (samples_are_on()) { \/\* what is allocated in the same granules next may be sampled, too \*\//if (false) {/
+s/^        if (samples_are_on() \&\& owned_load(&chunk_of(cursor)->life) != 0) {/        if (false) {/
