@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "slab/partial_list.h"
 #include "space/depot.h"
+#include "space/growth.h"
 #include "space/live_bits.h"
 #include "space/pages.h"
 #include "thread/exchange.h"
@@ -260,7 +261,7 @@ void verify_depot(void)
     invariant(verify_ages(&depot.aged, true, binned.runs[RUN_DIRTY]) == binned.runs[RUN_DIRTY]);
     const uint32_t oldest = depot.aged.head;
     invariant(load_plain(&depot.oldest_ms) == (oldest == 0 ? UINT64_MAX : arena.runs[oldest].empty.dirty_since_ms));
-    if (counter_get(&depot.lost_units) == 0) {
+    if (counter_get(&depot.lost_units) == 0 && !growth_is_under_way()) {
         verify_tiles(&tiles);
         invariant(with_tables == tiles.with_tables);
         for (unsigned kind = RUN_USED + 1; kind < RUN_KINDS; kind++) {
@@ -331,11 +332,10 @@ void verify_epoch(struct epoch *epoch)
         invariant(run->of_epoch.prev == before && run->kind == RUN_USED && arena.units[at].first == at);
         invariant(word_epoch(load_plain(&run->word)) == epoch->id);
         runs++;
-        units += run->units;
-        invariant(runs <= load_plain(&epoch->pins));
+        units += load_plain(&arena.units[at].tag) == TAG_LARGE ? 0 : run->units; /* its owner may resize it */
+        invariant(runs <= load_plain(&epoch->pins) && units <= counter_get(&epoch->run_units));
         before = at;
     }
-    invariant(units == counter_get(&epoch->run_units));
     for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         const struct hold *const real = hold->real; /* NULL: the record is idle, and its pages were given back */
         invariant(real == hold || (real == NULL && hold == &epoch->first));
@@ -356,9 +356,20 @@ static void verify_closed_chunks(const struct epoch *epoch)
     }
 }
 
+/* All runs of an epoch at rest are as long together as is counted. */
+static void verify_run_units(const struct epoch *epoch)
+{
+    uint32_t units = 0;
+    for (uint32_t at = epoch->runs; at != 0; at = arena.runs[at].of_epoch.next) {
+        units += arena.runs[at].units;
+    }
+    invariant(units == counter_get(&epoch->run_units));
+}
+
 void verify_epoch_at_rest(struct epoch *epoch)
 {
     verify_epoch(epoch);
+    verify_run_units(epoch);
     verify_closed_chunks(epoch);
     const uint64_t word = load_plain(&epoch->word);
     const enum epoch_state state = epoch_word_state(word);

@@ -18,31 +18,31 @@ static struct {
     char *at, *end;
 } meta = { .lock = LOCK_INIT(RANK_META) };
 
-static char *map_chunk(size_t bytes)
+/* A mapping, and all of it with its guards, if it has any. */
+struct chunk {
+    char *start; /* NULL: no memory */
+    size_t bytes;
+    void *mapping;
+    size_t mapping_bytes;
+};
+
+static struct chunk map_chunk(size_t bytes)
 {
+    struct chunk chunk = { .bytes = bytes, .mapping_bytes = bytes };
     if (GUARDED) {
-        void *mapping;
-        size_t mapping_bytes;
-        return guard_map(bytes, 1, &mapping, &mapping_bytes);
+        chunk.start = guard_map(bytes, 1, &chunk.mapping, &chunk.mapping_bytes);
+    } else {
+        chunk.start = chunk.mapping = os_map(bytes);
     }
-    return os_map(bytes);
+    return chunk;
 }
 
-void *metadata_alloc(size_t bytes)
+void *metadata_take(size_t bytes)
 {
     invariant(bytes != 0 && bytes <= PTRDIFF_MAX);
     bytes = round_up(bytes, CACHE_LINE);
     lock_acquire(&meta.lock);
-    void *start = NULL;
-    if ((size_t)(meta.end - meta.at) < bytes) {
-        const size_t chunk = round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes());
-        char *fresh = map_chunk(chunk);
-        if (fresh != NULL) {
-            meta.at = fresh;
-            meta.end = fresh + chunk;
-            counter_add(&metadata_mapped_bytes, chunk);
-        }
-    }
+    char *start = NULL;
     if ((size_t)(meta.end - meta.at) >= bytes) {
         start = meta.at;
         meta.at += bytes;
@@ -50,5 +50,33 @@ void *metadata_alloc(size_t bytes)
     }
     invariant(meta.at <= meta.end && (uintptr_t)start % CACHE_LINE == 0);
     lock_release(&meta.lock);
+    return start;
+}
+
+bool metadata_ahead(size_t bytes)
+{
+    invariant(bytes != 0 && bytes <= PTRDIFF_MAX);
+    const struct chunk fresh = map_chunk(round_up(max_size(bytes, META_STEP_BYTES), os_page_bytes()));
+    if (fresh.start == NULL) {
+        return false;
+    }
+    lock_acquire(&meta.lock);
+    const bool wanted = (size_t)(meta.end - meta.at) < round_up(bytes, CACHE_LINE);
+    if (wanted) {
+        meta.at = fresh.start;
+        meta.end = fresh.start + fresh.bytes;
+        counter_add(&metadata_mapped_bytes, fresh.bytes);
+    }
+    lock_release(&meta.lock);
+    /* Another thread may have mapped some at the same time. */
+    return wanted || os_unmap(fresh.mapping, fresh.mapping_bytes);
+}
+
+void *metadata_alloc(size_t bytes)
+{
+    void *start;
+    do {
+        start = metadata_take(bytes);
+    } while (start == NULL && metadata_ahead(bytes));
     return start;
 }

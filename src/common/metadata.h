@@ -5,12 +5,19 @@
 
 #include "base/atomic.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 extern atomic_size_t meta_bytes;            /* bytes handed out so far */
 extern atomic_size_t metadata_mapped_bytes; /* bytes of the mappings that they come from */
 
-/* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread. */
+/* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread, under no lock that others wait for (ranks.h). */
 void *metadata_alloc(size_t bytes);
+
+/* The same in two parts, for who needs it under such a lock. metadata_take never maps memory. NULL: what is mapped has
+ * not so much left. Then metadata_ahead maps more, without the lock; false: no memory. Another thread may take it
+ * first, so both are tried again. */
+void *metadata_take(size_t bytes);
+bool metadata_ahead(size_t bytes);
 
 #endif

@@ -170,7 +170,7 @@ static void finish_epoch(struct thread *thread, struct epoch *epoch, struct tsla
     }
     if (report != NULL) {
         /* The memory that the epoch had when closing began, less the memory that its survivors keep. */
-        const uint64_t kept = survivors_kept_bytes(epoch);
+        const uint64_t kept = (uint64_t)counter_get(&epoch->run_units) << UNIT_SHIFT;
         report->recycled_bytes = report->recycled_bytes > kept ? report->recycled_bytes - kept : 0;
         if (has_handles) {
             add_report(report, &of_handles);

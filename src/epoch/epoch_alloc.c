@@ -221,14 +221,15 @@ void epoch_free_run(struct thread *thread, struct epoch *epoch, void *p)
 
 bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
 {
-    /* Reports read the length of the run under the lock. */
-    lock_acquire(epoch_lock(epoch));
     const struct run *const run = &arena.runs[arena_unit(p)];
     const uint32_t before = run->units;
     const size_t units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
     const bool allowed = units <= before || (units <= UINT32_MAX && epoch_allows(epoch, (uint32_t)units - before));
     const bool resized = allowed && large_resize(p, size);
-    epoch_count_units(epoch, before, run->units);
-    lock_release(epoch_lock(epoch));
+    if (run->units != before) {
+        lock_acquire(epoch_lock(epoch));
+        epoch_count_units(epoch, before, run->units);
+        lock_release(epoch_lock(epoch));
+    }
     return resized;
 }

@@ -2,6 +2,7 @@
  * TAKEN and then counted in the epoch's word. */
 #include "epoch/hold.h"
 
+#include "common/metadata.h"
 #include "os/fatal.h"
 
 bool hold_claim_to_close(struct hold *hold)
@@ -23,17 +24,23 @@ static bool epoch_has_room(uint64_t word, uint64_t value)
  * has the hold, too. */
 static struct hold *hold_make(struct thread *thread, struct epoch *epoch, uint64_t value)
 {
+    struct hold *hold;
+    bool has_room;
     gate_lock(&thread->gate);
-    lock_acquire(epoch_lock(epoch));
-    uint64_t word = load_seq_cst(&epoch->word);
-    struct hold *hold = epoch_has_room(word, value) ? epoch_link_hold(epoch) : NULL;
-    while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
-        hold = epoch_has_room(word, value) ? hold : NULL;
-    }
-    if (hold != NULL) {
-        store_seq_cst(&hold->holder, thread);
-    }
-    lock_release(epoch_lock(epoch));
+    do {
+        lock_acquire(epoch_lock(epoch));
+        uint64_t word = load_seq_cst(&epoch->word);
+        has_room = epoch_has_room(word, value);
+        hold = has_room ? epoch_link_hold(epoch) : NULL;
+        while (hold != NULL && !cas_seq_cst(&epoch->word, &word, word + EPOCH_HELD_ONE)) {
+            has_room = epoch_has_room(word, value);
+            hold = has_room ? hold : NULL;
+        }
+        if (hold != NULL) {
+            store_seq_cst(&hold->holder, thread);
+        }
+        lock_release(epoch_lock(epoch));
+    } while (hold == NULL && has_room && metadata_ahead(sizeof *hold));
     gate_unlock(&thread->gate);
     return hold;
 }

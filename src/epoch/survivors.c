@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "os/text.h"
 #include "slab/generation.h"
+#include "slab/large.h"
 #include "slab/samples.h"
 #include "space/depot.h"
 #include "space/live_bits.h"
@@ -40,8 +41,9 @@ static void count_run(uint32_t first, struct survivors *sum)
         count_chunk(first, sum);
     } else if (tag == TAG_LARGE) {
         sum->objects++;
-        sum->bytes += run->large_bytes;
-        sum->large_bytes += (size_t)run->units << UNIT_SHIFT;
+        const size_t bytes = owned_load(&run->large_bytes); /* its owner may resize it meanwhile */
+        sum->bytes += bytes;
+        sum->large_bytes += (size_t)large_units(bytes) << UNIT_SHIFT;
     } else if (tag_class(tag) != CLASS_NONE) {
         const unsigned class = tag_class(tag);
         const uint64_t live = slab_live(run, class);
@@ -119,17 +121,6 @@ void survivors_count(struct epoch *epoch, struct survivors *sum)
     lock_release(epoch_lock(epoch));
 }
 
-uint64_t survivors_kept_bytes(struct epoch *epoch)
-{
-    uint64_t units = 0;
-    lock_acquire(epoch_lock(epoch));
-    for (uint32_t run = epoch->runs; run != 0; run = arena.runs[run].of_epoch.next) {
-        units += arena.runs[run].units;
-    }
-    lock_release(epoch_lock(epoch));
-    return units << UNIT_SHIFT;
-}
-
 /* Ends all objects in a run that the epoch no longer reaches, and recycles or traps the run. */
 static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool trap)
 {
@@ -153,15 +144,18 @@ static void end_run(struct epoch *epoch, uint32_t first, uint32_t units, bool tr
     }
 }
 
-/* Ends all objects in the chunks of holds. Under the epoch's lock, because a report may be looking at them. */
+/* Ends all objects in the chunks of holds. Under the epoch's lock, because a report may be looking at them. A chunk
+ * that is to be trapped leaves its hold first, and is trapped without the lock. */
 static void end_holds(struct epoch *epoch, bool trap)
 {
     for (struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
         char *const start = cursor_start(&hold->cursor);
-        invariant(load_plain(&hold->holder) == HOLD_TAKEN);
+        invariant(load_plain(&hold->holder) == HOLD_TAKEN && lock_is_held(epoch_lock(epoch)));
         if (start != NULL && trap) {
             chunk_abandon(&hold->cursor);
+            lock_release(epoch_lock(epoch));
             end_run(epoch, (uint32_t)arena_unit(start), CHUNK_UNITS, trap);
+            lock_acquire(epoch_lock(epoch));
         } else if (start != NULL) {
             chunk_reset(&hold->cursor);
         }
@@ -216,7 +210,7 @@ static void name_run(struct naming *naming, uint32_t first)
     const uint32_t tag = unit_tag(first);
     char *const start = arena_address(first);
     if (tag == TAG_LARGE) {
-        name_object(naming, start, arena.runs[first].large_bytes);
+        name_object(naming, start, owned_load(&arena.runs[first].large_bytes));
     } else if (tag == TAG_CHUNK) {
         for (size_t at = 0; at < CHUNK_BYTES && naming->named < REPORT_NAMED; at += GRANULE_BYTES) {
             const unsigned code = load_plain(size_code_at(start + at));

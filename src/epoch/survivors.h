@@ -24,9 +24,6 @@ static inline uint64_t survivors_memory(const struct survivors *sum)
 /* Counts the survivors. The result is exact except for what other threads allocate and free meanwhile. */
 void survivors_count(struct epoch *epoch, struct survivors *sum);
 
-/* The bytes of the epoch's linked runs. */
-uint64_t survivors_kept_bytes(struct epoch *epoch);
-
 /* A line for stderr. Length 0: there is nothing to say yet. */
 struct survivors_line {
     size_t length;

@@ -8,6 +8,7 @@
 #include "epoch/hold.h"
 #include "malloc/fast.h"
 #include "os/fatal.h"
+#include "os/os.h"
 #include "slab/large.h"
 #include "space/limit.h"
 #include "space/live_bits.h"
@@ -108,6 +109,9 @@ static bool resize_in_place(struct thread *thread, void *p, size_t usable, size_
     }
     if (size <= MIDDLE_MAX) {
         return false; /* it is to be a slot */
+    }
+    if (!GUARDED && size <= usable && usable - size < os_page_bytes()) {
+        return true; /* it has the same pages */
     }
     gate_lock(&thread->gate);
     const uint32_t epoch = large_epoch(p);

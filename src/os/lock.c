@@ -12,10 +12,8 @@ enum { HELD = LOCK_HELD, WAITERS = 2, HEAD_SHIFT = 2 };
 /* A free lock has no queue. */
 #define IS_SOUND(word) (((word)&HELD) != 0 || (word) >> HEAD_SHIFT == 0)
 
-/* Checked builds record which ranks a thread holds. The simulation does not: all its threads share one set of
- * thread-local variables. */
 #if TSLAB_CHECKED && !TSLAB_SIM
-static per_thread uint32_t held_ranks;
+per_thread uint32_t held_ranks;
 
 static void rank_take(const struct lock *lock)
 {

@@ -8,36 +8,13 @@
  *
  * WAITERS says that a thread may sleep on the word. Source: Drepper, "Futexes Are Tricky", the second mutex.
  *
- * Ranks order the locks: a thread takes a lock only while all locks that it holds have a lower rank. Checked builds
- * check that. Gates are an exception: fork takes several at once. A lock is valid when it is zeroed but for its
- * rank. */
+ * Ranks (ranks.h) order the locks. A lock is valid when it is zeroed but for its rank. */
 #ifndef TSLAB_OS_LOCK_H
 #define TSLAB_OS_LOCK_H
 
 #include "base/atomic.h"
 #include "base/bits.h"
-
-enum lock_rank {
-    RANK_COMPANY = 1, /* the keeper's start and end */
-    RANK_START,       /* the engine's start */
-    RANK_KEEPER,      /* the keeper's work, against fork */
-    RANK_LAST,        /* the last record */
-    RANK_REGISTRY,    /* the list of threads and heaps */
-    RANK_GATE,        /* a thread's slow operations, against fork */
-    RANK_LABELS,      /* the table of a report */
-    RANK_SWEEP,       /* the sweep for free pages in used slabs */
-    RANK_LIST,        /* a list of partial slabs */
-    RANK_RUNS,        /* the runs of an epoch */
-    RANK_EPOCHS,      /* idle records of epochs */
-    RANK_PURGE,       /* the purger, which gives pages back */
-    RANK_TRAP,        /* trapped runs */
-    RANK_DEPOT,       /* empty runs */
-    RANK_EXCHANGE,    /* full trays that wait for any thread */
-    RANK_TRAYS,       /* empty trays */
-    RANK_LIMITS,      /* the limits that the program sets */
-    RANK_SAMPLES,     /* sampled objects and their stacks */
-    RANK_META,        /* memory for the engine's own records */
-};
+#include "os/ranks.h"
 
 enum { LOCK_HELD = 1 }; /* in the word: a thread holds the lock */
 

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/file.h"
+#include "os/ranks.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -65,19 +66,21 @@ struct os_calls {
 
 extern struct os_calls os_calls;
 
-/* Calls through the table. */
-#define os_place           os_calls.place
-#define os_decommit        os_calls.decommit
-#define os_reserve         os_calls.reserve
-#define os_unmap           os_calls.unmap
-#define os_commit          os_calls.commit
-#define os_forbid          os_calls.forbid
-#define os_purge           os_calls.purge
-#define os_offer           os_calls.offer
-#define os_move            os_calls.move
+/* Calls through the table. Those about memory are made under no lock that others wait for (ranks.h,
+ * fatal.h). */
+#define OS_MEMORY(call)    (invariant(ranks_allow_system_call()), os_calls.call)
+#define os_place           OS_MEMORY(place)
+#define os_decommit        OS_MEMORY(decommit)
+#define os_reserve         OS_MEMORY(reserve)
+#define os_unmap           OS_MEMORY(unmap)
+#define os_commit          OS_MEMORY(commit)
+#define os_forbid          OS_MEMORY(forbid)
+#define os_purge           OS_MEMORY(purge)
+#define os_offer           OS_MEMORY(offer)
+#define os_move            OS_MEMORY(move)
+#define os_allow_huge      OS_MEMORY(allow_huge)
+#define os_map             OS_MEMORY(map)
 #define os_huge_on_request os_calls.huge_on_request
-#define os_allow_huge      os_calls.allow_huge
-#define os_map             os_calls.map
 #define os_now_ms          os_calls.now_ms
 #define os_futex_wait      os_calls.futex_wait
 #define os_futex_wake_one  os_calls.futex_wake_one

@@ -137,7 +137,7 @@ static void record_begin(struct epoch *epoch, uint32_t id)
     store_plain(&epoch->holds, &epoch->first);
 }
 
-/* Makes the record with the next index. NULL: no memory. Under the lock. */
+/* Makes the record with the next index. NULL: there are no more, or what is mapped has no room. Under the lock. */
 static struct epoch *record_make(void)
 {
     const uint32_t id = load_plain(&epochs.limit);
@@ -146,7 +146,7 @@ static struct epoch *record_make(void)
     }
     struct epoch_block *block = load_plain(&epoch_blocks[id >> EPOCH_BLOCK_SHIFT]);
     if (block == NULL) {
-        block = metadata_alloc(sizeof *block);
+        block = metadata_take(sizeof *block);
         if (block == NULL) {
             return NULL;
         }
@@ -181,14 +181,18 @@ static struct epoch *record_take_idle(void)
 
 struct epoch *epoch_take_record(void)
 {
-    lock_acquire(&epochs.lock);
-    struct epoch *epoch = record_take_idle();
-    epoch = epoch != NULL ? epoch : record_make();
-    if (epoch != NULL) {
-        invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0 && epoch->root == NULL);
-        invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN);
-    }
-    lock_release(&epochs.lock);
+    enum { LIMIT = EPOCH_BLOCKS * EPOCH_BLOCK_RECORDS };
+    struct epoch *epoch;
+    do {
+        lock_acquire(&epochs.lock);
+        epoch = record_take_idle();
+        epoch = epoch != NULL ? epoch : record_make();
+        if (epoch != NULL) {
+            invariant(epoch_word_state(load_plain(&epoch->word)) == EPOCH_FREE && epoch->runs == 0);
+            invariant(load_plain(&epoch->first.holder) == HOLD_TAKEN && epoch->root == NULL);
+        }
+        lock_release(&epochs.lock);
+    } while (epoch == NULL && load_plain(&epochs.limit) < LIMIT && metadata_ahead(sizeof(struct epoch_block)));
     return epoch;
 }
 
@@ -229,9 +233,22 @@ static bool record_may_go(struct epoch_block *block, uint32_t at)
                      load_plain(&epoch->first.kept_heap) == NULL));
 }
 
-/* Gives back the whole pages of n records from the place `at` of a block on. Under the lock. */
-static void records_purge(struct epoch_block *block, uint32_t at, uint32_t n)
+/* Marks n records as ones that nobody may take, or as idle ones. */
+static void records_set_idle(uint32_t number, uint32_t at, uint32_t n, bool idle)
 {
+    struct epoch_block *const block = load_plain(&epoch_blocks[number]);
+    invariant(lock_is_held(&epochs.lock) && at + n <= EPOCH_BLOCK_RECORDS);
+    for (uint32_t i = at; i < at + n; i++) {
+        set_bit(block->idle, i, idle);
+    }
+    set_bit(epochs.blocks_idle, number, has_bits(block->idle));
+}
+
+/* Gives back the whole pages of n records from the place `at` of a block on. Lets go of the lock while the system
+ * works: nobody takes these records meanwhile. */
+static void records_purge(uint32_t number, uint32_t at, uint32_t n)
+{
+    struct epoch_block *const block = load_plain(&epoch_blocks[number]);
     const uintptr_t start = (uintptr_t)&block->records[at], end = start + n * sizeof block->records[0];
     const uintptr_t from = round_up(start, os_page_bytes()), to = round_down(end, os_page_bytes());
     invariant(lock_is_held(&epochs.lock) && at + n <= EPOCH_BLOCK_RECORDS);
@@ -247,10 +264,13 @@ static void records_purge(struct epoch_block *block, uint32_t at, uint32_t n)
             epochs.generation = max_size(epochs.generation, generation);
         }
     }
-    if (os_purge((void *)from, to - from)) {
-        for (uint32_t i = first; i <= last; i++) {
-            block->gone[i / 64] |= (uint64_t)1 << i % 64;
-        }
+    records_set_idle(number, first, last - first + 1, false);
+    lock_release(&epochs.lock);
+    const bool purged = os_purge((void *)from, to - from);
+    lock_acquire(&epochs.lock);
+    records_set_idle(number, first, last - first + 1, true);
+    for (uint32_t i = first; i <= last && purged; i++) {
+        block->gone[i / 64] |= (uint64_t)1 << i % 64;
     }
 }
 
@@ -264,7 +284,7 @@ bool epoch_purge_idle(void)
         for (uint32_t at = 0, n; at < EPOCH_BLOCK_RECORDS; at += n + 1) {
             for (n = 0; at + n < EPOCH_BLOCK_RECORDS && record_may_go(block, at + n); n++) {
             }
-            records_purge(block, at, n);
+            records_purge(number, at, n);
         }
     }
     lock_release(&epochs.lock);
@@ -397,7 +417,7 @@ struct hold *epoch_link_hold(struct epoch *epoch)
     if (hold != NULL) {
         epoch->spare_holds = hold_next(hold);
     } else {
-        hold = metadata_alloc(sizeof *hold);
+        hold = metadata_take(sizeof *hold);
         if (hold == NULL) {
             return NULL;
         }

@@ -383,7 +383,8 @@ always_inline struct partial_list *epoch_partials(const struct epoch *epoch)
 /* Makes zeroed memory a hold of the epoch. The hold is TAKEN and not linked. */
 void hold_start(struct hold *hold, struct epoch *epoch);
 
-/* Links one more hold, TAKEN: a spare one of earlier lives, or a new one. NULL: no memory. Under the epoch's lock. */
+/* Links one more hold, TAKEN: a spare one of earlier lives, or a new one. NULL: what is mapped has no room for one
+ * (metadata_ahead). Under the epoch's lock. */
 struct hold *epoch_link_hold(struct epoch *epoch);
 
 /* Unlinks all holds but the first. The record is about to be FREE, and all holds are TAKEN. */

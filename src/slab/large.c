@@ -294,6 +294,10 @@ bool large_resize(void *p, size_t bytes)
     const uint32_t first = run_index(run);
     const uint32_t units = large_units(run->large_bytes);
     large_check(first, units, TAG_LARGE);
+    if (wanted == units && !GUARDED) {
+        owned_store(&run->large_bytes, usable_bytes(bytes));
+        return true;
+    }
     bool clean;
     if (GUARDED && !large_lower_guard(first)) {
         return false;
@@ -306,8 +310,10 @@ bool large_resize(void *p, size_t bytes)
         depot_trim(first, units, wanted);
         reclaim_tick(); /* much may have become free, and it may be the program's last free for a while */
     }
+    if (wanted > units && fits) {
+        pages_touch_units(first + units, wanted - units);
+    }
     if (fits) {
-        pages_touch_units(first, wanted);
         owned_store(&run->large_bytes, usable_bytes(bytes));
         large_check(first, wanted, TAG_LARGE);
         invariant(run->large_bytes >= bytes);

@@ -56,7 +56,8 @@ void large_retire(uint32_t first, uint32_t units);
  */
 void *large_move(void *p, size_t bytes);
 
-/* Resizes the block at p to `bytes` without moving it. False when that is not possible. Then nothing has changed. */
+/* Resizes the block at p to `bytes` without moving it, at the cost of the units that it gets or gives back. False when
+ * that is not possible. Then nothing has changed. */
 bool large_resize(void *p, size_t bytes);
 
 #endif

@@ -27,12 +27,13 @@ void partial_lists_begin(void)
     store_plain(&epoch_process.partials, process_lists);
 }
 
-bool partial_lists_need(struct epoch *epoch)
+/* Makes the lists of an epoch that has none. False: what is mapped has no room for them. */
+static bool lists_make(struct epoch *epoch, size_t bytes)
 {
     lock_acquire(epoch_lock(epoch));
     bool there = epoch_partials(epoch) != NULL;
     if (!there) {
-        struct partial_list *partials = metadata_alloc(CLASS_LIMIT * sizeof *partials);
+        struct partial_list *partials = metadata_take(bytes);
         there = partials != NULL;
         if (there) {
             lists_start(partials);
@@ -40,6 +41,17 @@ bool partial_lists_need(struct epoch *epoch)
         }
     }
     lock_release(epoch_lock(epoch));
+    return there;
+}
+
+bool partial_lists_need(struct epoch *epoch)
+{
+    const size_t bytes = CLASS_LIMIT * sizeof(struct partial_list);
+    bool there;
+    do {
+        there = lists_make(epoch, bytes);
+    } while (!there && metadata_ahead(bytes));
+    invariant(!there || epoch_partials(epoch) != NULL);
     return there;
 }
 

@@ -59,14 +59,28 @@ static struct samples_known *known_samples;
 
 bool samples_start(void)
 {
-    lock_acquire(&samples_lock);
-    if (known_samples == NULL) {
-        known_samples = metadata_alloc(sizeof *known_samples);
-    }
-    const bool started = known_samples != NULL;
-    store_plain(&samples.were_on, started);
-    lock_release(&samples_lock);
+    bool started;
+    do {
+        lock_acquire(&samples_lock);
+        if (known_samples == NULL) {
+            known_samples = metadata_take(sizeof *known_samples);
+        }
+        started = known_samples != NULL;
+        store_plain(&samples.were_on, started);
+        lock_release(&samples_lock);
+    } while (!started && metadata_ahead(sizeof *known_samples));
     return started;
+}
+
+/* Memory that a record needs is taken with the lock, and mapped without it: a free may wait for the lock. */
+static size_t memory_lacks; /* bytes that were not mapped; 0: all were. Under the lock */
+
+static void *memory_take(size_t bytes)
+{
+    void *const start = metadata_take(bytes);
+    invariant(lock_is_held(&samples_lock));
+    memory_lacks = start == NULL ? bytes : memory_lacks;
+    return start;
 }
 
 struct sample *samples_at(uint32_t number)
@@ -154,7 +168,7 @@ static struct sample_table *sample_table_take(uint64_t length)
 {
     struct sample_table *table = known_samples->spare;
     if (table == NULL || table->length != length) {
-        table = metadata_alloc(sizeof *table + length * sizeof *table->words);
+        table = memory_take(sizeof *table + length * sizeof *table->words);
     }
     if (table != NULL) {
         table->length = length;
@@ -219,7 +233,7 @@ static uint32_t stack_number(const uintptr_t *frames, size_t depth)
         number = stack->before;
     }
     const uint32_t number = counter_get(&samples.stacks) + 1;
-    struct stack *const stack = number < STACKS_MOST ? metadata_alloc(sizeof *stack + depth * sizeof *frames) : NULL;
+    struct stack *const stack = number < STACKS_MOST ? memory_take(sizeof *stack + depth * sizeof *frames) : NULL;
     if (stack == NULL) {
         return 0;
     }
@@ -290,29 +304,56 @@ static void end_record(atomic_u64 *word)
     counter_sub(&samples.live, 1);
 }
 
-/* The number of a record for use. 0: there is none. */
-static uint32_t take_record(void)
+/* Sees to a record for use. 0: there is none. */
+static uint32_t record_need(void)
 {
     const uint32_t free = known_samples->free;
     invariant(lock_is_held(&samples_lock) && free <= counter_get(&samples.highest));
-    if (free != 0) {
-        known_samples->free = sample_made(free)->next;
-        return free;
-    }
-    const uint32_t number = counter_get(&samples.highest) + 1;
+    const uint32_t number = free != 0 ? free : counter_get(&samples.highest) + 1;
     if (number >= SAMPLES_MOST) {
         return 0;
     }
     _Atomic(struct sample *) *const block = &known_samples->blocks[number / SAMPLES_IN_BLOCK];
     if (load_plain(block) == NULL) {
-        struct sample *const fresh = metadata_alloc(SAMPLES_IN_BLOCK * sizeof *fresh);
+        struct sample *const fresh = memory_take(SAMPLES_IN_BLOCK * sizeof *fresh);
         if (fresh == NULL) {
             return 0;
         }
         store_release(block, fresh);
     }
-    store_release(&samples.highest, number);
     return number;
+}
+
+/* The number of a record for use. 0: there is none. */
+static uint32_t take_record(void)
+{
+    const uint32_t number = record_need();
+    if (number != 0 && number == known_samples->free) {
+        known_samples->free = sample_made(number)->next;
+    } else if (number != 0) {
+        store_release(&samples.highest, number);
+    }
+    return number;
+}
+
+/* Takes the lock when all is there that a record with these frames needs, or there is no memory for it. */
+static uint64_t take_samples_with_room(const uintptr_t *frames, size_t depth)
+{
+    for (bool more = true;;) {
+        const uint64_t floats = take_samples();
+        memory_lacks = 0;
+        if (more && load_plain(&samples.is_on) != 0) {
+            (void)stack_number(frames, depth);
+            (void)sample_table_need();
+            (void)record_need();
+        }
+        const size_t lacks = memory_lacks;
+        if (lacks == 0) {
+            return floats;
+        }
+        put_samples(floats);
+        more = metadata_ahead(lacks);
+    }
 }
 
 /* Other threads may be about to give the memory another use. */
@@ -375,7 +416,7 @@ void samples_add(const struct sample *sample, const uintptr_t *frames, size_t de
 {
     struct sample made = *sample;
     invariant(depth <= STACK_FRAMES && sample->bytes != 0 && sample->period != 0);
-    const uint64_t floats = take_samples();
+    const uint64_t floats = take_samples_with_room(frames, depth);
     made.weight = random_weight(sample->bytes, sample->period);
     if (load_plain(&samples.is_on) == 0) { /* all records have ended */
         put_samples(floats);

@@ -321,7 +321,6 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
     struct stretch fresh = first_step;
     if (fresh.units != 0) {
         owned_store(&first_step.units, 0);
-        store_release(&arena.committed_units, fresh.first + fresh.units);
         return fresh;
     }
     const size_t top = load_relaxed(&arena.committed_units);
@@ -333,13 +332,18 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
         placed = commit_step(from, &end);
         if (placed == OS_PLACED) {
             fresh = (struct stretch){ (uint32_t)from, (uint32_t)(end - from) };
-            store_release(&arena.committed_units, end);
         }
         from += skip; /* the mapping in the way may be long, so the steps over it grow */
         end = aligned_end(from, n, align);
     }
-    invariant(fresh.units == 0 || fresh.first + fresh.units == load_plain(&arena.committed_units));
+    invariant(fresh.units == 0 || fresh.first >= top);
     return fresh;
+}
+
+void arena_publish(const struct stretch *fresh)
+{
+    invariant(fresh->units != 0 && fresh->first >= load_plain(&arena.committed_units));
+    store_release(&arena.committed_units, fresh->first + fresh->units);
 }
 
 /* Leaving, and coming back. */
@@ -392,7 +396,7 @@ bool arena_leave(uint32_t first, uint32_t n)
 enum arena_returned arena_return(uint32_t first, uint32_t n)
 {
     invariant(first == arena_page_up(first) && first + n == arena_page_up(first + n));
-    const size_t committed = load_plain(&arena.committed_units); /* others extend it and the tables under the lock */
+    const size_t committed = load_plain(&arena.committed_units); /* others extend it, and the tables before */
     invariant(n != 0 && first + n <= committed);
     for (unsigned i = 0; i < LONG_TABLES; i++) {
         const struct table *const table = &tables[long_tables[i]];

@@ -18,8 +18,9 @@
  *   - The descriptor, the revisit links and the codes of every unit that was ever handed out can be read for ever. A
  *     late reader finds EMPTY there, or zeros, which mean the same, where a purged run gave the tables' pages back.
  *
- * Threads: arena_start once, before others run. arena_extend, arena_leave and arena_return under the depot's lock, or
- * by the owner of the units. Tags and descriptors may be read by any. */
+ * Threads: arena_start once, before others run. arena_extend under the lock of growth, arena_publish under the depot's
+ * as well. arena_leave and arena_return by the owner of the units, under no lock that a free takes. Tags and
+ * descriptors may be read by any. */
 #ifndef TSLAB_SPACE_ARENA_H
 #define TSLAB_SPACE_ARENA_H
 
@@ -178,12 +179,14 @@ struct stretch {
     uint32_t units; /* 0: none */
 };
 
-/* Makes units accessible that were never used, and that read as zero. They are enough for n units at a multiple of
+/* Maps units that were never used, and that read as zero. They are enough for n units at a multiple of
  * align units (a power of two, counted in addresses). The n units may begin in the last `tail` units of the arena,
  * which the caller has. Returns no units when the span or the memory is exhausted. What is returned is whole pages.
  *
- * The first call returns what arena_start committed. That may be too short: then call again. */
+ * The first call returns what arena_start committed. That may be too short: then call again. arena_publish has the
+ * units be part of the arena, before the next call. */
 struct stretch arena_extend(size_t n, size_t align, size_t tail);
+void arena_publish(const struct stretch *fresh);
 
 /* Gives back the mapping of units that the caller owns, in whole pages, and their part of the side tables except that
  * of the first unit. Their part of the tables can only be read from then on. False: the system refuses, and nothing has

@@ -1,105 +1,10 @@
-/* What the depot does with runs under its lock: takes the one that serves best, lets the arena grow, and puts back. */
+/* What the depot does with runs under its lock: takes the one that serves best, and puts back. */
 #include "space/depot.h"
 
 #include "os/fatal.h"
 #include "os/os.h"
+#include "space/growth.h"
 #include "space/limit.h"
-
-enum { RETURN_TRIES = 8 }; /* absent runs that are tried, one after the other, until one is mapped again */
-
-/* More memory. */
-
-/* The clean run at the end of the arena. 0: there is none. */
-static uint32_t run_at_end(void)
-{
-    const size_t end = load_plain(&arena.committed_units);
-    return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
-}
-
-/* Lets the arena grow until a clean run at its end has n aligned units. Returns that run, or 0 when there is no memory.
- * Only the step that the arena starts with may be too short. */
-static uint32_t depot_extend(uint32_t n, uint32_t align)
-{
-    uint32_t run;
-    do {
-        const uint32_t at_end = run_at_end();
-        const struct stretch fresh = arena_extend(n, align, at_end == 0 ? 0 : arena.runs[at_end].units);
-        if (fresh.units == 0) {
-            return 0;
-        }
-        run = run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
-        invariant(fresh.first == 1 || run_place(run, n, align) != 0);
-    } while (run_place(run, n, align) == 0);
-    return run;
-}
-
-/* The units of an absent run to map again at once, if the run is that long. */
-static uint32_t return_units(uint32_t n)
-{
-    enum { RETURN_UNITS_MIN = (4 << 20) / UNIT_BYTES, RETURN_SHIFT = 3 };
-    const size_t in_use = counter_get(&depot.units[RUN_USED]);
-    return (uint32_t)max_size(n, max_size(RETURN_UNITS_MIN, in_use >> RETURN_SHIFT));
-}
-
-/* Makes a part of an absent run that cannot be mapped again a gap. */
-static void run_lose(uint32_t first, uint32_t n)
-{
-    invariant(n != 0 && lock_is_held(&depot.lock));
-    arena.runs[first].kind = RUN_USED;
-    arena.units[first].first = 0;
-    arena.units[first + n - 1].first = 0;
-    counter_add(&depot.lost_units, n);
-}
-
-/* Maps units of an absent run again, from `first` on, which starts a page: `least` of them, or more where that
- * succeeds. They become part of the run *clean, or a gap. */
-static enum arena_returned run_return(uint32_t run, uint32_t first, uint32_t least, uint32_t *clean)
-{
-    const uint32_t end = run + arena.runs[run].units;
-    invariant(arena.runs[run].kind == RUN_ABSENT && first >= run && first < end && least <= end - first);
-    uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
-    enum arena_returned returned = arena_return(first, units);
-    if (returned != ARENA_RETURNED && units > least) {
-        units = least;
-        returned = arena_return(first, units);
-    }
-    if (returned == ARENA_NO_MEMORY) {
-        return returned;
-    }
-    run_unlink(run);
-    run_rest(run, first, RUN_ABSENT, 0, AT_END);
-    run_rest(first + units, end, RUN_ABSENT, 0, AT_END);
-    if (returned == ARENA_RETURNED) {
-        *clean = run_join(first, units, RUN_CLEAN, TABLES_GONE);
-    } else {
-        run_lose(first, units);
-    }
-    return returned;
-}
-
-/* Maps a part of an absent run again that has n aligned units. Returns the clean run that has them, or 0 when there is
- * none, or no memory. A kernel that refuses some addresses may refuse all, so it tries only some runs. */
-static uint32_t depot_return(uint32_t n, uint32_t align)
-{
-    uint32_t run, clean = 0;
-    enum arena_returned returned = ARENA_LOST;
-    for (unsigned i = 0; i < RETURN_TRIES && returned == ARENA_LOST && (run = run_find(RUN_ABSENT, n, align)) != 0;
-         i++) {
-        const uint32_t place = run_place(run, n, align);
-        const uint32_t first = arena_page_down(place);
-        returned = run_return(run, first, arena_page_up(place + n) - first, &clean);
-    }
-    invariant(clean == 0 || run_place(clean, n, align) != 0);
-    return clean;
-}
-
-/* A clean run that has n aligned units, as it is, mapped again, or new. 0: there is no memory. */
-static uint32_t clean_run(uint32_t n, uint32_t align)
-{
-    uint32_t run = run_find(RUN_CLEAN, n, align);
-    run = run != 0 ? run : depot_return(n, align);
-    return run != 0 ? run : depot_extend(n, align);
-}
 
 /* Taking and putting back. */
 
@@ -125,66 +30,131 @@ static void note_miss(uint32_t n, uint32_t given_back)
     recent_use_miss(&depot.use, n, given_back);
 }
 
-static uint32_t depot_take_run(uint32_t n, uint32_t align, bool fills, bool *clean)
+/* What is to be taken, and how that went. */
+struct request {
+    uint32_t n, align;
+    bool fresh; /* only units without pages */
+    bool fills; /* for a slab, which will be filled */
+    uint64_t now_ms;
+    bool clean;   /* what was taken reads as zero */
+    bool huge;    /* it is a huge page, which is claimed */
+    bool refused; /* a limit forbids it */
+};
+
+/* Takes n units of a row. */
+static uint32_t take_row(struct request *request, uint32_t run)
 {
-    if (n >= arena.span_units || align >= arena.span_units) {
+    const uint32_t fresh = row_fresh(run, request->n);
+    request->refused = fresh != 0 && !limit_allows(fresh);
+    invariant(fresh <= request->n && row_behind(run, request->n) >= request->n);
+    if (request->refused) {
         return 0;
     }
-    const uint64_t now_ms = os_now_ms();
+    note_miss(request->n, run_count_fresh(row_cut(run, request->n)));
+    return run;
+}
+
+/* Takes units out of a clean run that has them, unless the limit forbids it. Run 0: there is none. */
+static uint32_t take_clean(struct request *request, uint32_t run)
+{
+    request->refused = !limit_allows(request->n);
+    if (request->refused || run == 0) {
+        return 0;
+    }
+    request->clean = true;
+    request->huge = request->fills && run_takes_huge(run, request->n, request->now_ms);
+    const uint32_t units = request->huge ? HUGE_UNITS : request->n;
+    if (!request->fresh) {
+        note_miss(units, run_count_fresh(units));
+    }
+    return run_cut(run, units, request->huge ? HUGE_UNITS : request->align);
+}
+
+/* Takes what serves best of what is empty. 0: nothing does, or a limit forbids it. Under the lock. */
+static uint32_t take_empty(struct request *request)
+{
+    const uint32_t n = request->n;
+    request->refused = false;
+    uint32_t run = request->fresh ? 0 : run_find(RUN_STUCK, n, request->align);
+    if (run == 0 && !request->fresh) {
+        run = run_find(RUN_DIRTY, n, request->align);
+    }
+    if (run != 0) {
+        note_miss(n, 0);
+        return run_cut(run, n, request->align);
+    }
+    if (!request->fresh && request->align == 1 && n >= ROW_UNITS_MIN && (run = row_find(n)) != 0) {
+        return take_row(request, run);
+    }
+    return take_clean(request, run_find(RUN_CLEAN, n, request->align));
+}
+
+/* A block that moves is in use once. */
+static void note_use(const struct request *request)
+{
+    if (!request->fresh) {
+        depot_note_use(request->now_ms);
+    }
+}
+
+/* Takes what becomes empty by growth. */
+static uint32_t take_grown(struct request *request)
+{
+    struct growth growth = { .n = request->n, .align = request->align };
+    uint32_t run;
+    growth_lock();
+    uint32_t first = take_empty(request); /* another thread may have grown */
+    while (first == 0 && !request->refused && growth_step(&growth, &run)) {
+        first = take_clean(request, run);
+    }
+    note_use(request);
+    growth_unlock();
+    return first;
+}
+
+static uint32_t depot_take_run(struct request *request)
+{
+    if (request->n >= arena.span_units || request->align >= arena.span_units) {
+        return 0;
+    }
+    request->now_ms = os_now_ms();
     depot_lock();
-    uint32_t run = run_find(RUN_STUCK, n, align);
-    if (run == 0) {
-        run = run_find(RUN_DIRTY, n, align);
-    }
-    *clean = run == 0;
-    if (run == 0 && align == 1 && n >= ROW_UNITS_MIN && (run = row_find(n)) != 0) {
-        const uint32_t fresh = row_fresh(run, n);
-        const bool fits = fresh == 0 || limit_allows(fresh);
-        invariant(fresh <= n && row_behind(run, n) >= n);
-        note_miss(n, run_count_fresh(fits ? row_cut(run, n) : 0));
-        *clean = false;
-        depot_note_use(now_ms);
-        depot_unlock();
-        return fits ? run : 0;
-    }
-    if (run == 0 && limit_allows(n)) {
-        run = clean_run(n, align);
-    }
-    const bool huge = fills && run != 0 && *clean && run_takes_huge(run, n, now_ms);
-    const uint32_t units = huge ? HUGE_UNITS : n;
-    const uint32_t first = run == 0 ? 0 : run_cut(run, units, huge ? HUGE_UNITS : align);
-    note_miss(units, run_count_fresh(first != 0 && *clean ? units : 0));
-    invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
-    invariant(((uintptr_t)arena_address(first) & (((size_t)align << UNIT_SHIFT) - 1)) == 0 || first == 0);
-    depot_note_use(now_ms);
+    uint32_t first = take_empty(request);
+    note_use(request);
     depot_unlock();
-    if (huge) {
+    if (first == 0 && !request->refused) {
+        first = take_grown(request);
+    }
+    invariant(first == 0 || load_plain(&arena.units[first].tag) == TAG_NONE);
+    invariant(first == 0 || ((uintptr_t)arena_address(first) & (((size_t)request->align << UNIT_SHIFT) - 1)) == 0);
+    if (request->huge) {
         huge_fill(first);
-        depot_trim(first, units, n); /* the rest has pages, so it is dirty, and serves before all that has none */
+        /* The rest has pages, so it is dirty, and serves before all that has none. */
+        depot_trim(first, HUGE_UNITS, request->n);
     }
     return first;
 }
 
 uint32_t depot_take_fresh(uint32_t n, uint32_t align)
 {
-    if (n >= arena.span_units || align >= arena.span_units) {
-        return 0;
-    }
-    depot_lock();
-    const uint32_t run = limit_allows(n) ? clean_run(n, align) : 0;
-    const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
-    depot_unlock();
-    return first;
+    struct request request = { .n = n, .align = align, .fresh = true };
+    return depot_take_run(&request);
 }
 
 uint32_t depot_take(uint32_t n, uint32_t align, bool *clean)
 {
-    return depot_take_run(n, align, false, clean);
+    struct request request = { .n = n, .align = align };
+    const uint32_t first = depot_take_run(&request);
+    *clean = request.clean;
+    return first;
 }
 
 uint32_t depot_take_to_fill(uint32_t n, bool *clean)
 {
-    return depot_take_run(n, 1, true, clean);
+    struct request request = { .n = n, .align = 1, .fills = true };
+    const uint32_t first = depot_take_run(&request);
+    *clean = request.clean;
+    return first;
 }
 
 /* Under the lock. */
@@ -239,45 +209,42 @@ void depot_lose(uint32_t first, uint32_t n)
     depot_unlock();
 }
 
-/* The empty run that starts at `behind`, if it has at least `more` units; else 0. Where the arena ends there, it grows,
- * and an absent run there is mapped again. */
-static uint32_t run_to_grow(uint32_t behind, uint32_t more)
+/* Grows a run by units of the row behind it, if there are so many. *refused: a limit forbids it. Under the lock. */
+static bool grow_into_row(uint32_t first, uint32_t n, uint32_t more, bool *clean, bool *refused)
 {
-    const uint32_t clean = run_behind(behind, RUN_CLEAN);
-    const uint32_t units = clean == 0 ? 0 : arena.runs[clean].units;
-    if (behind + units == load_plain(&arena.committed_units) && units < more) {
-        const struct stretch fresh = arena_extend(more, 1, units);
-        if (fresh.units != 0) {
-            (void)run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
-        }
+    const uint32_t behind = first + n;
+    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
+    *refused = !limit_allows(more);
+    if (*refused || row_behind(behind, more) < more) {
+        return false;
     }
-    const uint32_t absent = run_behind(behind, RUN_ABSENT);
-    if (absent != 0 && arena.runs[absent].units >= more) {
-        uint32_t returned;
-        (void)run_return(absent, absent, arena_page_up(absent + more) - absent, &returned);
-    }
-    return row_behind(behind, more) >= more ? behind : 0;
+    *clean = arena.runs[behind].kind == RUN_CLEAN && arena.runs[behind].units >= more;
+    note_miss(more, run_count_fresh(row_cut(behind, more)));
+    run_unmark(behind);
+    run_unmark(first);
+    run_mark(first, n + more, RUN_USED);
+    return true;
 }
 
 bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
 {
     invariant(wanted > n);
-    const uint32_t behind = first + n;
     const uint32_t more = wanted - n;
     const uint64_t now_ms = os_now_ms();
+    bool refused;
     depot_lock();
-    invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
-    const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;
-    if (run != 0) {
-        *clean = arena.runs[run].kind == RUN_CLEAN && arena.runs[run].units >= more;
-        note_miss(more, run_count_fresh(row_cut(run, more)));
-        run_unmark(behind);
-        run_unmark(first);
-        run_mark(first, wanted, RUN_USED);
-    }
+    bool grown = grow_into_row(first, n, more, clean, &refused);
+    const bool grows = !grown && !refused && growth_could_serve(first + n, more);
     depot_note_use(now_ms);
     depot_unlock();
-    return run != 0;
+    if (grows) {
+        growth_lock();
+        growth_behind(first + n, more);
+        grown = grow_into_row(first, n, more, clean, &refused);
+        depot_note_use(now_ms);
+        growth_unlock();
+    }
+    return grown;
 }
 
 void depot_trim(uint32_t first, uint32_t n, uint32_t keep)

@@ -8,10 +8,10 @@
  *   clean    They are mapped, read as zero, and cost a fault for each page.
  *   absent   Their addresses were given back, too. They are mapped anew.
  *
- * When none fits, the arena grows by clean runs. Only runs of the same kind merge.
+ * When none fits, memory is mapped (growth.h). Only runs of the same kind merge.
  *
  * Owns, under its lock: kind, units, list and age links of the descriptors of empty runs; the kind and units of used
- * ones; and the growth of the arena.
+ * ones.
  *
  * Invariants:
  *
@@ -24,7 +24,8 @@
  *
  * Not here: when pages or addresses go back to the system (reclaim.h).
  *
- * Threads: any, inside a gate. No operation under the lock walks more than a few steps of a list. */
+ * Threads: any, inside a gate. No operation under the lock walks more than a few steps of a list, or makes a system
+ * call about memory. */
 #ifndef TSLAB_SPACE_DEPOT_H
 #define TSLAB_SPACE_DEPOT_H
 

@@ -215,6 +215,20 @@ void run_unlink(uint32_t first)
     run_unmark(first);
 }
 
+void run_hide(uint32_t first, uint32_t n)
+{
+    invariant(n != 0 && lock_is_held(&depot.lock));
+    arena.units[first].first = 0;
+    arena.units[first + n - 1].first = 0;
+}
+
+void run_lose(uint32_t first, uint32_t n)
+{
+    run_hide(first, n);
+    arena.runs[first].kind = RUN_USED;
+    counter_add(&depot.lost_units, n);
+}
+
 uint32_t run_place(uint32_t run, uint32_t n, uint32_t align)
 {
     const uintptr_t start = round_up((uintptr_t)arena_address(run), (size_t)align << UNIT_SHIFT);

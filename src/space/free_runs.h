@@ -90,6 +90,12 @@ void run_unmark(uint32_t first);
 /* Unlinks an empty run, and takes it out of the accounts. */
 void run_unlink(uint32_t first);
 
+/* Makes n units that are in no account a gap to their neighbours: nothing merges with them. */
+void run_hide(uint32_t first, uint32_t n);
+
+/* Makes such units a gap for good: they cannot be mapped again. */
+void run_lose(uint32_t first, uint32_t n);
+
 /* The first of n units in an empty run whose address is a multiple of align units. 0 when the run has none. */
 uint32_t run_place(uint32_t run, uint32_t n, uint32_t align);
 

@@ -42,17 +42,43 @@ void guard_count_down(uint32_t first)
     }
 }
 
+/* Appends a run for which there is room. Under the lock. */
 static void trap_append(uint32_t first, uint32_t units, bool purged)
 {
     struct run *const run = &arena.runs[first];
     invariant(lock_is_held(&trapped_runs.lock) && run->kind == RUN_USED && run->units == units);
     run->next = 0;
-    run->units = units;
     owned_store(&run->unpurged_bytes, purged ? 0 : (size_t)units << UNIT_SHIFT);
-    *(trapped_runs.count == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
+    *(trapped_runs.oldest == 0 ? &trapped_runs.oldest : &arena.runs[trapped_runs.newest].next) = first;
     trapped_runs.newest = first;
-    trapped_runs.count++;
-    (void)fetch_add_relaxed(&trap_units, units);
+}
+
+/* Takes the run that was trapped longest out of the queue. 0: the queue is empty. */
+static uint32_t trap_pop(void)
+{
+    const uint32_t first = trapped_runs.oldest;
+    invariant(lock_is_held(&trapped_runs.lock));
+    if (first != 0) {
+        trapped_runs.oldest = arena.runs[first].next;
+    }
+    return first;
+}
+
+/* Puts it back where it was. */
+static void trap_unpop(uint32_t first)
+{
+    invariant(lock_is_held(&trapped_runs.lock) && first != 0);
+    trapped_runs.newest = trapped_runs.oldest == 0 ? first : trapped_runs.newest;
+    arena.runs[first].next = trapped_runs.oldest;
+    trapped_runs.oldest = first;
+}
+
+/* Counts runs that are trapped, about to be, or about to be so no more. Under the lock. */
+static void trap_count(int runs, uint32_t units)
+{
+    invariant(runs == 1 || (runs == -1 && trapped_runs.count != 0));
+    trapped_runs.count += (uint32_t)runs;
+    (void)fetch_add_relaxed(&trap_units, runs == 1 ? units : -(size_t)units);
 }
 
 /* Puts an accessible run into the depot. */
@@ -64,37 +90,49 @@ static void trap_hand_over(uint32_t first, uint32_t units, bool purged)
     depot_put(first, units, purged);
 }
 
-/* Makes the run that was trapped longest empty memory again. False when the kernel has no memory for that: the run
- * stays trapped_runs. Under the lock. */
-static bool trap_evict(void)
+/* Whether there is room for one more run of this many units. Under the lock. */
+static bool trap_has_room(uint32_t units)
 {
-    invariant(lock_is_held(&trapped_runs.lock) && trapped_runs.count != 0 && trapped_runs.oldest != 0);
-    const uint32_t first = trapped_runs.oldest;
-    const uint32_t next = arena.runs[first].next;
+    const size_t most = min_size(arena.span_units / TRAP_PART,
+                                 max_size(load_plain(&arena.committed_units) / TRAP_PART, TRAP_UNITS_MIN));
+    return trapped_runs.count < TRAP_RUNS && counter_get(&trap_units) + units <= most;
+}
+
+/* Makes a run that left the queue empty memory again. False when the kernel has no memory for that. */
+static bool trap_open(uint32_t first)
+{
     const uint32_t units = arena.runs[first].units;
     const bool purged = arena.runs[first].unpurged_bytes == 0;
+    invariant(arena.runs[first].kind == RUN_USED && load_plain(&arena.units[first].tag) == TAG_NONE);
     if (!os_commit(arena_address(first), (size_t)units << UNIT_SHIFT)) {
         return false;
     }
-    invariant((next == 0) == (trapped_runs.count == 1) && (next == 0) == (first == trapped_runs.newest));
-    trapped_runs.oldest = next;
-    trapped_runs.count--;
-    (void)fetch_sub_relaxed(&trap_units, units);
     trap_hand_over(first, units, purged);
     return true;
 }
 
-/* Makes room for a run of this many units. False: the kernel has no memory for that. Under the lock. */
+/* Makes room for a run of this many units, and counts it. A run may be longer than all others together may be, and
+ * other threads may have these in hand. Then it has the trap for itself. False: the kernel has no memory for the oldest
+ * run. Lets go of the lock while the system works. */
 static bool trap_make_room(uint32_t units)
 {
-    const size_t most = min_size(arena.span_units / TRAP_PART,
-                                 max_size(load_plain(&arena.committed_units) / TRAP_PART, TRAP_UNITS_MIN));
-    while (trapped_runs.count >= TRAP_RUNS || (trapped_runs.count > 0 && counter_get(&trap_units) + units > most)) {
-        if (!trap_evict()) {
-            return false;
+    uint32_t first;
+    bool opened = true;
+    while (opened && !trap_has_room(units) && (first = trap_pop()) != 0) {
+        const uint32_t left = arena.runs[first].units;
+        lock_release(&trapped_runs.lock);
+        opened = trap_open(first);
+        lock_acquire(&trapped_runs.lock);
+        if (opened) {
+            trap_count(-1, left);
+        } else {
+            trap_unpop(first);
         }
     }
-    return true;
+    if (opened) {
+        trap_count(1, units);
+    }
+    return opened;
 }
 
 /* Takes the access to a run away. False: all of it is accessible. The kernel may refuse after it has forbidden a part.
@@ -122,8 +160,17 @@ void trap_run(uint32_t first, uint32_t units)
     /* Pages larger than a unit may be shared with neighbours. */
     const bool whole = (uintptr_t)start % os_page_bytes() == 0 && bytes % os_page_bytes() == 0;
     const bool purged = whole && reclaim_pages(start, bytes);
+    bool has_room = false;
+    if (purged) {
+        lock_acquire(&trapped_runs.lock);
+        has_room = trap_make_room(units);
+        lock_release(&trapped_runs.lock);
+    }
+    const bool traps = (has_room && trap_forbid(start, bytes)) || !open_up(start, bytes);
     lock_acquire(&trapped_runs.lock);
-    const bool traps = (purged && trap_make_room(units) && trap_forbid(start, bytes)) || !open_up(start, bytes);
+    if (traps != has_room) {
+        trap_count(traps ? 1 : -1, units);
+    }
     if (traps) {
         trap_append(first, units, purged);
     }

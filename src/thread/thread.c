@@ -61,27 +61,34 @@ static void live_unlink(struct thread *thread)
     counter_set(&heap_live_count, counter_get(&heap_live_count) - 1);
 }
 
+/* A record that rests, is idle, or is made in memory that is mapped. NULL: there is none. Under the registry's lock. */
+static struct thread *record_take(bool begins)
+{
+    struct heap *const rested = begins ? resting_take() : NULL;
+    struct thread *thread = rested != NULL ? rested->front.thread : registry.idle;
+    if (rested == NULL && thread != NULL) {
+        registry.idle = thread->next;
+    } else if (thread == NULL && (thread = metadata_take(sizeof *thread)) != NULL) {
+        record_start(thread);
+        record_list(thread);
+        counter_add(&registry.record_count, 1);
+    }
+    return thread;
+}
+
 struct thread *thread_open(bool begins)
 {
-    lock_acquire(&registry.lock);
-    struct heap *const rested = begins ? resting_take() : NULL;
-    struct thread *thread = rested != NULL ? rested->front.thread : NULL;
-    if (thread == NULL && (thread = registry.idle) != NULL) {
-        registry.idle = thread->next;
-    } else if (thread == NULL) {
-        thread = metadata_alloc(sizeof *thread);
+    struct thread *thread;
+    do {
+        lock_acquire(&registry.lock);
+        thread = record_take(begins);
         if (thread != NULL) {
-            record_start(thread);
-            record_list(thread);
-            counter_add(&registry.record_count, 1);
+            invariant(thread->scope == NULL && thread->warm == NULL && thread->work.epoch == 0);
+            live_link(thread);
+            counter_add(&heap_live_count, 1);
         }
-    }
-    if (thread != NULL) {
-        invariant(thread->scope == NULL && thread->warm == NULL && thread->work.epoch == 0);
-        live_link(thread);
-        counter_add(&heap_live_count, 1);
-    }
-    lock_release(&registry.lock);
+        lock_release(&registry.lock);
+    } while (thread == NULL && metadata_ahead(sizeof *thread));
     return thread;
 }
 

@@ -23,10 +23,10 @@ struct counts {
 };
 
 static const char *const rank_names[] = {
-    [RANK_START] = "start",       [RANK_LAST] = "last",   [RANK_REGISTRY] = "registry", [RANK_GATE] = "gate",
-    [RANK_EXCHANGE] = "exchange", [RANK_TRAYS] = "trays", [RANK_LABELS] = "labels",     [RANK_SWEEP] = "sweep",
-    [RANK_LIST] = "list",         [RANK_RUNS] = "runs",   [RANK_EPOCHS] = "epochs",     [RANK_PURGE] = "purge",
-    [RANK_TRAP] = "trap",         [RANK_DEPOT] = "depot", [RANK_META] = "meta",
+    [RANK_START] = "start",       [RANK_LAST] = "last",     [RANK_REGISTRY] = "registry", [RANK_GATE] = "gate",
+    [RANK_EXCHANGE] = "exchange", [RANK_TRAYS] = "trays",   [RANK_LABELS] = "labels",     [RANK_SWEEP] = "sweep",
+    [RANK_LIST] = "list",         [RANK_RUNS] = "runs",     [RANK_EPOCHS] = "epochs",     [RANK_PURGE] = "purge",
+    [RANK_TRAP] = "trap",         [RANK_GROWTH] = "growth", [RANK_DEPOT] = "depot",       [RANK_META] = "meta",
 };
 _Static_assert(COUNTED_LOCKS + COUNT_OF(rank_names) <= COUNTED_MOST, "there is a count for each rank");
 

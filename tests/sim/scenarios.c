@@ -4,11 +4,12 @@
 
 /* Classes: 1 has 16 slots, 2 has 4 (two words), 3 has 2 (one word), 4 has 2 in a slab of two units. */
 
-#define DIRECT       false, true, 0, 0
-#define MAGAZINES    true, true, 0, 0
-#define PURGES       false, false, 0, 0
-#define TIGHT(units) false, true, (units), 0 /* no more units than these, the first of which is never used */
-#define WORK(policy) false, true, 0, (policy)
+#define DIRECT             false, true, 0, 0, 0
+#define MAGAZINES          true, true, 0, 0, 0
+#define PURGES             false, false, 0, 0, 0
+#define TIGHT(units)       false, true, (units), 0, 0 /* no more units than these, the first of which is never used */
+#define GROWS(units, most) false, true, (units), 0, (most) /* and may grow to so many */
+#define WORK(policy)       false, true, 0, (policy), 0
 
 #define PER_UNIT WORK_PER_REQUEST
 #define BATCH_2  (2 << CHOICE_SHIFT | WORK_BATCH)
@@ -198,6 +199,19 @@ const struct scenario scenarios[] = {
     { "depot", "purge and slabs", { TWO_OF_3, DIRECT }, { "f r", "f a3 e", "r" }, 2, 3 },
     { "depot", "slow operations purge", { FOUR_OF_2, PURGES }, { "ff", "ff a3" }, 3, 5 },
     { "depot", "slow operations purge, a heap", { TWO_OF_3, PURGES }, { "f", "f", "a2 t" }, 2, 3 },
+
+    /* The arena grows, and absent runs are mapped again. */
+    { "growth", "two grow", { "", GROWS(2, 14) }, { "n3 b", "n2 b" }, 4, 6 },
+    { "growth", "three grow", { "", GROWS(2, 14) }, { "n3 b", "n2 b", "n3" }, 2, 3 },
+    { "growth", "one takes the tail", { "", GROWS(4, 14) }, { "n5 b", "n3 b n1" }, 4, 6 },
+    { "growth", "one purges beside a grower", { "n2 b", GROWS(4, 14) }, { "n5 b", "r n1 b" }, 3, 5 },
+    { "growth", "frees beside a grower", { TWO_OF_3, GROWS(2, 14) }, { "f a2 e", "f", "n3 b" }, 2, 4 },
+    { "growth", "grow in place beside takes", { "B2>0", GROWS(4, 20) }, { "Z5 f", "n1 b n3 b" }, 3, 5 },
+    { "growth", "two grow in place", { "B2>0 B2>1", GROWS(6, 20) }, { "Z4 f", "Z4 f", "n2 b" }, 2, 3 },
+    { "growth", "an absent run for two", { "@0 n6 @1 n1 @0 b1", GROWS(8, 8) }, { "n2 b", "n3 b" }, 4, 6 },
+    { "growth", "an absent run beside neighbours that leave", { "@0 n3 @1 n2 @2 n2 @1 b1", GROWS(8, 8) }, { "b1 n2 b", "n2 b", "b1" }, 2, 4 },
+    { "growth", "grow into an absent run", { "B2>0 @1 n4 b1", GROWS(7, 20) }, { "Z4 f", "n2 b" }, 4, 6 },
+    { "growth", "fork beside a grower", { "", GROWS(2, 14) }, { "k n3 b", "n2 b", "n3 b" }, 2, 3 },
 
     /* Free pages of slabs in use. */
     { "holes", "purge beside givers", { "a2>0 a2>1 e", DIRECT }, { "f", "f", "h" }, 3, 4 },

@@ -65,6 +65,25 @@ static bool forbid(void *start, size_t bytes)
     return true;
 }
 
+static enum os_placed (*real_place)(void *start, size_t bytes, enum os_access access);
+
+/* The pages of all units are there from the start on. The kernel has so many units at once, so the arena grows in steps
+ * that are short. */
+static enum os_placed place(void *start, size_t bytes, enum os_access access)
+{
+    enum { PLACED_UNITS = 5 };
+    if (arena.committed_units == 0 || arena_unit(start) >= UNITS_MAX) {
+        return real_place(start, bytes, access);
+    }
+    if (bytes > (size_t)PLACED_UNITS << UNIT_SHIFT) {
+        return OS_NO_MEMORY;
+    }
+    check_unused(start, bytes, false, "mapped");
+    memory_use(start, bytes);
+    memset(start, 0, bytes);
+    return OS_PLACED;
+}
+
 static bool (*real_commit)(void *start, size_t bytes);
 
 /* What was forbidden may be touched again. */
@@ -80,9 +99,11 @@ static bool commit(void *start, size_t bytes)
 
 void system_start(void)
 {
+    real_place = os_calls.place;
     real_commit = os_calls.commit;
     simulated.now_ms = 1000;
     os_calls.now_ms = now_ms;
+    os_calls.place = place;
     os_calls.purge = purge;
     os_calls.forbid = forbid;
     os_calls.commit = commit;

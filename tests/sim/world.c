@@ -214,11 +214,11 @@ static void start_engine(void)
     save(&pristine);
 }
 
-/* Has an arena of so many units, empty and clean. */
-static void grow_to(uint32_t units)
+/* Has an arena of so many units, empty and clean, that may grow. */
+static void grow_to(uint32_t units, uint32_t most)
 {
     const uint32_t n = units - 1;
-    arena.span_units = units;
+    arena.span_units = max_size(units, most);
     arena.committed_units = units;
     arena.runs[1].units = n;
     arena.units[1].first = arena.units[n].first = 1;
@@ -236,7 +236,7 @@ void world_set_up(const struct world_start *start)
     option_values[OPTION_MAGAZINES] = start->magazines;
     option_values[OPTION_RETAIN_BYTES] = start->retains ? 4 * MIB : 0;
     option_values[OPTION_EPOCH_POLICY] = start->policy;
-    grow_to(start->units != 0 ? start->units : ARENA_UNITS);
+    grow_to(start->units != 0 ? start->units : ARENA_UNITS, start->most);
     for (unsigned i = 0; i < world_record_count; i++) {
         struct heap *heap = &world_records[i]->heap;
         const uint32_t affinity = heap->affinity;
@@ -668,7 +668,7 @@ static void take_run(int actor, uint32_t units)
     current_thread_put(thread);
 }
 
-static void put_run(int actor)
+static void put_run(int actor, bool leaves)
 {
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
         if (run->first != 0 && run->owner == actor) {
@@ -682,7 +682,11 @@ static void put_run(int actor)
             gate_lock(&thread->gate);
             const struct held_run put = *run;
             run->first = 0;
-            depot_put(put.first, put.units, false);
+            if (leaves) {
+                depot_put_left(put.first, put.units);
+            } else {
+                depot_put(put.first, put.units, false);
+            }
             gate_unlock(&thread->gate);
             current_thread_put(thread);
             return;
@@ -791,7 +795,7 @@ static void operate(int actor, char what, int number)
         take_run(actor, (uint32_t)number);
         return;
     case 'b':
-        put_run(actor);
+        put_run(actor, number != 0);
         return;
     case 's':
         send(actor);
@@ -859,7 +863,7 @@ const char *world_tear_down(void)
     exchange_tick(true);
     wrong = wrong != NULL ? wrong : live_gone();
     for (struct held_run *run = world.runs; run < world.runs + RUNS_MAX; run++) {
-        put_run(run->owner);
+        put_run(run->owner, false);
     }
     front_current = &front_none;
     wrong = wrong != NULL ? wrong : oracle_rest();

@@ -21,10 +21,9 @@
  *   k          fork; the script goes on in the child, where the other threads are gone
  *   j          the same, and the program's fork handlers allocate
  *   K          fork; the script goes on in the parent
- *   n<units>   take a run out of the depot             b     put one's oldest run back
- *   s          send one's newest object to the post box
- *   w          wait for an object from the post box    l     take a lock and let go of it
- *   p<number>  say that a point is reached             q<number>   wait for that
+ *   n<units>   take a run out of the depot             b     put one's oldest run back (b1: its addresses are given
+ * back) s          send one's newest object to the post box w          wait for an object from the post box    l take a
+ * lock and let go of it p<number>  say that a point is reached             q<number>   wait for that
  *
  * some about epochs (epochs.h), and about what is seen of the process while it runs (live.h),
  *
@@ -142,6 +141,7 @@ struct world_start {
     bool retains;    /* else what is empty is purged at once */
     uint32_t units;  /* that the arena has, one of them never used; 0: enough */
     uint64_t policy; /* the option of that name */
+    uint32_t most;   /* units that the arena may grow to; 0: it is as large as it may be */
 };
 
 /* Brings the engine into a start state and remembers it. */

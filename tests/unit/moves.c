@@ -1,8 +1,11 @@
 /* realloc of large blocks: fresh memory takes over the pages with what the program has set for them, memory that has
- * pages gets a copy, and so does a block that the system does not move. */
+ * pages gets a copy, and so does a block that the system does not move. Where a block stays, the cost is that of what
+ * is new. */
 #include "child.h"
 #include "engine.h"
 #include "faults.h"
+
+#include "space/pages.h"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -291,6 +294,33 @@ static void mappings_stay_few(const void *argument)
     CHECK_SAY(count_mappings() < 4000, "%zu mappings", count_mappings());
 }
 
+/* A realloc in place looks at the units that the block gets, and not at those that it has: a part of these that is said
+ * to have no pages stays so. */
+static void growth_costs_what_is_new(const void *argument)
+{
+    (void)argument;
+    static const size_t steps[] = { 8, 8, 4096, UNIT_BYTES, 3 * UNIT_BYTES + 8, 8 };
+    char *const block = keep(tslab_malloc(8 * MIB + 64 * UNIT_BYTES)), *const end = block + 8 * MIB;
+    size_t bytes = 8 * MIB + 5;
+    CHECK(tslab_realloc(block, bytes) == block);
+    pages_set(block + MIB, block + 2 * MIB, false);
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        bytes += steps[i];
+        CHECK(tslab_realloc(block, bytes) == block && tslab_usable_size(block) >= bytes);
+        CHECK_SAY(pages_gone_bytes(block, end) == MIB, "step %zu marks what was there", i);
+        CHECK(pages_gone_bytes(end, block + bytes) == 0);
+    }
+    CHECK(tslab_realloc(block, 5 * MIB) == block && pages_gone_bytes(block, block + 5 * MIB) == MIB);
+    pages_set(block + MIB, block + 2 * MIB, true);
+    tslab_free(block);
+}
+
+static void large_blocks_grow(void **state)
+{
+    (void)state;
+    child_succeeds(growth_costs_what_is_new, NULL, "");
+}
+
 static void large_blocks_move(void **state)
 {
     (void)state;
@@ -322,6 +352,7 @@ static void what_is_set_for_pages_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_blocks_grow),
         cmocka_unit_test(large_blocks_move),
         cmocka_unit_test(what_is_set_for_pages_moves),
     };

@@ -3,6 +3,7 @@
  * somebody else has mapped stays. */
 #include "child.h"
 
+#include "os/fatal.h"
 #include "os/os.h"
 
 #include <errno.h>

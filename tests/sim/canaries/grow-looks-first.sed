@@ -1,5 +1,6 @@
 # space/depot.c: a run that grows looks at what is behind it before it has the lock.
+s/ || row_behind(behind, more) < more//
 /^bool depot_grow/,/^}/{
-s/^    depot_lock();/    const uint32_t run = run_to_grow(behind, more);\n&/
-/^    const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;$/d
+s/^    depot_lock();/    const bool fits = row_behind(first + n, more) >= more;\n&/
+s/grow_into_row(/fits \&\& &/
 }

@@ -1,0 +1,171 @@
+/* What is mapped is published, under the depot's lock, as a clean run. */
+#include "space/growth.h"
+
+#include "os/fatal.h"
+
+enum { RETURN_TRIES = 8 }; /* absent runs that are tried, one after the other, until one is mapped again */
+
+static struct lock growing = LOCK_INIT(RANK_GROWTH);
+
+void growth_lock(void)
+{
+    lock_acquire(&growing);
+    depot_lock();
+}
+
+void growth_unlock(void)
+{
+    depot_unlock();
+    lock_release(&growing);
+}
+
+bool growth_is_under_way(void)
+{
+    invariant(lock_is_held(&depot.lock));
+    return lock_is_held(&growing);
+}
+
+/* Absent runs. */
+
+/* The units of an absent run to map again at once, if the run is that long. */
+static uint32_t return_units(uint32_t n)
+{
+    enum { RETURN_UNITS_MIN = (4 << 20) / UNIT_BYTES, RETURN_SHIFT = 3 };
+    const size_t in_use = counter_get(&depot.units[RUN_USED]);
+    return (uint32_t)max_size(n, max_size(RETURN_UNITS_MIN, in_use >> RETURN_SHIFT));
+}
+
+static void join_absent(uint32_t first, uint32_t end)
+{
+    if (first != end) {
+        (void)run_join(first, end - first, RUN_ABSENT, TABLES_GONE);
+    }
+}
+
+/* Maps units of an absent run again, from `first` on, which starts a page: `least` of them, or more where that
+ * succeeds. They become part of the run *clean, or a gap. The descriptors inside of the absent run cannot be written
+ * before. So all of it is taken out. */
+static enum arena_returned growth_return(uint32_t run, uint32_t first, uint32_t least, uint32_t *clean)
+{
+    const uint32_t end = run + arena.runs[run].units;
+    invariant(arena.runs[run].kind == RUN_ABSENT && first >= run && first < end && least <= end - first);
+    uint32_t units = arena_page_up((uint32_t)min_size(first + (size_t)return_units(least), end)) - first;
+    run_unlink(run);
+    run_hide(run, end - run);
+    depot_unlock();
+    enum arena_returned returned = arena_return(first, units);
+    if (returned != ARENA_RETURNED && units > least) {
+        units = least;
+        returned = arena_return(first, units);
+    }
+    depot_lock();
+    if (returned == ARENA_NO_MEMORY) {
+        join_absent(run, end);
+        return returned;
+    }
+    run_hide(first, units); /* its neighbours look at its ends */
+    join_absent(run, first);
+    join_absent(first + units, end);
+    if (returned == ARENA_RETURNED) {
+        *clean = run_join(first, units, RUN_CLEAN, TABLES_GONE);
+    } else {
+        run_lose(first, units);
+    }
+    return returned;
+}
+
+/* Maps a part of an absent run again that has n aligned units. Returns the clean run that has them, or 0 when there is
+ * none, or no memory. A kernel that refuses some addresses may refuse all, so it tries only some runs. */
+static uint32_t return_aligned(struct growth *growth)
+{
+    uint32_t clean = 0;
+    enum arena_returned returned = ARENA_LOST;
+    while (returned == ARENA_LOST && growth->returns < RETURN_TRIES) {
+        const uint32_t run = run_find(RUN_ABSENT, growth->n, growth->align);
+        if (run == 0) {
+            break;
+        }
+        const uint32_t place = run_place(run, growth->n, growth->align);
+        const uint32_t first = arena_page_down(place);
+        growth->returns++;
+        returned = growth_return(run, first, arena_page_up(place + growth->n) - first, &clean);
+    }
+    growth->returns = returned == ARENA_RETURNED ? growth->returns : RETURN_TRIES;
+    invariant(clean == 0 || run_place(clean, growth->n, growth->align) != 0);
+    return clean;
+}
+
+/* The end of the arena. */
+
+/* The clean run at the end of the arena. 0: there is none. */
+static uint32_t run_at_end(void)
+{
+    const size_t end = load_plain(&arena.committed_units);
+    return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
+}
+
+/* Lets the arena grow by clean units that have n aligned ones, together with its last `tail` units if these stay empty
+ * meanwhile. Only the step that the arena starts with may be too short. Returns the clean run that the new units are
+ * in, or 0 when there is no memory. */
+static uint32_t extend(size_t n, size_t align, size_t tail)
+{
+    depot_unlock();
+    const struct stretch fresh = arena_extend(n, align, tail);
+    depot_lock();
+    if (fresh.units == 0) {
+        return 0;
+    }
+    arena_publish(&fresh);
+    return run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
+}
+
+bool growth_step(struct growth *growth, uint32_t *run)
+{
+    invariant(growth_is_under_way());
+    *run = growth->returns < RETURN_TRIES ? return_aligned(growth) : 0;
+    if (*run != 0) {
+        return true;
+    }
+    const bool is_first = load_plain(&arena.committed_units) == 0;
+    const uint32_t at_end = growth->tail_failed ? 0 : run_at_end();
+    const uint32_t grown = extend(growth->n, growth->align, at_end == 0 ? 0 : arena.runs[at_end].units);
+    *run = grown != 0 && run_place(grown, growth->n, growth->align) != 0 ? grown : 0;
+    growth->tail_failed = !is_first;
+    invariant(grown == 0 || *run != 0 || is_first || at_end != 0);
+    return grown != 0;
+}
+
+/* Growing in place. */
+
+/* Whether the arena ends behind the clean units there, of which there are too few. */
+static bool ends_behind(uint32_t behind, uint32_t more, uint32_t *units)
+{
+    const uint32_t clean = run_behind(behind, RUN_CLEAN);
+    *units = clean == 0 ? 0 : arena.runs[clean].units;
+    return behind + *units == load_plain(&arena.committed_units) && *units < more;
+}
+
+/* The absent run there, if it is long enough; else 0. */
+static uint32_t absent_behind(uint32_t behind, uint32_t more)
+{
+    const uint32_t absent = run_behind(behind, RUN_ABSENT);
+    return absent != 0 && arena.runs[absent].units >= more ? absent : 0;
+}
+
+bool growth_could_serve(uint32_t behind, uint32_t more)
+{
+    uint32_t units;
+    invariant(lock_is_held(&depot.lock) && more != 0);
+    return ends_behind(behind, more, &units) || absent_behind(behind, more) != 0;
+}
+
+void growth_behind(uint32_t behind, uint32_t more)
+{
+    uint32_t units, absent;
+    invariant(growth_is_under_way() && more != 0);
+    if (ends_behind(behind, more, &units)) {
+        (void)extend(more, 1, units);
+    } else if ((absent = absent_behind(behind, more)) != 0) {
+        (void)growth_return(absent, absent, arena_page_up(absent + more) - absent, &units);
+    }
+}
