@@ -195,20 +195,6 @@ static void rests(void)
 {
 }
 
-/* Posts its figures for four seconds, and then it only sleeps. */
-static void falls_asleep(void)
-{
-    static int steps;
-    if (steps++ < 200) {
-        grows();
-    }
-}
-
-static void leaves_untouched(void)
-{
-    objects[0] = keep(malloc(64 * MIB));
-}
-
 static const struct {
     const char *name;
     void (*once)(void);
@@ -218,8 +204,6 @@ static const struct {
     { "holds", holds, rests },
     { "grows", holds, grows },
     { "frees_all", frees_all, rests },
-    { "frees_all_and_sleeps", frees_all, falls_asleep },
-    { "leaves_untouched", leaves_untouched, rests },
     { "locked", locked, rests },
     { "maps_itself", maps_itself, rests },
     { "maps_ever_more", maps_itself, touches_more },
