@@ -37,7 +37,7 @@ bool request_file_is_locked(int fd, uint32_t *process)
     errno = saved;
     invariant(fd >= 0);
     *process = is_told && lock.l_type == F_WRLCK && lock.l_pid > 0 ? (uint32_t)lock.l_pid : 0;
-    return is_told && lock.l_type == F_WRLCK;
+    return is_told && lock.l_type == F_WRLCK && lock.l_pid >= 0; /* -1: of no process */
 }
 
 bool request_file_put(int fd, uint64_t offset, const void *bytes, size_t count)

@@ -201,10 +201,15 @@ class Channel:
 
     def body(self, most: int) -> Iterator[bytes]:
         """What came with the answer, in parts."""
+        with self._named():
+            length = self._head()[6]
+            if length > most:
+                raise Unreadable(f"its answer has {length} bytes, and {most} are read at most")
+        return self._parts(length)
+
+    def _parts(self, length: int) -> Iterator[bytes]:
         assert self._file is not None
-        length, at = self._head()[6], 0
-        if length > most:
-            raise Unreadable(f"its answer has {length} bytes, and {most} are read at most")
+        at = 0
         while at < length and (part := os.pread(self._file, min(1 << 20, length - at), _BODY_AT + at)):
             at += len(part)
             yield part

@@ -29,11 +29,11 @@ def save(channel: Channel, what: str, program: str = "", path: Path | None = Non
     """Writes its profile or statistics to the path, or to a new file in the working directory. Returns which."""
     channel.ask(what, patience=patience)
     try:
+        parts = channel.body(BYTES_MOST)
         with told("write", path or "a file here"):
             path, file = (path, path.open("wb")) if path else _new(program, channel.pid, SUFFIXES[what])
             with file:
-                for part in channel.body(BYTES_MOST):
-                    file.write(part)
+                file.writelines(parts)
             return path
     finally:
         channel.end()
