@@ -68,8 +68,6 @@ CURES = (
     (Case("frees_all", "purge_delay_ms=600000", "retained", 30, "purge=eager"), "ctl"),
     (Case("frees_all", "purge=never", "never-returns", 30, ""), "ctl"),
     (Case("frees_all", "purge=lazy", "offered", 30, ""), "ctl"),
-    (Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "idle", 10, "TSLAB_KEEPER=2"), "keeper=2"),
-    (Case("frees_all_and_sleeps", f"keeper=0 {SLEEPS}", "old-figures", 0, "TSLAB_KEEPER=2"), "keeper=2"),
     (Case("locked", "", "refused", 1.5, ""), "not_locked"),
     (Case("idle_threads", "", "caches", 40, "TSLAB_CACHE_BYTES=N"), "cache_bytes=1M"),
     (Case("idle_threads", "", "caches", 40, "Fewer threads"), "few_threads"),

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from test_board_fuzz import report_of
+
 from tslab_test import TOOLS, TslabTest, main
 from tslab_tools import files
 from tslab_tools.profiles import elf, symbols

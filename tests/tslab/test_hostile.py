@@ -16,8 +16,9 @@ import time
 import unittest
 import unittest.mock
 
-import channels
 import prometheus_client
+
+import channels
 import tslab_test
 from live_test import IDLE, Live
 from tslab_tools.failure import Failure

@@ -1,4 +1,4 @@
-"""What is known of a process: its figures (of an answer or of a report), its mappings, its threads, its heap profile."""
+"""What is known of a process: its figures (of an answer or a report), its mappings, its threads, its heap profile."""
 
 import math
 import os
@@ -10,10 +10,9 @@ from typing import Any
 
 from tslab_tools.doctor.mappings import Mapping, pool_of, smaps
 from tslab_tools.failure import Failure
-from tslab_tools.live import processes
 from tslab_tools.live.figures import ACCOUNTS
-from tslab_tools.live.processes import TERMS, Process
 from tslab_tools.live.kernel import read
+from tslab_tools.live.processes import TERMS, Process
 from tslab_tools.profiles import figures, written
 from tslab_tools.profiles.symbols import Symbols
 from tslab_tools.profiles.wrappers import Wrappers
