@@ -116,7 +116,7 @@ static bool grows_huge(uint64_t now_ms)
 static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
 {
     return n <= HUGE_RUN_UNITS && grows_huge(now_ms) && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
-           limit_allows(HUGE_UNITS) && huge_claim();
+           limit_has_room(HUGE_UNITS) && huge_claim();
 }
 
 static void note_miss(uint32_t n, uint32_t given_back)
@@ -171,7 +171,7 @@ uint32_t depot_take_fresh(uint32_t n, uint32_t align)
         return 0;
     }
     depot_lock();
-    const uint32_t run = limit_allows(n) ? clean_run(n, align) : 0;
+    const uint32_t run = limit_has_room(n) ? clean_run(n, align) : 0;
     const uint32_t first = run == 0 ? 0 : run_cut(run, n, align);
     depot_unlock();
     return first;
@@ -267,7 +267,7 @@ bool depot_grow(uint32_t first, uint32_t n, uint32_t wanted, bool *clean)
     const uint64_t now_ms = os_now_ms();
     depot_lock();
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
-    const uint32_t run = limit_allows(more) ? run_to_grow(behind, more) : 0;
+    const uint32_t run = limit_has_room(more) ? run_to_grow(behind, more) : 0;
     if (run != 0) {
         *clean = arena.runs[run].kind == RUN_CLEAN && arena.runs[run].units >= more;
         note_miss(more, run_count_fresh(row_cut(run, more)));
