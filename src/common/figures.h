@@ -53,12 +53,10 @@
     X(epochs_drained, COUNT, COUNTER, "closed epochs that had survivors, and are gone")                               \
     X(epoch_bytes, BYTES, COUNTER, "allocated in chunks of epochs, where objects are not counted")                    \
     X(work_units, COUNT, COUNTER, "units of work that ended, whatever the policy")                                    \
-    X(limit_refusals, COUNT, COUNTER,                                                                                 \
-      "slabs, chunks and large blocks that the hard limit refused; some came after a purge")                          \
+    X(limit_refusals, COUNT, COUNTER, "allocations that failed because of the hard limit")                            \
     X(keeper_looks, COUNT, COUNTER, "looks of the keeper")                                                            \
-    X(label_limit_refusals, COUNT, COUNTER, "slabs, chunks and large blocks that the limit of a label refused")       \
-    X(epoch_limit_refusals, COUNT, COUNTER,                                                                           \
-      "slabs, chunks and large blocks that the limit of an epoch or an instance refused")
+    X(label_limit_refusals, COUNT, COUNTER, "allocations that failed because of the limit of a label")                \
+    X(epoch_limit_refusals, COUNT, COUNTER, "allocations that failed because of the limit of an epoch or an instance")
 
 /* The process as the system sees it, and what its RSS is a sum of. */
 #define PROCESS_FIGURES(X)                                                                                            \
@@ -172,7 +170,7 @@
       "what the epochs with the label may use together (option epoch_limits); 0: there is no limit")                  \
     X(used_bytes, BYTES, GAUGE,                                                                                       \
       "the slabs, chunks and large runs that these epochs have, but for the chunks that scopes are filling")          \
-    X(refusals, COUNT, COUNTER, "slabs, chunks and large runs that the limit refused")
+    X(refusals, COUNT, COUNTER, "allocations that failed because of the limit")
 
 /* The accounts: X(name, the term of the RSS that it is in, help). */
 #define ACCOUNT_FIGURES(X)                                                                                            \

@@ -43,7 +43,7 @@ enum { LABELS_LIMITED = 16, LABEL_BYTES = 32 }; /* a label has a terminating 0 *
 
 struct label_quota {
     struct quota quota;
-    atomic_u64 refusals; /* slabs, chunks and large blocks that were refused */
+    atomic_u64 refusals; /* allocations that failed because of it */
     char label[LABEL_BYTES];
 };
 
@@ -53,16 +53,6 @@ struct label_quotas {
 };
 
 extern struct label_quotas label_quotas;
-
-/* As quota_allows. Counts a refusal. */
-static inline bool label_quota_allows(struct label_quota *label, uint32_t units)
-{
-    const bool allows = quota_allows(&label->quota, units);
-    if (!allows) {
-        counter_add_shared(&label->refusals, 1);
-    }
-    return allows;
-}
 
 /* The quota of a label, which counts as far as an epoch keeps it. NULL: it has none. */
 struct label_quota *label_quota_named(const char *label);

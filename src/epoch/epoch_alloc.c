@@ -224,7 +224,7 @@ bool epoch_resize_run(struct epoch *epoch, void *p, size_t size)
     const struct run *const run = &arena.runs[arena_unit(p)];
     const uint32_t before = run->units;
     const size_t units = (size + UNIT_BYTES - 1) / UNIT_BYTES;
-    const bool allowed = units <= before || (units <= UINT32_MAX && epoch_allows(epoch, (uint32_t)units - before));
+    const bool allowed = units <= before || (units <= UINT32_MAX && epoch_may_grow(epoch, (uint32_t)units - before));
     const bool resized = allowed && large_resize(p, size);
     if (run->units != before) {
         lock_acquire(epoch_lock(epoch));

@@ -179,6 +179,9 @@ static noinline void *resize_any(void *given, size_t size)
     void *const p = GUARDED ? zero_size_object(given) : given;
     const size_t usable = object_memory_usable(p, &room);
     invariant(p != NULL && size != 0 && usable <= room.bytes);
+    if (unlikely(tag_has_handles(arena_tag(p)))) {
+        misuse_without_handle(p);
+    }
     struct thread *thread = size > PTRDIFF_MAX ? NULL : current_thread_get();
     if (thread == NULL) {
         errno = ENOMEM;
@@ -196,6 +199,7 @@ static noinline void *resize_any(void *given, size_t size)
     if (!in_place && (moved = move_pages(thread, p, size)) == NULL) {
         moved = alloc_beside(thread, p, size);
         if (moved != NULL) {
+            limit_forget_refusal();
             memcpy(moved, p, kept);
             fast_free(p);
         } else if (size <= usable) {

@@ -245,7 +245,6 @@ static void fork_done(bool in_child, struct epoch *closed)
     store_plain(&forking.thread, NULL);
     if (in_child) {
         program_threads_is_gone();
-        limit_forget_refusal();
         trace_in_child();
     }
     lock_release(&keeper.lock);

@@ -108,6 +108,9 @@ noinline void *object_alloc_ambient(size_t size, size_t alignment, unsigned clas
         give_back_caches(thread);
         gate_unlock(&thread->gate);
         p = alloc_ambient(thread, hold, size, alignment, class, zero);
+        if (p != NULL) {
+            limit_forget_refusal(); /* what came back may have served without a limit being asked again */
+        }
     }
     if (VERIFIES) {
         verify_often(thread);
@@ -133,11 +136,6 @@ noinline void *object_alloc_slow(size_t size)
     return p != NULL ? p : object_alloc_ambient(size, 1, class, &zero);
 }
 
-static _Noreturn noinline void freed_without_handle(const void *p)
-{
-    misuse("free, without its handle, of", p);
-}
-
 /* Freeing: object_free_slow decides once where p is, and each answer has a function. */
 
 /* The heap whose magazine accepts slots with this tag: that of the process, or that of the epoch in which plain malloc
@@ -156,7 +154,7 @@ static void free_slot(struct thread *thread, uint32_t tag, void *p)
 {
     const unsigned class = tag_class(tag);
     if (unlikely(tag_has_handles(tag))) {
-        freed_without_handle(p);
+        misuse_without_handle(p);
     }
     struct heap *const heap = heap_accepting(thread, tag);
     if (heap == NULL && !GUARDED && overflow_may_wait(tag)) {

@@ -480,17 +480,18 @@ noinline void epoch_refuses(const struct epoch *epoch, uint32_t units)
     const bool is_own = (limit != 0 && own + units > limit) || shared == NULL;
     const uint64_t used = is_own ? own : counter_get(&shared->units);
     invariant(units != 0 && epoch != &epoch_process);
-    struct limit_refusal refusal = { .whose = is_own     ? "epoch"
-                                              : by_label ? "label"
-                                                         : "instance",
-                                     .limit_bytes = (is_own ? limit : load_plain(&shared->limit_units)) << UNIT_SHIFT,
-                                     .used_bytes = used << UNIT_SHIFT };
+    struct limit_refusal refusal = {
+        .whose = is_own     ? "epoch"
+                 : by_label ? "label"
+                            : "instance",
+        .kind = is_own ? LIMIT_KIND_EPOCH : LIMIT_KIND_SHARED,
+        .limit_bytes = (is_own ? limit : load_plain(&shared->limit_units)) << UNIT_SHIFT,
+        .used_bytes = used << UNIT_SHIFT,
+        .wanted_bytes = (uint64_t)units << UNIT_SHIFT,
+        .epoch = epoch_value(owner != NULL ? owner : epoch),
+        .count = by_label && !is_own ? &epoch->label_quota->refusals : &limits.epoch_refusals,
+    };
     (void)epoch_label(owner != NULL ? owner : epoch, refusal.label);
-    limit_reached(is_own ? LIMIT_KIND_EPOCH : LIMIT_KIND_SHARED, refusal.used_bytes, (uint64_t)units << UNIT_SHIFT,
-                  epoch_value(owner != NULL ? owner : epoch));
-    if (!by_label || is_own) {
-        counter_add_shared(&limits.epoch_refusals, 1);
-    }
     if (refusal.limit_bytes != 0) { /* 0: it was lifted meanwhile */
         limit_note_refusal(&refusal);
     }

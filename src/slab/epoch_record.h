@@ -163,16 +163,22 @@ always_inline void epoch_drop_chunk(struct epoch *epoch)
     counter_add_shared(&epoch->chunks, UINT32_MAX);
 }
 
-/* Tells of a limit that refuses so many units. */
+/* Notes which limit refuses so many units. */
 void epoch_refuses(const struct epoch *epoch, uint32_t units);
 
-/* Whether the epoch may have so many units more. Threads that ask at the same moment may get a little more. */
-static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
+/* Whether the epoch may have so many units more. Threads that ask at the same moment may get a little more.
+ * epoch_may_grow is for what can be done without. Where epoch_allows says no, it notes the refusal (limit.h). */
+static inline bool epoch_may_grow(const struct epoch *epoch, uint32_t units)
 {
     const uint32_t limit = load_plain(&epoch->limit_units);
-    const bool allows = (likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit) &&
-                        (likely(epoch->quota == NULL) || quota_allows(epoch->quota, units)) &&
-                        (likely(epoch->label_quota == NULL) || label_quota_allows(epoch->label_quota, units));
+    return (likely(limit == 0) || (uint64_t)counter_get(&epoch->run_units) + units <= limit) &&
+           (likely(epoch->quota == NULL) || quota_allows(epoch->quota, units)) &&
+           (likely(epoch->label_quota == NULL) || quota_allows(&epoch->label_quota->quota, units));
+}
+
+static inline bool epoch_allows(const struct epoch *epoch, uint32_t units)
+{
+    const bool allows = epoch_may_grow(epoch, units);
     if (unlikely(!allows)) {
         epoch_refuses(epoch, units);
     }

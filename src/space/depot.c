@@ -21,7 +21,7 @@ static bool grows_huge(uint64_t now_ms)
 static bool run_takes_huge(uint32_t run, uint32_t n, uint64_t now_ms)
 {
     return n <= HUGE_RUN_UNITS && grows_huge(now_ms) && run_place(run, HUGE_UNITS, HUGE_UNITS) != 0 &&
-           limit_allows(HUGE_UNITS) && huge_claim();
+           limit_has_room(HUGE_UNITS) && huge_claim();
 }
 
 static void note_miss(uint32_t n, uint32_t given_back)
@@ -57,7 +57,7 @@ static uint32_t take_row(struct request *request, uint32_t run)
 /* Takes units out of a clean run that has them, unless the limit forbids it. Run 0: there is none. */
 static uint32_t take_clean(struct request *request, uint32_t run)
 {
-    request->refused = !limit_allows(request->n);
+    request->refused = !(request->fresh ? limit_has_room(request->n) : limit_allows(request->n));
     if (request->refused || run == 0) {
         return 0;
     }
@@ -214,7 +214,7 @@ static bool grow_into_row(uint32_t first, uint32_t n, uint32_t more, bool *clean
 {
     const uint32_t behind = first + n;
     invariant(arena.runs[first].kind == RUN_USED && arena.runs[first].units == n);
-    *refused = !limit_allows(more);
+    *refused = !limit_has_room(more);
     if (*refused || row_behind(behind, more) < more) {
         return false;
     }

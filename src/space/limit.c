@@ -41,64 +41,55 @@ noinline void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t 
     trace_limit(kind, used_bytes, wanted_bytes, epoch);
 }
 
-/* The refusal that waits for an allocation to fail. Who claims the state has the rest for himself. */
-enum refusal_state { REFUSAL_NONE, REFUSAL_CLAIMED, REFUSAL_NOTED };
-enum { REFUSAL_PAUSE_MS = 60000 };
+/* The calling thread's last refusal, and when a line was written; 0: never. The threads of the simulation share their
+ * thread-local variables, so they note none. */
+static per_thread struct limit_refusal last_refusal;
+static atomic_u64 told_ms;
 
-static struct {
-    atomic_u32 state;
-    atomic_u64 told_ms; /* when a line was written; 0: never */
-    struct limit_refusal what;
-} limit_refused;
-
-static const char whose_process[] = "the process";
-
-static bool claim_refusal(uint32_t from)
-{
-    return load_plain(&limit_refused.state) == from && cas_acquire(&limit_refused.state, &from, REFUSAL_CLAIMED);
-}
+enum { TELL_PAUSE_MS = 60000 };
 
 void limit_note_refusal(const struct limit_refusal *refusal)
 {
-    const uint64_t told_ms = load_plain(&limit_refused.told_ms);
-    invariant(refusal->whose != NULL);
-    if ((told_ms == 0 || os_now_ms() >= told_ms + REFUSAL_PAUSE_MS) && claim_refusal(REFUSAL_NONE)) {
-        invariant(load_plain(&limit_refused.state) == REFUSAL_CLAIMED);
-        limit_refused.what = *refusal;
-        store_release(&limit_refused.state, REFUSAL_NOTED);
+    invariant(refusal->whose != NULL && refusal->count != NULL);
+    if (!TSLAB_SIM) {
+        last_refusal = *refusal;
     }
 }
 
 void limit_forget_refusal(void)
 {
-    store_plain(&limit_refused.state, REFUSAL_NONE);
+    if (!TSLAB_SIM) {
+        last_refusal.whose = NULL;
+    }
 }
 
-static noinline void tell_refusal(size_t bytes)
+/* Whether a line may be written. Of several threads one may. */
+static bool may_tell(void)
+{
+    const uint64_t now_ms = max_size(os_now_ms(), 1);
+    uint64_t before_ms = load_plain(&told_ms);
+    return (before_ms == 0 || now_ms >= before_ms + TELL_PAUSE_MS) && cas_acquire(&told_ms, &before_ms, now_ms);
+}
+
+static noinline void tell_refusal(const struct limit_refusal *what, size_t bytes)
 {
     char buffer[384];
     struct text line = { .buffer = buffer, .capacity = sizeof buffer };
-    if (!claim_refusal(REFUSAL_NOTED)) {
-        return;
-    }
-    const struct limit_refusal what = limit_refused.what;
-    invariant(what.whose != NULL);
-    store_plain(&limit_refused.told_ms, max_size(os_now_ms(), 1));
-    store_release(&limit_refused.state, REFUSAL_NONE);
+    invariant(what->whose != NULL && what->limit_bytes != 0);
     text_process(&line);
     text_string(&line, "refused ");
     text_number(&line, bytes, 0);
     text_string(&line, " bytes: the limit of ");
-    text_string(&line, what.whose);
-    if (what.label[0] != 0) {
+    text_string(&line, what->whose);
+    if (what->label[0] != 0) {
         text_string(&line, " '");
-        text_foreign(&line, what.label);
+        text_foreign(&line, what->label);
         text_string(&line, "'");
     }
     text_string(&line, " is ");
-    text_number(&line, what.limit_bytes, 0);
+    text_number(&line, what->limit_bytes, 0);
     text_string(&line, ", and it has ");
-    text_number(&line, what.used_bytes, 0);
+    text_number(&line, what->used_bytes, 0);
     text_string(&line, " (such a line comes once in a minute)\n");
     invariant(line.length < sizeof buffer);
     text_send(&line, STDERR_FILENO);
@@ -106,10 +97,16 @@ static noinline void tell_refusal(size_t bytes)
 
 void limit_no_memory(size_t bytes)
 {
-    limit_reached(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
-    if (load_plain(&limit_refused.state) == REFUSAL_NOTED) {
-        tell_refusal(bytes);
+    const struct limit_refusal refusal = last_refusal;
+    limit_forget_refusal();
+    if (refusal.whose != NULL) {
+        counter_add_shared(refusal.count, 1);
+        limit_reached(refusal.kind, refusal.used_bytes, refusal.wanted_bytes, refusal.epoch);
+        if (may_tell()) {
+            tell_refusal(&refusal, bytes);
+        }
     }
+    limit_reached(LIMIT_KIND_NO_MEMORY, limit_footprint() << UNIT_SHIFT, bytes, 0);
 }
 
 static size_t units_of(size_t bytes)
@@ -224,23 +221,29 @@ void limit_look(void)
     limit_note(limit_footprint());
 }
 
-bool limit_allows(size_t units)
+bool limit_has_room(size_t units)
 {
     const size_t hard = load_plain(&limits.hard_units);
     invariant(lock_is_held(&depot.lock) && units != 0);
-    const bool allowed = hard == SIZE_MAX || limit_footprint() + units <= hard;
-    if (unlikely(!allowed)) {
-        const struct limit_refusal refusal = { .whose = whose_process,
-                                               .limit_bytes = hard << UNIT_SHIFT,
-                                               .used_bytes = limit_footprint() << UNIT_SHIFT };
-        limit_reached(LIMIT_KIND_HARD, refusal.used_bytes, units << UNIT_SHIFT, 0);
-        counter_add(&limits.refusals, 1);
-        limit_note_refusal(&refusal);
-    } else if (hard != SIZE_MAX && claim_refusal(REFUSAL_NOTED)) { /* it came after a purge, most likely */
-        store_release(&limit_refused.state, limit_refused.what.whose == whose_process ? REFUSAL_NONE : REFUSAL_NOTED);
+    const bool has_room = hard == SIZE_MAX || limit_footprint() + units <= hard;
+    limit_note(limit_footprint() + (has_room ? units : 0));
+    return has_room;
+}
+
+bool limit_allows(size_t units)
+{
+    const bool allows = limit_has_room(units);
+    if (unlikely(!allows)) {
+        limit_note_refusal(&(struct limit_refusal){ .whose = "the process",
+                                                    .kind = LIMIT_KIND_HARD,
+                                                    .limit_bytes = load_plain(&limits.hard_units) << UNIT_SHIFT,
+                                                    .used_bytes = limit_footprint() << UNIT_SHIFT,
+                                                    .wanted_bytes = units << UNIT_SHIFT,
+                                                    .count = &limits.refusals });
+    } else {
+        limit_forget_refusal();
     }
-    limit_note(limit_footprint() + (allowed ? units : 0));
-    return allowed;
+    return allows;
 }
 
 noinline void limit_tell(void)

@@ -30,8 +30,8 @@ struct limits {
     atomic_size_t soft_units; /* SIZE_MAX: none */
     atomic_u32 state;
     atomic_u32 container_presses; /* 1: the control group is near its limit */
-    atomic_u64 refusals;          /* allocations of runs that the hard limit refused */
-    atomic_u64 epoch_refusals;    /* and that limits of epochs and instances did */
+    atomic_u64 refusals;          /* allocations that failed because of the hard limit, */
+    atomic_u64 epoch_refusals;    /* and because of limits of epochs and instances */
 };
 
 extern struct limits limits;
@@ -43,29 +43,33 @@ static inline size_t limit_footprint(void)
            counter_get(&depot.units[RUN_STUCK]);
 }
 
-/* Whether so many units that have no pages may be taken. Counts a refusal. Under the depot's lock. */
+/* Whether so many units that have no pages may be taken. Under the depot's lock. limit_has_room is for what can be done
+ * without. Where limit_allows says no, it notes the refusal. */
+bool limit_has_room(size_t units);
 bool limit_allows(size_t units);
 
 /* Tells tracers that a limit was reached: bytes in use, bytes that are wanted, and the value of the
  * epoch whose limit it is, or 0. Anywhere. */
 void limit_reached(enum limit_kind kind, uint64_t used_bytes, uint64_t wanted_bytes, uint64_t epoch);
 
-/* What a limit has refused. */
+/* What a limit has refused. An allocation that is refused may be served yet, for example after a purge. So each thread
+ * notes the last refusal only, with the figures of that moment, and it counts if the allocation fails. */
 struct limit_refusal {
-    const char *whose;       /* limit it is */
+    const char *whose; /* limit it is; NULL: nothing was refused */
+    enum limit_kind kind;
     char label[LABEL_BYTES]; /* of the epoch; "": none */
-    uint64_t limit_bytes, used_bytes;
+    uint64_t limit_bytes, used_bytes, wanted_bytes;
+    uint64_t epoch;    /* the value of the epoch whose limit it is; 0: it is of none */
+    atomic_u64 *count; /* where it counts */
 };
 
-/* Notes a refusal, for the line on stderr that an allocation that fails writes. In a gate. */
+/* Notes a refusal for the calling thread, and forgets it because the allocation was served. */
 void limit_note_refusal(const struct limit_refusal *refusal);
-
-/* An allocation fails: tells tracers, and writes a line if a limit was the reason, but not more than one in a minute.
- * Outside of all gates and locks. */
-void limit_no_memory(size_t bytes);
-
-/* In the child of a fork, which has one thread. */
 void limit_forget_refusal(void);
+
+/* An allocation fails: tells tracers. If a limit was the reason, counts the refusal, and writes a line, but not more
+ * than one in a minute. Outside of all gates and locks. */
+void limit_no_memory(size_t bytes);
 
 /* Sets the limits: in a gate, or while the engine starts. And tells them, anywhere. */
 void limit_set(const struct tslab_limits *set);

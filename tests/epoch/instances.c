@@ -342,6 +342,47 @@ static void any_number_of_threads(void)
     }
 }
 
+/* Threads that share nothing: the epochs of one's instance end with it, whatever records the others take. */
+
+enum { APART = 4, MOST_APART = 7 };
+
+static void *use_one_of_its_own(void *seed)
+{
+    uint64_t random = (uintptr_t)seed;
+    for (size_t round = times(40000); round > 0; round--) {
+        const tslab_instance instance = tslab_instance_open("own");
+        tslab_epoch members[MOST_APART];
+        const size_t count = 2 + random_next(&random) % (MOST_APART - 1);
+        for (size_t i = 0; i < count; i++) {
+            members[i] = tslab_epoch_open(&(struct tslab_epoch_options){ .instance = instance });
+            CHECK(tslab_epoch_malloc(members[i], 50000) != NULL);
+        }
+        for (size_t i = 0; i < APART; i++) {
+            STATUS(tslab_epoch_close(tslab_epoch_open(NULL), 0, NULL), TSLAB_OK);
+        }
+        if (random % 2 == 0) {
+            CHECK(tslab_epoch_close(members[0], 0, NULL) >= 0);
+        }
+        STATUS(tslab_instance_close(instance, 0, NULL), TSLAB_OK);
+        for (size_t i = 0; i < count; i++) {
+            STATUS(tslab_epoch_enter(members[i]), TSLAB_STALE);
+        }
+    }
+    return NULL;
+}
+
+static void threads_that_share_nothing(void)
+{
+    pthread_t threads[APART];
+    for (size_t i = 0; i < APART; i++) {
+        CHECK(pthread_create(&threads[i], NULL, use_one_of_its_own, (void *)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < APART; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    CHECK(tslab_epoch_list(NULL, 0) == 0);
+}
+
 static void its_memory_comes_back(void)
 {
     enum { BYTES = 64 * MEGABYTE };
@@ -379,6 +420,7 @@ static const struct epoch_case cases[] = {
     CASE(advance_stays_in_the_instance),
     CASE(there_may_be_many),
     CASE(any_number_of_threads),
+    CASE(threads_that_share_nothing),
     CASE(its_memory_comes_back),
 };
 

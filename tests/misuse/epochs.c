@@ -328,13 +328,29 @@ static void the_object_of_a_handle_by_a_stranger(void)
     expected_end();
 }
 
-static void realloc_of_the_object_of_a_handle(void)
+static void realloc_with_a_handle_to(size_t size)
 {
     void *p;
     CHECK(tslab_handle_malloc(epoch, 100, &p).id != 0);
     misused(p);
-    (void)keep(tslab_realloc(p, 10000));
+    (void)keep(tslab_realloc(p, size));
     expected_end();
+}
+
+static void realloc_of_the_object_of_a_handle(void)
+{
+    realloc_with_a_handle_to(10000);
+}
+
+static void realloc_of_it_in_its_place(void)
+{
+    realloc_with_a_handle_to(101);
+}
+
+static void realloc_of_it_to_less(void)
+{
+    enter(epoch);
+    realloc_with_a_handle_to(10);
 }
 
 static void into_the_object_of_a_handle(void)
@@ -401,6 +417,8 @@ static const struct misuse cases[] = {
     EITHER(the_object_of_a_handle_inside, NO_HANDLE | INTERIOR | DOUBLE),
     EITHER(the_object_of_a_handle_by_a_stranger, NO_HANDLE | INTERIOR | DOUBLE),
     EITHER(realloc_of_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(realloc_of_it_in_its_place, NO_HANDLE | INTERIOR | DOUBLE),
+    EITHER(realloc_of_it_to_less, NO_HANDLE | INTERIOR | DOUBLE),
     EITHER(into_the_object_of_a_handle, NO_HANDLE | INTERIOR | DOUBLE),
     EITHER(rightful_use, COMPLETES),
 };

@@ -55,7 +55,7 @@ CASES = (
     Case("draining", SAMPLED, "draining", 2, r"parse_rows"),
     Case("left_open", "", "open-epochs", 28, r"label session there are 600"),
     Case("thin_epochs", "huge_pages=always", "huge-pages", 20, r"MiB of the library's memory are in huge pages"),
-    Case("refused", "limit_bytes=16M", "limit", 0, r"of 16\.0 MiB are used.*it refused \d+ allocations"),
+    Case("refused", "limit_bytes=16M", "limit", 0, r"of 16\.0 MiB are used.*it refused \d+ allocations?"),
     Case("refused_by_label", "epoch_limits=request=8M", "label-limit", 0, r"tslab ctl \d+ epoch_limits=request=N"),
     Case("holds", "soft_limit_bytes=16M", "pressure", 0, r"soft limit \(16\.0 MiB\)"),
 )  # fmt: skip

@@ -155,6 +155,78 @@ static void what_lives_never_exceeds_the_limit(const void *argument)
     CHECK(limits.refusals != 0);
 }
 
+/* Huge pages and growth in place are what an allocation can do without. What is refused first and served in the end is
+ * no refusal either. */
+
+static bool on_request(void)
+{
+    return true;
+}
+
+static bool allow_nothing(void *start, size_t bytes, bool allowed)
+{
+    (void)start;
+    (void)bytes;
+    (void)allowed;
+    return true;
+}
+
+static void only_what_fails_is_counted(const void *argument)
+{
+    (void)argument;
+    uint64_t seed = 11, refused = 0;
+    inject_nothing();
+    os_calls.huge_on_request = on_request;
+    os_calls.allow_huge = allow_nothing;
+    live_in_arena_of(option_get(OPTION_ARENA_BYTES)); /* whose start asks */
+    set_limits(HARD_MIB, 0);
+    for (size_t bytes = 0; bytes < HARD_MIB * MIB * 125 / 128; bytes += 128) {
+        *(char *)keep(tslab_malloc(128)) = 1;
+    }
+    CHECK_SAY(limits.refusals == 0, "%llu refusals", (unsigned long long)limits.refusals);
+    set_limits(HARD_MIB + 16, 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        const uint64_t random = random_next(&seed);
+        void **const block = &blocks[random % 300];
+        /* A realloc to less that finds no room stays where it is. */
+        const size_t bytes = max_size(tslab_usable_size(*block), 100) << (random >> 20) % 4;
+        if (bytes > 4 * MIB || (random >> 40) % 3 == 0) {
+            tslab_free(*block);
+            *block = NULL;
+        } else {
+            void *const grown = tslab_realloc(*block, bytes + (random >> 44) % bytes);
+            refused += grown == NULL;
+            *block = grown != NULL ? grown : *block;
+        }
+        CHECK_SAY(limits.refusals == refused, "%llu refusals are counted, there were %llu",
+                  (unsigned long long)limits.refusals, (unsigned long long)refused);
+    }
+    CHECK(refused != 0);
+}
+
+/* The line tells of the moment of failure, when all that is free has gone back. */
+static void fill_caches_and_fail(const void *argument)
+{
+    (void)argument;
+    set_limits(HARD_MIB, 0);
+    (void)fill(270000, 7);
+    void *const kept = keep(tslab_malloc(40 * MIB));
+    empty();
+    CHECK(tslab_malloc((HARD_MIB - 39) * MIB) == NULL);
+    fprintf(stderr, "%zu\n", tslab_limits_get(NULL));
+    tslab_free(kept);
+}
+
+static void the_line_is_of_now(void **state)
+{
+    (void)state;
+    const struct child child = child_run(fill_caches_and_fail, NULL);
+    const char *const at = strstr(child.refused, "and it has ");
+    CHECK_SAY(child.status == 0 && at != NULL, "%s", child.refused);
+    const size_t used = strtoul(at + strlen("and it has "), NULL, 10);
+    CHECK_SAY(used == strtoul(child.said, NULL, 10) && used >= 40 * MIB, "%s, not %s", at, child.said);
+}
+
 static void a_limit_below_what_is_in_use(const void *argument)
 {
     (void)argument;
@@ -497,6 +569,7 @@ IN_A_CHILD(hard_limit, what_exceeds_is_refused)
 IN_A_CHILD(hard_limit_after_all_else, all_goes_back_first)
 IN_A_CHILD(hard_limit_again_and_again, refusals_are_quick)
 IN_A_CHILD(hard_limit_and_slabs, refusals_look_at_no_slab)
+IN_A_CHILD(hard_limit_counts, only_what_fails_is_counted)
 
 static void hard_limit_and_rows(void **state)
 {
@@ -524,6 +597,8 @@ int main(void)
         cmocka_unit_test(hard_limit_after_all_else),
         cmocka_unit_test(hard_limit_again_and_again),
         cmocka_unit_test(hard_limit_and_slabs),
+        cmocka_unit_test(hard_limit_counts),
+        cmocka_unit_test(the_line_is_of_now),
         cmocka_unit_test(hard_limit_and_rows),
         cmocka_unit_test(hard_limit_set_late),
         cmocka_unit_test(soft_limit),

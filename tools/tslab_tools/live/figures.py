@@ -37,10 +37,10 @@ TOTAL_FIGURES = (
     ("epochs_drained", "count", "counter", "closed epochs that had survivors, and are gone"),
     ("epoch_bytes", "bytes", "counter", "allocated in chunks of epochs, where objects are not counted"),
     ("work_units", "count", "counter", "units of work that ended, whatever the policy"),
-    ("limit_refusals", "count", "counter", "slabs, chunks and large blocks that the hard limit refused; some came after a purge"),
+    ("limit_refusals", "count", "counter", "allocations that failed because of the hard limit"),
     ("keeper_looks", "count", "counter", "looks of the keeper"),
-    ("label_limit_refusals", "count", "counter", "slabs, chunks and large blocks that the limit of a label refused"),
-    ("epoch_limit_refusals", "count", "counter", "slabs, chunks and large blocks that the limit of an epoch or an instance refused"),
+    ("label_limit_refusals", "count", "counter", "allocations that failed because of the limit of a label"),
+    ("epoch_limit_refusals", "count", "counter", "allocations that failed because of the limit of an epoch or an instance"),
 )
 
 PROCESS_FIGURES = (
@@ -146,7 +146,7 @@ LABEL_FIGURES = (
 LABEL_LIMIT_FIGURES = (
     ("limit_bytes", "bytes", "gauge", "what the epochs with the label may use together (option epoch_limits); 0: there is no limit"),
     ("used_bytes", "bytes", "gauge", "the slabs, chunks and large runs that these epochs have, but for the chunks that scopes are filling"),
-    ("refusals", "count", "counter", "slabs, chunks and large runs that the limit refused"),
+    ("refusals", "count", "counter", "allocations that failed because of the limit"),
 )
 
 ACCOUNTS = (
