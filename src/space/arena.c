@@ -224,16 +224,16 @@ static size_t step_end(size_t end)
     return min_size(end, arena.span_units);
 }
 
-/* Commits units from `first` on: at least a page, and up to *end, and a whole step where that succeeds. What is needed
- * may still fit where the step does not, or lie before `first` where a search did not find it. *end receives the end of
- * what was committed. */
-static enum os_placed commit_step(size_t first, size_t *end)
+/* Commits units from `first` on: at least a page, and up to *end, and where that succeeds so many that they are a whole
+ * step with the `tail` units before. What is needed may still fit where the step does not, or lie before `first` where
+ * a search did not find it. *end receives the end of what was committed. */
+static enum os_placed commit_step(size_t first, size_t tail, size_t *end)
 {
     if (first >= arena.span_units) {
         return OS_NO_MEMORY;
     }
     const size_t least = arena_page_up((uint32_t)max_size(*end, first + 1));
-    size_t target = arena_page_down((uint32_t)max_size(least, step_end(first + step_units())));
+    size_t target = arena_page_down((uint32_t)max_size(least, step_end(first - tail + step_units())));
     enum os_placed placed;
     while ((placed = commit_units(first, max_size(target, least))) != OS_PLACED && target > least) {
         target = arena_page_up((uint32_t)(least + (target - least) / 2 / page_units() * page_units()));
@@ -250,7 +250,7 @@ static enum os_placed begin_at(uintptr_t start, size_t units)
     lay_out(start, units);
     store_relaxed(&arena.committed_units, 0);
     size_t end = 2;
-    const enum os_placed placed = commit_step(1, &end);
+    const enum os_placed placed = commit_step(1, 0, &end);
     if (placed == OS_PLACED) {
         first_step.first = 1;
         owned_store(&first_step.units, (uint32_t)end - 1);
@@ -329,7 +329,7 @@ struct stretch arena_extend(size_t n, size_t align, size_t tail)
     size_t end = aligned_end(top - tail, n, align);
     enum os_placed placed = OS_TAKEN;
     for (size_t skip = STEP_UNITS_MIN; end != 0 && placed == OS_TAKEN; skip *= 2) {
-        placed = commit_step(from, &end);
+        placed = commit_step(from, from == top ? tail : 0, &end);
         if (placed == OS_PLACED) {
             fresh = (struct stretch){ (uint32_t)from, (uint32_t)(end - from) };
         }

@@ -1,4 +1,6 @@
-/* What is mapped is published, under the depot's lock, as a clean run. */
+/* What is mapped is published, under the depot's lock, as a clean run. Where the arena ends with absent units, it grows
+ * by what these lack: a longer block takes the place of a shorter one that left, and the process needs no second part
+ * of the side tables. */
 #include "space/growth.h"
 
 #include "os/fatal.h"
@@ -97,11 +99,10 @@ static uint32_t return_aligned(struct growth *growth)
 
 /* The end of the arena. */
 
-/* The clean run at the end of the arena. 0: there is none. */
-static uint32_t run_at_end(void)
+/* The clean run that ends before a unit; 0: there is none. */
+static uint32_t clean_before(uint32_t end)
 {
-    const size_t end = load_plain(&arena.committed_units);
-    return end == 0 ? 0 : run_before((uint32_t)end, RUN_CLEAN);
+    return end == 0 ? 0 : run_before(end, RUN_CLEAN);
 }
 
 /* Lets the arena grow by clean units that have n aligned ones, together with its last `tail` units if these stay empty
@@ -119,19 +120,43 @@ static uint32_t extend(size_t n, size_t align, size_t tail)
     return run_join(fresh.first, fresh.units, RUN_CLEAN, TABLES_GONE);
 }
 
+/* Maps the absent units at the arena's end again, from the first place on that is aligned for n units. Returns the
+ * clean run that they are in, or 0. */
+static uint32_t return_tail(const struct growth *growth)
+{
+    const uint32_t end = (uint32_t)load_plain(&arena.committed_units), clean = clean_before(end);
+    const uint32_t behind = clean != 0 ? clean : end;
+    const uint32_t absent = behind == 0 ? 0 : run_before(behind, RUN_ABSENT);
+    const uint32_t start = absent == 0 ? 0 : run_place(absent, 1, growth->align);
+    uint32_t run = 0;
+    if (start != 0) {
+        const uint32_t first = arena_page_down(start);
+        (void)growth_return(absent, first, behind - first, &run);
+    }
+    return run;
+}
+
+static uint32_t run_that_serves(const struct growth *growth, uint32_t run)
+{
+    return run != 0 && run_place(run, growth->n, growth->align) != 0 ? run : 0;
+}
+
 bool growth_step(struct growth *growth, uint32_t *run)
 {
     invariant(growth_is_under_way());
     *run = growth->returns < RETURN_TRIES ? return_aligned(growth) : 0;
+    if (*run == 0 && !growth->tail_failed) {
+        *run = run_that_serves(growth, return_tail(growth));
+    }
     if (*run != 0) {
         return true;
     }
-    const bool is_first = load_plain(&arena.committed_units) == 0;
-    const uint32_t at_end = growth->tail_failed ? 0 : run_at_end();
-    const uint32_t grown = extend(growth->n, growth->align, at_end == 0 ? 0 : arena.runs[at_end].units);
-    *run = grown != 0 && run_place(grown, growth->n, growth->align) != 0 ? grown : 0;
-    growth->tail_failed = !is_first;
-    invariant(grown == 0 || *run != 0 || is_first || at_end != 0);
+    const uint32_t end = (uint32_t)load_plain(&arena.committed_units);
+    const uint32_t tail = growth->tail_failed ? 0 : clean_before(end);
+    const uint32_t grown = extend(growth->n, growth->align, tail == 0 ? 0 : arena.runs[tail].units);
+    *run = run_that_serves(growth, grown);
+    growth->tail_failed = end != 0;
+    invariant(grown == 0 || *run != 0 || end == 0 || tail != 0);
     return grown != 0;
 }
 

@@ -392,18 +392,27 @@ size_t reclaim_all(void)
     return purged;
 }
 
-/* No run was long enough. There had been `put_backs` before. */
+/* No run was long enough. There had been `put_backs` before. For a long one, clean runs also lose their addresses:
+ * these count for limits, and absent neighbours are one run. */
 static noinline uint32_t take_at_last(uint32_t n, uint32_t align, uint64_t put_backs, bool *clean)
 {
-    if (!depot_could_merge() && counter_get(&depot.put_backs) == put_backs) {
-        return 0;
+    const bool is_long = n >= LEAVE_UNITS_MIN;
+    uint32_t first = 0;
+    if (depot_could_merge() || counter_get(&depot.put_backs) != put_backs) {
+        lock_acquire(&purger.lock);
+        if (!is_paused(os_now_ms())) {
+            (void)purge_all();
+        }
+        lock_release(&purger.lock);
+        first = depot_take(n, align, clean);
     }
-    lock_acquire(&purger.lock);
-    if (!is_paused(os_now_ms())) {
-        (void)purge_all();
+    if (first == 0 && is_long && counter_get(&depot.units[RUN_CLEAN]) >= LEAVE_UNITS_MIN) {
+        lock_acquire(&purger.lock);
+        purge_tables(0, true);
+        lock_release(&purger.lock);
+        first = depot_take(n, align, clean);
     }
-    lock_release(&purger.lock);
-    return depot_take(n, align, clean);
+    return first;
 }
 
 uint32_t reclaim_take(uint32_t n, uint32_t align, bool *clean)

@@ -229,6 +229,22 @@ static void given_back(void)
               mapped_kib("VmSize:"));
 }
 
+/* Under a limit on addresses, a longer block takes the place of a shorter one that was given back. */
+static void grown_again(void)
+{
+    static const size_t mib[] = { 1000, 1200, 1300, 1400, 700, 1400 };
+    free(malloc(1000));
+    (void)limit_set(RLIMIT_AS, (mapped_kib("VmSize:") + 1536 * KIB) * KIB);
+    for (size_t i = 0; i < COUNT_OF(mib); i++) {
+        void *const p = malloc(mib[i] * MIB);
+        CHECK_SAY(p != NULL, "%zu MiB are refused after others came and went", mib[i]);
+        free(p);
+        if (i % 2 == 0) {
+            (void)tslab_trim();
+        }
+    }
+}
+
 /* More than the machine has, which the kernel promises nobody, unless it was told to promise everything. */
 static void absurd(void)
 {
@@ -442,6 +458,7 @@ static const struct {
     { "stack", stack },
     { "room", room },
     { "given-back", given_back },
+    { "grown-again", grown_again },
     { "absurd", absurd },
     { "lock-current", lock_current },
     { "locked", locked },

@@ -211,6 +211,8 @@ const struct scenario scenarios[] = {
     { "growth", "an absent run for two", { "@0 n6 @1 n1 @0 b1", GROWS(8, 8) }, { "n2 b", "n3 b" }, 4, 6 },
     { "growth", "an absent run beside neighbours that leave", { "@0 n3 @1 n2 @2 n2 @1 b1", GROWS(8, 8) }, { "b1 n2 b", "n2 b", "b1" }, 2, 4 },
     { "growth", "grow into an absent run", { "B2>0 @1 n4 b1", GROWS(7, 20) }, { "Z4 f", "n2 b" }, 4, 6 },
+    { "growth", "a longer run takes the place of one that left", { "@0 n4 b1", GROWS(6, 16) }, { "n7 b", "n2 b" }, 3, 5 },
+    { "growth", "the same, and its neighbour leaves", { "@2 n3 @1 n2 b1", GROWS(6, 16) }, { "n5 b", "n1 b", "b1" }, 2, 3 },
     { "growth", "fork beside a grower", { "", GROWS(2, 14) }, { "k n3 b", "n2 b", "n3 b" }, 2, 3 },
 
     /* Free pages of slabs in use. */
