@@ -1,7 +1,8 @@
 /* Misuse by the kinds that programs show: each in a process of its own, on the malloc that is preloaded.
  *
- *   kinds release | checked | system      the malloc that it runs on; system: says how each case ends, and checks
- * nothing
+ *   kinds release | checked | system
+ *
+ * names the malloc that it runs on; system: says how each case ends, and checks nothing.
  *
  * A case runs to its end, and then exits as programs do: what nothing has come by until then may be seen there. */
 #include "check.h"

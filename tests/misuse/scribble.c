@@ -8,9 +8,11 @@
  * is free, before anybody allocates again: with random bytes, with addresses of objects, free slots and records, with
  * zeros. A seed is a process of its own, so a failure comes again.
  *
- *   keep    No page of a freed run goes back to the system. So what was freed a while ago is overwritten, too, as long
- * as no object lives there. purge   Memory is trimmed, and purged at once. What is written to a page that went back is
- * the program's own fault, so only memory is overwritten that the arena's tables do not call clean. */
+ * With keep, no page of a freed run goes back to the system. So what was freed a while ago is overwritten, too, as long
+ * as no object lives there.
+ *
+ * With purge, memory is trimmed, and purged at once. What is written to a page that went back is the program's own
+ * fault, so only memory is overwritten that the arena's tables do not call clean. */
 #include "check.h"
 
 #include "common/option.h"

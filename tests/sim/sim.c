@@ -1,10 +1,18 @@
 /* Runs the protocols of the engine under the scheduler (docs/protocols/README.md):
  *
- *   sim brief|quick|full GROUP...  all interleavings of the scenarios of these groups, up to their number of
- * preemptions; brief: one fewer than quick, where that has several sim random FIRST COUNT      as many random scripts
- * under random schedules, by the seeds from FIRST on sim random-epoch FIRST COUNT  the same with epochs sim canary
- * GROUP...         the same as full, and succeeds when a fault is found: for engines with a seeded one
- */
+ *   sim brief|quick|full GROUP...
+ *
+ * tries all interleavings of the scenarios of these groups, up to their number of preemptions; brief: one fewer than
+ * quick, where that has several.
+ *
+ *   sim random|random-epoch FIRST COUNT
+ *
+ * runs as many random scripts under random schedules, by the seeds from FIRST on; random-epoch: with epochs.
+ *
+ *   sim canary GROUP...
+ *
+ * is the same as full, and succeeds when a fault is found: for engines with a seeded one. A group that there is not is
+ * a mistake in each of these. */
 #include "memory.h"
 #include "scenarios.h"
 

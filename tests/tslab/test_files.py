@@ -2,6 +2,7 @@
 opened. (Damaged files: test_files_fuzz.py.)
 usage: test_files.py LIBRARY"""
 
+import ast
 import json
 import os
 import socket
@@ -174,6 +175,26 @@ class Kinds(TslabTest):
             file.seek(4 << 40)
             file.write("\n" + json.dumps(report_of(), separators=(",", ":")) + "\n" + report + "\n")
         self.assertIn("process 77", self.tslab("stat", self.own / "many").stdout)
+
+
+class Sources(unittest.TestCase):
+    # Files of this package, and of the kernel.
+    OTHERS = ("profiles/flame.py", "profiles/asking.py", "live/inbox.py")
+
+    def test_files_are_opened_in_one_way(self):
+        """But for what is written, and descriptors (os.open)."""
+        found = []
+        for path in sorted(TOOLS.glob("tslab_tools/**/*.py")):
+            name = str(path.relative_to(TOOLS / "tslab_tools"))
+            for node in ast.walk(ast.parse(path.read_text())):
+                if name in self.OTHERS or not isinstance(node, ast.Call):
+                    continue
+                words = [ast.unparse(argument) for argument in (*node.args, *(word.value for word in node.keywords))]
+                if isinstance(node.func, ast.Name) and node.func.id == "open" and not {"'w'", "'wb'"} & set(words):
+                    found.append((name, node.lineno))
+                if isinstance(node.func, ast.Attribute) and node.func.attr in ("read_text", "read_bytes"):
+                    found.append((name, node.lineno))
+        self.assertEqual(found, [])
 
 
 class Symbolizer(TslabTest):

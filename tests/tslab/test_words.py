@@ -27,6 +27,8 @@ REFUSED = (
     (1, "tslab: There is no file nofile. Name a file that a program has written with", "stat nofile"),
     (1, "tslab: there is no file nofile. A program writes its profile when it ends", "profile nofile"),
     (1, "tslab: there is no process 4194305", "profile 4194305"),
+    (1, "9999 cannot be read: File name too long", f"profile {'9' * 5000}"),
+    (1, "9999: File name too long", f"doctor {'9' * 5000}"),
 )
 
 

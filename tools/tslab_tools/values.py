@@ -4,6 +4,8 @@ import argparse
 import math
 from collections.abc import Callable
 
+_DIGITS_MOST = 19
+
 
 def whole_number(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
@@ -12,6 +14,11 @@ def whole_number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def process(text: str) -> int | None:
+    """The number of a process; None: it is none, so it names a file."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS_MOST else None
 
 
 def seconds(least: float) -> Callable[[str], float]:

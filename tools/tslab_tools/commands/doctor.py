@@ -13,7 +13,7 @@ from tslab_tools.doctor import evidence, rules
 from tslab_tools.failure import Failure
 from tslab_tools.live import processes, report
 from tslab_tools.profiles import asking
-from tslab_tools.values import seconds
+from tslab_tools.values import process, seconds
 
 NAME = "doctor"
 HELP = "why the RSS of a process is what it is, and the cure"
@@ -52,12 +52,13 @@ def _look(watched: processes.Watched, file: Path | None, before: evidence.Eviden
 
 def examine(arguments: argparse.Namespace) -> evidence.Evidence:
     file: Path | None = arguments.profile
-    if not arguments.what.isdecimal():
+    pid = process(arguments.what)
+    if pid is None:
         result = evidence.of_report(report.last_in(arguments.what))
         result.profile = evidence.of_profile(file, result.pid) if file else None
         result.why_no_profile = "tslab doctor FILE PROFILE"
         return result
-    with processes.Watched([int(arguments.what)]) as watched:
+    with processes.Watched([pid]) as watched:
         before = _look(watched, file, None)
         time.sleep(arguments.watch)
         return _look(watched, file, before)
@@ -140,7 +141,7 @@ def _diagnosed(arguments: argparse.Namespace) -> tuple[evidence.Evidence, list[r
         of = examine(arguments)
         return of, rules.diagnose(of)
     except report.WRONG as problem:
-        if arguments.what.isdecimal():
+        if process(arguments.what) is not None:
             raise
         raise Failure(f"{arguments.what}: the report lacks what reports have: {problem}") from problem
 

@@ -149,7 +149,7 @@ def _notes(console: Console, profile: written.Written, names: symbols.Symbols, w
 
 
 def run(arguments: argparse.Namespace) -> int:
-    pid = int(arguments.profile) if arguments.profile.isdecimal() else None
+    pid = values.process(arguments.profile)
     asked = asking.Asked(Path(arguments.profile), 0) if pid is None else asking.ask(pid)
     profile = written.read(asked.file)
     before = None if arguments.base is None else written.read(arguments.base)

@@ -5,6 +5,7 @@ import json
 
 from tslab_tools import terminal
 from tslab_tools.live import processes, report, screen, summary
+from tslab_tools.values import process
 
 NAME = "stat"
 HELP = "the figures of a process that runs on tslab, or of a report"
@@ -34,11 +35,12 @@ def _show_report(path: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not arguments.what.isdecimal():
+    pid = process(arguments.what)
+    if pid is None:
         if arguments.json or arguments.openmetrics:
             arguments.error("--json and --openmetrics go with a PID")
         return _show_report(arguments.what)
-    with processes.Watched([int(arguments.what)]) as watched:
+    with processes.Watched([pid]) as watched:
         found = watched.look_twice()
         watched.require(found)
         if arguments.openmetrics:

@@ -321,6 +321,8 @@ class Server:
             if self._is_over.is_set():
                 return
             waiting = [self._asked.popleft() for _ in range(len(self._asked))]
+            if not waiting:  # the scrape before was for them, too
+                continue
             try:
                 written = _Written(self.collect())
                 for connection in waiting:
