@@ -9,6 +9,7 @@
 #include "malloc/fork.h"
 #include "malloc/program_threads.h"
 #include "os/fatal.h"
+#include "os/given.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
 #include "space/limit.h"
@@ -58,28 +59,26 @@ static void thread_dies(void)
     }
 }
 
-/* The key whose destructor is thread_ends. */
-static struct {
-    atomic_u32 is_made;
-    pthread_key_t key;
-} ends;
+/* The key whose destructor is thread_ends. It is made outside of all locks, because libc's function may be another
+ * library's that allocates. */
+static pthread_key_t key_of_ends;
 
-static noinline bool key_is_made(void)
+/* Whether there is a key. If there is none, the thread that finds none makes it. */
+static noinline bool make_key(void)
 {
-    lock_acquire(&engine.lock);
-    fatal_prepare = thread_dies;
-    bool is_made = load_plain(&ends.is_made) != 0;
-    if (!is_made && pthread_key_create(&ends.key, thread_ends) == 0) {
-        is_made = true;
-        store_release(&ends.is_made, 1);
+    uint32_t state = KEY_NONE;
+    if (!cas_acquire(&engine.key, &state, KEY_IN_MAKING)) {
+        return state == KEY_MADE;
     }
-    lock_release(&engine.lock);
+    fatal_prepare = thread_dies;
+    const bool is_made = pthread_key_create(&key_of_ends, thread_ends) == 0;
+    store_release(&engine.key, is_made ? KEY_MADE : KEY_NONE);
     return is_made;
 }
 
-static bool is_started(void)
+static bool has_key(void)
 {
-    return engine_start() && (load_acquire(&ends.is_made) != 0 || key_is_made());
+    return load_acquire(&engine.key) == KEY_MADE || make_key();
 }
 
 noinline struct thread *current_thread_get_slow(void)
@@ -93,15 +92,19 @@ noinline struct thread *current_thread_get_slow(void)
     if (counter_get(&heap_live_count) != 0) {
         os_thread_comes();
     }
-    if (!is_started()) {
+    if (!engine_start()) {
         return NULL;
     }
-    const bool begins = front_current == &front_none;
+    const bool has_joined = front_current != &front_none;
+    const bool begins = !has_joined && has_key();
+    if (!has_joined && !begins && load_acquire(&engine.key) == KEY_NONE) {
+        return NULL;
+    }
     struct thread *thread = thread_open(begins);
     if (thread != NULL && begins) {
         front_current = &thread->heap.front;
         /* This may allocate, which works by now. If it fails, the thread's end would not be noticed. */
-        if (pthread_setspecific(ends.key, thread) != 0) {
+        if (pthread_setspecific(key_of_ends, thread) != 0) {
             front_current = &front_none;
             thread_close(thread);
             return NULL;
@@ -115,7 +118,7 @@ noinline struct thread *current_thread_get_slow(void)
 bool current_thread_notice_end(void)
 {
     invariant(!program_threads_counts_me);
-    program_threads_counts_me = is_started() && pthread_setspecific(ends.key, &ends) == 0;
+    program_threads_counts_me = engine_start() && has_key() && pthread_setspecific(key_of_ends, &engine) == 0;
     return program_threads_counts_me;
 }
 
@@ -167,6 +170,7 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     os_keep_program_name(NULL);
     environment = environ;
 #endif
+    os_learn();
     lock_acquire(&engine.lock);
     engine_load_options(environment);
     lock_release(&engine.lock);
@@ -177,7 +181,7 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     /* A sanitizer's own start comes later still: there, the first allocation starts the engine. The library that is
      * built with one comes after it. If there is no memory now, the next allocation tries again. */
     if (TSLAB_TSAN || !os_is_sanitized()) {
-        (void)is_started();
+        (void)(engine_start() && has_key());
     }
     fork_watch();
     errno = saved;

@@ -4,14 +4,13 @@
 
 #include "os/fatal.h"
 #include "os/newer.h"
+#include "os/system_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,13 +21,12 @@ enum { FUTEX_WAIT_SHARED, FUTEX_WAKE_SHARED };
 static int make_file(const char *name, size_t bytes)
 {
     enum { FLAGS = MFD_CLOEXEC | MFD_ALLOW_SEALING };
-    struct rlimit most;
-    if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur < bytes) {
+    if (bytes > os_file_bytes_most()) {
         return -1;
     }
-    long fd = syscall(SYS_memfd_create, name, FLAGS | MFD_NOEXEC_SEAL);
-    if (fd < 0 && errno == EINVAL) {
-        fd = syscall(SYS_memfd_create, name, FLAGS);
+    long fd = SYSTEM_CALL(memfd_create, name, FLAGS | MFD_NOEXEC_SEAL);
+    if (fd == -EINVAL) {
+        fd = SYSTEM_CALL(memfd_create, name, FLAGS);
     }
     if (fd < 0) {
         return -1;
@@ -42,25 +40,23 @@ static int make_file(const char *name, size_t bytes)
 /* Maps it, where there is something at the same place already. */
 static bool make(struct shared *shared, const char *name, size_t bytes, bool is_inbox)
 {
-    const int saved = errno;
     const int fd = make_file(name, bytes);
     struct os_file file;
-    void *start = MAP_FAILED;
+    void *start = NULL;
     invariant(bytes % os_page_bytes() == 0 && (shared->start == NULL || shared->bytes == bytes));
-    if (fd != -1 && syscall(SYS_fallocate, fd, 0, 0L, bytes) == 0 &&
-        (!is_inbox || syscall(SYS_fchmod, fd, S_IRUSR | S_IWUSR) == 0) &&
-        syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0 && os_file_of(fd, &file)) {
-        start = mmap(shared->start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (shared->start != NULL ? MAP_FIXED : 0),
-                     fd, 0);
+    if (fd != -1 && SYSTEM_CALL(fallocate, fd, 0, 0L, bytes) == 0 &&
+        (!is_inbox || SYSTEM_CALL(fchmod, fd, S_IRUSR | S_IWUSR) == 0) &&
+        SYSTEM_CALL(fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == 0 && os_file_of(fd, &file)) {
+        const int flags = MAP_SHARED | (shared->start != NULL ? MAP_FIXED : 0);
+        start = system_call_address(SYSTEM_CALL(mmap, shared->start, bytes, PROT_READ | PROT_WRITE, flags, fd, 0));
     }
-    if (start != MAP_FAILED) {
-        (void)syscall(SYS_fcntl, fd, F_ADD_SEALS, is_inbox ? F_SEAL_SEAL : F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+    if (start != NULL) {
+        (void)SYSTEM_CALL(fcntl, fd, F_ADD_SEALS, is_inbox ? F_SEAL_SEAL : F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
         *shared = (struct shared){ .start = start, .bytes = bytes, .fd = fd, .file = file };
     } else if (fd != -1) {
         os_close(fd);
     }
-    errno = saved;
-    return start != MAP_FAILED;
+    return start != NULL;
 }
 
 bool shared_make(struct shared *shared, const char *name, size_t bytes)
@@ -89,49 +85,39 @@ bool shared_is_found(const struct shared *shared)
 
 bool shared_is_watched(const struct shared *shared)
 {
-    const int saved = errno;
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     invariant(shared->start != NULL);
-    const bool is_told = syscall(SYS_fcntl, shared->fd, F_OFD_GETLK, &lock) == 0;
-    errno = saved;
+    const bool is_told = SYSTEM_CALL(fcntl, shared->fd, F_OFD_GETLK, &lock) == 0;
     return is_told && lock.l_type != F_UNLCK;
 }
 
 bool shared_is_held(const struct shared *shared, uint32_t *process)
 {
-    const int saved = errno;
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     invariant(shared->start != NULL);
-    const bool is_told = syscall(SYS_fcntl, shared->fd, F_GETLK, &lock) == 0;
-    errno = saved;
+    const bool is_told = SYSTEM_CALL(fcntl, shared->fd, F_GETLK, &lock) == 0;
     *process = is_told && lock.l_pid > 0 ? (uint32_t)lock.l_pid : 0;
     return is_told && lock.l_type == F_WRLCK;
 }
 
 void shared_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
-    const int saved = errno;
     const struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
     invariant(most_ms != 0);
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_SHARED, expected, &most, NULL, 0);
-    errno = saved;
+    (void)SYSTEM_CALL(futex, word, FUTEX_WAIT_SHARED, expected, &most);
 }
 
 void shared_wake(atomic_u32 *word)
 {
-    const int saved = errno;
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_SHARED, INT_MAX, NULL, NULL, 0);
-    errno = saved;
+    (void)SYSTEM_CALL(futex, word, FUTEX_WAKE_SHARED, INT_MAX);
 }
 
 void shared_drop(struct shared *shared)
 {
-    const int saved = errno;
     invariant(shared->start != NULL && shared->bytes != 0);
     if (shared_is_found(shared)) {
         os_close(shared->fd);
     }
-    (void)munmap(shared->start, shared->bytes);
+    (void)SYSTEM_CALL(munmap, shared->start, shared->bytes);
     *shared = (struct shared){ .start = NULL };
-    errno = saved;
 }

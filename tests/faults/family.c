@@ -280,7 +280,7 @@ static void fail_the_export(void)
         bool refused;
     } plans[] = { { "memfd_create:0:1:EINVAL", false }, { "memfd_create:0:0:ENOSYS", true },
                   { "memfd_create:0:0:EINVAL", true },  { "fallocate:0:0:ENOSPC", true },
-                  { "getrlimit:0:0:EINVAL", true },     { "fcntl:0:0:EMFILE", true },
+                  { "prlimit64:0:0:EINVAL", false },    { "fcntl:0:0:EMFILE", true },
                   { "fcntl:1:1:EINVAL", true },         { "fcntl:2:0:EINVAL", false },
                   { "fstat:0:1:EBADF", true },          { "fstat:3:0:EBADF", false },
                   { "munmap:0:0:EINVAL", false },       { "fchmod:0:0:EPERM", false },

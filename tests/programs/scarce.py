@@ -318,7 +318,7 @@ def scarce_traces(runner):
     command = [PYTHON, "-S", "-c", "x = [bytes(i) for i in range(9000)]; print(len(x))"]
     refusals = {"openat:0:0:EACCES": "this user may not write there", "fallocate:0:0:ENOSPC": "no room", "fallocate:0:0:EOPNOTSUPP,unlinkat:0:0:EIO": "cannot reserve",
                 "fallocate:0:1:EINTR": "", "__register_atfork:1:1:ENOMEM": "short of memory", "clock_gettime:0:0:LIE": "", "close:0:0:EIO": "",
-                "getrlimit:0:0:EINVAL": "",
+                "prlimit64:0:0:EINVAL": "",
                 **{f"mmap:{n}:1:ENOMEM": None for n in range(1, 12)}}
     words = set()
     for number, (plan, word) in enumerate(refusals.items()):
