@@ -14,8 +14,8 @@
  *   Cost:     of the common case.
  *
  * Threads. "Any thread, at any time" includes destructors of threads and the child of a fork. One exception: a
- * destructor that runs after the library's own cannot enter an epoch or begin a unit of work (TSLAB_NO_MEMORY). Any
- * thread may free an object, whichever thread allocated it. No function is a cancellation point. No function takes
+ * destructor that runs after the library's last one cannot enter an epoch or begin a unit of work (TSLAB_NO_MEMORY).
+ * Any thread may free an object, whichever thread allocated it. No function is a cancellation point. No function takes
  * more than 4 KiB of stack.
  *
  * Signals. No function is safe in a signal handler that may have interrupted a function of the library.

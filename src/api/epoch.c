@@ -85,7 +85,7 @@ TSLAB_API tslab_epoch tslab_epoch_open_sized(const struct tslab_epoch_options *o
 static struct thread *record_inside(void)
 {
     struct thread *const thread = current_thread_get();
-    if (thread == NULL || front_current != &front_gone) {
+    if (thread == NULL || front_current->thread != NULL) {
         return thread;
     }
     current_thread_put(thread);

@@ -9,6 +9,7 @@
 #include "malloc/fork.h"
 #include "malloc/program_threads.h"
 #include "os/fatal.h"
+#include "os/given.h"
 #include "os/helper_thread.h"
 #include "os/os.h"
 #include "space/limit.h"
@@ -17,27 +18,56 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* The thread's destructor. Other destructors may run after it and allocate or free: a borrowed record serves them. To
- * wait for a later round would leak the heap of a thread that joins only in one of its destructors, because there may
- * be no later round. The value only says that there is something to end. After dlmopen it may come from another copy of
- * this library, since the keys of a second libc have the same numbers. */
+/* The rounds of destructors that are sure to come, for a thread in which the first one has begun. */
+static per_thread unsigned rounds_left;
+
+/* The key whose destructor is thread_ends. It is made outside of all locks, because libc's function may be another
+ * library's that allocates. */
+static pthread_key_t key_of_ends;
+
+/* Which round of destructors this is, is known of a thread that was counted: it had its key set from its beginning, so
+ * the first call is in the first round. Where the key is set again, the next round comes, up to the last one. */
+static bool has_further_round(bool is_first)
+{
+    if (is_first) {
+        rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS;
+    }
+    invariant(rounds_left <= PTHREAD_DESTRUCTOR_ITERATIONS);
+    rounds_left -= rounds_left != 0;
+    if (rounds_left != 0 && pthread_setspecific(key_of_ends, &engine) != 0) {
+        rounds_left = 0;
+    }
+    return rounds_left != 0;
+}
+
+/* The thread's destructor. Other destructors may run after it and allocate or free. Before the last round, the thread
+ * joins again for them, and ends again in the next round. Else a borrowed record serves each operation: to join when
+ * there may be no later round would leak the heap. The value only says that there is something to end. After dlmopen it
+ * may come from another copy of this library, since the keys of a second libc have the same numbers. */
 static void thread_ends(void *value)
 {
+    const bool is_first = program_threads_counts_me;
     (void)value;
-    if (program_threads_counts_me) {
+    if (is_first) {
         program_threads_counts_me = false;
         program_threads_shrink(); /* may have libc free */
     }
     struct thread *thread = front_current->thread;
-    if (thread == NULL) {
+    const bool was_counted = is_first || rounds_left != 0;
+    const bool goes_on = has_further_round(is_first);
+    if (thread == NULL && !was_counted) {
         return;
     }
-    scope_leave_all(thread);
-    work_unit_close(thread, thread);
-    invariant(front_current == &thread->heap.front);
-    front_current = &front_gone;
-    thread_leave(thread);
-    program_threads_clear();
+    if (thread != NULL) {
+        scope_leave_all(thread);
+        work_unit_close(thread, thread);
+        invariant(front_current == &thread->heap.front);
+    }
+    front_current = goes_on ? &front_late : &front_gone;
+    if (thread != NULL) {
+        thread_leave(thread);
+        program_threads_clear();
+    }
 }
 
 /* This thread ends the program, perhaps in the middle of a slow operation. A handler of SIGABRT may still allocate and
@@ -58,28 +88,22 @@ static void thread_dies(void)
     }
 }
 
-/* The key whose destructor is thread_ends. */
-static struct {
-    atomic_u32 is_made;
-    pthread_key_t key;
-} ends;
-
-static noinline bool key_is_made(void)
+/* Whether there is a key. If there is none, the thread that finds none makes it. */
+static noinline bool make_key(void)
 {
-    lock_acquire(&engine.lock);
-    fatal_prepare = thread_dies;
-    bool is_made = load_plain(&ends.is_made) != 0;
-    if (!is_made && pthread_key_create(&ends.key, thread_ends) == 0) {
-        is_made = true;
-        store_release(&ends.is_made, 1);
+    uint32_t state = KEY_NONE;
+    if (!cas_acquire(&engine.key, &state, KEY_IN_MAKING)) {
+        return state == KEY_MADE;
     }
-    lock_release(&engine.lock);
+    fatal_prepare = thread_dies;
+    const bool is_made = pthread_key_create(&key_of_ends, thread_ends) == 0;
+    store_release(&engine.key, is_made ? KEY_MADE : KEY_NONE);
     return is_made;
 }
 
-static bool is_started(void)
+static bool has_key(void)
 {
-    return engine_start() && (load_acquire(&ends.is_made) != 0 || key_is_made());
+    return load_acquire(&engine.key) == KEY_MADE || make_key();
 }
 
 noinline struct thread *current_thread_get_slow(void)
@@ -93,15 +117,19 @@ noinline struct thread *current_thread_get_slow(void)
     if (counter_get(&heap_live_count) != 0) {
         os_thread_comes();
     }
-    if (!is_started()) {
+    if (!engine_start()) {
         return NULL;
     }
-    const bool begins = front_current == &front_none;
+    struct front *const before = front_current;
+    const bool begins = before == &front_late || (before == &front_none && has_key());
+    if (before == &front_none && !begins && load_acquire(&engine.key) == KEY_NONE) {
+        return NULL;
+    }
     struct thread *thread = thread_open(begins);
     if (thread != NULL && begins) {
         front_current = &thread->heap.front;
         /* This may allocate, which works by now. If it fails, the thread's end would not be noticed. */
-        if (pthread_setspecific(ends.key, thread) != 0) {
+        if (before == &front_none && pthread_setspecific(key_of_ends, thread) != 0) {
             front_current = &front_none;
             thread_close(thread);
             return NULL;
@@ -115,7 +143,7 @@ noinline struct thread *current_thread_get_slow(void)
 bool current_thread_notice_end(void)
 {
     invariant(!program_threads_counts_me);
-    program_threads_counts_me = is_started() && pthread_setspecific(ends.key, &ends) == 0;
+    program_threads_counts_me = engine_start() && has_key() && pthread_setspecific(key_of_ends, &engine) == 0;
     return program_threads_counts_me;
 }
 
@@ -167,6 +195,7 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     os_keep_program_name(NULL);
     environment = environ;
 #endif
+    os_learn();
     lock_acquire(&engine.lock);
     engine_load_options(environment);
     lock_release(&engine.lock);
@@ -177,7 +206,7 @@ __attribute__((constructor(101))) static void engine_constructor(int count, char
     /* A sanitizer's own start comes later still: there, the first allocation starts the engine. The library that is
      * built with one comes after it. If there is no memory now, the next allocation tries again. */
     if (TSLAB_TSAN || !os_is_sanitized()) {
-        (void)is_started();
+        (void)(engine_start() && has_key());
     }
     fork_watch();
     errno = saved;

@@ -1,7 +1,8 @@
 /* The current thread: how it gets its record, and what happens when it ends.
  *
  * The thread-local variable is one pointer, and it always points to a front: to front_none before the thread's first
- * slow path, to one of its own while it lives, to front_gone once its destructor has run. So the fast path needs no
+ * slow path, to one of its own while it lives, to front_late once its destructor has run and will run again, and to
+ * front_gone in the end. So the fast path needs no
  * test whether anything is initialised.
  *
  * Threads: each for itself. */

@@ -4,6 +4,7 @@
 #include "audit/diagnosis.h"
 #include "common/option.h"
 #include "os/fatal.h"
+#include "os/given.h"
 #include "os/os.h"
 #include "slab/partial_list.h"
 #include "space/limit.h"
@@ -23,6 +24,7 @@ void engine_load_options(char *const *environment)
 
 noinline bool engine_start_slow(void)
 {
+    os_learn();
     lock_acquire(&engine.lock);
     bool running = load_plain(&engine.running) != 0;
     if (!running) {

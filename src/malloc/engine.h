@@ -11,10 +11,15 @@
 
 #include "os/lock.h"
 
+/* While a thread makes the key, all other threads, and what allocates inside of libc's function, borrow records as a
+ * thread does whose end was noticed. */
+enum key_state { KEY_NONE, KEY_IN_MAKING, KEY_MADE };
+
 struct engine {
     struct lock lock;
     atomic_u32 running;
     atomic_u32 dying; /* 1: a thread is ending the program, perhaps in the middle of a slow operation */
+    atomic_u32 key;   /* of the ends of threads: an enum key_state */
     bool has_options;
     uint64_t started_ms; /* for reports; before `running` is set */
 };

@@ -246,6 +246,9 @@ static void fork_done(bool in_child, struct epoch *closed)
     if (in_child) {
         program_threads_is_gone();
         trace_in_child();
+        if (load_plain(&engine.key) == KEY_IN_MAKING) { /* by a thread that is gone */
+            store_plain(&engine.key, KEY_NONE);
+        }
     }
     lock_release(&keeper.lock);
     lock_release(&engine.lock);

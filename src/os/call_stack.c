@@ -6,9 +6,11 @@
 #include "base/bits.h"
 #include "os/fatal.h"
 #include "os/os.h"
+#include "os/system_call.h"
 #include "os/text.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -215,7 +217,7 @@ static void tell_binary(struct text *line, const struct binary *binary)
 {
     enum { PATH_SHOWN = 192 };
     char path[PATH_SHOWN + 1];
-    const ssize_t length = binary->is_program ? readlink("/proc/self/exe", path, PATH_SHOWN) : 0;
+    const long length = binary->is_program ? SYSTEM_CALL(readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_SHOWN) : 0;
     if (length > 0) {
         path[length] = 0;
     }

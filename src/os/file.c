@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/newer.h"
+#include "os/system_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,24 +13,18 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
 noinline int os_open_to_read(const char *path)
 {
-    const int saved = errno;
-    const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    errno = saved;
+    const long fd = SYSTEM_CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -1 : (int)fd;
 }
 
 noinline size_t os_read_at(int fd, uint64_t offset, void *buffer, size_t bytes)
 {
-    const int saved = errno;
-    const ssize_t length = syscall(SYS_pread64, fd, buffer, bytes, offset);
-    errno = saved;
+    const long length = SYSTEM_CALL(pread64, fd, buffer, bytes, offset);
     return length < 0 ? 0 : (size_t)length;
 }
 
@@ -71,25 +66,21 @@ enum os_trust os_read_trusted(const char *path, char *buffer, size_t bytes)
 
 bool os_copy_file(const char *path, int fd)
 {
-    const int saved = errno;
     char part[1024];
     long length = -1;
     const int from = os_open_to_read(path);
     if (from >= 0) {
-        while ((length = syscall(SYS_read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
+        while ((length = SYSTEM_CALL(read, from, part, sizeof part)) > 0 && os_write(fd, part, (size_t)length)) {
         }
         os_close(from);
     }
-    errno = saved;
     return length == 0;
 }
 
 bool os_file_of(int fd, struct os_file *file)
 {
-    const int saved = errno;
     struct stat found;
-    const bool is_open = syscall(SYS_fstat, fd, &found) == 0;
-    errno = saved;
+    const bool is_open = SYSTEM_CALL(fstat, fd, &found) == 0;
     *file = is_open
                 ? (struct os_file){ found.st_dev, found.st_ino, (uint64_t)found.st_size, found.st_uid, found.st_mode }
                 : (struct os_file){ 0, 0, 0, 0, 0 };
@@ -99,19 +90,17 @@ bool os_file_of(int fd, struct os_file *file)
 int os_duplicate(int fd)
 {
     enum { NUMBER_LEAST = 100 };
-    const int saved = errno;
-    const long second = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
-    errno = saved;
+    const long second = SYSTEM_CALL(fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
     return second < 0 ? -1 : (int)second;
 }
 
 static bool is_of_this_user(int fd)
 {
     struct stat found;
-    if (syscall(SYS_fstat, fd, &found) != 0) {
+    if (SYSTEM_CALL(fstat, fd, &found) != 0) {
         return false;
     }
-    const bool owned = found.st_uid == geteuid();
+    const bool owned = found.st_uid == (uid_t)SYSTEM_CALL(geteuid, 0);
     return S_ISCHR(found.st_mode) || (S_ISFIFO(found.st_mode) && owned) ||
            (S_ISREG(found.st_mode) && owned && found.st_nlink <= 1);
 }
@@ -120,16 +109,13 @@ static bool is_of_this_user(int fd)
 int os_open_to_append(const char *path, int *why)
 {
     const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
-    const int saved = errno;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
-    *why = fd < 0 ? errno : 0;
+    const int fd = (int)SYSTEM_CALL(openat, AT_FDCWD, path, flags, S_IRUSR | S_IWUSR);
+    *why = fd < 0 ? -fd : 0;
     if (fd >= 0 && !is_of_this_user(fd)) {
         os_close(fd);
-        fd = -1;
         *why = OS_NOT_OURS;
     }
-    errno = saved;
-    return fd;
+    return *why == 0 ? fd : -1;
 }
 
 const char *os_why(int why)
@@ -166,9 +152,13 @@ const char *os_why(int why)
 
 void os_close(int fd)
 {
-    const int saved = errno;
-    (void)syscall(SYS_close, fd);
-    errno = saved;
+    (void)SYSTEM_CALL(close, fd);
+}
+
+uint64_t os_file_bytes_most(void)
+{
+    struct rlimit most;
+    return SYSTEM_CALL(prlimit64, 0, RLIMIT_FSIZE, NULL, &most) == 0 ? most.rlim_cur : UINT64_MAX;
 }
 
 per_thread bool os_never_waits;
@@ -178,20 +168,18 @@ static bool has_room(int fd)
 {
     const struct timespec most = { .tv_nsec = WRITE_MS_MOST * 1000000L };
     struct pollfd wanted = { .fd = fd, .events = POLLOUT };
-    return syscall(SYS_ppoll, &wanted, 1, &most, NULL, 0) == 1 && (wanted.revents & POLLOUT) != 0;
+    return SYSTEM_CALL(ppoll, &wanted, 1, &most, NULL, 0) == 1 && (wanted.revents & POLLOUT) != 0;
 }
 
 /* Another writer may take the room first. Where the kernel knows no write that does not wait, this one then waits. */
-static ssize_t write_at_once(int fd, const char *text, size_t length)
+static long write_at_once(int fd, const char *text, size_t length)
 {
     const struct iovec part = { (void *)(uintptr_t)text, min_size(length, PIPE_BUF) };
     if (!has_room(fd)) {
-        return -1;
+        return -EIO;
     }
-    const ssize_t n = syscall(SYS_pwritev2, fd, &part, 1, -1L, -1L, RWF_NOWAIT);
-    return n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
-               ? n
-               : syscall(SYS_write, fd, part.iov_base, part.iov_len);
+    const long n = SYSTEM_CALL(pwritev2, fd, &part, 1, -1, -1, RWF_NOWAIT);
+    return n != -EOPNOTSUPP && n != -EINVAL && n != -ENOSYS ? n : SYSTEM_CALL(write, fd, part.iov_base, part.iov_len);
 }
 
 static bool write_all(int fd, const char *text, size_t length)
@@ -201,8 +189,8 @@ static bool write_all(int fd, const char *text, size_t length)
     const bool never_waits = os_never_waits && os_file_of(fd, &file) && !S_ISREG(file.mode);
     unsigned tries = 0;
     while (length > 0) {
-        const ssize_t n = never_waits ? write_at_once(fd, text, length) : syscall(SYS_write, fd, text, length);
-        if (n < 0 && (errno == EINTR || (never_waits && errno == EAGAIN && ++tries < TRIES))) {
+        const long n = never_waits ? write_at_once(fd, text, length) : SYSTEM_CALL(write, fd, text, length);
+        if (n == -EINTR || (never_waits && n == -EAGAIN && ++tries < TRIES)) {
             continue;
         }
         if (n <= 0) {
@@ -219,19 +207,17 @@ bool os_write(int fd, const char *text, size_t length)
     /* A failing write may raise a signal that ends the program by default. The signal is blocked during the write and
      * consumed afterwards, unless one was pending before. */
     const uint64_t deadly = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
-    const int saved = errno;
     const struct timespec no_time = { 0 };
     uint64_t waiting = 0;
     uint64_t before;
-    (void)syscall(SYS_rt_sigpending, &waiting, sizeof waiting);
+    (void)SYSTEM_CALL(rt_sigpending, &waiting, sizeof waiting);
     const uint64_t held = deadly & ~waiting;
-    const bool holds = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof before) == 0;
+    const bool holds = SYSTEM_CALL(rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof before) == 0;
     const bool written = write_all(fd, text, length);
     if (holds) {
-        while (!written && syscall(SYS_rt_sigtimedwait, &held, NULL, &no_time, sizeof held) > 0) {
+        while (!written && SYSTEM_CALL(rt_sigtimedwait, &held, NULL, &no_time, sizeof held) > 0) {
         }
-        (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+        (void)SYSTEM_CALL(rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     }
-    errno = saved;
     return written;
 }

@@ -1,6 +1,6 @@
 /* Files, by system calls alone: libc's open, read, write and close are cancellation points, and a thread that is
  * cancelled in the middle of an operation of ours would end with its locks held. And a sanitizer's versions of libc's
- * functions fail before the sanitizer has started. All functions preserve errno.
+ * functions fail before the sanitizer has started. errno is left alone.
  *
  * Threads: any. Nothing allocates. */
 #ifndef TSLAB_OS_FILE_H
@@ -39,6 +39,10 @@ struct os_file {
 
 /* False: there is no such descriptor. */
 bool os_file_of(int fd, struct os_file *file);
+
+/* How long a file may become: the kernel raises a signal at a write beyond it. UINT64_MAX: there is no limit, or the
+ * kernel does not tell. */
+uint64_t os_file_bytes_most(void);
 
 /* A second descriptor of a file, with a high number, for this program alone. -1: there is none to be had. */
 int os_duplicate(int fd);

@@ -2,7 +2,7 @@
  *
  * The calls that matter for memory, time and waiting go through one small table. Tests replace entries, to make calls
  * fail in turn or to inject a clock. The simulation replaces the futex by its scheduler. Functions that return bool
- * return true on success, and then leave errno alone. Threads: any. */
+ * return true on success. errno is left alone. Threads: any. */
 #ifndef TSLAB_OS_OS_H
 #define TSLAB_OS_OS_H
 
@@ -92,7 +92,7 @@ static inline uint64_t os_ms_since(uint64_t then_ms)
     return now_ms > then_ms ? now_ms - then_ms : 0;
 }
 
-/* The size of a page. It is asked for once, then remembered. */
+/* The size of a page. */
 size_t os_page_bytes(void);
 
 /* The size of this process's address space in bytes, a power of two. */

@@ -1,44 +1,38 @@
-/* Linux behind the table of calls, and what else the engine asks of the system. Each function preserves errno where it
- * succeeds, and where its failure is no error of the caller's. */
+/* Linux behind the table of calls, and what else the engine asks of the system. errno is left alone. */
 #include "os/os.h"
 
 #include "base/bits.h"
+#include "os/clock.h"
+#include "os/given.h"
 #include "os/newer.h"
+#include "os/system_call.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Of <linux/futex.h>, which other compilers than the system's often lack. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
-/* Calls libc's function of this name. Under a sanitizer it is the system call itself: the sanitizer's version of the
- * function does not work before the sanitizer has started, and takes for the program's what the library does with
- * memory. Everybody else may see the library's calls: what registers memory with a device has to know when it goes. */
-#define CALL(name, ...) (os_is_sanitized() ? syscall(SYS_##name, __VA_ARGS__) : (long)name(__VA_ARGS__))
-
 static bool linux_unmap(void *start, size_t bytes)
 {
-    const int saved = errno;
-    const bool done = CALL(munmap, start, bytes) == 0;
-    errno = saved;
-    return done;
+    return SYSTEM_CALL(munmap, start, bytes) == 0;
 }
 
 static bool advise(void *start, size_t bytes, int advice)
 {
-    const int saved = errno;
-    const bool done = CALL(madvise, start, bytes, advice) == 0;
-    errno = saved;
-    return done;
+    return SYSTEM_CALL(madvise, start, bytes, advice) == 0;
+}
+
+/* NULL: the kernel refuses. */
+static void *map(void *start, size_t bytes, int protection, int flags)
+{
+    return system_call_address(SYSTEM_CALL(mmap, start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0));
 }
 
 /* Without huge pages, unless somebody asks for them: a huge page that is touched once is 2 MiB of memory. */
@@ -51,8 +45,8 @@ static void use_small_pages(void *start, size_t bytes)
  * there are sandboxes that end a program for it. */
 static enum os_placed place_all(char *start, size_t bytes, int protection)
 {
-    void *const placed = (void *)CALL(mmap, start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-    if (placed == MAP_FAILED) {
+    void *const placed = map(start, bytes, protection, 0);
+    if (placed == NULL) {
         return OS_NO_MEMORY;
     }
     if (placed != start) {
@@ -68,7 +62,6 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
 {
     enum { PART_BYTES = 1 << 20 }; /* the shortest part, in which no huge page has room */
     const int protection = access == OS_ACCESS_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-    const int saved = errno;
     enum os_placed placed = OS_PLACED;
     size_t done = 0;
     for (size_t part = bytes; part != 0 && placed != OS_NO_MEMORY;) {
@@ -85,27 +78,21 @@ static enum os_placed linux_place(void *start, size_t bytes, enum os_access acce
     } else if (done != 0) {
         (void)linux_unmap(start, done);
     }
-    errno = saved;
     return placed;
 }
 
 /* Threads may look at the memory meanwhile, and see it as it was or as zero: the kernel's work is an atomic store. */
 static bool linux_decommit(void *start, size_t bytes)
 {
-    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
-    const int saved = errno;
-    const void *const placed = (void *)CALL(mmap, start, bytes, PROT_READ, FLAGS, -1, 0L);
-    errno = saved;
-    return placed == start;
+    return map(start, bytes, PROT_READ, MAP_FIXED) == start;
 }
 
 static void *map_anywhere(size_t bytes, int protection, int flags)
 {
-    void *const start = (void *)CALL(mmap, NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0L);
-    if (start == MAP_FAILED) {
-        return NULL;
+    void *const start = map(NULL, bytes, protection, flags);
+    if (start != NULL) {
+        use_small_pages(start, bytes);
     }
-    use_small_pages(start, bytes);
     return start;
 }
 
@@ -121,15 +108,12 @@ static void *linux_map(size_t bytes)
 
 static bool linux_commit(void *start, size_t bytes)
 {
-    return CALL(mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;
+    return SYSTEM_CALL(mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
 static bool linux_forbid(void *start, size_t bytes)
 {
-    const int saved = errno;
-    const bool done = CALL(mprotect, start, bytes, PROT_NONE) == 0;
-    errno = saved;
-    return done;
+    return SYSTEM_CALL(mprotect, start, bytes, PROT_NONE) == 0;
 }
 
 static bool linux_purge(void *start, size_t bytes)
@@ -143,9 +127,11 @@ static bool linux_offer(void *start, size_t bytes)
     return advise(start, bytes, MADV_FREE);
 }
 
-static void *move_mapping(void *from, size_t bytes, void *to, size_t longer)
+/* 0, or the number of an error. */
+static int move_mapping(void *from, size_t bytes, void *to, size_t longer)
 {
-    return (void *)CALL(mremap, from, bytes, longer, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    const long result = SYSTEM_CALL(mremap, from, bytes, longer, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    return system_call_address(result) == to ? 0 : (int)-result;
 }
 
 /* Whether one call moves neighbouring mappings, which it then makes no longer (Linux 6.17). Such a kernel looks at the
@@ -165,7 +151,7 @@ static bool moves_neighbours(void)
             return false;
         }
         char *const target = start + 2 * page;
-        const bool moved = move_mapping(start, 2 * page, target, 2 * page) == target;
+        const bool moved = move_mapping(start, 2 * page, target, 2 * page) == 0;
         (void)linux_unmap(moved ? target : start, 2 * page);
         store_plain(&answer, moved ? YES : NO);
     }
@@ -176,18 +162,16 @@ static bool moves_neighbours(void)
  * not told: where the target is still mapped, it counts as lost, for the mapping could be somebody else's by now. */
 static enum os_moved linux_move(void *from, size_t bytes, void *to, size_t longer)
 {
-    const int saved = errno;
     const bool neighbours = moves_neighbours();
-    const void *moved = move_mapping(from, bytes, to, longer);
-    if (moved != to && errno == EFAULT && neighbours) {
-        moved = move_mapping(from, bytes, to, bytes);
-        if (moved == to) { /* the rest is mapped, but for kernels to come that unmap it first */
+    int why = move_mapping(from, bytes, to, longer);
+    if (why == EFAULT && neighbours) {
+        why = move_mapping(from, bytes, to, bytes);
+        if (why == 0) { /* the rest is mapped, but for kernels to come that unmap it first */
             (void)linux_place((char *)to + bytes, longer - bytes, OS_ACCESS_WRITE);
         }
     }
-    const bool is_ours = moved == to || errno == EINVAL || linux_place(to, longer, OS_ACCESS_WRITE) == OS_PLACED;
-    errno = saved;
-    return moved == to ? OS_MOVED : is_ours ? OS_NOT_MOVED : OS_TARGET_LOST;
+    const bool is_ours = why == 0 || why == EINVAL || linux_place(to, longer, OS_ACCESS_WRITE) == OS_PLACED;
+    return why == 0 ? OS_MOVED : is_ours ? OS_NOT_MOVED : OS_TARGET_LOST;
 }
 
 /* Reads a short file of the kernel's. Returns the string. */
@@ -212,19 +196,13 @@ static bool linux_allow_huge(void *start, size_t bytes, bool allowed)
 
 static uint64_t linux_now_ms(void)
 {
-    const int saved = errno;
-    struct timespec now = { 0 };
-    (void)CALL(clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
-    errno = saved;
+    const struct timespec now = clock_read(CLOCK_MONOTONIC_COARSE);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static noinline uint64_t ns_of(clockid_t clock)
 {
-    const int saved = errno;
-    struct timespec now = { 0 };
-    (void)CALL(clock_gettime, clock, &now);
-    errno = saved;
+    const struct timespec now = clock_read(clock);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -245,17 +223,13 @@ bool os_watch_forks(void (*in_child)(void))
 
 static void linux_futex_wait(atomic_u32 *word, uint32_t expected, uint32_t most_ms)
 {
-    const int saved = errno;
     const struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, most_ms == 0 ? NULL : &most, NULL, 0);
-    errno = saved;
+    (void)SYSTEM_CALL(futex, word, FUTEX_WAIT_PRIVATE, expected, most_ms == 0 ? NULL : &most);
 }
 
 static void linux_futex_wake_one(atomic_u32 *word)
 {
-    const int saved = errno;
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    errno = saved;
+    (void)SYSTEM_CALL(futex, word, FUTEX_WAKE_PRIVATE, 1);
 }
 
 struct os_calls os_calls = {
@@ -278,21 +252,14 @@ struct os_calls os_calls = {
 
 size_t os_page_bytes(void)
 {
-    static atomic_size_t page_bytes;
-    size_t bytes = load_plain(&page_bytes);
-    if (bytes == 0) {
-        /* Not sysconf: the dynamic loader may call before libc is ready. */
-        bytes = getauxval(AT_PAGESZ);
-        store_plain(&page_bytes, bytes);
-    }
-    return bytes;
+    return os_given(OS_GIVEN_PAGE_BYTES);
 }
 
 size_t os_address_space(void)
 {
     /* The kernel puts the first stack at the upper end, and on it the random bytes of AT_RANDOM. */
     const int here = 0;
-    const uintptr_t seed = getauxval(AT_RANDOM);
+    const uintptr_t seed = os_given(OS_GIVEN_RANDOM);
     const uintptr_t high = seed != 0 ? seed : (uintptr_t)&here;
     return (size_t)2 << bit_highest(high);
 }
@@ -330,27 +297,22 @@ noinline size_t os_peak_resident_bytes(void)
 
 bool os_pages_resident(size_t first, size_t count, unsigned char *bytes)
 {
-    const int saved = errno;
     const size_t page = os_page_bytes();
-    const bool is_told = syscall(SYS_mincore, first * page, count * page, bytes) == 0;
-    errno = saved;
-    return is_told;
+    return SYSTEM_CALL(mincore, first * page, count * page, bytes) == 0;
 }
 
 uint64_t os_random(void)
 {
-    const int saved = errno;
     uint64_t number = 0;
     /* Early at boot there may be no randomness yet. Fall back to AT_RANDOM, which the kernel always supplies. It is
      * mixed, because the stack protector uses it too. */
-    if (syscall(SYS_getrandom, &number, sizeof number, GRND_NONBLOCK) != sizeof number) {
-        const void *const seed = (const void *)getauxval(AT_RANDOM);
+    if (SYSTEM_CALL(getrandom, &number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+        const void *const seed = (const void *)os_given(OS_GIVEN_RANDOM);
         if (seed != NULL) {
             memcpy(&number, seed, sizeof number);
         }
         number *= 0x9e3779b97f4a7c15u;
     }
-    errno = saved;
     return number;
 }
 
@@ -379,15 +341,13 @@ bool os_may_choose_addresses(void)
 uint64_t os_random_place(void)
 {
     enum { ASK = -1 };
-    const int saved = errno;
-    const int kind = personality((unsigned long)ASK);
-    errno = saved;
-    return kind != -1 && (kind & ADDR_NO_RANDOMIZE) != 0 ? 0 : os_random();
+    const long kind = SYSTEM_CALL(personality, (unsigned)ASK);
+    return kind >= 0 && (kind & ADDR_NO_RANDOMIZE) != 0 ? 0 : os_random();
 }
 
 bool os_is_privileged(void)
 {
-    return getauxval(AT_SECURE) != 0;
+    return os_given(OS_GIVEN_SECURE) != 0;
 }
 
 /* Libc may lack these, and then they are NULL. glibc has all of them since 2.32. */
@@ -464,7 +424,7 @@ bool os_signal_watch(int number, void (*handler)(int))
 void os_own_name(char name[16])
 {
     memset(name, 0, 16);
-    (void)prctl(PR_GET_NAME, name);
+    (void)SYSTEM_CALL(prctl, PR_GET_NAME, name);
 }
 
 /* Libc knows the number, and tells it as a part of the thread's clock: inverted, above three bits. Where it does not
@@ -472,7 +432,8 @@ void os_own_name(char name[16])
 uint32_t os_thread_id(void)
 {
     clockid_t clock;
-    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? ~(uint32_t)(clock >> 3) : (uint32_t)syscall(SYS_gettid);
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? ~(uint32_t)(clock >> 3)
+                                                              : (uint32_t)SYSTEM_CALL(gettid, 0);
 }
 
 /* A path around a number. */
@@ -508,12 +469,12 @@ const char *os_thread_name(uint32_t thread, char name[OS_NAME_BYTES])
 
 uint64_t os_process_id(void)
 {
-    return (uint64_t)getpid();
+    return (uint64_t)SYSTEM_CALL(getpid, 0);
 }
 
 uint32_t os_user(void)
 {
-    return (uint32_t)geteuid();
+    return (uint32_t)SYSTEM_CALL(geteuid, 0);
 }
 
 /* The second number behind "Uid:". */
@@ -542,7 +503,7 @@ static const char *last_part(const char *path)
 /* Libc's name is empty before libc is initialised. */
 static const char *program_name_now(void)
 {
-    const char *const file = (const char *)getauxval(AT_EXECFN);
+    const char *const file = (const char *)os_given(OS_GIVEN_PROGRAM);
     return program_invocation_short_name[0] == 0 && file != NULL ? last_part(file) : program_invocation_short_name;
 }
 

@@ -38,7 +38,7 @@ noinline void report_timer_write(void)
 static void come_by_without_record(void)
 {
     struct front *const front = front_current;
-    invariant(front->thread == NULL);
+    invariant(front != &front_gone);
     front_current = &front_gone;
     report_timer_write();
     if (due.answer != NULL) {

@@ -24,6 +24,7 @@ struct heap heap_none;
       .innermost = &hold_none, .filling = &hold_none, .heap = &heap_none }
 /* clang-format on */
 struct front front_none = NO_FRONT;
+struct front front_late = NO_FRONT;
 struct front front_gone = NO_FRONT;
 
 per_thread struct front *front_current = &front_none;

@@ -154,6 +154,7 @@ extern per_thread struct front *front_current;
 /* The fronts of threads without a heap: front_none before a thread has one, front_gone after its end. Their magazines
  * have no slots and accept none. */
 extern struct front front_none;
+extern struct front front_late;
 extern struct front front_gone;
 
 /* The heap behind a front that has none. It is always empty. */

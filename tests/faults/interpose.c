@@ -1,5 +1,6 @@
-/* Lets calls that the library makes of libc fail, in a program that knows nothing of it: to be preloaded before
- * libtslab-malloc.so, of which it sees all that goes through the dynamic linker. Calls of anybody else are let pass.
+/* Lets calls of libc and of the system that the library makes fail, in a program that knows nothing of it: to be
+ * preloaded before libtslab-malloc.so. Of libc's it sees all that goes through the dynamic linker, of the system's all
+ * that come from the library's addresses (trap.h). Calls of anybody else are let pass.
  *
  *   FAULTS=call:from:count:how,...
  *
@@ -10,6 +11,7 @@
  *
  * Every place in the library whose call has failed is noted there (sites.py). A program may also look for faults_plan
  * and faults_calls at run time. */
+#include "trap.h"
 #include "variable.h"
 
 #include <dlfcn.h>
@@ -19,18 +21,16 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #if defined __x86_64__
@@ -43,31 +43,24 @@
 #define HERE      __builtin_return_address(0)
 #define COUNT(of) (sizeof(of) / sizeof(of)[0])
 
-/* The functions, and the calls that the library makes by syscall(). */
+/* The functions of libc, and the system calls. */
 #define FUNCTIONS(_)                                                                                                   \
     _(__register_atfork)                                                                                               \
-    _(clock_gettime)                                                                                                   \
     _(dlopen)                                                                                                          \
-    _(getrlimit)                                                                                                       \
-    _(madvise)                                                                                                         \
-    _(mmap)                                                                                                            \
-    _(mprotect)                                                                                                        \
-    _(mremap)                                                                                                          \
-    _(munmap)                                                                                                          \
     _(pthread_getcpuclockid)                                                                                           \
     _(pthread_key_create)                                                                                              \
     _(pthread_setspecific)                                                                                             \
-    _(pthread_sigmask)                                                                                                 \
-    _(syscall)
+    _(pthread_sigmask)
+#define MEMORY_CALLS(_) _(madvise) _(mmap) _(mprotect) _(mremap) _(munmap)
 #define FILE_CALLS(_)   _(close) _(fallocate) _(fchmod) _(fcntl) _(fstat) _(memfd_create) _(openat) _(unlinkat) _(write)
 #define READ_CALLS(_)   _(pread64) _(read)
 #define SCHED_CALLS(_)  _(sched_getaffinity) _(sched_setaffinity) _(sched_getscheduler) _(sched_setscheduler)
 #define SIGNAL_CALLS(_) _(rt_sigpending) _(rt_sigprocmask) _(rt_sigtimedwait)
-#define OTHER_CALLS(_)  _(close_range) _(futex) _(getrandom) _(gettid)
-#define SYSTEM_CALLS(_) FILE_CALLS(_) READ_CALLS(_) SCHED_CALLS(_) SIGNAL_CALLS(_) OTHER_CALLS(_)
+#define OTHER_CALLS(_)  _(clock_gettime) _(close_range) _(futex) _(getrandom) _(gettid) _(prlimit64)
+#define SYSTEM_CALLS(_) MEMORY_CALLS(_) FILE_CALLS(_) READ_CALLS(_) SCHED_CALLS(_) SIGNAL_CALLS(_) OTHER_CALLS(_)
 
 #define CALL_CONSTANT(name) CALL_##name,
-enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_syscall + 1 };
+enum call { FUNCTIONS(CALL_CONSTANT) SYSTEM_CALLS(CALL_CONSTANT) CALL_COUNT, FUNCTION_COUNT = CALL_madvise };
 
 #define CALL_NAME(name) #name,
 static const char *const call_names[CALL_COUNT] = { FUNCTIONS(CALL_NAME) SYSTEM_CALLS(CALL_NAME) };
@@ -193,6 +186,8 @@ static void watch_deaths(void)
     }
 }
 
+static long trapped(const struct trapped_call *call);
+
 /* The first call comes from the library's start, when there is one thread. */
 static void prepare(void)
 {
@@ -206,6 +201,9 @@ static void prepare(void)
     (void)dl_iterate_phdr(find_library, NULL);
     watch_deaths();
     faults_plan(variable("FAULTS"));
+    if (!trap_calls(library_start, library_end, trapped)) {
+        complain("faults: the kernel allows no filter\n");
+    }
     atomic_store(&state, 2);
 }
 
@@ -221,7 +219,7 @@ static void note_site(enum call call, uintptr_t site)
         if (atomic_compare_exchange_strong(&noted[i], &found, site)) {
             char line[64];
             const int length =
-                snprintf(line, sizeof line, "%s %#zx\n", call_names[call < FUNCTION_COUNT ? call : CALL_syscall],
+                snprintf(line, sizeof line, "%s %#zx\n", call < FUNCTION_COUNT ? call_names[call] : "syscall",
                          (size_t)(site - library_start));
             const int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
             if (write(fd, line, (size_t)length) != length) {
@@ -259,65 +257,6 @@ static int fault(enum call call, const void *site)
 
 #define REAL(name, type) ((type)real[CALL_##name])
 
-/* Those that return -1 and set errno. */
-static int minus_one(int how)
-{
-    errno = how;
-    return -1;
-}
-
-EXPORT void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
-{
-    const int how = fault(CALL_mmap, HERE);
-    if (how != 0) {
-        errno = how;
-        return MAP_FAILED;
-    }
-    return REAL(mmap, void *(*)(void *, size_t, int, int, int, off_t))(start, bytes, protection, flags, fd, offset);
-}
-
-EXPORT int mprotect(void *start, size_t bytes, int protection)
-{
-    const int how = fault(CALL_mprotect, HERE);
-    return how != 0 ? minus_one(how) : REAL(mprotect, int (*)(void *, size_t, int))(start, bytes, protection);
-}
-
-/* EFAULT: the kernel has unmapped the target by then. */
-EXPORT void *mremap(void *start, size_t bytes, size_t new_bytes, int flags, ...)
-{
-    const int how = fault(CALL_mremap, HERE);
-    va_list list;
-    va_start(list, flags);
-    void *const target = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void *) : NULL;
-    va_end(list);
-    if (how != 0) {
-        if (how == EFAULT && target != NULL) {
-            (void)REAL(munmap, int (*)(void *, size_t))(target, new_bytes);
-        }
-        errno = how;
-        return MAP_FAILED;
-    }
-    return REAL(mremap, void *(*)(void *, size_t, size_t, int, ...))(start, bytes, new_bytes, flags, target);
-}
-
-EXPORT int madvise(void *start, size_t bytes, int advice)
-{
-    const int how = fault(CALL_madvise, HERE);
-    return how != 0 ? minus_one(how) : REAL(madvise, int (*)(void *, size_t, int))(start, bytes, advice);
-}
-
-EXPORT int munmap(void *start, size_t bytes)
-{
-    const int how = fault(CALL_munmap, HERE);
-    return how != 0 ? minus_one(how) : REAL(munmap, int (*)(void *, size_t))(start, bytes);
-}
-
-EXPORT int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
-{
-    const int how = fault(CALL_getrlimit, HERE);
-    return how != 0 ? minus_one(how) : REAL(getrlimit, int (*)(__rlimit_resource_t, struct rlimit *))(resource, limit);
-}
-
 /* LIE of a mask of processors: it differs from the last one. */
 static long lie_of_processors(long bytes, unsigned char *mask)
 {
@@ -328,46 +267,52 @@ static long lie_of_processors(long bytes, unsigned char *mask)
     return bytes;
 }
 
-/* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte, a real-time thread. */
-EXPORT long syscall(long number, ...)
-{
-    enum call call = FUNCTION_COUNT;
-    while (call < CALL_COUNT && numbers[call] != number) {
-        call++;
-    }
-    const int how = fault(call == CALL_COUNT ? CALL_syscall : call, HERE);
-    va_list list;
-    va_start(list, number);
-    long words[6];
-    for (size_t i = 0; i < COUNT(words); i++) {
-        words[i] = va_arg(list, long);
-    }
-    va_end(list);
-    if (how == LIES && call == CALL_write) {
-        words[2] = words[2] > 1 ? 1 : words[2];
-    } else if (how != 0 && (how != LIES || call != CALL_sched_getaffinity)) {
-        return how != LIES ? minus_one(how) : call == CALL_sched_getscheduler ? SCHED_FIFO : 0;
-    }
-    const long result =
-        REAL(syscall, long (*)(long, ...))(number, words[0], words[1], words[2], words[3], words[4], words[5]);
-    return how == LIES && call == CALL_sched_getaffinity ? lie_of_processors(result, (unsigned char *)words[2])
-                                                         : result;
-}
-
-/* LIE: it jumps, far and to and fro. */
-EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
+/* LIE of a clock: it jumps, far and to and fro. */
+static void lie_of_time(struct timespec *now)
 {
     static const time_t jumps[] = { 0, 3155760000, 1, 60, 3155760000, 100 };
     static atomic_uint next;
-    const int how = fault(CALL_clock_gettime, HERE);
-    if (how != 0 && how != LIES) {
-        return minus_one(how);
+    now->tv_sec = jumps[atomic_fetch_add(&next, 1) % COUNT(jumps)];
+}
+
+/* LIE: a futex that wakes up for no reason, a file that is empty, a write that writes one byte, a real-time thread. */
+static long lie(enum call which, struct trapped_call call)
+{
+    if (which == CALL_write) {
+        call.words[2] = call.words[2] > 1 ? 1 : call.words[2];
+    } else if (which != CALL_sched_getaffinity && which != CALL_clock_gettime) {
+        return which == CALL_sched_getscheduler ? SCHED_FIFO : 0;
     }
-    const int status = REAL(clock_gettime, int (*)(clockid_t, struct timespec *))(clock, now);
+    const long result = trap_pass(&call);
+    if (which == CALL_clock_gettime) {
+        lie_of_time((struct timespec *)call.words[1]);
+    }
+    return which == CALL_sched_getaffinity ? lie_of_processors(result, (unsigned char *)call.words[2]) : result;
+}
+
+/* EFAULT of mremap: the kernel has unmapped the target by then. */
+static long trapped(const struct trapped_call *call)
+{
+    enum call which = FUNCTION_COUNT;
+    while (which < CALL_COUNT && numbers[which] != call->number) {
+        which++;
+    }
+    const int how = which == CALL_COUNT ? 0 : fault(which, (const void *)call->site);
     if (how == LIES) {
-        now->tv_sec = jumps[atomic_fetch_add(&next, 1) % COUNT(jumps)];
+        return lie(which, *call);
     }
-    return status;
+    if (how == EFAULT && which == CALL_mremap) {
+        (void)munmap((void *)call->words[4], (size_t)call->words[2]);
+    }
+    return how != 0 ? -how : call->number == SYS_rt_sigprocmask ? 0 : trap_pass(call);
+}
+
+/* The clock that the kernel maps into the process makes no system call. */
+unsigned long __getauxval(unsigned long type);
+EXPORT unsigned long getauxval(unsigned long type)
+{
+    prepare();
+    return type == AT_SYSINFO_EHDR ? 0 : __getauxval(type);
 }
 
 /* Those that return an errno. */
@@ -387,7 +332,19 @@ EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
 EXPORT int pthread_sigmask(int verb, const sigset_t *set, sigset_t *before)
 {
     const int how = fault(CALL_pthread_sigmask, HERE);
-    return how != 0 ? how : REAL(pthread_sigmask, int (*)(int, const sigset_t *, sigset_t *))(verb, set, before);
+    sigset_t room;
+    return how != 0 ? how
+                    : REAL(pthread_sigmask, int (*)(int, const sigset_t *, sigset_t *))(
+                          verb, verb == SIG_UNBLOCK ? set : trap_spare(set, &room), before);
+}
+
+EXPORT int sigprocmask(int verb, const sigset_t *set, sigset_t *before)
+{
+    sigset_t room;
+    prepare();
+    errno = REAL(pthread_sigmask, int (*)(int, const sigset_t *, sigset_t *))(
+        verb, verb == SIG_UNBLOCK ? set : trap_spare(set, &room), before);
+    return errno == 0 ? 0 : -1;
 }
 
 EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock)

@@ -2,7 +2,8 @@
 """No place of the library calls the system without a test in which that very call fails.
 
     sites.py libc LIBRARY RECORDS             every function that the library needs of libc is known here, and every call of one
-                                              that can fail has failed under the interposing library (interpose.c)
+                                              that can fail has failed under the interposing library (interpose.c). So has every
+                                              system call
     sites.py table SOURCES RECORDS PROGRAM... every call of the engine through the table of system calls (src/os/os.h) has failed
                                               in the programs that replace its entries (tests/common/faults.h)
 
@@ -20,7 +21,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HARMLESS = {
     "abort": "does not return",
     "__tsan_init": "is there or not", "__msan_init": "is there or not", "__sanitizer_set_report_fd": "is there or not",
-    "personality": "a question; without an answer, addresses are chosen at random",
     "dladdr": "asks the loader for what it has in its tables; where it fails, the library behaves as without the drop-in",
     "dladdr1": "as dladdr", "dlvsym": "looks into tables of the loader; NULL is an older libc",
     "dlclose": "gives back what dlopen has counted",
@@ -33,9 +33,8 @@ HARMLESS = {
     "pthread_join": "of a thread that is there, by one that holds the lock on it",
     "pthread_setcancelstate": "a word of the calling thread's",
     "pthread_attr_setstacksize": "refuses only what is less than the least stack, and then the default one serves",
-    "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
     "sigaction": "refuses only numbers that the option stats_signal does not take", "raise": "a signal that there is, to this thread",
-    "getpid": "cannot fail", "geteuid": "cannot fail", "pthread_self": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
+    "pthread_self": "cannot fail", "__progname": "a variable", "program_invocation_short_name": "a variable",
     "getauxval": "a look at what the kernel left on the stack",
     "memchr": "memory", "memcpy": "memory", "memmove": "memory", "memset": "memory", "strchr": "memory", "strcspn": "memory", "strlen": "memory",
     "strncmp": "memory", "strncpy": "memory", "strrchr": "memory", "strstr": "memory", "strnlen": "memory", "memcmp": "memory", "strcmp": "memory",
@@ -50,6 +49,13 @@ HARMLESS = {
     "pthread_mutex_lock": "of the unwinder's own lock", "pthread_mutex_unlock": "of the unwinder's own lock",
     "pthread_once": "of the unwinder, once", "dl_iterate_phdr": "a walk over what is loaded",
     "__gcc_personality_v0": "of the compiler",
+}
+
+# The same of system calls.
+HARMLESS_CALLS = {
+    "getpid": "cannot fail", "geteuid": "cannot fail",
+    "personality": "a question; without an answer, addresses are chosen at random",
+    "prctl": "a name for those who look, and whether there is a filter: a kernel that does not tell has none",
 }
 
 # Calls through the table that fail in programs which keep no records of that: where.
@@ -99,10 +105,21 @@ def source_lines(program, places):
     return [[(os.path.realpath(path), number) for path, number in re.findall(r"^(.*?):(\d+|\?)", one, re.MULTILINE)] for one in frames]
 
 
+def system_calls_at(path, number):
+    """The names of the system calls in a line of a source."""
+    with open(os.path.join(HERE, "../../src", path.rpartition("/src/")[2]), encoding="utf-8") as file:
+        names = re.findall(r"\bSYSTEM_CALL\((\w+)", file.read().splitlines()[number - 1])
+    assert names, f"{path}:{number} makes no system call by its name"
+    return names
+
+
 def libc_calls(library):
-    """Where the library calls which function of libc: pairs of it and the place after the call."""
+    """Where the library calls which function of libc, or the kernel: pairs of it and the place after the call."""
     calls, jumps, function, called = [], {}, None, None
     for line in output("objdump", "-d", "--no-show-raw-insn", library).splitlines():
+        if re.search(r"\t(syscall|svc\t#0x0)\s*$", line):
+            called = "syscall"
+            continue
         label = re.match(r"[0-9a-f]+ <(.+)>:$", line)
         function = label[1] if label else function
         place = re.match(r"\s*([0-9a-f]+):", line)
@@ -127,14 +144,17 @@ def check_libc(library, records):
         complaints.append(f"interpose.c lets {name} fail, which the library does not need")
 
     def lines(calls):
-        """A function that was inlined is in the library several times: its calls are told by their line."""
-        calls = [call for call in calls if call[0] in known]
-        return {(name, frames[0]) for (name, _), frames in zip(calls, source_lines(library, [place for _, place in calls]))}
+        """A function that was inlined is in the library several times: its calls are told by their line, a system call by that
+        which makes it."""
+        calls = [call for call in calls if call[0] in known | {"syscall"}]
+        for (name, _), frames in zip(calls, source_lines(library, [place for _, place in calls])):
+            path, number = next(frame for frame in frames if not frame[0].endswith("/os/system_call.h"))
+            if name != "syscall" or not set(system_calls_at(path, int(number))) & set(HARMLESS_CALLS):
+                yield name, (path, number)
 
-    wanted = lines(libc_calls(library))
-    failed = lines(recorded(os.path.join(records, "*.libc")))
-    # A line that calls either of two functions (CALL of os_linux.c) treats their answers alike.
-    for name, (path, number) in sorted(call for call in wanted - failed if call[1] not in {place for _, place in failed}):
+    wanted = set(lines(libc_calls(library)))
+    failed = set(lines(recorded(os.path.join(records, "*.libc"))))
+    for name, (path, number) in sorted(wanted - failed):
         complaints.append(f"no test lets the call of {name} fail in {path}:{number}")
     return complaints, len(wanted)
 

@@ -1,10 +1,14 @@
 /* A kernel with larger pages, as far as a program can tell by its own calls: preloaded, it says that pages have
  * LARGE_PAGE_BYTES, gives memory out in whole ones, and does to whole ones what it is asked to do to a part. An address
- * that is not at a page, which such a kernel would refuse, ends the program. */
+ * that is not at a page, which such a kernel would refuse, ends the program. Calls of libc come by its functions, those
+ * of tslab from its addresses (trap.h): in the drop-in where there is one, else in the program. */
+#include "trap.h"
 #include "variable.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +53,51 @@ static void expect_page(const char *call, const void *start)
     }
 }
 
+static long trapped(const struct trapped_call *call);
+
+struct range {
+    uintptr_t start, end;
+};
+
+/* The program comes first. */
+static int find_tslab(struct dl_phdr_info *binary, size_t size, void *found)
+{
+    struct range *const range = found;
+    const int is_dropin = strstr(binary->dlpi_name, "libtslab") != NULL;
+    (void)size;
+    if (range->end == 0 || is_dropin) {
+        for (int i = 0; i < binary->dlpi_phnum; i++) {
+            const ElfW(Phdr) *const part = &binary->dlpi_phdr[i];
+            range->end = part->p_type == PT_LOAD ? binary->dlpi_addr + part->p_vaddr + part->p_memsz : range->end;
+        }
+        range->start = binary->dlpi_addr != 0 ? binary->dlpi_addr : 1;
+    }
+    return is_dropin;
+}
+
+static void prepare(void)
+{
+    static atomic_int is_prepared;
+    struct range range = { 0, 0 };
+    if (atomic_exchange(&is_prepared, 1) == 0) {
+        (void)dl_iterate_phdr(find_tslab, &range);
+        /* An emulator has no filters. It has pages of that size itself. */
+        if (!IS_EMULATED && !trap_calls(range.start, range.end, trapped)) {
+            static const char message[] = "large pages: the kernel allows no filter\n";
+            (void)!write(STDERR_FILENO, message, sizeof message - 1);
+            _exit(1);
+        }
+    }
+}
+
+__attribute__((constructor)) static void prepare_early(void)
+{
+    prepare();
+}
+
 unsigned long getauxval(unsigned long type)
 {
+    prepare();
     return type == AT_PAGESZ ? page_bytes() : __getauxval(type);
 }
 
@@ -140,4 +187,69 @@ int mincore(void *start, size_t bytes, unsigned char *resident)
         *resident++ = any & 1;
     }
     return 0;
+}
+
+/* What the functions above return, in the kernel's way. */
+static long answer(long result)
+{
+    return result == -1 ? -errno : result;
+}
+
+static long trapped(const struct trapped_call *call)
+{
+    const long *const w = call->words;
+    void *const start = (void *)w[0];
+    const size_t bytes = (size_t)w[1];
+    switch (call->number) {
+    case SYS_mmap:
+        return answer((long)mmap(start, bytes, (int)w[2], (int)w[3], (int)w[4], w[5]));
+    case SYS_munmap:
+        return answer(munmap(start, bytes));
+    case SYS_mprotect:
+        return answer(mprotect(start, bytes, (int)w[2]));
+    case SYS_madvise:
+        return answer(madvise(start, bytes, (int)w[2]));
+    case SYS_mincore:
+        return answer(mincore(start, bytes, (unsigned char *)w[2]));
+    case SYS_rt_sigprocmask:
+        return 0;
+    default:
+        return trap_pass(call);
+    }
+}
+
+static int (*libc_sigmask)(int verb, const sigset_t *set, sigset_t *before);
+
+int pthread_sigmask(int verb, const sigset_t *set, sigset_t *before)
+{
+    sigset_t room;
+    if (libc_sigmask == NULL) {
+        libc_sigmask = (int (*)(int, const sigset_t *, sigset_t *))dlsym(RTLD_NEXT, "pthread_sigmask");
+    }
+    return libc_sigmask(verb, verb == SIG_UNBLOCK ? set : trap_spare(set, &room), before);
+}
+
+int sigprocmask(int verb, const sigset_t *set, sigset_t *before)
+{
+    errno = pthread_sigmask(verb, set, before);
+    return errno == 0 ? 0 : -1;
+}
+
+/* A test's framework watches this signal for itself. */
+int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    static int (*real)(int, const struct sigaction *, struct sigaction *);
+    if (real == NULL) {
+        real = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+    }
+    return real(number, number == SIGSYS && (action->sa_flags & SA_SIGINFO) == 0 ? NULL : action, before);
+}
+
+sighandler_t signal(int number, sighandler_t handler)
+{
+    static sighandler_t (*real)(int, sighandler_t);
+    if (real == NULL) {
+        real = (sighandler_t(*)(int, sighandler_t))dlsym(RTLD_NEXT, "signal");
+    }
+    return number == SIGSYS ? SIG_DFL : real(number, handler);
 }

@@ -2,6 +2,7 @@
  * there is room for more (Linux 6.7 to 6.12). The kernel is asked without flags that a sandbox might not know, and what
  * somebody else has mapped stays. */
 #include "child.h"
+#include "trap.h"
 
 #include "os/fatal.h"
 #include "os/os.h"
@@ -25,15 +26,27 @@ static bool is_free(char *start, size_t bytes)
     return placed == start;
 }
 
-/* In place of libc's. */
-void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset)
+/* In place of the kernel's. */
+static long mapped(const struct trapped_call *call)
 {
-    maps++;
-    if (start != NULL) {
-        CHECK(flags == (MAP_PRIVATE | MAP_ANONYMOUS));
-        start = wants_room && bytes >= HUGE_PAGE && !is_free(start, bytes + HUGE_PAGE) ? NULL : start;
+    struct trapped_call now = *call;
+    char *const start = (char *)call->words[0];
+    const size_t bytes = (size_t)call->words[1];
+    if (call->number == SYS_mmap) {
+        maps++;
+        if (start != NULL) {
+            CHECK(call->words[3] == (MAP_PRIVATE | MAP_ANONYMOUS));
+            now.words[0] = wants_room && bytes >= HUGE_PAGE && !is_free(start, bytes + HUGE_PAGE) ? 0 : now.words[0];
+        }
     }
-    return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, (long)offset);
+    return trap_pass(&now);
+}
+
+/* The library is in the program. */
+static void watch_maps(void)
+{
+    extern char __executable_start, etext;
+    CHECK(trap_calls((uintptr_t)&__executable_start, (uintptr_t)&etext, mapped));
 }
 
 static bool is_mapped(char *at)
@@ -66,6 +79,7 @@ static const size_t sizes[] = { 64 << 10, HUGE_PAGE, HUGE_PAGE + (64 << 10), 17 
 
 static void place_in_a_hole(const void *argument)
 {
+    watch_maps();
     wants_room = argument != NULL;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char *const start = hole(sizes[i]);
@@ -82,6 +96,7 @@ static void place_in_a_hole(const void *argument)
 static void place_where_something_is(const void *argument)
 {
     const size_t page = os_page_bytes();
+    watch_maps();
     wants_room = argument != NULL;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const size_t places[] = { 0, page, sizes[i] / 2 / page * page, sizes[i] - page };
@@ -103,6 +118,7 @@ static void place_where_something_is(const void *argument)
 static void place_beyond_a_limit(const void *argument)
 {
     (void)argument;
+    watch_maps();
     const struct rlimit none = { 0 };
     char *const start = hole(HUGE_PAGE);
     maps = 0;
