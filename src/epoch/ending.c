@@ -477,12 +477,18 @@ static uint64_t member_value(const struct epoch *epoch, uint64_t instance)
     return is_member ? epoch_generation(word) | epoch->id : 0;
 }
 
+/* The next record in use. NULL: there are no more, or the instance never had a member. */
+static const struct epoch *next_in_use(const struct epoch *root, uint32_t *at)
+{
+    return counter_get(&root->quota_users) == 0 ? NULL : epoch_next(at);
+}
+
 /* A first look whether a thread is inside of any epoch of the instance. Then nothing is released. */
 static bool is_busy(const struct epoch *root, uint64_t instance)
 {
     bool busy = epoch_threads_inside(root) > 0;
     uint32_t at = 0;
-    for (const struct epoch *epoch; !busy && (epoch = epoch_next(&at)) != NULL;) {
+    for (const struct epoch *epoch; !busy && (epoch = next_in_use(root, &at)) != NULL;) {
         busy = member_value(epoch, instance) != 0 && epoch_threads_inside(epoch) > 0;
     }
     return busy;
@@ -499,7 +505,7 @@ int instance_close(struct thread *thread, uint64_t value, bool reclaims, struct 
     }
     struct tslab_epoch_report sum = { 0 };
     uint32_t at = 0;
-    for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
+    for (const struct epoch *epoch; (epoch = next_in_use(root, &at)) != NULL;) {
         const uint64_t member = member_value(epoch, value);
         if (member == 0) {
             continue;

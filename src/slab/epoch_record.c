@@ -203,13 +203,13 @@ static void record_set_root(struct epoch *epoch, struct epoch *root)
 {
     invariant(lock_is_held(&epochs.lock) && epoch != root);
     if (epoch->root != NULL) {
-        invariant(epoch->root->quota_users != 0);
-        epoch->root->quota_users--;
+        invariant(counter_get(&epoch->root->quota_users) != 0);
+        counter_sub(&epoch->root->quota_users, 1);
         set_bit(epochs.blocks_there, epoch->root->id >> EPOCH_BLOCK_SHIFT, true); /* it may go now */
     }
     epoch->root = root;
     if (root != NULL) {
-        root->quota_users++;
+        counter_add(&root->quota_users, 1);
     }
 }
 
@@ -229,8 +229,8 @@ static bool record_may_go(struct epoch_block *block, uint32_t at)
     const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
     invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
     return idle && ((block->gone[at / 64] >> at % 64 & 1) != 0 ||
-                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL && epoch->quota_users == 0 &&
-                     load_plain(&epoch->first.kept_heap) == NULL));
+                    (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL &&
+                     counter_get(&epoch->quota_users) == 0 && load_plain(&epoch->first.kept_heap) == NULL));
 }
 
 /* Marks n records as ones that nobody may take, or as idle ones. */

@@ -112,7 +112,7 @@ struct epoch {
     atomic_u32 reclaims;    /* 1: its end gives empty memory back to the system */
     atomic_u32 is_instance; /* 1: it is the root of an instance */
     atomic_u32 drains;      /* 1: it had survivors when it was closed */
-    uint32_t quota_users;   /* of a root: the records whose `root` it is. Under the pool's lock */
+    atomic_u32 quota_users; /* of a root: the records whose `root` it is. Written under the pool's lock */
     atomic_u64 parent, instance;
     atomic_u64 opened_ms, closed_ms;
     atomic_u64 label[EPOCH_LABEL_BYTES / sizeof(uint64_t)];

@@ -108,6 +108,10 @@ static void walks_go_over_what_is_in_use(void **state)
     const tslab_instance instance = tslab_instance_open("walk");
     CHECK(instance.id != 0);
     CHECK(tslab_instance_close(instance, 0, NULL) == TSLAB_OK);
+    CHECK_SAY(visits() == 0, "%s", "to close an instance without members looks at epochs");
+    const tslab_instance full = tslab_instance_open("walk");
+    CHECK(tslab_epoch_open(&(struct tslab_epoch_options){ .instance = full }).id != 0);
+    CHECK(tslab_instance_close(full, 0, NULL) == TSLAB_OK);
     check_visits("the close of an instance", 2);
     close_in_child();
     /* The records serve again, and no other is made. */
