@@ -113,11 +113,31 @@ static size_t there_bytes(struct resident *resident, size_t first, size_t n)
     return pages << shift;
 }
 
+/* The bytes between two addresses of the arena on pages that were not handed out, or have no memory. */
+static size_t bytes_gone(struct resident *resident, const char *from, const char *to)
+{
+    const size_t page = os_page_bytes();
+    size_t gone = 0;
+    if (resident == NULL || resident->file < 0) {
+        return pages_gone_bytes(from, to);
+    }
+    for (const char *at = from; at < to;) {
+        const char *const next = (const char *)round_down((uintptr_t)at, page) + page;
+        const char *const end = next < to ? next : to;
+        const bool there = pages_gone_bytes(at, end) == 0 && page_has_memory(resident, (uintptr_t)at / page);
+        gone += there ? 0 : (size_t)(end - at);
+        at = end;
+    }
+    invariant(from <= to && gone <= (size_t)(to - from));
+    return gone;
+}
+
 /* The runs in use. */
 
 struct use_tally {
     uint64_t used_slot_bytes; /* of slabs: not in the bitmap */
     uint64_t open_live_bytes; /* in chunks that have a cursor */
+    uint64_t open_gone_bytes; /* in these, before the page that the cursor is on */
     uint64_t claimed_gone_bytes;
     uint64_t there_bytes;             /* of all runs, on pages that are there */
     uint64_t free_bytes[CLASS_LIMIT]; /* in the bitmaps of a class, on pages that were handed out */
@@ -144,7 +164,8 @@ static void add_slab(struct accounts *accounts, struct use_tally *tally, const s
 }
 
 /* What a chunk with a cursor has beside living objects, its cursor tells. */
-static void add_chunk(struct accounts *accounts, struct use_tally *tally, const struct census_run *run)
+static void add_chunk(struct accounts *accounts, struct use_tally *tally, const struct census_run *run,
+                      struct resident *resident)
 {
     const uint32_t full = load_plain(&arena.runs[run->first].full);
     const bool open = load_plain(&arena.runs[run->first].live) > CHUNK_GRANULES;
@@ -159,8 +180,8 @@ static void add_chunk(struct accounts *accounts, struct use_tally *tally, const 
         const char *const start = arena_address(run->first), *const end = start + CHUNK_BYTES;
         const uint64_t dead = filled - live;
         account_add(&accounts->live_chunks, live, 0);
-        account_add(&accounts->dead_in_chunks, dead, min_size(pages_gone_bytes(start, start + filled), dead));
-        account_add(&accounts->unfilled_chunks, CHUNK_BYTES - filled, pages_gone_bytes(start + filled, end));
+        account_add(&accounts->dead_in_chunks, dead, min_size(bytes_gone(resident, start, start + filled), dead));
+        account_add(&accounts->unfilled_chunks, CHUNK_BYTES - filled, bytes_gone(resident, start + filled, end));
         tally->chunk_units += CHUNK_UNITS;
     }
 }
@@ -169,8 +190,10 @@ static void add_large(struct accounts *accounts, struct use_tally *tally, const 
                       size_t bare_bytes)
 {
     invariant(run->large_bytes != 0 && run->large_bytes <= (uint64_t)run->units << UNIT_SHIFT);
-    account_add(&accounts->live_large, run->large_bytes, min_size(bare_bytes, run->large_bytes));
-    account_add(&accounts->large_tails, ((uint64_t)run->units << UNIT_SHIFT) - run->large_bytes, 0);
+    const uint64_t bare = min_size(bare_bytes, run->large_bytes);
+    const uint64_t tail = ((uint64_t)run->units << UNIT_SHIFT) - run->large_bytes;
+    account_add(&accounts->live_large, run->large_bytes, bare);
+    account_add(&accounts->large_tails, tail, min_size(bare_bytes - bare, tail));
     tally->large_units += run->units;
     tally->large_runs++;
 }
@@ -187,7 +210,7 @@ static void add_runs(struct accounts *accounts, struct use_tally *tally, struct 
             tally->bare_bytes[run.class] += bare;
             break;
         case CENSUS_CHUNK:
-            add_chunk(accounts, tally, &run);
+            add_chunk(accounts, tally, &run, resident);
             break;
         case CENSUS_LARGE:
             add_large(accounts, tally, &run, bare);
@@ -199,7 +222,7 @@ static void add_runs(struct accounts *accounts, struct use_tally *tally, struct 
 /* The chunks that have a cursor. A record that is FREE and has a chunk is a warm one, or about to be. */
 
 static void add_cursor(struct accounts *accounts, struct use_tally *tally, const struct cursor *cursor, bool warm,
-                       uint64_t *filled_bytes)
+                       struct resident *resident, uint64_t *filled_bytes)
 {
     const uint64_t start = load_plain(&cursor->start), at = load_plain(&cursor->at);
     if (start == NO_CHUNK) {
@@ -215,25 +238,29 @@ static void add_cursor(struct accounts *accounts, struct use_tally *tally, const
                                      rest);
     const char *const end = (const char *)((start + CHUNK_GRANULES) << GRANULE_SHIFT);
     account_add(warm ? &accounts->warm_chunks : &accounts->unfilled_chunks, rest,
-                pages_gone_bytes(end - rest + untold, end));
+                bytes_gone(resident, end - rest + untold, end));
+    /* Nor do they for what is filled. */
+    const char *const first = end - CHUNK_BYTES;
+    const size_t before = round_down(granules << GRANULE_SHIFT, (size_t)1 << pages_shift());
+    tally->open_gone_bytes += resident == NULL ? 0 : before - resident_range_bytes(resident, first, before);
     *filled_bytes += granules << GRANULE_SHIFT;
     tally->chunk_units += CHUNK_UNITS;
 }
 
-static void add_cursors(struct accounts *accounts, struct use_tally *tally)
+static void add_cursors(struct accounts *accounts, struct use_tally *tally, struct resident *resident)
 {
     uint64_t filled = 0;
     uint32_t at = 0;
     for (const struct epoch *epoch; (epoch = epoch_next(&at)) != NULL;) {
         const bool warm = epoch_word_state(load_seq_cst(&epoch->word)) == EPOCH_FREE;
         for (const struct hold *hold = epoch_first_hold(epoch); hold != NULL; hold = hold_next(hold)) {
-            add_cursor(accounts, tally, &hold->cursor, warm, &filled);
+            add_cursor(accounts, tally, &hold->cursor, warm, resident, &filled);
         }
     }
     invariant(filled <= tally->chunk_units << UNIT_SHIFT);
     const uint64_t live = min_size(tally->open_live_bytes, filled);
     account_add(&accounts->live_chunks, live, 0);
-    account_add(&accounts->dead_in_chunks, filled - live, 0);
+    account_add(&accounts->dead_in_chunks, filled - live, min_size(tally->open_gone_bytes, filled - live));
 }
 
 /* What heaps have. */
@@ -309,42 +336,59 @@ static uint64_t add_cached(struct accounts *accounts, struct use_tally *tally)
     return cached;
 }
 
-/* Metadata. How much of a side table has pages is an estimate, from the entries that what is there now has written. */
+/* Metadata. How much of a side table has pages, the kernel tells; else it is an estimate, from the entries that what is
+ * there now has written. What runs wrote that are gone by now, and gave no pages of the tables back, is missing then.
+ */
 
-static struct account table_account(enum arena_table table, uint64_t written_bytes)
+static const void *table_start(enum arena_table table)
 {
-    const uint64_t mapped = arena_table_bytes(table);
-    invariant(mapped % os_page_bytes() == 0);
-    return (struct account){ mapped, not_below_zero(mapped, round_up(written_bytes, os_page_bytes())) };
+    switch (table) {
+    case TABLE_TAGS:
+        return arena.units;
+    case TABLE_PAGES:
+        return (const void *)(uintptr_t)arena.pages;
+    case TABLE_RUNS:
+        return arena.runs;
+    case TABLE_REVISITS:
+        return arena.revisits;
+    case TABLE_CODES:
+        return (const void *)(uintptr_t)arena.codes;
+    default:
+#if TSLAB_CHECKED
+        return (const void *)(uintptr_t)arena.live;
+#else
+        return NULL;
+#endif
+    }
 }
 
-/* Chunks write codes, which stay when the chunk is empty and waits. */
-static struct account code_account(struct resident *resident, uint64_t written_bytes)
+static struct account table_account(struct resident *resident, enum arena_table table, uint64_t unit_bytes,
+                                    uint64_t written_bytes)
 {
-    struct account account = table_account(TABLE_CODES, written_bytes);
-    if (resident != NULL) {
-        const uint64_t bytes = load_plain(&arena.committed_units) * (UNIT_BYTES / GRANULE_BYTES);
-        const uint64_t there = resident_range_bytes(resident, arena.codes, bytes);
-        account.untouched_bytes = min_size(account.untouched_bytes, not_below_zero(account.bytes, there));
-    }
-    return account;
+    const uint64_t mapped = arena_table_bytes(table), units = load_acquire(&arena.committed_units);
+    const bool told = resident != NULL && resident->file >= 0 && units != 0;
+    const uint64_t there = told ? resident_range_bytes(resident, table_start(table), units * unit_bytes)
+                                : round_up(written_bytes, os_page_bytes());
+    invariant(mapped % os_page_bytes() == 0 && there % os_page_bytes() == 0);
+    return (struct account){ mapped, not_below_zero(mapped, there) };
 }
 
 static void add_tables(struct accounts *accounts, const struct use_tally *tally, struct resident *resident,
                        uint64_t used_units, uint64_t dirty_units)
 {
     const uint64_t granules = UNIT_BYTES / GRANULE_BYTES, touched = used_units + dirty_units;
-    /* Of a large run, only the first descriptor is written. */
-    const uint64_t inside =
-        not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / sizeof(struct run)));
-    accounts->tag_table = table_account(TABLE_TAGS, touched * sizeof(struct unit));
-    const struct account pages = table_account(TABLE_PAGES, touched);
+    const size_t unit = sizeof(struct unit), run = sizeof(struct run), revisit = sizeof(struct revisit);
+    /* Of a large run, only the first descriptor is written. Chunks write codes. */
+    const uint64_t inside = not_below_zero(tally->large_units, tally->large_runs * (os_page_bytes() / run));
+    const uint64_t coded = tally->chunk_units + tally->handle_units;
+    accounts->tag_table = table_account(resident, TABLE_TAGS, unit, touched * unit);
+    const struct account pages = table_account(resident, TABLE_PAGES, 1, touched);
     account_add(&accounts->tag_table, pages.bytes, pages.untouched_bytes);
-    accounts->run_table = table_account(TABLE_RUNS, not_below_zero(touched, inside) * sizeof(struct run));
-    accounts->revisit_table = table_account(TABLE_REVISITS, tally->handle_units * sizeof(struct revisit));
-    accounts->code_table = code_account(resident, (tally->chunk_units + tally->handle_units) * granules);
+    accounts->run_table = table_account(resident, TABLE_RUNS, run, not_below_zero(touched, inside) * run);
+    accounts->revisit_table = table_account(resident, TABLE_REVISITS, revisit, tally->handle_units * revisit);
+    accounts->code_table = table_account(resident, TABLE_CODES, granules, coded * granules);
 #if TSLAB_CHECKED
-    accounts->check_table = table_account(TABLE_LIVE, touched * granules / 8);
+    accounts->check_table = table_account(resident, TABLE_LIVE, granules / 8, touched * granules / 8);
 #endif
 }
 
@@ -365,8 +409,10 @@ static void add_records(struct accounts *accounts)
     accounts->thread_records = none_of(min_size(threads, bytes - accounts->tray_records.bytes));
     accounts->heap_records =
         none_of(min_size(heaps, bytes - accounts->tray_records.bytes - accounts->thread_records.bytes));
-    accounts->epoch_records = none_of(not_below_zero(bytes, trays + threads + heaps));
-    accounts->unused_records = all_of(not_below_zero(mapped, bytes));
+    accounts->epoch_records.bytes = not_below_zero(bytes, trays + threads + heaps);
+    accounts->epoch_records.untouched_bytes = min_size(epoch_records_gone_bytes(), accounts->epoch_records.bytes);
+    const uint64_t unused = not_below_zero(mapped, bytes);
+    accounts->unused_records = (struct account){ unused, not_below_zero(unused, counter_get(&metadata_torn_bytes)) };
     invariant(accounts->epoch_records.bytes <= bytes);
 }
 
@@ -421,7 +467,7 @@ static struct accounts_gap add_up(struct accounts *accounts, struct resident *re
     memset(accounts, 0, sizeof *accounts);
     add_runs(accounts, &tally, resident);
     const uint64_t cached = add_cached(accounts, &tally);
-    add_cursors(accounts, &tally);
+    add_cursors(accounts, &tally, resident);
     accounts->claimed.untouched_bytes = min_size(tally.claimed_gone_bytes, accounts->claimed.bytes);
     const uint64_t live = not_below_zero(tally.used_slot_bytes, cached);
     add_live_slots(accounts, &tally, live);

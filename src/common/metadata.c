@@ -12,6 +12,7 @@ enum { META_STEP_BYTES = 256 * 1024 };
 
 atomic_size_t meta_bytes;
 atomic_size_t metadata_mapped_bytes;
+atomic_size_t metadata_torn_bytes;
 
 static struct {
     struct lock lock;
@@ -63,6 +64,7 @@ bool metadata_ahead(size_t bytes)
     lock_acquire(&meta.lock);
     const bool wanted = (size_t)(meta.end - meta.at) < round_up(bytes, CACHE_LINE);
     if (wanted) {
+        counter_add(&metadata_torn_bytes, round_up((uintptr_t)meta.at, os_page_bytes()) - (uintptr_t)meta.at);
         meta.at = fresh.start;
         meta.end = fresh.start + fresh.bytes;
         counter_add(&metadata_mapped_bytes, fresh.bytes);

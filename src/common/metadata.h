@@ -10,6 +10,7 @@
 
 extern atomic_size_t meta_bytes;            /* bytes handed out so far */
 extern atomic_size_t metadata_mapped_bytes; /* bytes of the mappings that they come from */
+extern atomic_size_t metadata_torn_bytes;   /* of the rests of used up mappings, on a page that has records, too */
 
 /* Zeroed memory, aligned to a cache line; NULL: no memory. Any thread, under no lock that others wait for (ranks.h). */
 void *metadata_alloc(size_t bytes);

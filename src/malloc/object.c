@@ -364,9 +364,10 @@ size_t object_trim(void)
     }
     gate_lock(&thread->gate);
     give_back_caches(thread);
-    while (epoch_purge_idle()) {
+    size_t records = 0;
+    while (epoch_purge_idle(&records)) {
     }
-    const size_t bytes = holes_purge_all() + reclaim_all();
+    const size_t bytes = records + holes_purge_all() + reclaim_all();
     if (VERIFIES) {
         verify_heap(&thread->heap);
         verify_shared();

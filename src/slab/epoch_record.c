@@ -126,6 +126,12 @@ bool epoch_is_hidden(uint64_t value)
     return epoch != NULL && load_plain(&epoch->owner) != NULL;
 }
 
+static bool record_is_gone(const struct epoch_block *block, uint32_t at)
+{
+    invariant(at < EPOCH_BLOCK_RECORDS);
+    return (load_plain(&block->gone[at / 64]) >> at % 64 & 1) != 0;
+}
+
 /* Begins a record in memory that is zero, or that was given back in part. */
 static void record_begin(struct epoch *epoch, uint32_t id)
 {
@@ -171,8 +177,8 @@ static struct epoch *record_take_idle(void)
     struct epoch_block *const block = load_plain(&epoch_blocks[number]);
     const uint32_t at = next_bit(block->idle, EPOCH_OUT_WORDS, 0), id = (number << EPOCH_BLOCK_SHIFT) + at;
     invariant(at < EPOCH_BLOCK_RECORDS && id < epochs.limit);
-    if ((block->gone[at / 64] >> at % 64 & 1) != 0) {
-        block->gone[at / 64] &= ~((uint64_t)1 << at % 64);
+    if (record_is_gone(block, at)) {
+        set_bit(block->gone, at, false);
         record_begin(&block->records[at], id);
     }
     record_set_out(block, id, true);
@@ -228,7 +234,7 @@ static bool record_may_go(struct epoch_block *block, uint32_t at)
     const struct epoch *const epoch = &block->records[at];
     const bool idle = (load_plain(&block->idle[at / 64]) >> at % 64 & 1) != 0;
     invariant(!idle || (load_plain(&block->out[at / 64]) >> at % 64 & 1) == 0);
-    return idle && ((block->gone[at / 64] >> at % 64 & 1) != 0 ||
+    return idle && (record_is_gone(block, at) ||
                     (epoch->spare_holds == NULL && load_plain(&epoch->partials) == NULL &&
                      counter_get(&epoch->quota_users) == 0 && load_plain(&epoch->first.kept_heap) == NULL));
 }
@@ -244,22 +250,60 @@ static void records_set_idle(uint32_t number, uint32_t at, uint32_t n, bool idle
     set_bit(epochs.blocks_idle, number, has_bits(block->idle));
 }
 
-/* Gives back the whole pages of n records from the place `at` of a block on. Lets go of the lock while the system
- * works: nobody takes these records meanwhile. */
-static void records_purge(uint32_t number, uint32_t at, uint32_t n)
+/* The whole pages that n records of a block have from the place `at` on. Their bytes; 0: there is none. */
+static size_t record_pages(const struct epoch_block *block, uint32_t at, uint32_t n, uintptr_t *from)
+{
+    const uintptr_t start = (uintptr_t)&block->records[at], end = start + n * sizeof block->records[0];
+    const uintptr_t to = round_down(end, os_page_bytes());
+    invariant(at + n <= EPOCH_BLOCK_RECORDS);
+    *from = round_up(start, os_page_bytes());
+    return to > *from ? to - *from : 0;
+}
+
+/* The bytes of whole pages of n records from the place `at` of a block on that are all gone, or were never made: those
+ * behind the first `made` of the block. */
+static size_t records_gone_bytes(const struct epoch_block *block, uint32_t at, uint32_t n, uint32_t made)
+{
+    size_t bytes = 0;
+    for (uint32_t end = at + n, next; at < end; at = next + 1) {
+        uintptr_t from;
+        for (next = at; next < end && (next >= made || record_is_gone(block, next)); next++) {
+        }
+        bytes += record_pages(block, at, next - at, &from);
+    }
+    return bytes;
+}
+
+uint64_t epoch_records_gone_bytes(void)
+{
+    const uint32_t limit = load_acquire(&epochs.limit);
+    uint64_t bytes = 0;
+    for (uint32_t first = 0; first < limit; first += EPOCH_BLOCK_RECORDS) {
+        const struct epoch_block *const block = load_acquire(&epoch_blocks[first >> EPOCH_BLOCK_SHIFT]);
+        const uint32_t made = (uint32_t)min_size(limit - first, EPOCH_BLOCK_RECORDS);
+        bytes += block == NULL ? 0 : records_gone_bytes(block, 0, EPOCH_BLOCK_RECORDS, made);
+    }
+    return bytes;
+}
+
+/* Gives back the whole pages of n records from the place `at` of a block on, and adds the bytes of those that were
+ * there to *given. Lets go of the lock while the system works: nobody takes these records meanwhile. */
+static void records_purge(uint32_t number, uint32_t at, uint32_t n, size_t *given)
 {
     struct epoch_block *const block = load_plain(&epoch_blocks[number]);
-    const uintptr_t start = (uintptr_t)&block->records[at], end = start + n * sizeof block->records[0];
-    const uintptr_t from = round_up(start, os_page_bytes()), to = round_down(end, os_page_bytes());
-    invariant(lock_is_held(&epochs.lock) && at + n <= EPOCH_BLOCK_RECORDS);
-    if (from >= to) {
+    uintptr_t from;
+    const size_t bytes = record_pages(block, at, n, &from);
+    invariant(lock_is_held(&epochs.lock));
+    if (bytes == 0) {
         return;
     }
+    const uintptr_t start = (uintptr_t)&block->records[at], to = from + bytes;
+    const size_t gone = records_gone_bytes(block, at, n, EPOCH_BLOCK_RECORDS);
     const uint32_t first = at + (uint32_t)((from - start) / sizeof block->records[0]);
     const uint32_t last = at + (uint32_t)((to - 1 - start) / sizeof block->records[0]);
     invariant(first <= last && last < at + n);
     for (uint32_t i = first; i <= last; i++) {
-        if ((block->gone[i / 64] >> i % 64 & 1) == 0) {
+        if (!record_is_gone(block, i)) {
             const uint64_t generation = load_plain(&block->records[i].word) >> EPOCH_GENERATION_SHIFT;
             epochs.generation = max_size(epochs.generation, generation);
         }
@@ -270,11 +314,12 @@ static void records_purge(uint32_t number, uint32_t at, uint32_t n)
     lock_acquire(&epochs.lock);
     records_set_idle(number, first, last - first + 1, true);
     for (uint32_t i = first; i <= last && purged; i++) {
-        block->gone[i / 64] |= (uint64_t)1 << i % 64;
+        set_bit(block->gone, i, true);
     }
+    *given += purged ? bytes - gone : 0;
 }
 
-bool epoch_purge_idle(void)
+bool epoch_purge_idle(size_t *given)
 {
     lock_acquire(&epochs.lock);
     const uint32_t number = next_bit(epochs.blocks_there, BLOCK_WORDS, 0);
@@ -284,7 +329,7 @@ bool epoch_purge_idle(void)
         for (uint32_t at = 0, n; at < EPOCH_BLOCK_RECORDS; at += n + 1) {
             for (n = 0; at + n < EPOCH_BLOCK_RECORDS && record_may_go(block, at + n); n++) {
             }
-            records_purge(number, at, n);
+            records_purge(number, at, n, given);
         }
     }
     lock_release(&epochs.lock);

@@ -307,7 +307,7 @@ enum {
 struct epoch_block {
     _Alignas(CACHE_LINE) atomic_u64 out[EPOCH_OUT_WORDS]; /* bit set: that record is out of the pool */
     atomic_u64 idle[EPOCH_OUT_WORDS];                     /* it is in the pool. Under the pool's lock */
-    uint64_t gone[EPOCH_OUT_WORDS]; /* it is in the pool, and pages of it were given back. Under the lock, too */
+    atomic_u64 gone[EPOCH_OUT_WORDS];                     /* and pages of it were given back. Written under the lock */
     struct epoch records[EPOCH_BLOCK_RECORDS];
 };
 
@@ -348,9 +348,12 @@ struct epoch *epoch_next(uint32_t *at);
  * for an instance that is over. In the gate of the thread that has the record. */
 void epoch_set_root(struct epoch *epoch, uint64_t instance);
 
-/* Gives pages of some idle records back to the system. Returns whether there are more. In a gate, or with the keeper's
- * lock. */
-bool epoch_purge_idle(void);
+/* Gives pages of some idle records back to the system, and adds their bytes to *given. Returns whether there are more.
+ * In a gate, or with the keeper's lock. */
+bool epoch_purge_idle(size_t *given);
+
+/* The bytes of records on pages that were given back, or never written to. Any thread, no gate: a look. */
+uint64_t epoch_records_gone_bytes(void);
 
 /* In checked builds, the number of records that epoch_next has found. Tests count the steps of walks with it. */
 extern atomic_u64 epoch_visits;

@@ -70,8 +70,9 @@ static bool sweep_some(bool first)
 
 static bool purge_records(bool first)
 {
+    size_t purged = 0;
     (void)first;
-    return epoch_purge_idle();
+    return epoch_purge_idle(&purged);
 }
 
 bool keeper_look(bool sweeps)
